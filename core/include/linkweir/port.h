@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * port.h - the only header that knows where the core runs.
+ *
+ * User space, C++ and the Linux kernel give the same names; no other file of the core has an #ifdef for its host.
+ */
+#ifndef LINKWEIR_PORT_H
+#define LINKWEIR_PORT_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+#include <linux/limits.h>
+#include <linux/bitops.h>
+#include <linux/math64.h>
+#define LW_CTZ64(x) ((uint32_t)__ffs64(x))
+#define LW_DIV64(a, b) div64_u64((a), (b))
+#define LW_MOD64(a, b) lw_kernel_mod64((a), (b))
+static inline u64 lw_kernel_mod64(u64 a, u64 b)
+{
+	u64 rest;
+
+	div64_u64_rem(a, b, &rest);
+	return rest;
+}
+#ifndef UINT64_MAX
+#define UINT64_MAX U64_MAX
+#endif
+#ifndef UINT32_MAX
+#define UINT32_MAX U32_MAX
+#endif
+#else
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#define LW_CTZ64(x) ((uint32_t)__builtin_ctzll(x))
+#define LW_DIV64(a, b) ((a) / (b))
+#define LW_MOD64(a, b) ((a) % (b))
+#endif
+
+#endif

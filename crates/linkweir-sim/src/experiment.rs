@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What to simulate: link, scheduler, classes, flows and time, as plain values in base units.
+//!
+//! This is the resolved form. People write scenarios (see [`crate::scenario`]), whose parser checks units, names and
+//! ranges once; whoever holds an [`Experiment`] need not check again.
+
+use std::sync::Arc;
+
+use crate::tcp;
+
+/// One simulation run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// Name shown in reports.
+    pub name: String,
+    /// Simulated time, ns.
+    pub duration_ns: u64,
+    /// Start of the time that totals and distributions cover, ns; series always start at 0.
+    pub warmup_ns: u64,
+    /// Width of the bins of every series, ns.
+    pub interval_ns: u64,
+    /// Seed of every random number of the run.
+    pub seed: u64,
+    /// The bottleneck.
+    pub link: Link,
+    /// Policy and its parameters.
+    pub scheduler: Scheduler,
+    /// Classes in queue order: class `i` is the scheduler's queue `i`.
+    pub classes: Vec<Class>,
+    /// Traffic, already expanded: one entry per source.
+    pub flows: Vec<Flow>,
+}
+
+/// The bottleneck link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Link {
+    /// What the link offers over time.
+    pub capacity: Capacity,
+    /// What the scheduler is told, bit/s.
+    pub nominal_bps: u64,
+    /// Whether the scheduler is told of every change of the capacity (else only the nominal rate, once).
+    pub follow: bool,
+    /// One-way propagation delay over time, seconds. Packets never overtake each other.
+    pub delay_s: Signal,
+    /// Propagation delay of the way back (acknowledgements), ns.
+    pub return_delay_ns: u64,
+    /// Probability that a packet is lost behind the scheduler.
+    pub loss: Signal,
+    /// Packets the device pulls from the scheduler at once; it asks again when all have left.
+    pub ring: u32,
+    /// Bytes added to every packet on the wire (may be negative).
+    pub overhead_bytes: i32,
+    /// Smallest accounted packet, bytes.
+    pub mpu_bytes: u32,
+}
+
+/// What a link offers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Capacity {
+    /// A rate in bit/s as a function of time; 0 is an outage.
+    Rate(Signal),
+    /// Delivery opportunities, as recorded by mahimahi: at each instant this many bytes may leave; what is not used is lost.
+    Opportunities {
+        /// Instants in ns, non-decreasing; the last one is the period, after which the list wraps.
+        at_ns: Arc<[u64]>,
+        /// Bytes per opportunity (1500 in mahimahi).
+        bytes: u32,
+    },
+}
+
+/// A value as a function of time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Signal {
+    /// Always the same.
+    Constant(f64),
+    /// `mean * (1 + amplitude * cos(2 pi t / period + phase))`.
+    Cosine {
+        /// Mean value.
+        mean: f64,
+        /// Relative amplitude, 0..=1.
+        amplitude: f64,
+        /// Period, ns.
+        period_ns: u64,
+        /// Phase at t = 0, radian.
+        phase_rad: f64,
+    },
+    /// Value `v[i]` from `t[i]` until `t[i+1]`.
+    Steps {
+        /// (start in ns, value), starts strictly increasing, the first one 0.
+        points: Arc<[(u64, f64)]>,
+        /// What follows the last point.
+        end: End,
+    },
+    /// Straight lines between points; the last value holds.
+    Lines {
+        /// (time in ns, value), times strictly increasing, the first one 0.
+        points: Arc<[(u64, f64)]>,
+    },
+}
+
+/// What a list of steps does at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Starts again; the period is this many ns.
+    Loop {
+        /// Length of one round, ns; larger than the last start.
+        period_ns: u64,
+    },
+    /// Keeps the last value.
+    Hold,
+    /// The value is 0 from this instant on, ns.
+    Stop {
+        /// End of the last step, ns.
+        at_ns: u64,
+    },
+}
+
+/// A policy of the core and its parameters, complete and accepted by the core's own checks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scheduler {
+    /// Name of the policy.
+    pub policy: String,
+    /// One value per parameter of the policy's table.
+    pub params: Vec<u64>,
+    /// One row per class, one value per per-queue parameter.
+    pub qparams: Vec<u64>,
+}
+
+/// A traffic class: one queue of the scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Name shown in results.
+    pub name: String,
+    /// Queue limit in packets; a packet that would exceed it is dropped on arrival.
+    pub limit_pkts: Option<u32>,
+    /// Queue limit in accounted bytes.
+    pub limit_bytes: Option<u64>,
+}
+
+/// One source and its sink.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flow {
+    /// Name shown in results; copies of one entry are numbered.
+    pub name: String,
+    /// Index of its class.
+    pub class: usize,
+    /// First instant, ns.
+    pub start_ns: u64,
+    /// No packet is created from this instant on, ns.
+    pub stop_ns: u64,
+    /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns.
+    pub access_delay_ns: u64,
+    /// What the source sends.
+    pub traffic: Traffic,
+}
+
+/// Kinds of sources. Rates count the packets' own bytes, without the link's overhead.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Traffic {
+    /// Constant spacing, from a rate that may itself change over time.
+    Cbr {
+        /// bit/s.
+        rate_bps: Signal,
+        /// Each gap is multiplied by a uniform number in `1 +- jitter`; 0 is none.
+        jitter: f64,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+    /// Exponential gaps.
+    Poisson {
+        /// bit/s.
+        rate_bps: Signal,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+    /// Alternating bursts at a constant rate and silences.
+    OnOff {
+        /// Rate while on, bit/s.
+        rate_bps: f64,
+        /// Mean length of a burst, ns.
+        on_ns: u64,
+        /// Mean length of a silence, ns.
+        off_ns: u64,
+        /// Distribution of both.
+        lengths: Lengths,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+    /// Always backlogged: keeps this many packets waiting in its queue.
+    Greedy {
+        /// Packets kept waiting.
+        backlog_pkts: u32,
+        /// Packet sizes.
+        packet: Sizes,
+    },
+    /// A bulk TCP transfer.
+    Tcp(tcp::Config),
+}
+
+/// Distribution of burst and silence lengths.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Lengths {
+    /// Exponential.
+    Exponential,
+    /// Pareto with this shape (> 1).
+    Pareto {
+        /// Shape parameter.
+        shape: f64,
+    },
+}
+
+/// Packet sizes in bytes, drawn independently.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sizes {
+    /// Every packet alike.
+    Fixed(u32),
+    /// (bytes, weight) with weights > 0.
+    Mix(Arc<[(u32, f64)]>),
+    /// Uniform between two values, inclusive.
+    Uniform(u32, u32),
+}
