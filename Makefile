@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS beside DWRR)
+# make test    every test of the project
+# make check   format, lint and the fast tests (minutes)
+# make bench   speed, beside peers, in one run
+# make fuzz    fuzz the core (SECONDS=60)
+# make prove   prove the absence of run-time errors in the core with Frama-C
+# make mutate  mutation tests of the core
+# make format  put everything in format
+
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+SECONDS ?= 60
+
+export CARGO_TERM_COLOR ?= never
+
+NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+
+.PHONY: help demo test check bench fuzz prove mutate format clean build
+
+help:
+	@sed -n 's/^# \(make .*\)/\1/p' Makefile
+
+# --- building -------------------------------------------------------------------------------------------------------
+
+build: $(VENV)/.built
+
+$(VENV)/.packages: requirements.lock setup.sh
+	./setup.sh build
+	@echo "Making $(VENV) and installing the Python packages of requirements.lock"
+	test -x $(PYTHON) || python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	touch $@
+
+$(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
+	@echo "Building the core, the simulator and the Python package into $(VENV)"
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked --quiet
+	touch $@
+
+# --- the main job ---------------------------------------------------------------------------------------------------
+
+demo: $(VENV)/.built
+	$(VENV)/bin/linkweir reproduce pss --figure 6 --out runs/demo --force
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+test: $(VENV)/.built
+	./setup.sh test
+	$(MAKE) -C core check
+	$(PYTHON) oracle/generate.py --check
+	cargo test --locked --workspace --quiet
+	$(PYTHON) -m pytest --quiet oracle python/tests
+
+check: $(VENV)/.built
+	cargo fmt --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	$(MAKE) -C core quick
+	cargo test --locked --workspace --quiet
+	$(PYTHON) -m pytest --quiet -m "not slow" oracle python/tests
+
+# --- slower proofs and measurements ---------------------------------------------------------------------------------
+
+bench: $(VENV)/.built
+	./setup.sh bench
+	cargo build --locked --release --quiet -p linkweir-sim --examples
+	$(PYTHON) bench/core.py
+	$(PYTHON) bench/peers.py
+
+fuzz:
+	./setup.sh fuzz
+	$(MAKE) -C core fuzz SECONDS=$(SECONDS)
+
+prove:
+	./setup.sh prove
+	$(MAKE) -C core prove
+
+mutate: $(VENV)/.packages
+	$(PYTHON) core/tests/mutate.py
+
+format:
+	cargo fmt
+	$(VENV)/bin/ruff format .
+
+clean:
+	rm -rf target $(VENV) build runs
+	$(MAKE) -C core clean

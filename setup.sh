@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# setup.sh PURPOSE... - puts the tools that a purpose needs on this machine (Debian or Ubuntu), or says which are missing.
+#
+# As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
+# is for, and fails only if a tool is missing without which the purpose cannot run at all.
+#
+# Purposes: build test bench prove fuzz
+set -eu
+
+rust_minimum=1.85
+python_minimum=3.10
+missing_must=
+missing_may=
+
+at_least() { # at_least MINIMUM VERSION
+	[ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
+}
+
+have_rust() {
+	command -v cargo >/dev/null 2>&1 && command -v rustc >/dev/null 2>&1 &&
+		at_least "$rust_minimum" "$(rustc --version | cut -d' ' -f2)"
+}
+
+have_python() {
+	command -v python3 >/dev/null 2>&1 &&
+		at_least "$python_minimum" "$(python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')" &&
+		python3 -c 'import ensurepip, venv' 2>/dev/null
+}
+
+compiles_m32() {
+	echo 'int main(void){return 0;}' | gcc -m32 -x c -o /dev/null - 2>/dev/null
+}
+
+clang_sanitizes() {
+	echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n){return d && n ? 0 : 0;}' |
+		clang -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null
+}
+
+need() { # need must|may PACKAGES WHAT-FOR PROBE...
+	weight=$1 packages=$2 what=$3
+	shift 3
+	if "$@" >/dev/null 2>&1; then return; fi
+	if [ "$weight" = must ]; then
+		missing_must="$missing_must $packages"
+	else
+		missing_may="$missing_may $packages"
+	fi
+	echo "setup: not here yet: $packages ($what)"
+}
+
+candidate() { # the version apt would install
+	apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p'
+}
+
+rust_packages() { # Debian 12 carries a current Rust under another name, for its browsers
+	if at_least "$rust_minimum" "$(candidate rustc)" && [ "$(candidate rustc)" != "(none)" ]; then
+		echo rustc cargo
+	else
+		echo rustc-web cargo-web
+	fi
+}
+
+probe() {
+	missing_must= missing_may=
+	for purpose in "$@"; do
+		case $purpose in
+		build)
+			need must gcc "C compiler" command -v gcc
+			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
+			need must python3-venv "Python $python_minimum or later with venv" have_python
+			if ! have_rust; then
+				need must "$(rust_packages)" "Rust $rust_minimum or later" false
+			fi ;;
+		test)
+			need may g++ "the core as C++" command -v g++
+			need may clang "the core with a second compiler" command -v clang
+			need may gcc-multilib "the core for 32 bits" compiles_m32
+			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
+		bench)
+			need may ns2 "peer simulator" command -v ns
+			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
+			need may g++ "building the ns-3 scenario" command -v g++
+			need may valgrind "instruction counts" command -v valgrind ;;
+		prove) need must frama-c-base "proofs" command -v frama-c ;;
+		fuzz)
+			need must clang "fuzzing" command -v clang
+			need must libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz" >&2; exit 2 ;;
+		esac
+	done
+}
+
+probe "$@"
+if [ -n "$missing_must$missing_may" ]; then
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+		echo "setup: installing with apt-get"
+		DEBIAN_FRONTEND=noninteractive apt-get update -qq
+		probe "$@" >/dev/null # package names may be known only now
+		wanted=
+		for package in $missing_must $missing_may; do
+			if [ "$package" = libclang-rt-dev ] && [ "$(candidate libclang-rt-dev)" = "" ]; then
+				package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/libclang-rt-\1-dev/p' | head -n 1)
+			fi
+			wanted="$wanted $package"
+		done
+		# shellcheck disable=SC2086
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null
+		probe "$@" >/dev/null
+	else
+		echo "setup: installing needs root; as root: apt-get install$missing_must$missing_may"
+	fi
+fi
+if [ -n "$missing_must" ]; then
+	echo "setup: cannot go on without:$missing_must" >&2
+	exit 1
+fi
+[ -z "$missing_may" ] || echo "setup: going on without:$missing_may (what needs them is skipped and says so)"
