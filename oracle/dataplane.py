@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
+
+It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy is told,
+and while the policy names a victim that queue's tail is dropped and the policy is told. On a departure the head is taken.
+"""
+
+import importlib
+
+POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds")
+
+
+def model_of(policy):
+    """The module that models `policy`: PARAMS, QPARAMS, check() and class Model."""
+    return importlib.import_module(policy)
+
+
+class Queue:
+    def __init__(self, rate_bps):
+        self.rate_bps = rate_bps
+        self.packets = []  # (arrival_ns, bytes), head first
+
+    @property
+    def backlogged(self):
+        return len(self.packets) > 0
+
+    @property
+    def eligible(self):
+        return len(self.packets) > 0 and self.rate_bps > 0
+
+    @property
+    def head_arrival_ns(self):
+        return self.packets[0][0]
+
+    @property
+    def head_bytes(self):
+        return self.packets[0][1]
+
+
+class View:
+    def __init__(self, nqueues, link_bps):
+        self.now_ns = 0
+        self.link_bps = link_bps
+        self.queues = [Queue(link_bps) for _ in range(nqueues)]
+
+
+class DataPlane:
+    def __init__(self, policy, nqueues, link_bps, params=None, qparams=None):
+        """`params`: values of the policy by name; `qparams`: {queue: values by name}. Absent ones have their defaults."""
+        self.source = model_of(policy)
+        self.view = View(nqueues, link_bps)
+        self.params = dict(self.source.PARAMS)
+        self.qparams = [dict(self.source.QPARAMS) for _ in range(nqueues)]
+        self.model = None
+        self.last_pick = None
+        self._assign(params or {}, qparams or {})
+
+    def _assign(self, params, qparams):
+        assert set(params) <= set(self.params), params
+        self.params.update(params)
+        for q, values in qparams.items():
+            assert set(values) <= set(self.qparams[q]), values
+            self.qparams[q].update(values)
+
+    def fault(self):
+        """(parameter, queue or None) when the policy refuses the configuration, else None."""
+        return self.source.check(self.view, self.params, self.qparams)
+
+    def init(self, now_ns):
+        self.view.now_ns = now_ns
+        assert self.fault() is None, self.fault()
+        self.model = self.source.Model(self.view, self.params, self.qparams)
+
+    def enqueue(self, now_ns, q, size):
+        """Returns the queues that lost their tail, in order."""
+        self.view.now_ns = now_ns
+        self.view.queues[q].packets.append((now_ns, size))
+        if self.model is None:
+            return []
+        self.model.enqueued(q, size)
+        dropped = []
+        while (victim := self.model.victim()) is not None:
+            self.drop(now_ns, victim)
+            dropped.append(victim)
+        return dropped
+
+    def pick(self, now_ns):
+        """The queue to serve, or None."""
+        self.view.now_ns = now_ns
+        self.last_pick = self.model.pick()
+        return self.last_pick
+
+    def send(self, now_ns, q=None):
+        """Queue q, or the one picked last, hands over its head; returns its (arrival_ns, bytes)."""
+        self.view.now_ns = now_ns
+        q = self.last_pick if q is None else q
+        packet = self.view.queues[q].packets.pop(0)
+        self.model.sent(q, packet[1])
+        return packet
+
+    def drop(self, now_ns, q):
+        self.view.now_ns = now_ns
+        size = self.view.queues[q].packets.pop()[1]
+        self.model.dropped(q, size)
+
+    def rate(self, now_ns, q, rate_bps):
+        self.view.now_ns = now_ns
+        self.view.queues[q].rate_bps = rate_bps
+        self.model.rated()
+
+    def link(self, now_ns, link_bps):
+        self.view.now_ns = now_ns
+        self.view.link_bps = link_bps
+        self.model.rated()
+
+    def change(self, now_ns, params=None, qparams=None):
+        self.view.now_ns = now_ns
+        self._assign(params or {}, qparams or {})
+        assert self.fault() is None, self.fault()
+        self.model.change(self.params, self.qparams)
+
+    def observe(self, now_ns, q):
+        self.view.now_ns = now_ns
+        return self.model.observe(q)
+
+
+class Policy:
+    """What a model answers when a policy has no such function."""
+
+    def __init__(self, view, params, qparams):
+        self.view = view
+        self.params = dict(params)
+        self.qparams = [dict(values) for values in qparams]
+
+    def eligible(self):
+        return [q for q, queue in enumerate(self.view.queues) if queue.eligible]
+
+    def enqueued(self, q, size):
+        pass
+
+    def sent(self, q, size):
+        pass
+
+    def dropped(self, q, size):
+        pass
+
+    def rated(self):
+        pass
+
+    def victim(self):
+        return None
+
+    def change(self, params, qparams):
+        self.params = dict(params)
+        self.qparams = [dict(values) for values in qparams]
+
+    def observe(self, q):
+        return {}
+
+
+class Clock:
+    """Time as a policy sees it: a smaller value is taken as the last one seen."""
+
+    def __init__(self, now_ns):
+        self.seen_ns = now_ns
+
+    def read(self, now_ns):
+        self.seen_ns = max(self.seen_ns, now_ns)
+        return self.seen_ns
+
+
+def first_equal_level(levels):
+    """The later of two queues with the same level, or None."""
+    for q, level in enumerate(levels):
+        if level in levels[:q]:
+            return q
+    return None
