@@ -2,8 +2,10 @@
 #
 # The two benchmark cases in ns-2.35: `ns dumbbell.tcl -case geo|many [-duration 100] [-hosts 0|1]`.
 #
-#   s.ef  s.af.i  s.cs0.i ---- r0 ====bottleneck==== r1 ---- d.ef  d.af.i  d.cs0.i      hosts 1
-#                  agents on - r0 ====bottleneck==== r1 - agents                        hosts 0
+#   senders of a class -- 1 Gbit/s, 1 ms -- r0 == bottleneck == r1 -- 1 Gbit/s, 1 ms -- receivers of a class     hosts 1
+#                                senders on r0 == bottleneck == r1 with the receivers                            hosts 0
+#
+# One host per class and side, not per flow: the packets take the same three hops, and ns-2 spends no second on routes.
 #
 # geo   20 Mbit/s, RTT 500 ms, EF CBR 10 Mbit/s, 10 + 10 CUBIC flows in AF and CS0;
 #       CBQ/WRR: EF priority 1, AF and CS0 priority 2 with equal weights, drop-tail queues of 500 packets each.
@@ -90,7 +92,7 @@ if {$option(-case) eq "geo"} {
 $ns simplex-link $r1 $r0 $access_bps ${delay_s}s DropTail
 $ns queue-limit $r1 $r0 100000
 
-proc host {router toward} {
+proc host {router} {
 	global ns hosts access_bps access_delay_s
 	if {!$hosts} {
 		return $router
@@ -104,9 +106,9 @@ proc host {router toward} {
 
 foreach class $classes {
 	foreach {name fid flows kind limit} $class break
+	set from [host $r0]
+	set to [host $r1]
 	for {set i 0} {$i < $flows} {incr i} {
-		set from [host $r0 1]
-		set to [host $r1 0]
 		if {$kind eq "cbr"} {
 			set agent [new Agent/UDP]
 			set sink [new Agent/Null]

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Linkweir's simulator beside ns-2 and ns-3 on the same two cases, in one run.
+
+Every round runs each simulator once, one after the other, so that a slow minute of the machine meets all of them;
+ratios are taken within a round and their median over the rounds is shown. A start-up run of 10 simulated
+milliseconds beside each full run tells how much of the time is spent before the first packet.
+
+    bench/peers.py [--rounds 3] [--case geo] [--peer ns-2] [--duration 100] [--json | --markdown] [--out FILE]
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+BUILD = ROOT / "target" / "bench"
+START_UP_S = 0.01
+TIME_LIMIT_S = 900
+CASES = {
+    "geo": "20 Mbit/s, RTT 500 ms, EF CBR 10 Mbit/s, 10 + 10 CUBIC flows (AF, CS0), EF strict over equal shares",
+    "many": "50 Mbit/s, RTT 160 ms, 100 CUBIC flows, one FIFO",
+}
+TOPOLOGIES = {"routers": 0, "hosts": 1}  # value of the scripts' `hosts` option
+TARGETS = {"ns-2": 2.0, "ns-3": 30.0}
+NS3_MODULES = ("core", "network", "internet", "applications", "traffic-control", "point-to-point")
+
+
+class Unavailable(Exception):
+    """A simulator cannot run here; the text says what to do."""
+
+
+class Linkweir:
+    name = "linkweir"
+    topologies = ("routers",)
+    binary = ROOT / "target" / "release" / "examples" / "run_scenario"
+
+    def prepare(self, build):
+        source = ROOT / "crates" / "linkweir-sim" / "examples" / "run_scenario.rs"
+        if build and source.exists():
+            if not shutil.which("cargo"):
+                raise Unavailable("not built: cargo is missing")
+            compiled = subprocess.run(
+                ["cargo", "build", "--release", "-q", "-p", "linkweir-sim", "--example", "run_scenario"],
+                cwd=ROOT, capture_output=True, text=True,
+            )
+            if compiled.returncode:
+                raise Unavailable("not built: cargo build failed:\n" + compiled.stderr)
+        if not self.binary.exists():
+            raise Unavailable(f"not built: {self.binary.relative_to(ROOT)} is missing")
+
+    def command(self, case, topology, duration_s, scratch):
+        text = (BENCH / "scenarios" / f"{case}.toml").read_text()
+        text, count = re.subn(r'(?m)^duration = "[^"]*"$', f'duration = "{duration_s:g}s"', text)
+        if count != 1:
+            raise Unavailable(f"bench/scenarios/{case}.toml has no duration line")
+        scenario = Path(scratch) / f"{case}-{duration_s:g}.toml"
+        scenario.write_text(text)
+        return [str(self.binary), str(scenario)]
+
+    def result(self, line, duration_s):
+        said = json.loads(line)
+        classes = [
+            {
+                "class": row["class"],
+                "mbps": row["sent_bytes"] * 8 / duration_s / 1e6,
+                "packets": row["sent_pkts"],
+                "dropped": row["dropped_limit_pkts"] + row["dropped_policy_pkts"],
+            }
+            for row in said["classes"]
+        ]
+        return {"packets": sum(row["packets"] for row in classes), "events": said.get("events"), "classes": classes}
+
+
+class Ns2:
+    name = "ns-2"
+    topologies = ("routers", "hosts")
+
+    def prepare(self, build):
+        if not shutil.which("ns"):
+            raise Unavailable("not installed: apt-get install ns2")
+
+    def command(self, case, topology, duration_s, scratch):
+        script = str(BENCH / "ns2" / "dumbbell.tcl")
+        hosts = str(TOPOLOGIES[topology])
+        return ["ns", script, "-case", case, "-duration", f"{duration_s:g}", "-hosts", hosts]
+
+    def result(self, line, duration_s):
+        return json.loads(line)
+
+
+class Ns3:
+    name = "ns-3"
+    topologies = ("routers", "hosts")
+    binary = BUILD / "ns3_dumbbell"
+
+    def prepare(self, build):
+        source = BENCH / "ns3" / "dumbbell.cc"
+        if not build:
+            if not self.binary.exists():
+                raise Unavailable(f"not built: {self.binary.relative_to(ROOT)} is missing")
+            return
+        if not shutil.which("g++") or not Path("/usr/include/ns3/core-module.h").exists():
+            raise Unavailable("not installed: apt-get install g++ libns3-dev")
+        if self.binary.exists() and self.binary.stat().st_mtime >= source.stat().st_mtime:
+            return
+        BUILD.mkdir(parents=True, exist_ok=True)
+        libraries = [f"-lns3-{module}" for module in NS3_MODULES]
+        compiled = subprocess.run(
+            ["g++", "-std=c++17", "-O2", "-o", str(self.binary), str(source), *libraries], capture_output=True, text=True
+        )
+        if compiled.returncode:
+            raise Unavailable("not built: g++ failed:\n" + compiled.stderr)
+
+    def command(self, case, topology, duration_s, scratch):
+        hosts = TOPOLOGIES[topology]
+        return [str(self.binary), f"--case={case}", f"--duration={duration_s:g}", f"--hosts={hosts}"]
+
+    def result(self, line, duration_s):
+        return json.loads(line)
+
+
+PEERS = (Linkweir(), Ns2(), Ns3())
+
+
+def measure(command):
+    """Runs a command; returns its standard output and what the kernel says it used."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        begin = time.perf_counter()
+        child = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        guard = threading.Timer(TIME_LIMIT_S, child.kill)
+        guard.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        wall_s = time.perf_counter() - begin
+        guard.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        if child.returncode:
+            complaint = err.read().decode(errors="replace").strip()[-500:]
+            raise RuntimeError(f"{' '.join(command)}: exit code {child.returncode}: {complaint}")
+        used = {"wall_s": wall_s, "user_s": usage.ru_utime, "peak_kb": usage.ru_maxrss}
+        return out.read().decode(), used
+
+
+def run_once(peer, case, topology, duration_s, scratch):
+    text, used = measure(peer.command(case, topology, duration_s, scratch))
+    _, start_up = measure(peer.command(case, topology, START_UP_S, scratch))
+    objects = [line for line in text.splitlines() if line.startswith("{")]
+    if len(objects) != 1:
+        raise RuntimeError(f"{peer.name} printed {len(objects)} JSON lines instead of one")
+    achieved = peer.result(objects[0], duration_s)
+    return {**used, "start_up_s": start_up["wall_s"], **achieved}
+
+
+def median_of(rounds, key):
+    return statistics.median(entry[key] for entry in rounds)
+
+
+def summarise(rounds, reference, floor_kb):
+    """Medians of one simulator's rounds; ratios against the same rounds of the reference, both with start-up and without."""
+    last = rounds[-1]
+    row = {key: median_of(rounds, key) for key in ("wall_s", "user_s", "start_up_s", "peak_kb")}
+    row["net_s"] = statistics.median(entry["wall_s"] - entry["start_up_s"] for entry in rounds)
+    row["peak_is_floor"] = row["peak_kb"] <= floor_kb * 1.02
+    row["packets_per_s"] = last["packets"] / row["wall_s"]
+    row["times_linkweir"] = row["net_times_linkweir"] = None
+    if reference:
+        pairs = list(zip(rounds, reference))
+        row["times_linkweir"] = statistics.median(a["wall_s"] / b["wall_s"] for a, b in pairs)
+        nets = [(a["wall_s"] - a["start_up_s"], b["wall_s"] - b["start_up_s"]) for a, b in pairs]
+        if all(b > 0 for _, b in nets):
+            row["net_times_linkweir"] = statistics.median(a / b for a, b in nets)
+    for key in ("packets", "events", "classes"):
+        row[key] = last[key]
+    row["rounds"] = rounds
+    return row
+
+
+def number(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def row_cells(row):
+    rates = " / ".join(f"{entry['mbps']:.2f}" for entry in row["classes"])
+    dropped = " / ".join(str(entry["dropped"]) for entry in row["classes"])
+    peak = ("<= " if row["peak_is_floor"] else "") + f"{row['peak_kb'] / 1024:.1f}"
+    return [
+        row["simulator"],
+        row["topology"],
+        number(row["wall_s"], 3),
+        number(row["start_up_s"], 3),
+        number(row["user_s"], 3),
+        peak,
+        str(row["packets"]),
+        f"{row['packets_per_s'] / 1000:.0f}",
+        "-" if row["events"] is None else f"{row['events'] / 1e6:.2f}",
+        rates,
+        dropped,
+        number(row["times_linkweir"], 1),
+        number(row["net_times_linkweir"], 1),
+    ]
+
+
+COLUMNS = [
+    "simulator", "topology", "wall s", "start-up s", "user s", "peak MB", "packets", "kpackets/s", "M events",
+    "Mbit/s per class", "dropped per class", "x linkweir", "x without start-up",
+]
+
+
+def as_markdown(cells):
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in cells])
+
+
+def as_text(cells):
+    table = [COLUMNS, *cells]
+    widths = [max(len(row[i]) for row in table) for i in range(len(COLUMNS))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table)
+
+
+def target_lines(rows):
+    for row in rows:
+        target = TARGETS.get(row["simulator"])
+        if target is None or row["times_linkweir"] is None:
+            continue
+        verdict = "reached" if row["times_linkweir"] >= target else "missed"
+        yield f"{row['simulator']}, {row['topology']}: {row['times_linkweir']:.1f} x, target {target:g} x: {verdict}"
+
+
+def render(report, markdown):
+    parts = []
+    for name, reason in report["unavailable"].items():
+        parts.append(f"{name}: {reason}")
+    for case, rows in report["cases"].items():
+        classes = " / ".join(entry["class"] for entry in rows[0]["classes"]) if rows else ""
+        title = f"{case}: {CASES[case]}; {report['duration_s']:g} s; classes {classes}; medians of {report['rounds']}"
+        cells = [row_cells(row) for row in rows]
+        parts.append(f"### {title}\n\n{as_markdown(cells)}" if markdown else f"{title}\n{as_text(cells)}")
+        verdicts = list(target_lines(rows))
+        if verdicts:
+            parts.append("\n".join("* " + line for line in verdicts) if markdown else "\n".join(verdicts))
+    return "\n\n".join(parts) + "\n"
+
+
+def positive(text):
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
+    return value
+
+
+def count(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return value
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=count, default=3, help="runs of each simulator (default 3)")
+    parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
+    parser.add_argument("--peer", choices=[peer.name for peer in PEERS], action="append", help="default: all")
+    parser.add_argument("--topology", choices=list(TOPOLOGIES), action="append", help="default: all")
+    parser.add_argument("--duration", type=positive, default=100.0, help="simulated seconds (default 100)")
+    parser.add_argument("--no-build", action="store_true", help="measure what is built already")
+    parser.add_argument("--out", type=Path, help="write there instead of standard output")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument("--markdown", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    report = {"duration_s": options.duration, "rounds": options.rounds, "unavailable": {}, "cases": {}}
+    ready = []
+    for peer in PEERS:
+        if options.peer and peer.name not in options.peer:
+            continue
+        try:
+            peer.prepare(not options.no_build)
+            ready.append(peer)
+        except Unavailable as reason:
+            report["unavailable"][peer.name] = str(reason)
+            print(f"{peer.name}: {reason}", file=sys.stderr)
+    if not ready:
+        return 1
+
+    # Linux counts the memory of the process that called fork or vfork into its child's peak: this is the least that can be seen.
+    _, empty = measure(["true"])
+    report["peak_floor_kb"] = empty["peak_kb"]
+    topologies = options.topology or list(TOPOLOGIES)
+    with tempfile.TemporaryDirectory() as scratch:
+        for case in options.case or CASES:
+            lineup = [(peer, topology) for peer in ready for topology in peer.topologies if topology in topologies]
+            rounds = {(peer.name, topology): [] for peer, topology in lineup}
+            for turn in range(options.rounds):
+                for peer, topology in lineup:
+                    print(f"{case}: round {turn + 1} of {options.rounds}: {peer.name} {topology}", file=sys.stderr)
+                    entry = run_once(peer, case, topology, options.duration, scratch)
+                    rounds[peer.name, topology].append(entry)
+            reference = rounds.get(("linkweir", "routers"))
+            report["cases"][case] = [
+                {"simulator": name, "topology": topology, **summarise(entries, reference, empty["peak_kb"])}
+                for (name, topology), entries in rounds.items()
+            ]
+    text = json.dumps(report, indent=1, allow_nan=False) + "\n" if options.json else render(report, options.markdown)
+    if options.out:
+        options.out.write_text(text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RuntimeError as fault:
+        print(f"peers.py: {fault}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
