@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A policy of the C core behind a safe interface.
+//!
+//! The core promises (and its proofs and fuzzers check) that a policy touches only its own state block, of the size it
+//! asked for, and the queues of the view, whatever their contents. This wrapper adds what C takes on trust: parameters
+//! in range, queue indices below the number of queues, packets of an admitted length, a view of the size it was made for.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr;
+
+use crate::ffi;
+use crate::info::{self, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_QUEUES};
+use crate::policy::{Pick, Policy, View};
+
+/// A running policy of the core.
+pub struct CorePolicy {
+    info: &'static PolicyInfo,
+    /// The core's state block; u64 gives it its alignment.
+    state: Vec<u64>,
+    nqueues: usize,
+    params: Vec<u64>,
+    qparams: Vec<u64>,
+}
+
+/// The state of a [`CorePolicy`] at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    policy: &'static str,
+    nqueues: usize,
+    state: Vec<u64>,
+    params: Vec<u64>,
+    qparams: Vec<u64>,
+}
+
+/// Why parameters are refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Name of the policy.
+    pub policy: &'static str,
+    /// Name of the parameter at fault, where it is one.
+    pub param: Option<&'static str>,
+    /// Queue at fault; `None` for a parameter of the policy.
+    pub queue: Option<usize>,
+    /// The value given, with its unit.
+    pub value: Option<String>,
+    /// The values allowed, with their unit.
+    pub range: Option<String>,
+    /// What is wrong and what to do.
+    pub cure: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.policy)?;
+        if let Some(queue) = self.queue {
+            write!(f, "queue {queue}: ")?;
+        }
+        if let Some(param) = self.param {
+            write!(f, "{param}")?;
+            if let Some(value) = &self.value {
+                write!(f, " = {value}")?;
+            }
+            if let Some(range) = &self.range {
+                write!(f, " (allowed: {range})")?;
+            }
+            write!(f, ": ")?;
+        }
+        write!(f, "{}", self.cure)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl CorePolicy {
+    /// Starts a policy for the queues of `view`. `params` has one value per parameter, `qparams` one row per queue.
+    ///
+    /// # Errors
+    /// A value out of its range, or a combination the policy refuses.
+    pub fn new(
+        info: &'static PolicyInfo,
+        view: &View<'_>,
+        params: &[u64],
+        qparams: &[u64],
+    ) -> Result<CorePolicy, Fault> {
+        check(info, view, params, qparams)?;
+        let size = state_size(info, view.queues.len(), params)?;
+        let mut policy = CorePolicy {
+            info,
+            state: vec![0; size.div_ceil(8)],
+            nqueues: view.queues.len(),
+            params: params.to_vec(),
+            qparams: qparams.to_vec(),
+        };
+        let raw = raw_view(view);
+        // SAFETY: the state block has the size the policy asked for these queues and parameters and is 8-byte aligned;
+        // the view and both parameter arrays outlive the call and have the lengths `check` saw.
+        unsafe { (info.table.init)(policy.block(), &raw, params.as_ptr(), qparams.as_ptr()) };
+        Ok(policy)
+    }
+
+    /// Gives a running policy new values; it keeps queues and credit. Parameters that size the state keep their value.
+    ///
+    /// # Errors
+    /// As for [`CorePolicy::new`]; the policy then goes on with its old values.
+    pub fn change(&mut self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        self.expect_view(view);
+        let mut params = params.to_vec();
+        for (value, (old, param)) in params.iter_mut().zip(self.params.iter().zip(&self.info.params)) {
+            if param.at_init {
+                *value = *old;
+            }
+        }
+        check(self.info, view, &params, qparams)?;
+        let Some(change) = self.info.table.change else {
+            if params == self.params && qparams == self.qparams {
+                return Ok(());
+            }
+            return Err(Fault { cure: "cannot be changed while it runs".to_owned(), ..blank(self.info) });
+        };
+        let raw = raw_view(view);
+        // SAFETY: as in `new`; the block was initialised there.
+        unsafe { change(self.block(), &raw, params.as_ptr(), qparams.as_ptr()) };
+        self.params = params;
+        self.qparams.copy_from_slice(qparams);
+        Ok(())
+    }
+
+    /// What the core says of this policy.
+    #[must_use]
+    pub fn info(&self) -> &'static PolicyInfo {
+        self.info
+    }
+
+    /// The policy's parameters now.
+    #[must_use]
+    pub fn params(&self) -> &[u64] {
+        &self.params
+    }
+
+    /// The per-queue parameters now, one row per queue.
+    #[must_use]
+    pub fn qparams(&self) -> &[u64] {
+        &self.qparams
+    }
+
+    /// A copy of the state.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            policy: self.info.name,
+            nqueues: self.nqueues,
+            state: self.state.clone(),
+            params: self.params.clone(),
+            qparams: self.qparams.clone(),
+        }
+    }
+
+    /// Goes back to a snapshot.
+    ///
+    /// # Panics
+    /// When it was taken from another policy, another number of queues or another size of state.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        assert!(
+            snapshot.policy == self.info.name
+                && snapshot.nqueues == self.nqueues
+                && snapshot.state.len() == self.state.len()
+                && self
+                    .info
+                    .params
+                    .iter()
+                    .zip(self.params.iter().zip(&snapshot.params))
+                    .all(|(param, (mine, theirs))| !param.at_init || mine == theirs),
+            "the snapshot belongs to another policy"
+        );
+        self.state.copy_from_slice(&snapshot.state);
+        self.params.copy_from_slice(&snapshot.params);
+        self.qparams.copy_from_slice(&snapshot.qparams);
+    }
+
+    fn block(&mut self) -> *mut c_void {
+        self.state.as_mut_ptr().cast()
+    }
+
+    #[inline]
+    fn expect_view(&self, view: &View<'_>) {
+        assert_eq!(view.queues.len(), self.nqueues, "the view has the queues the policy was made for");
+    }
+
+    #[inline]
+    fn tell(&mut self, event: Option<ffi::Event>, view: &View<'_>, q: usize, bytes: u32) {
+        if let Some(event) = event {
+            self.expect_view(view);
+            assert!(q < self.nqueues && bytes < MAX_PACKET_BYTES, "queue {q} and {bytes} bytes are in range");
+            let raw = raw_view(view);
+            // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
+            unsafe { event(self.block(), &raw, q as u32, bytes) };
+        }
+    }
+}
+
+impl Policy for CorePolicy {
+    #[inline]
+    fn pick(&mut self, view: &View<'_>) -> Pick {
+        self.expect_view(view);
+        let raw = raw_view(view);
+        // SAFETY: the block is initialised and the view has its number of queues.
+        let pick = unsafe { (self.info.table.pick)(self.block(), &raw) };
+        if pick.queue == ffi::NONE {
+            return Pick::Nothing { retry_ns: (pick.retry_ns != ffi::NEVER).then_some(pick.retry_ns) };
+        }
+        Pick::Queue(pick.queue as usize)
+    }
+
+    #[inline]
+    fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        self.tell(self.info.table.enqueued, view, q, bytes);
+    }
+
+    #[inline]
+    fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        self.tell(self.info.table.sent, view, q, bytes);
+    }
+
+    #[inline]
+    fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        self.tell(self.info.table.dropped, view, q, bytes);
+    }
+
+    fn rated(&mut self, view: &View<'_>) {
+        if let Some(rated) = self.info.table.rated {
+            self.expect_view(view);
+            let raw = raw_view(view);
+            // SAFETY: the block is initialised and the view has its number of queues.
+            unsafe { rated(self.block(), &raw) };
+        }
+    }
+
+    #[inline]
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+        let victim = self.info.table.victim?;
+        self.expect_view(view);
+        assert!(q < self.nqueues && bytes < MAX_PACKET_BYTES, "queue {q} and {bytes} bytes are in range");
+        let raw = raw_view(view);
+        // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
+        let queue = unsafe { victim(self.block(), &raw, q as u32, bytes) };
+        (queue != ffi::NONE).then_some(queue as usize)
+    }
+
+    fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
+        if let Some(observe) = self.info.table.observe {
+            self.expect_view(view);
+            assert!(q < self.nqueues, "queue {q} is in range");
+            assert_eq!(values.len(), self.info.stats.len(), "one place per statistic");
+            let raw = raw_view(view);
+            // SAFETY: the block is initialised and only read; the view has its number of queues; q is in range; values
+            // has room for the declared number of statistics.
+            unsafe { observe(self.state.as_ptr().cast(), &raw, q as u32, values.as_mut_ptr()) };
+        }
+    }
+}
+
+impl fmt::Debug for CorePolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CorePolicy")
+            .field("policy", &self.info.name)
+            .field("params", &self.params)
+            .field("qparams", &self.qparams)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether a policy accepts these values for the queues of `view`.
+///
+/// # Errors
+/// The first value out of its range, or what the policy itself refuses.
+pub fn check(info: &'static PolicyInfo, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+    let nqueues = view.queues.len();
+    if nqueues == 0 || nqueues > MAX_QUEUES {
+        return Err(Fault { cure: format!("needs 1 .. {MAX_QUEUES} queues, not {nqueues}"), ..blank(info) });
+    }
+    if params.len() != info.params.len() || qparams.len() != nqueues * info.qparams.len() {
+        return Err(Fault {
+            cure: format!(
+                "takes {} parameters and {} for each of the {nqueues} queues; {} and {} values were given",
+                info.params.len(),
+                info.qparams.len(),
+                params.len(),
+                qparams.len()
+            ),
+            ..blank(info)
+        });
+    }
+    for (param, &value) in info.params.iter().zip(params) {
+        admit(info, param, None, value)?;
+    }
+    for (queue, row) in qparams.chunks(info.qparams.len().max(1)).enumerate() {
+        for (param, &value) in info.qparams.iter().zip(row) {
+            admit(info, param, Some(queue), value)?;
+        }
+    }
+    state_size(info, nqueues, params)?;
+
+    let Some(check) = info.table.check else { return Ok(()) };
+    let raw = raw_view(view);
+    let mut raw_fault = ffi::Fault { what: ptr::null(), param: ptr::null(), queue: ffi::NONE };
+    // SAFETY: the view and both arrays outlive the call and have the lengths the policy declares; every value is in its
+    // range; the fault is ours to be written.
+    if unsafe { check(&raw, params.as_ptr(), qparams.as_ptr(), &mut raw_fault) } {
+        return Ok(());
+    }
+    // SAFETY: a refusing check fills the fault with literals or leaves it null.
+    let (what, name) = unsafe { (info::text(raw_fault.what), info::text(raw_fault.param)) };
+    let queue = (raw_fault.queue != ffi::NONE).then_some(raw_fault.queue as usize);
+    let mut fault = Fault {
+        param: name,
+        queue,
+        cure: what.unwrap_or("these parameters do not fit together").to_owned(),
+        ..blank(info)
+    };
+    let given = name.and_then(|name| match queue {
+        None => info.param(name).map(|i| (&info.params[i], params[i])),
+        Some(q) => info.qparam(name).map(|i| (&info.qparams[i], qparams[q * info.qparams.len() + i])),
+    });
+    if let Some((param, value)) = given {
+        fault.value = Some(param.show(value));
+        fault.range = Some(param.range());
+    }
+    Err(fault)
+}
+
+fn admit(info: &'static PolicyInfo, param: &Param, queue: Option<usize>, value: u64) -> Result<(), Fault> {
+    if param.admits(value) {
+        return Ok(());
+    }
+    Err(Fault {
+        param: Some(param.name),
+        queue,
+        value: Some(param.show(value)),
+        range: Some(param.range()),
+        cure: "give a value inside the range".to_owned(),
+        ..blank(info)
+    })
+}
+
+fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> Result<usize, Fault> {
+    // SAFETY: params has the declared number of values.
+    match unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) } {
+        0 => Err(Fault { cure: format!("cannot serve {nqueues} queues; use fewer"), ..blank(info) }),
+        size => Ok(size),
+    }
+}
+
+fn blank(info: &'static PolicyInfo) -> Fault {
+    Fault { policy: info.name, param: None, queue: None, value: None, range: None, cure: String::new() }
+}
+
+#[inline]
+fn raw_view(view: &View<'_>) -> ffi::View {
+    ffi::View {
+        now_ns: view.now_ns,
+        link_bps: view.link_bps,
+        queues: view.queues.as_ptr(),
+        nqueues: view.queues.len() as u32,
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The C side of the contract, `core/include/linkweir/policy.h`, written by hand; the tests compare every size and
+//! offset with what the C compiler laid out.
+
+use std::ffi::{c_char, c_void};
+
+/// `struct lw_queue`
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Bytes waiting.
+    pub backlog_bytes: u64,
+    /// When the first packet arrived, ns; valid while `backlog_pkts` is not 0.
+    pub head_arrival_ns: u64,
+    /// What the channel gives this queue now, bit/s; 0 is blocked.
+    pub rate_bps: u64,
+    /// Packets waiting.
+    pub backlog_pkts: u32,
+    /// Length of the first packet; valid while `backlog_pkts` is not 0.
+    pub head_bytes: u32,
+}
+
+#[repr(C)]
+pub(crate) struct View {
+    pub now_ns: u64,
+    pub link_bps: u64,
+    pub queues: *const Queue,
+    pub nqueues: u32,
+}
+
+#[repr(C)]
+pub(crate) struct Pick {
+    pub retry_ns: u64,
+    pub queue: u32,
+}
+
+pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NEVER: u64 = u64::MAX;
+pub(crate) const ABI: u32 = 1;
+pub(crate) const AT_INIT: u32 = 1;
+
+#[repr(C)]
+pub(crate) struct Param {
+    pub name: *const c_char,
+    pub help: *const c_char,
+    pub choices: *const c_char,
+    pub min: u64,
+    pub max: u64,
+    pub def: u64,
+    pub unit: u32,
+    pub flags: u32,
+}
+
+#[repr(C)]
+pub(crate) struct Stat {
+    pub name: *const c_char,
+    pub help: *const c_char,
+    pub unit: u32,
+}
+
+#[repr(C)]
+pub(crate) struct Fault {
+    pub what: *const c_char,
+    pub param: *const c_char,
+    pub queue: u32,
+}
+
+pub(crate) type Event = unsafe extern "C" fn(*mut c_void, *const View, u32, u32);
+pub(crate) type Setup = unsafe extern "C" fn(*mut c_void, *const View, *const u64, *const u64);
+
+#[repr(C)]
+pub(crate) struct Policy {
+    pub name: *const c_char,
+    pub help: *const c_char,
+    pub abi: u32,
+    pub nparams: u32,
+    pub nqparams: u32,
+    pub nstats: u32,
+    pub params: *const Param,
+    pub qparams: *const Param,
+    pub stats: *const Stat,
+    pub state_size: unsafe extern "C" fn(u32, *const u64) -> usize,
+    pub check: Option<unsafe extern "C" fn(*const View, *const u64, *const u64, *mut Fault) -> bool>,
+    pub init: Setup,
+    pub pick: unsafe extern "C" fn(*mut c_void, *const View) -> Pick,
+    pub enqueued: Option<Event>,
+    pub sent: Option<Event>,
+    pub dropped: Option<Event>,
+    pub rated: Option<unsafe extern "C" fn(*mut c_void, *const View)>,
+    pub change: Option<Setup>,
+    pub victim: Option<unsafe extern "C" fn(*mut c_void, *const View, u32, u32) -> u32>,
+    pub observe: Option<unsafe extern "C" fn(*const c_void, *const View, u32, *mut i64)>,
+}
+
+// SAFETY: a policy table is constant data with static lifetime: C never writes it after the program is loaded.
+unsafe impl Sync for Policy {}
+
+/// One row of the registry.
+#[repr(transparent)]
+pub(crate) struct Row(pub *const Policy);
+
+// SAFETY: the registry is a constant array of pointers to constant tables.
+unsafe impl Sync for Row {}
+
+extern "C" {
+    /// The first of `lw_npolicies` rows.
+    pub(crate) static lw_policies: [Row; 0];
+    pub(crate) static lw_npolicies: u32;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::mem::{offset_of, size_of};
+
+    extern "C" {
+        static lw_layout: [usize; 0];
+        static lw_layout_count: usize;
+    }
+
+    #[test]
+    fn layout_is_that_of_the_c_compiler() {
+        let ours = [
+            size_of::<Queue>(),
+            offset_of!(Queue, backlog_bytes),
+            offset_of!(Queue, head_arrival_ns),
+            offset_of!(Queue, rate_bps),
+            offset_of!(Queue, backlog_pkts),
+            offset_of!(Queue, head_bytes),
+            size_of::<View>(),
+            offset_of!(View, now_ns),
+            offset_of!(View, link_bps),
+            offset_of!(View, queues),
+            offset_of!(View, nqueues),
+            size_of::<Pick>(),
+            offset_of!(Pick, retry_ns),
+            offset_of!(Pick, queue),
+            size_of::<Param>(),
+            offset_of!(Param, name),
+            offset_of!(Param, help),
+            offset_of!(Param, choices),
+            offset_of!(Param, min),
+            offset_of!(Param, max),
+            offset_of!(Param, def),
+            offset_of!(Param, unit),
+            offset_of!(Param, flags),
+            size_of::<Stat>(),
+            offset_of!(Stat, name),
+            offset_of!(Stat, help),
+            offset_of!(Stat, unit),
+            size_of::<Fault>(),
+            offset_of!(Fault, what),
+            offset_of!(Fault, param),
+            offset_of!(Fault, queue),
+            size_of::<Policy>(),
+            offset_of!(Policy, name),
+            offset_of!(Policy, help),
+            offset_of!(Policy, abi),
+            offset_of!(Policy, nparams),
+            offset_of!(Policy, nqparams),
+            offset_of!(Policy, nstats),
+            offset_of!(Policy, params),
+            offset_of!(Policy, qparams),
+            offset_of!(Policy, stats),
+            offset_of!(Policy, state_size),
+            offset_of!(Policy, check),
+            offset_of!(Policy, init),
+            offset_of!(Policy, pick),
+            offset_of!(Policy, enqueued),
+            offset_of!(Policy, sent),
+            offset_of!(Policy, dropped),
+            offset_of!(Policy, rated),
+            offset_of!(Policy, change),
+            offset_of!(Policy, victim),
+            offset_of!(Policy, observe),
+            crate::Unit::Number as usize,
+            crate::Unit::Bps as usize,
+            crate::Unit::Ns as usize,
+            crate::Unit::Bytes as usize,
+            crate::Unit::Bits as usize,
+            crate::Unit::Pkts as usize,
+            crate::Unit::Ppm as usize,
+            crate::Unit::Choice as usize,
+            AT_INIT as usize,
+            ABI as usize,
+            crate::MAX_QUEUES,
+            crate::MAX_PACKET_BYTES as usize,
+        ];
+        // SAFETY: layout.c defines the count and that many elements, all constant.
+        let theirs = unsafe { std::slice::from_raw_parts((&raw const lw_layout).cast::<usize>(), lw_layout_count) };
+        assert_eq!(ours.as_slice(), theirs);
+    }
+}

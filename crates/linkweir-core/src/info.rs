@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What the core says of its policies: names, parameters with units and ranges, statistics.
+
+use std::ffi::{c_char, CStr};
+use std::fmt;
+use std::sync::OnceLock;
+
+use crate::ffi;
+
+/// A parameter that was not given.
+pub const UNSET: u64 = u64::MAX;
+/// Most queues a policy may have.
+pub const MAX_QUEUES: usize = 65536;
+/// Packets are shorter than this.
+pub const MAX_PACKET_BYTES: u32 = 1 << 20;
+
+/// Unit of a parameter or statistic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Unit {
+    /// A pure number.
+    Number,
+    /// Bit per second.
+    Bps,
+    /// Nanoseconds.
+    Ns,
+    /// Bytes.
+    Bytes,
+    /// Bits.
+    Bits,
+    /// Packets.
+    Pkts,
+    /// Millionths.
+    Ppm,
+    /// Index into the parameter's choices.
+    Choice,
+}
+
+impl Unit {
+    fn new(raw: u32) -> Unit {
+        match raw {
+            0 => Unit::Number,
+            1 => Unit::Bps,
+            2 => Unit::Ns,
+            3 => Unit::Bytes,
+            4 => Unit::Bits,
+            5 => Unit::Pkts,
+            6 => Unit::Ppm,
+            7 => Unit::Choice,
+            other => panic!("the core declares unit {other}, which this wrapper does not know"),
+        }
+    }
+
+    /// How the unit is written behind a number; empty for pure numbers and choices.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::Number | Unit::Choice => "",
+            Unit::Bps => "bit/s",
+            Unit::Ns => "ns",
+            Unit::Bytes => "bytes",
+            Unit::Bits => "bits",
+            Unit::Pkts => "packets",
+            Unit::Ppm => "ppm",
+        }
+    }
+
+    /// Ending of a column's name that holds values of this unit.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self {
+            Unit::Number | Unit::Choice => "",
+            Unit::Bps => "_bps",
+            Unit::Ns => "_ns",
+            Unit::Bytes => "_bytes",
+            Unit::Bits => "_bits",
+            Unit::Pkts => "_pkts",
+            Unit::Ppm => "_ppm",
+        }
+    }
+}
+
+/// Declaration of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// Words of a [`Unit::Choice`] in the order of their values, else empty.
+    pub choices: Vec<&'static str>,
+    /// Smallest value.
+    pub min: u64,
+    /// Largest value.
+    pub max: u64,
+    /// Default; [`UNSET`] when the parameter may stay away.
+    pub default: u64,
+    /// Whether a running policy keeps the value it started with.
+    pub at_init: bool,
+}
+
+impl Param {
+    /// Whether the range admits this value.
+    #[must_use]
+    pub fn admits(&self, value: u64) -> bool {
+        (self.min..=self.max).contains(&value) || (value == UNSET && self.default == UNSET)
+    }
+
+    /// The range as people read it.
+    #[must_use]
+    pub fn range(&self) -> String {
+        if self.unit == Unit::Choice {
+            return self.choices.join(" | ");
+        }
+        let unit = self.unit.symbol();
+        let space = if unit.is_empty() { "" } else { " " };
+        format!("{} .. {}{space}{unit}", self.min, self.max)
+    }
+
+    /// A value as people read it.
+    #[must_use]
+    pub fn show(&self, value: u64) -> String {
+        if value == UNSET {
+            return "unset".to_owned();
+        }
+        if self.unit == Unit::Choice {
+            if let Some(word) = usize::try_from(value).ok().and_then(|i| self.choices.get(i)) {
+                return (*word).to_owned();
+            }
+        }
+        let unit = self.unit.symbol();
+        let space = if unit.is_empty() { "" } else { " " };
+        format!("{value}{space}{unit}")
+    }
+}
+
+/// Declaration of a value a policy shows of each queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its name.
+    pub name: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+/// Declaration of a policy.
+pub struct PolicyInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub help: &'static str,
+    /// Parameters of the policy.
+    pub params: Vec<Param>,
+    /// Parameters of each queue.
+    pub qparams: Vec<Param>,
+    /// What it shows of each queue.
+    pub stats: Vec<Stat>,
+    pub(crate) table: &'static ffi::Policy,
+}
+
+impl fmt::Debug for PolicyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyInfo").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl PolicyInfo {
+    /// Defaults of the policy's parameters.
+    #[must_use]
+    pub fn default_params(&self) -> Vec<u64> {
+        self.params.iter().map(|p| p.default).collect()
+    }
+
+    /// Defaults of the per-queue parameters, one row per queue.
+    #[must_use]
+    pub fn default_qparams(&self, nqueues: usize) -> Vec<u64> {
+        let row: Vec<u64> = self.qparams.iter().map(|p| p.default).collect();
+        row.repeat(nqueues)
+    }
+
+    /// Index of a parameter of the policy.
+    #[must_use]
+    pub fn param(&self, name: &str) -> Option<usize> {
+        self.params.iter().position(|p| p.name == name)
+    }
+
+    /// Index of a per-queue parameter.
+    #[must_use]
+    pub fn qparam(&self, name: &str) -> Option<usize> {
+        self.qparams.iter().position(|p| p.name == name)
+    }
+}
+
+/// Every policy of the core, in its own order.
+pub fn policies() -> &'static [PolicyInfo] {
+    static LIST: OnceLock<Vec<PolicyInfo>> = OnceLock::new();
+    LIST.get_or_init(|| {
+        // SAFETY: the core's registry is a constant array of lw_npolicies pointers, none of them null.
+        let rows = unsafe {
+            std::slice::from_raw_parts((&raw const ffi::lw_policies).cast::<ffi::Row>(), ffi::lw_npolicies as usize)
+        };
+        // SAFETY: every row points to a constant table of static lifetime.
+        rows.iter().map(|row| describe(unsafe { &*row.0 })).collect()
+    })
+}
+
+/// The policy of this name.
+#[must_use]
+pub fn policy(name: &str) -> Option<&'static PolicyInfo> {
+    policies().iter().find(|p| p.name == name)
+}
+
+fn describe(table: &'static ffi::Policy) -> PolicyInfo {
+    // SAFETY: the pointers of a policy table lead to NUL-terminated literals and to arrays of the stated lengths, all
+    // of them constant data of static lifetime.
+    let (name, help, params, qparams, stats) = unsafe {
+        (
+            text(table.name).expect("a policy has a name"),
+            text(table.help),
+            array(table.params, table.nparams),
+            array(table.qparams, table.nqparams),
+            array(table.stats, table.nstats),
+        )
+    };
+    assert_eq!(table.abi, ffi::ABI, "policy {name} was compiled for another version of the contract");
+    PolicyInfo {
+        name,
+        help: help.unwrap_or(""),
+        params: params.iter().map(param).collect(),
+        qparams: qparams.iter().map(param).collect(),
+        stats: stats.iter().map(stat).collect(),
+        table,
+    }
+}
+
+fn param(raw: &'static ffi::Param) -> Param {
+    // SAFETY: the texts of a parameter are null or NUL-terminated literals.
+    let (name, help, choices) = unsafe { (text(raw.name), text(raw.help), text(raw.choices)) };
+    Param {
+        name: name.expect("a parameter has a name"),
+        help: help.unwrap_or(""),
+        unit: Unit::new(raw.unit),
+        choices: choices.map(|c| c.split('|').collect()).unwrap_or_default(),
+        min: raw.min,
+        max: raw.max,
+        default: raw.def,
+        at_init: raw.flags & ffi::AT_INIT != 0,
+    }
+}
+
+fn stat(raw: &'static ffi::Stat) -> Stat {
+    // SAFETY: the texts of a statistic are null or NUL-terminated literals.
+    let (name, help) = unsafe { (text(raw.name), text(raw.help)) };
+    Stat { name: name.expect("a statistic has a name"), help: help.unwrap_or(""), unit: Unit::new(raw.unit) }
+}
+
+/// # Safety
+/// `first` is null or the first of `count` values that live as long as the program and are never written.
+unsafe fn array<T>(first: *const T, count: u32) -> &'static [T] {
+    if count == 0 {
+        return &[];
+    }
+    assert!(!first.is_null(), "a table of the core misses its rows");
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(first, count as usize) }
+}
+
+/// # Safety
+/// `raw` is null or a NUL-terminated text that lives as long as the program and is never written.
+pub(crate) unsafe fn text(raw: *const c_char) -> Option<&'static str> {
+    if raw.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(raw) };
+    Some(text.to_str().expect("the core's texts are UTF-8"))
+}

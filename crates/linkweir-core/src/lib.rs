@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The scheduler core for Rust: what its policies are ([`policies`]), a safe wrapper of one ([`CorePolicy`]), and the
+//! packet queues around it ([`Mux`]), without any input or output.
+
+mod classifier;
+mod core_policy;
+mod ffi;
+mod info;
+mod mux;
+mod policy;
+
+pub use classifier::{Classifier, Dscp, DscpMap};
+pub use core_policy::{check, CorePolicy, Fault, Snapshot};
+pub use ffi::Queue;
+pub use info::{policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET};
+pub use mux::{Counters, Departure, DropReason, Limit, Mux};
+pub use policy::{Pick, Policy, View};

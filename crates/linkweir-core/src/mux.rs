@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Packet queues around a policy: one FIFO per class, limits, the arrival and departure protocol, counters.
+//!
+//! No input or output and no clock: callers say what time it is. What a packet is, is theirs as well (`T`); the
+//! queues know its class and its accounted length.
+
+use std::collections::VecDeque;
+
+use hdrhistogram::Histogram;
+
+use crate::classifier::Classifier;
+use crate::core_policy::{CorePolicy, Fault};
+use crate::ffi::Queue;
+use crate::info::MAX_PACKET_BYTES;
+use crate::policy::{Pick, Policy, View};
+
+/// Most a class may hold; a packet that would exceed either is dropped on arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// Packets.
+    pub pkts: Option<u32>,
+    /// Accounted bytes.
+    pub bytes: Option<u64>,
+}
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The limit of its class refused it on arrival.
+    Limit,
+    /// The policy named its class as victim.
+    Policy,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure<T> {
+    /// Its class.
+    pub class: usize,
+    /// The packet.
+    pub item: T,
+    /// Its accounted length.
+    pub bytes: u32,
+    /// How long it waited, ns.
+    pub sojourn_ns: u64,
+}
+
+/// What happened to the packets of a class since the start or the last reset.
+#[derive(Clone, Debug)]
+pub struct Counters {
+    /// Packets that came, dropped ones included.
+    pub arrived_pkts: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that left.
+    pub sent_pkts: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets refused by the limit.
+    pub dropped_limit_pkts: u64,
+    /// Their bytes.
+    pub dropped_limit_bytes: u64,
+    /// Packets dropped as victims.
+    pub dropped_policy_pkts: u64,
+    /// Their bytes.
+    pub dropped_policy_bytes: u64,
+    /// Waiting times of the packets that left, ns, to within 1 %.
+    pub sojourn_ns: Histogram<u64>,
+}
+
+impl Counters {
+    fn new() -> Counters {
+        Counters {
+            arrived_pkts: 0,
+            arrived_bytes: 0,
+            sent_pkts: 0,
+            sent_bytes: 0,
+            dropped_limit_pkts: 0,
+            dropped_limit_bytes: 0,
+            dropped_policy_pkts: 0,
+            dropped_policy_bytes: 0,
+            // Grows with the longest wait seen, to 58 kB at the very most.
+            sojourn_ns: Histogram::new(2).expect("two significant figures are allowed"),
+        }
+    }
+
+    fn reset(&mut self) {
+        let mut sojourn_ns = std::mem::replace(&mut self.sojourn_ns, Histogram::new(2).expect("as in new"));
+        sojourn_ns.reset();
+        *self = Counters { sojourn_ns, ..Counters::new() };
+    }
+}
+
+/// Queues of items `T` scheduled by `P`.
+#[derive(Debug)]
+pub struct Mux<P, T> {
+    policy: P,
+    queues: Vec<Queue>,
+    classes: Vec<Class<T>>,
+    now_ns: u64,
+    link_bps: u64,
+    retry_ns: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Class<T> {
+    waiting: VecDeque<Waiting<T>>,
+    limit: Limit,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    arrival_ns: u64,
+    bytes: u32,
+    item: T,
+}
+
+impl<P: Policy, T> Mux<P, T> {
+    /// Empty queues, one per limit, for a link whose capacity the scheduler believes to be `link_bps`; `start` makes
+    /// the policy from the first view.
+    ///
+    /// # Errors
+    /// Those of `start`.
+    pub fn new<E>(
+        now_ns: u64,
+        link_bps: u64,
+        limits: &[Limit],
+        start: impl FnOnce(&View<'_>) -> Result<P, E>,
+    ) -> Result<Mux<P, T>, E> {
+        let queues = vec![Queue { rate_bps: link_bps, ..Queue::default() }; limits.len()];
+        let policy = start(&View { now_ns, link_bps, queues: &queues })?;
+        let classes = limits
+            .iter()
+            .map(|&limit| Class { waiting: VecDeque::new(), limit, counters: Counters::new() })
+            .collect();
+        Ok(Mux { policy, queues, classes, now_ns, link_bps, retry_ns: None })
+    }
+
+    /// A packet arrives. Every packet dropped in consequence, be it this one or another, goes to `dropped` together
+    /// with its class and the reason.
+    ///
+    /// # Panics
+    /// When there is no such class, or `bytes` is [`MAX_PACKET_BYTES`] or more.
+    #[inline]
+    pub fn enqueue(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        bytes: u32,
+        item: T,
+        mut dropped: impl FnMut(T, usize, DropReason),
+    ) {
+        assert!(bytes < MAX_PACKET_BYTES, "a packet of {bytes} bytes is too long to be scheduled");
+        self.clock(now_ns);
+        let room = self.has_room(class, bytes);
+        let Class { waiting, counters, .. } = &mut self.classes[class];
+        counters.arrived_pkts += 1;
+        counters.arrived_bytes += u64::from(bytes);
+        if !room {
+            counters.dropped_limit_pkts += 1;
+            counters.dropped_limit_bytes += u64::from(bytes);
+            dropped(item, class, DropReason::Limit);
+            return;
+        }
+        let queue = &mut self.queues[class];
+        if queue.backlog_pkts == 0 {
+            queue.head_arrival_ns = self.now_ns;
+            queue.head_bytes = bytes;
+        }
+        queue.backlog_pkts += 1;
+        queue.backlog_bytes += u64::from(bytes);
+        waiting.push_back(Waiting { arrival_ns: self.now_ns, bytes, item });
+
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        policy.enqueued(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
+        while let Some(victim) = {
+            let Mux { policy, queues, now_ns, link_bps, .. } = self;
+            policy.victim(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes)
+        } {
+            let Some(item) = self.drop_tail(victim) else {
+                debug_assert!(false, "the policy named an empty queue as victim");
+                break;
+            };
+            dropped(item, victim, DropReason::Policy);
+        }
+    }
+
+    /// [`Mux::enqueue`] into the class the classifier names.
+    pub fn enqueue_by<C: Classifier<T>>(
+        &mut self,
+        now_ns: u64,
+        classifier: &C,
+        bytes: u32,
+        item: T,
+        dropped: impl FnMut(T, usize, DropReason),
+    ) {
+        let class = classifier.class(&item);
+        self.enqueue(now_ns, class, bytes, item, dropped);
+    }
+
+    /// The packet that goes next, or none when there is nothing to send now.
+    #[inline]
+    pub fn dequeue(&mut self, now_ns: u64) -> Option<Departure<T>> {
+        self.clock(now_ns);
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        let class = match policy.pick(&View { now_ns: *now_ns, link_bps: *link_bps, queues }) {
+            Pick::Queue(class) => class,
+            Pick::Nothing { retry_ns } => {
+                self.retry_ns = retry_ns;
+                return None;
+            }
+        };
+        self.retry_ns = None;
+        let Class { waiting, counters, .. } = &mut self.classes[class];
+        let Some(Waiting { arrival_ns, bytes, item }) = waiting.pop_front() else {
+            debug_assert!(false, "the policy picked an empty queue");
+            return None;
+        };
+        let sojourn_ns = self.now_ns - arrival_ns;
+        counters.sent_pkts += 1;
+        counters.sent_bytes += u64::from(bytes);
+        counters.sojourn_ns.record(sojourn_ns).expect("a growing histogram takes every value");
+        let queue = &mut self.queues[class];
+        queue.backlog_pkts -= 1;
+        queue.backlog_bytes -= u64::from(bytes);
+        if let Some(head) = waiting.front() {
+            queue.head_arrival_ns = head.arrival_ns;
+            queue.head_bytes = head.bytes;
+        }
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        policy.sent(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
+        Some(Departure { class, item, bytes, sojourn_ns })
+    }
+
+    /// When to ask again at the latest after [`Mux::dequeue`] gave nothing, ns; `None`: after an event.
+    #[must_use]
+    pub fn retry_ns(&self) -> Option<u64> {
+        self.retry_ns
+    }
+
+    /// Whether the limit of a class would take a packet of `bytes` now.
+    #[inline]
+    #[must_use]
+    pub fn has_room(&self, class: usize, bytes: u32) -> bool {
+        let queue = &self.queues[class];
+        let limit = self.classes[class].limit;
+        limit.pkts.is_none_or(|most| queue.backlog_pkts < most)
+            && limit.bytes.is_none_or(|most| queue.backlog_bytes + u64::from(bytes) <= most)
+            && queue.backlog_pkts < u32::MAX
+    }
+
+    /// The scheduler is told a new capacity.
+    pub fn set_link(&mut self, now_ns: u64, link_bps: u64) {
+        self.clock(now_ns);
+        self.link_bps = link_bps;
+        self.rated();
+    }
+
+    /// The channel of one class changes its rate; 0 blocks it.
+    pub fn set_rate(&mut self, now_ns: u64, class: usize, rate_bps: u64) {
+        self.clock(now_ns);
+        self.queues[class].rate_bps = rate_bps;
+        self.rated();
+    }
+
+    /// New limits for a class; what waits already stays.
+    pub fn set_limit(&mut self, class: usize, limit: Limit) {
+        self.classes[class].limit = limit;
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn nclasses(&self) -> usize {
+        self.classes.len()
+    }
+
+    /// The queues as the policy sees them.
+    #[must_use]
+    pub fn queues(&self) -> &[Queue] {
+        &self.queues
+    }
+
+    /// The capacity the scheduler was told, bit/s.
+    #[must_use]
+    pub fn link_bps(&self) -> u64 {
+        self.link_bps
+    }
+
+    /// Counters of a class.
+    #[must_use]
+    pub fn counters(&self, class: usize) -> &Counters {
+        &self.classes[class].counters
+    }
+
+    /// Sets all counters to zero. Packets that wait will be counted when they leave.
+    pub fn reset_counters(&mut self) {
+        for class in &mut self.classes {
+            class.counters.reset();
+        }
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// The policy's statistics of a class, as of `now_ns`.
+    pub fn observe(&mut self, now_ns: u64, class: usize, values: &mut [i64]) {
+        self.clock(now_ns);
+        self.policy.observe(&self.view(), class, values);
+    }
+
+    fn drop_tail(&mut self, class: usize) -> Option<T> {
+        let Class { waiting, counters, .. } = &mut self.classes[class];
+        let Waiting { bytes, item, .. } = waiting.pop_back()?;
+        counters.dropped_policy_pkts += 1;
+        counters.dropped_policy_bytes += u64::from(bytes);
+        let queue = &mut self.queues[class];
+        queue.backlog_pkts -= 1;
+        queue.backlog_bytes -= u64::from(bytes);
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        policy.dropped(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
+        Some(item)
+    }
+
+    fn rated(&mut self) {
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        policy.rated(&View { now_ns: *now_ns, link_bps: *link_bps, queues });
+    }
+
+    /// Time stands still rather than going back.
+    #[inline]
+    fn clock(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    fn view(&self) -> View<'_> {
+        View { now_ns: self.now_ns, link_bps: self.link_bps, queues: &self.queues }
+    }
+}
+
+impl<T> Mux<CorePolicy, T> {
+    /// Gives the running policy new parameters; queues and credit stay.
+    ///
+    /// # Errors
+    /// Values the policy refuses; it then goes on with its old ones.
+    pub fn change(&mut self, now_ns: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        self.clock(now_ns);
+        let Mux { policy, queues, now_ns, link_bps, .. } = self;
+        policy.change(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, params, qparams)
+    }
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The contract between a scheduling policy and a data plane, in Rust's terms.
+//!
+//! The rules are those of `core/include/linkweir/policy.h`: the data plane keeps the view true, events are told after
+//! they happened, time never decreases, two picks with nothing between them agree.
+
+use crate::ffi::Queue;
+
+/// What a policy sees of the queues.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The present, ns.
+    pub now_ns: u64,
+    /// The capacity the scheduler is told, bit/s.
+    pub link_bps: u64,
+    /// The queues, by index.
+    pub queues: &'a [Queue],
+}
+
+/// Answer to "which queue next?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// This queue's head.
+    Queue(usize),
+    /// Nothing now; ask again at this time (ns) at the latest, or only after an event.
+    Nothing {
+        /// When the answer may change by itself.
+        retry_ns: Option<u64>,
+    },
+}
+
+/// A scheduling policy.
+pub trait Policy {
+    /// Which queue's head goes next.
+    fn pick(&mut self, view: &View<'_>) -> Pick;
+
+    /// A packet of `bytes` was put at the tail of queue `q`.
+    fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        let _ = (view, q, bytes);
+    }
+
+    /// The head of queue `q` was handed to the lower layer.
+    fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        let _ = (view, q, bytes);
+    }
+
+    /// A packet of queue `q` was dropped.
+    fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        let _ = (view, q, bytes);
+    }
+
+    /// The capacity or the rate of some queue changed.
+    fn rated(&mut self, view: &View<'_>) {
+        let _ = view;
+    }
+
+    /// After queue `q` took a packet of `bytes`: the queue that must give up its tail.
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+        let _ = (view, q, bytes);
+        None
+    }
+
+    /// Writes the policy's statistics of queue `q` into `values`, as many as it declares.
+    fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
+        let _ = (view, q, values);
+    }
+}
