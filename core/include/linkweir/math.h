@@ -5,7 +5,11 @@
 
 #include "port.h"
 
-/* floor(bytes * 8e9 / rate) as one multiplication: ns = (bytes * mult) >> shift, mult < 2^32, relative error < 2^-31. */
+/*
+ * The time of a length at a rate, bytes * 8e9 / rate ns, as one multiplication: ns = (bytes * mult) >> shift, with
+ * mult = 8e9 * 2^shift / rate rounded to nearest (halves up) and shift the largest <= 63 that keeps mult < 2^32. From
+ * 2 bit/s up the relative error is below 2^-31 and bytes * mult below 2^52; at 1 bit/s mult is 8e9 and shift 0.
+ */
 struct lw_pace {
 	uint64_t mult;
 	uint32_t shift;
@@ -58,6 +62,45 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 		}
 	}
 	return quotient;
+}
+
+/* for control paths; a rate of 0 gives a pace of 0 ns per byte */
+static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
+{
+	const uint64_t bit_ns = 8000000000u;
+	struct lw_pace pace = { 0, 0, 0 };
+	uint64_t rest;
+
+	if (!rate_bps)
+		return pace;
+	pace.mult = LW_DIV64(bit_ns, rate_bps);
+	rest = LW_MOD64(bit_ns, rate_bps);
+	while (pace.shift < 63 && pace.mult < (1u << 31)) {
+		bool carry = rest >= rate_bps - rest;
+
+		rest = carry ? rest - (rate_bps - rest) : rest + rest;
+		pace.mult = 2 * pace.mult + carry;
+		pace.shift++;
+	}
+	if (rest && rest >= rate_bps - rest)
+		pace.mult++;
+	if (pace.shift && pace.mult >> 32) {
+		pace.mult >>= 1;
+		pace.shift--;
+	}
+	return pace;
+}
+
+/* floor of the time of `bytes` */
+static inline uint64_t lw_pace_ns(const struct lw_pace *pace, uint32_t bytes)
+{
+	return (bytes * pace->mult) >> pace->shift;
+}
+
+/* a - b, or 0 when b is the greater */
+static inline uint64_t lw_excess(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
 }
 
 #endif

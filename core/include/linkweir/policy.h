@@ -133,6 +133,10 @@ struct lw_policy {
 #include "policies.def"
 #undef LW_POLICY
 
+/* every policy, in the order of policies.def */
+extern const struct lw_policy *const lw_policies[];
+extern const uint32_t lw_npolicies;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/* bitmap.h - a set of up to 4096 ranks with find-first in two steps: a word of words. */
+#ifndef LINKWEIR_BITMAP_H
+#define LINKWEIR_BITMAP_H
+
+#include <linkweir/port.h>
+
+#define LW_BITMAP_SIZE 4096u
+
+struct lw_bitmap {
+	uint64_t summary;               /* bit w: word[w] is not 0 */
+	uint64_t word[LW_BITMAP_SIZE / 64];
+};
+
+static inline bool lw_bitmap_has(const struct lw_bitmap *set, uint32_t bit)
+{
+	return (set->word[bit >> 6] >> (bit & 63)) & 1;
+}
+
+static inline void lw_bitmap_add(struct lw_bitmap *set, uint32_t bit)
+{
+	set->word[bit >> 6] |= (uint64_t)1 << (bit & 63);
+	set->summary |= (uint64_t)1 << (bit >> 6);
+}
+
+static inline void lw_bitmap_del(struct lw_bitmap *set, uint32_t bit)
+{
+	uint64_t *word = &set->word[bit >> 6];
+
+	*word &= ~((uint64_t)1 << (bit & 63));
+	if (!*word)
+		set->summary &= ~((uint64_t)1 << (bit >> 6));
+}
+
+/* the smallest member; the set must not be empty */
+static inline uint32_t lw_bitmap_first(const struct lw_bitmap *set)
+{
+	uint32_t w = LW_CTZ64(set->summary);
+
+	return (w << 6) | LW_CTZ64(set->word[w]);
+}
+
+#endif

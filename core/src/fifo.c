@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * fifo.c - first in, first out, across all queues.
+ *
+ * The head that has waited longest goes first; among equals the lowest queue. It keeps no state: the view says it all.
+ * With one queue per user this is what a single shared FIFO would do, except that a blocked queue does not hold up
+ * the others. Steps: one per queue.
+ */
+#include "view.h"
+
+static size_t fifo_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	(void)params;
+	return nqueues <= LW_MAX_QUEUES ? 8 : 0;        /* nothing is kept, and 0 would mean a refusal */
+}
+
+static void fifo_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	(void)v, (void)params, (void)qparams;
+	memset(state, 0, 8);
+}
+
+static struct lw_pick fifo_pick(void *state, const struct lw_view *v)
+{
+	uint32_t q, best = LW_NONE;
+
+	(void)state;
+	for (q = 0; q < v->nqueues; q++)
+		if (lw_eligible(v, q) &&
+		    (best == LW_NONE || v->queues[q].head_arrival_ns < v->queues[best].head_arrival_ns))
+			best = q;
+	return lw_answer(best);
+}
+
+const struct lw_policy lw_policy_fifo = {
+	.name = "fifo",
+	.help = "the packet that arrived first, whatever its queue",
+	.abi = LW_ABI,
+	.nparams = 0,
+	.nqparams = 0,
+	.nstats = 0,
+	.params = NULL,
+	.qparams = NULL,
+	.stats = NULL,
+	.state_size = fifo_state_size,
+	.check = NULL,
+	.init = fifo_init,
+	.pick = fifo_pick,
+	.enqueued = NULL,
+	.sent = NULL,
+	.dropped = NULL,
+	.rated = NULL,
+	.change = NULL,
+	.victim = NULL,
+	.observe = NULL,
+};

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * pds.c - proportional differentiation: delays in fixed ratios, losses in fixed ratios, whatever the load.
+ *
+ * Who is served: waiting-time priority (Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999). The eligible queue whose
+ * head has the largest d * waiting time goes first, so mean delays tend to 1/d.
+ *
+ * Who loses: proportional loss rates (Dovrolis and Ramanathan 2000; Gaidioz, Goutelle and Primet 2002, whose limit is
+ * shared by all queues). When there are more than `limit` packets in all, the backlogged queue with the smallest
+ * l * lost / received gives up its tail, so loss rates tend to 1/l. `received` and `lost` are counted over a history:
+ *   decayed   both are halved after every k-th arrival. O(queues) of memory, no stale entries, and more accurate than
+ *             the ring at equal k.
+ *   ring      exactly the last k arrivals, as in the report. An entry knows its queue's previous entry, so that tails can
+ *             be found one after the other without touching a packet. A packet older than k arrivals has lost its
+ *             entry, and its loss is not counted: booked on a later arrival's entry it would corrupt the counts.
+ *   infinite  everything since the start; adapts ever more slowly.
+ *
+ * Early drops (early=peld; own design, after Gaidioz and Primet 2003, Aweya et al. 2004): above `qmin` packets a ramp up to
+ * one drop per arrival at `limit` accumulates into tokens. A token is charged to the queue with the smallest loss among
+ * all that have received anything, backlogged or not; one without backlog becomes indebted and pays with its next
+ * arrival. So losses keep their ratios even if the queue that must lose is mostly empty.
+ *
+ * Where ours deviates
+ *   The limit is exceeded at total > limit, tested with the new packet counted, which may itself be the one to go.
+ *   The first eligible queue is accepted unconditionally, so a packet that has just arrived can be sent.
+ *   A queue that received nothing has a loss rate of 0, and ties go to the smaller l: the one meant to lose more.
+ *   Ties in service go to the larger d (tie=lowest_index: the report's).
+ *
+ * Steps: pick, a drop and a token look at every queue (an overflow with debts three times); an arrival is O(1), but every
+ * k-th with decayed history looks at every queue as well.
+ */
+#include "view.h"
+#include <linkweir/math.h>
+
+#define PDS_MAX_QUEUES 4096u
+#define PDS_MAX_PKTS (1u << 20)
+#define PDS_MAX_HISTORY (1u << 22)
+#define PDS_MAX_WAIT_NS ((uint64_t)1 << 47)     /* 39 h; times a 16-bit coefficient stays below 2^63 */
+
+enum { PDS_LIMIT, PDS_HISTORY, PDS_K, PDS_EARLY, PDS_QMIN, PDS_TIE, PDS_NPARAMS };
+enum { PDS_DELAY, PDS_LOSS, PDS_NQPARAMS };
+enum { PDS_DECAYED, PDS_RING, PDS_INFINITE };
+enum { PDS_OFF, PDS_PELD };
+enum { PDS_LARGER_DELAY, PDS_LOWEST_INDEX };
+
+struct pds_state {
+	uint64_t seen_ns;
+	uint64_t total_pkts;            /* of all queues */
+	uint64_t arrivals;              /* ring: since the start, the sequence number of the next */
+	uint64_t ramp;                  /* 2^32 / (limit - qmin) */
+	uint32_t token_q16;             /* early drops due, below one */
+	uint32_t slot;                  /* ring: where the next arrival is entered; decayed: arrivals since the halving */
+	uint32_t pending;               /* the queue an arrival has been decided to cost a packet */
+	/* set by the user */
+	uint32_t limit_pkts, qmin_pkts, k;
+	uint8_t history, peld, lowest_index, unused[5];
+};
+
+struct pds_queue {
+	uint64_t received, lost;        /* within the history */
+	uint64_t tail_seq;              /* ring: arrival of the tail packet */
+	uint32_t debt_pkts;
+	uint16_t delay, loss;           /* set by the user: d and l */
+};
+
+/* ring: one arrival */
+struct pds_entry {
+	uint64_t before;                /* sequence number of the packet that was the tail of this queue */
+	uint32_t queue;
+	uint32_t lost;
+};
+
+static struct pds_queue *pds_queues(struct pds_state *st)
+{
+	return (struct pds_queue *)(st + 1);
+}
+
+static struct pds_entry *pds_ring(struct pds_state *st, const struct lw_view *v)
+{
+	return (struct pds_entry *)(pds_queues(st) + v->nqueues);
+}
+
+static size_t pds_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	size_t entries = params[PDS_HISTORY] == PDS_RING ? (size_t)params[PDS_K] : 0;
+
+	if (nqueues > PDS_MAX_QUEUES)
+		return 0;
+	return sizeof(struct pds_state) + nqueues * sizeof(struct pds_queue) + entries * sizeof(struct pds_entry);
+}
+
+static bool pds_check(const struct lw_view *v, const uint64_t *params, const uint64_t *qparams, struct lw_fault *fault)
+{
+	(void)v, (void)qparams;
+	fault->queue = LW_NONE;
+	if (params[PDS_EARLY] == PDS_PELD && params[PDS_HISTORY] != PDS_DECAYED) {
+		fault->what = "early=peld needs history=decayed: choose that, or early=off";
+		fault->param = "early";
+		return false;
+	}
+	if (params[PDS_EARLY] == PDS_PELD && params[PDS_QMIN] >= params[PDS_LIMIT]) {
+		fault->what = "qmin must be below limit: lower qmin or raise limit";
+		fault->param = "qmin";
+		return false;
+	}
+	return true;
+}
+
+/* ---- who is served ---- */
+
+static struct lw_pick pds_pick(void *state, const struct lw_view *v)
+{
+	struct pds_state *st = (struct pds_state *)state;
+	const struct pds_queue *queues = pds_queues(st);
+	uint64_t now = lw_clock(&st->seen_ns, v), best_value = 0;
+	uint32_t q, best = LW_NONE;
+
+	for (q = 0; q < v->nqueues; q++) {
+		uint64_t value;
+
+		if (!lw_eligible(v, q))
+			continue;
+		value = lw_excess(now, v->queues[q].head_arrival_ns);
+		value = queues[q].delay * (value < PDS_MAX_WAIT_NS ? value : PDS_MAX_WAIT_NS);
+		if (best == LW_NONE || value > best_value ||
+		    (value == best_value && !st->lowest_index && queues[q].delay > queues[best].delay)) {
+			best = q;
+			best_value = value;
+		}
+	}
+	return lw_answer(best);
+}
+
+/* ---- who loses ---- */
+
+/* l * (lost + debts) / received of a is less than that of b, exactly; equal ones by the smaller l */
+static bool pds_loses_first(const struct pds_queue *a, const struct pds_queue *b, bool debts)
+{
+	uint64_t lost_a = a->received ? a->lost + (debts ? a->debt_pkts : 0) : 0;
+	uint64_t lost_b = b->received ? b->lost + (debts ? b->debt_pkts : 0) : 0;
+	uint64_t received_a = a->received ? a->received : 1, received_b = b->received ? b->received : 1;
+
+	if (lw_product_less(a->loss * lost_a, received_b, b->loss * lost_b, received_a))
+		return true;
+	if (lw_product_less(b->loss * lost_b, received_a, a->loss * lost_a, received_b))
+		return false;
+	return a->loss < b->loss;
+}
+
+/* The loss rule: among the backlogged queues. */
+static uint32_t pds_loser(struct pds_state *st, const struct lw_view *v)
+{
+	const struct pds_queue *queues = pds_queues(st);
+	uint32_t q, best = LW_NONE;
+
+	for (q = 0; q < v->nqueues; q++)
+		if (v->queues[q].backlog_pkts &&
+		    (best == LW_NONE || pds_loses_first(queues + q, queues + best, false)))
+			best = q;
+	return best;
+}
+
+/* The same with debts, among all queues that have received more than they lost and owe, or the backlogged ones of them. */
+static uint32_t pds_debtor(struct pds_state *st, const struct lw_view *v, bool backlogged)
+{
+	const struct pds_queue *queues = pds_queues(st);
+	uint32_t q, best = LW_NONE;
+
+	for (q = 0; q < v->nqueues; q++)
+		if (queues[q].lost + queues[q].debt_pkts < queues[q].received &&
+		    (!backlogged || v->queues[q].backlog_pkts) &&
+		    (best == LW_NONE || pds_loses_first(queues + q, queues + best, true)))
+			best = q;
+	return best;
+}
+
+static void pds_token(struct pds_state *st, const struct lw_view *v)
+{
+	uint32_t q = pds_debtor(st, v, false);
+
+	if (q == LW_NONE)
+		return;
+	if (v->queues[q].backlog_pkts)
+		st->pending = q;
+	else
+		pds_queues(st)[q].debt_pkts++;
+}
+
+static void pds_overflow(struct pds_state *st, const struct lw_view *v)
+{
+	uint32_t q = pds_debtor(st, v, false);
+
+	if (q != LW_NONE && !v->queues[q].backlog_pkts) {
+		pds_queues(st)[q].debt_pkts++;
+		q = pds_debtor(st, v, true);
+	}
+	st->pending = q != LW_NONE ? q : pds_loser(st, v);
+}
+
+/* ---- what is remembered ---- */
+
+static void pds_halve(struct pds_state *st, const struct lw_view *v)
+{
+	struct pds_queue *queues = pds_queues(st);
+	uint32_t q;
+
+	for (q = 0; q < v->nqueues; q++) {
+		queues[q].received >>= 1;
+		queues[q].lost >>= 1;
+		if (!queues[q].received)
+			queues[q].debt_pkts = 0;
+	}
+}
+
+static void pds_enter(struct pds_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct pds_queue *queues = pds_queues(st);
+	struct pds_entry *entry = pds_ring(st, v) + st->slot;
+
+	if (st->arrivals >= st->k) {            /* the oldest leaves the history */
+		queues[entry->queue].received--;
+		queues[entry->queue].lost -= entry->lost;
+	}
+	entry->queue = q;
+	entry->lost = 0;
+	entry->before = queues[q].tail_seq;
+	queues[q].tail_seq = st->arrivals++;
+	if (++st->slot == st->k)
+		st->slot = 0;
+}
+
+/* The tail of q is gone; the entry of a packet among the last k is still its own. */
+static void pds_strike(struct pds_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct pds_queue *queue = pds_queues(st) + q;
+	uint64_t age = st->arrivals - queue->tail_seq;
+	struct pds_entry *entry;
+
+	if (age > st->k)
+		return;
+	entry = pds_ring(st, v) + (st->slot >= age ? st->slot - age : st->slot + st->k - age);
+	entry->lost = 1;
+	queue->lost++;
+	queue->tail_seq = entry->before;
+}
+
+/* ---- the calls ---- */
+
+static void pds_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pds_state *st = (struct pds_state *)state;
+	struct pds_queue *queue = pds_queues(st) + q;
+	uint64_t above, step;
+
+	(void)bytes;
+	lw_clock(&st->seen_ns, v);
+	st->total_pkts++;
+	st->pending = LW_NONE;
+	queue->received++;
+	if (st->history == PDS_RING) {
+		pds_enter(st, v, q);
+	} else if (st->history == PDS_DECAYED && ++st->slot == st->k) {
+		st->slot = 0;
+		pds_halve(st, v);
+	}
+	if (!st->peld)
+		return;
+	if (queue->debt_pkts) {
+		queue->debt_pkts--;
+		st->pending = q;
+		return;
+	}
+	above = lw_excess(st->total_pkts, st->qmin_pkts);
+	step = ((above < 2 * PDS_MAX_PKTS ? above : 2 * PDS_MAX_PKTS) * st->ramp) >> 16;
+	st->token_q16 += step < 65536 ? (uint32_t)step : 65536;
+	if (st->token_q16 >= 65536) {
+		st->token_q16 -= 65536;
+		pds_token(st, v);
+	}
+	if (st->pending == LW_NONE && st->total_pkts > st->limit_pkts)
+		pds_overflow(st, v);
+}
+
+static uint32_t pds_victim(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pds_state *st = (struct pds_state *)state;
+
+	(void)q, (void)bytes;
+	if (st->pending != LW_NONE && v->queues[st->pending].backlog_pkts)
+		return st->pending;
+	return st->total_pkts > st->limit_pkts ? pds_loser(st, v) : LW_NONE;
+}
+
+static void pds_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pds_state *st = (struct pds_state *)state;
+
+	(void)q, (void)bytes;
+	lw_clock(&st->seen_ns, v);
+	st->total_pkts -= st->total_pkts != 0;
+}
+
+static void pds_dropped(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pds_state *st = (struct pds_state *)state;
+
+	(void)bytes;
+	lw_clock(&st->seen_ns, v);
+	st->total_pkts -= st->total_pkts != 0;
+	if (st->pending == q)
+		st->pending = LW_NONE;
+	if (st->history == PDS_RING)
+		pds_strike(st, v, q);
+	else
+		pds_queues(st)[q].lost++;
+}
+
+/* The history and k stay what init() was given. */
+static void pds_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct pds_state *st = (struct pds_state *)state;
+	uint32_t q;
+
+	st->limit_pkts = (uint32_t)params[PDS_LIMIT];
+	st->qmin_pkts = (uint32_t)params[PDS_QMIN];
+	st->peld = params[PDS_EARLY] == PDS_PELD;
+	st->lowest_index = params[PDS_TIE] == PDS_LOWEST_INDEX;
+	if (st->peld)
+		st->ramp = LW_DIV64((uint64_t)1 << 32, st->limit_pkts - st->qmin_pkts);
+	for (q = 0; q < v->nqueues; q++, qparams += PDS_NQPARAMS) {
+		pds_queues(st)[q].delay = (uint16_t)qparams[PDS_DELAY];
+		pds_queues(st)[q].loss = (uint16_t)qparams[PDS_LOSS];
+	}
+}
+
+static void pds_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct pds_state *st = (struct pds_state *)state;
+	uint32_t q;
+
+	memset(st, 0, pds_state_size(v->nqueues, params));
+	st->seen_ns = v->now_ns;
+	st->history = (uint8_t)params[PDS_HISTORY];
+	st->k = (uint32_t)params[PDS_K];
+	st->pending = LW_NONE;
+	for (q = 0; q < v->nqueues; q++) {
+		st->total_pkts += v->queues[q].backlog_pkts;
+		pds_queues(st)[q].tail_seq = 0 - (uint64_t)st->k - 1;   /* older than the history, for ever */
+	}
+	pds_change(st, v, params, qparams);
+}
+
+/* ---- what is reported ---- */
+
+enum { PDS_SEE_RECEIVED, PDS_SEE_LOST, PDS_SEE_DEBT, PDS_NSTATS };
+
+static void pds_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
+{
+	const struct pds_queue *queue = (const struct pds_queue *)((const struct pds_state *)state + 1) + q;
+
+	(void)v;
+	values[PDS_SEE_RECEIVED] = (int64_t)queue->received;
+	values[PDS_SEE_LOST] = (int64_t)queue->lost;
+	values[PDS_SEE_DEBT] = queue->debt_pkts;
+}
+
+static const struct lw_param pds_params[PDS_NPARAMS] = {
+	{ "limit", "packets of all queues together", NULL, 1, PDS_MAX_PKTS, 80, LW_PKTS, 0 },
+	{ "history", "arrivals that loss rates are counted over: halved every k, exactly the last k, or all",
+	  "decayed|ring|infinite", PDS_DECAYED, PDS_INFINITE, PDS_DECAYED, LW_CHOICE, LW_AT_INIT },
+	{ "k", "length of the history in arrivals", NULL, 2, PDS_MAX_HISTORY, 1500, LW_PKTS, LW_AT_INIT },
+	{ "early", "early drops: off, or peld: proportional early loss with debts", "off|peld", PDS_OFF, PDS_PELD, PDS_OFF,
+	  LW_CHOICE, 0 },
+	{ "qmin", "early drops begin above this many packets and reach one per arrival at limit", NULL, 0, PDS_MAX_PKTS, 20,
+	  LW_PKTS, 0 },
+	{ "tie", "which of equally urgent queues goes first", "larger_delay|lowest_index", PDS_LARGER_DELAY, PDS_LOWEST_INDEX,
+	  PDS_LARGER_DELAY, LW_CHOICE, 0 },
+};
+
+static const struct lw_param pds_qparams[PDS_NQPARAMS] = {
+	{ "delay", "delay coefficient: mean delays are in inverse ratio", NULL, 1, 65535, 1, LW_NUMBER, 0 },
+	{ "loss", "loss coefficient: loss rates are in inverse ratio", NULL, 1, 65535, 1, LW_NUMBER, 0 },
+};
+
+static const struct lw_stat pds_stats[PDS_NSTATS] = {
+	{ "received", "arrivals within the history", LW_PKTS },
+	{ "lost", "of which lost", LW_PKTS },
+	{ "debt", "early drops to be paid by the next arrivals", LW_PKTS },
+};
+
+const struct lw_policy lw_policy_pds = {
+	.name = "pds",
+	.help = "proportional differentiation: delays and losses of the queues in fixed ratios",
+	.abi = LW_ABI,
+	.nparams = PDS_NPARAMS,
+	.nqparams = PDS_NQPARAMS,
+	.nstats = PDS_NSTATS,
+	.params = pds_params,
+	.qparams = pds_qparams,
+	.stats = pds_stats,
+	.state_size = pds_state_size,
+	.check = pds_check,
+	.init = pds_init,
+	.pick = pds_pick,
+	.enqueued = pds_enqueued,
+	.sent = pds_sent,
+	.dropped = pds_dropped,
+	.rated = NULL,
+	.change = pds_change,
+	.victim = pds_victim,
+	.observe = pds_observe,
+};

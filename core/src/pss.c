@@ -1,0 +1,659 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * pss.c - priority switching scheduler: a guaranteed rate for some queues between strict priorities.
+ *
+ * Finzi, Perrier, Frances and Lochin, 2023; the n-queue form is in Baker et al., draft-finzi-priority-switching-scheduler,
+ * 2018; the shaper it grew from is by Goetz, 2012. A plain queue has one priority level. A controlled queue has a
+ * reserved rate rho and two levels, and a credit that falls by rho while time passes and rises by the bits it sends.
+ * It stands at its high level until the credit reaches LM, then at its low level until the credit is back at LR. So it
+ * gets rho ahead of the queues between its two levels, and what they leave over. LR is a memory: credit below it is
+ * service owed from a time when more urgent queues or a fading link left too little.
+ *
+ * Emptying-time form. All credits are divided by rho and become times: `tat` is the instant at which the bucket would be
+ * empty, the level is tat - now, LR and LM become TR and TM. Passing time then costs nothing, an idle gap of days cannot
+ * overflow, and the fraction of a nanosecond that a packet costs is carried, so rates do not drift.
+ *
+ * Where ours deviates from the paper's Algorithm 1
+ *   The return to the high level is at credit <= LR (with `<` and LR = 0 there is none).
+ *   The first credit is LR, so that a start is neither owed nor owing anything (parameter `credit`).
+ *   While a queue is empty its credit does not fall below min(credit, LR). That rule is applied to the real interval,
+ *   closed at the arrival that ends it; evaluated at the next departure it would book idle time as starvation.
+ *   sat=exact remembers what the packet that reaches LM brings beyond it, and so delivers rho for any packet size;
+ *   sat=paper cuts the credit at LM.
+ *   Controlled queues at low level are looked at only when the first of them is due, so calls are O(1) amortised.
+ *
+ * Steps: pick, sent and enqueued O(1), plus one look at each low queue whenever one is due; sat=paper adds one step per
+ * queue to sent. rated() and change() look at every queue.
+ */
+#include "levels.h"
+#include "view.h"
+#include <linkweir/math.h>
+
+#define PSS_SECOND_NS 1000000000u
+#define PSS_PPM 1000000u
+#define PSS_MIN_RATE_BPS 10u
+#define PSS_MAX_RATE_BPS 400000000000u
+#define PSS_MAX_MEMORY_NS 604800000000000u      /* 7 days */
+#define PSS_MAX_CREDIT_BITS ((uint64_t)1 << 60)
+#define PSS_MAX_LEVEL_NS ((uint64_t)1 << 62)
+
+enum { PSS_SAT, PSS_ON_EMPTY, PSS_EARLY, PSS_NPARAMS };
+enum { PSS_EXACT, PSS_PAPER };
+enum { PSS_KEEP, PSS_RESET };
+enum { PSS_CHARGE, PSS_IGNORE };
+enum {
+	PSS_LEVEL, PSS_LOW_LEVEL, PSS_RATE, PSS_SHARE, PSS_BURST, PSS_MTU, PSS_MEMORY, PSS_LR, PSS_LM, PSS_CREDIT,
+	PSS_NQPARAMS
+};
+
+/* What the user set for a queue, and the rate in bit/s that it means at present. */
+struct pss_setting {
+	uint64_t value[PSS_NQPARAMS];
+	uint64_t rho_bps;
+};
+
+/* What the algorithm keeps for a queue: one cache line. Plain queues use `rank` only. */
+struct pss_queue {
+	uint64_t tat_ns;                /* when the credit would reach 0 */
+	uint64_t frac;                  /* of a nanosecond, in 2^-shift */
+	uint64_t floor_ns;              /* while empty: the level does not fall below this */
+	uint64_t resume_ns;             /* TR: at or below it the queue returns to its high level */
+	uint64_t full_ns;               /* TM: from here on it goes to its low level */
+	uint64_t mult;                  /* the pace of rho */
+	uint32_t shift;
+	uint16_t rank[2];               /* of the high and of the low level */
+	uint8_t low;                    /* stands at its low level */
+	uint8_t controlled;
+	uint8_t empty;
+	uint8_t unused[5];
+};
+
+struct pss_state {
+	uint64_t seen_ns;
+	uint64_t review_ns;             /* before this no low queue can be due */
+	struct lw_pace tx;              /* of the link */
+	uint64_t link_bps;
+	uint64_t mark_ns;               /* early=ignore: nominal end of the last packet if it was of mark_queue */
+	uint32_t mark_queue;
+	uint32_t nlow;
+	uint8_t paper, reset, ignore;
+	uint8_t unused[5];
+	struct lw_bitmap ready;         /* current ranks of the eligible queues */
+};
+
+/* The state is followed by queues[n], settings[n], holder[2n]: the queue of a rank, low[n]: the low queues, unordered. */
+
+static struct pss_queue *pss_queues(struct pss_state *st)
+{
+	return (struct pss_queue *)(st + 1);
+}
+
+static struct pss_setting *pss_settings(struct pss_state *st, uint32_t n)
+{
+	return (struct pss_setting *)(pss_queues(st) + n);
+}
+
+static uint32_t *pss_holders(struct pss_state *st, uint32_t n)
+{
+	return (uint32_t *)(pss_settings(st, n) + n);
+}
+
+static uint32_t *pss_lows(struct pss_state *st, uint32_t n)
+{
+	return pss_holders(st, n) + 2 * (size_t)n;
+}
+
+static size_t pss_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	(void)params;
+	if (nqueues > LW_BITMAP_SIZE)
+		return 0;
+	return sizeof(struct pss_state) +
+	       nqueues * (sizeof(struct pss_queue) + sizeof(struct pss_setting) + 3 * sizeof(uint32_t));
+}
+
+/* ---- from what the user set to what the algorithm needs ---- */
+
+struct pss_reserve {
+	uint64_t rho_bps, lr_bits, lm_bits;
+};
+
+/* LR covers the memory and two packets of others; LM lets `burst` packets go on end at high level. */
+static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
+{
+	uint64_t mtu_bits = 8 * row[PSS_MTU], others;
+	struct pss_reserve r;
+
+	r.rho_bps = row[PSS_RATE] ? row[PSS_RATE] : lw_mul_div(link_bps, row[PSS_SHARE], PSS_PPM);
+	if (row[PSS_LR] == LW_UNSET) {
+		r.lr_bits = lw_mul_div(r.rho_bps, row[PSS_MEMORY], PSS_SECOND_NS);
+		others = lw_mul_div(r.rho_bps, 2 * mtu_bits, link_bps);
+		if (r.lr_bits < others)
+			r.lr_bits = others;
+	} else {
+		r.lr_bits = row[PSS_LR];
+	}
+	if (row[PSS_LM] == LW_UNSET)
+		r.lm_bits = r.lr_bits + lw_mul_div((row[PSS_BURST] - 1) * mtu_bits,
+						   lw_excess(link_bps, r.rho_bps), link_bps);
+	else
+		r.lm_bits = row[PSS_LM];
+	return r;
+}
+
+static bool pss_refuse(struct lw_fault *fault, uint32_t q, const char *param, const char *what)
+{
+	fault->what = what;
+	fault->param = param;
+	fault->queue = q;
+	return false;
+}
+
+static bool pss_check_queue(const uint64_t *row, uint64_t link_bps, uint32_t q, uint64_t *sum_bps,
+			    struct lw_fault *fault)
+{
+	const char *given = row[PSS_SHARE] ? "share" : "rate";
+	struct pss_reserve r;
+
+	if (row[PSS_LOW_LEVEL] == LW_UNSET) {
+		if (row[PSS_RATE] || row[PSS_SHARE])
+			return pss_refuse(fault, q, given, "only a controlled queue reserves a rate: give it a low_level too");
+		return true;
+	}
+	if (!row[PSS_RATE] && !row[PSS_SHARE])
+		return pss_refuse(fault, q, "rate", "a queue with a low_level needs a reservation: give rate or share");
+	if (row[PSS_RATE] && row[PSS_SHARE])
+		return pss_refuse(fault, q, "share", "rate and share are two names of one reservation: give only one");
+	if (row[PSS_LOW_LEVEL] <= lw_level(row[PSS_LEVEL], q))
+		return pss_refuse(fault, q, "low_level", "low_level must be less urgent than level: give a larger number");
+	r = pss_derive(row, link_bps);
+	if (r.rho_bps < PSS_MIN_RATE_BPS)
+		return pss_refuse(fault, q, given, "the reservation is below 10 bit/s: give a larger one");
+	if (r.rho_bps >= link_bps)
+		return pss_refuse(fault, q, given, "the reservation must be below the link's capacity: give a smaller one");
+	if (r.lm_bits <= r.lr_bits)
+		return pss_refuse(fault, q, "lm", "lm must be above lr: raise lm, lower lr, or leave lm out");
+	if (r.rho_bps > link_bps - *sum_bps)
+		return pss_refuse(fault, q, given, "the reservations add up to more than the link: lower some");
+	*sum_bps += r.rho_bps;
+	return true;
+}
+
+static bool pss_check(const struct lw_view *v, const uint64_t *params, const uint64_t *qparams, struct lw_fault *fault)
+{
+	uint64_t sum_bps = 0;
+	uint32_t q, column, nlevels = 0;
+
+	(void)params;
+	if (!v->link_bps)
+		return pss_refuse(fault, LW_NONE, "link", "the capacity of the link must be known: give it");
+	for (q = 0; q < v->nqueues; q++) {
+		const uint64_t *row = qparams + (size_t)q * PSS_NQPARAMS;
+
+		if (!pss_check_queue(row, v->link_bps, q, &sum_bps, fault))
+			return false;
+		nlevels += row[PSS_LOW_LEVEL] == LW_UNSET ? 1 : 2;
+		if (nlevels > LW_BITMAP_SIZE)
+			return pss_refuse(fault, q, "low_level", "more than 4096 levels: use fewer controlled queues");
+	}
+	if (lw_levels_clash(qparams, v->nqueues, PSS_NQPARAMS, PSS_LEVEL, PSS_LOW_LEVEL, &q, &column))
+		return pss_refuse(fault, q, column == PSS_LEVEL ? "level" : "low_level",
+				  "another queue has this level: all levels, high and low, must differ");
+	return true;
+}
+
+static uint64_t pss_time_of(uint64_t bits, uint64_t rho_bps)
+{
+	uint64_t ns = lw_mul_div(bits, PSS_SECOND_NS, rho_bps);
+
+	return ns < PSS_MAX_LEVEL_NS ? ns : PSS_MAX_LEVEL_NS;
+}
+
+static void pss_set_constants(struct pss_queue *queue, struct pss_setting *setting, uint64_t link_bps)
+{
+	struct pss_reserve r = pss_derive(setting->value, link_bps);
+	struct lw_pace pace;
+
+	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
+		r.rho_bps = PSS_MIN_RATE_BPS;
+	pace = lw_pace_of(r.rho_bps);
+	queue->mult = pace.mult;
+	queue->shift = pace.shift;
+	queue->resume_ns = pss_time_of(r.lr_bits, r.rho_bps);
+	queue->full_ns = pss_time_of(r.lm_bits, r.rho_bps);
+	setting->rho_bps = r.rho_bps;
+}
+
+/* ---- the credit ---- */
+
+/* The instant from which a level is counted: now, or with early=ignore the nominal end of q's packet if later. */
+static uint64_t pss_origin(const struct pss_state *st, uint32_t q, uint64_t now)
+{
+	return st->mark_queue == q && st->mark_ns > now ? st->mark_ns : now;
+}
+
+static uint64_t pss_level(const struct pss_state *st, const struct pss_queue *queue, uint32_t q, uint64_t now)
+{
+	uint64_t level = lw_excess(queue->tat_ns, pss_origin(st, q, now));
+
+	return queue->empty && level < queue->floor_ns ? queue->floor_ns : level;
+}
+
+/*
+ * When a low queue is due to return. The floor does not matter: it never exceeds TR. With early=ignore the level stands
+ * still up to the mark, so a queue that will be due by then is due already.
+ */
+static uint64_t pss_due(const struct pss_state *st, const struct pss_queue *queue, uint32_t q)
+{
+	uint64_t due = lw_excess(queue->tat_ns, queue->resume_ns);
+
+	return st->mark_queue == q && due <= st->mark_ns ? 0 : due;
+}
+
+static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low)
+{
+	bool ready = lw_bitmap_has(&st->ready, queue->rank[queue->low]);
+
+	if (ready)
+		lw_bitmap_del(&st->ready, queue->rank[queue->low]);
+	queue->low = low;
+	if (ready)
+		lw_bitmap_add(&st->ready, queue->rank[low]);
+}
+
+static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_queue *queue, uint32_t q)
+{
+	uint64_t due = pss_due(st, queue, q);
+
+	pss_lows(st, v->nqueues)[st->nlow++] = q;
+	pss_switch(st, queue, 1);
+	if (due < st->review_ns)
+		st->review_ns = due;
+}
+
+/* Every low queue that is due returns to its high level; the others tell when to look again. */
+static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t now)
+{
+	uint32_t *lows = pss_lows(st, v->nqueues), i = 0;
+
+	st->review_ns = LW_NEVER;
+	while (i < st->nlow) {
+		struct pss_queue *queue = pss_queues(st) + lows[i];
+		uint64_t due = pss_due(st, queue, lows[i]);
+
+		if (due <= now) {
+			pss_switch(st, queue, 0);
+			lows[i] = lows[--st->nlow];
+			continue;
+		}
+		if (due < st->review_ns)
+			st->review_ns = due;
+		i++;
+	}
+}
+
+/* early=ignore: a packet that left before its nominal end: the time gained is not counted against the credit. */
+static void pss_forget_early(struct pss_state *st, uint64_t now)
+{
+	struct pss_queue *queue;
+
+	if (st->mark_ns > now) {
+		queue = pss_queues(st) + st->mark_queue;
+		queue->tat_ns = lw_excess(queue->tat_ns, st->mark_ns - now);
+		st->review_ns = 0;
+	}
+	st->mark_ns = 0;
+	st->mark_queue = LW_NONE;
+}
+
+/* sat=paper: no credit exceeds LM at a departure. */
+static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t now)
+{
+	uint32_t q;
+
+	for (q = 0; q < v->nqueues; q++) {
+		struct pss_queue *queue = pss_queues(st) + q;
+
+		if (queue->controlled && queue->tat_ns > now + queue->full_ns) {
+			queue->tat_ns = now + queue->full_ns;
+			st->review_ns = 0;
+		}
+	}
+}
+
+static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now)
+{
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t tx_ns = lw_pace_ns(&st->tx, bytes);
+	uint64_t full = now + queue->full_ns + tx_ns;   /* tat of a level that is LM at the packet's nominal end */
+	uint64_t cost, tat;
+
+	if (queue->tat_ns < now) {                      /* the level had reached 0 */
+		queue->tat_ns = now;
+		queue->frac = 0;
+	}
+	cost = bytes * queue->mult + queue->frac;
+	tat = queue->tat_ns + (cost >> queue->shift);
+	cost &= ((uint64_t)1 << queue->shift) - 1;
+	if (!queue->low) {
+		queue->frac = cost;
+		queue->tat_ns = st->paper && tat > full ? full : tat;
+	} else if (tat <= full) {                       /* the link would have idled: charged up to LM only */
+		queue->frac = cost;
+		queue->tat_ns = tat;
+	} else if (queue->tat_ns < full) {
+		queue->frac = 0;
+		queue->tat_ns = full;
+	}
+	if (st->ignore) {
+		st->mark_ns = now + tx_ns;
+		st->mark_queue = q;
+	}
+	if (!queue->low && queue->tat_ns >= full)
+		pss_sink(st, v, queue, q);
+	if (!v->queues[q].backlog_pkts) {
+		uint64_t level = lw_excess(queue->tat_ns, now + tx_ns);
+
+		queue->floor_ns = st->reset || level > queue->resume_ns ? queue->resume_ns : level;
+		queue->empty = 1;
+	}
+}
+
+/* ---- the calls ---- */
+
+static struct lw_pick pss_pick(void *state, const struct lw_view *v)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+
+	if (now >= st->review_ns)
+		pss_review(st, v, now);
+	if (!st->ready.summary)
+		return lw_answer(LW_NONE);
+	return lw_answer(pss_holders(st, v->nqueues)[lw_bitmap_first(&st->ready)]);
+}
+
+static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+
+	(void)bytes;
+	if (queue->empty) {
+		uint64_t least = pss_origin(st, q, now) + queue->floor_ns;
+
+		if (queue->controlled && queue->tat_ns < least) {
+			queue->tat_ns = least;
+			queue->frac = 0;
+		}
+		queue->empty = 0;
+	}
+	if (v->queues[q].rate_bps)
+		lw_bitmap_add(&st->ready, queue->rank[queue->low]);
+}
+
+static void pss_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+
+	if (st->ignore)
+		pss_forget_early(st, now);
+	if (st->paper)
+		pss_saturate(st, v, now);
+	if (now >= st->review_ns)
+		pss_review(st, v, now);
+	if (queue->controlled)
+		pss_charge(st, v, q, bytes, now);
+	if (!lw_eligible(v, q)) {
+		lw_bitmap_del(&st->ready, queue->rank[queue->low]);
+		queue->empty = !v->queues[q].backlog_pkts;
+	}
+}
+
+static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+
+	(void)bytes;
+	if (v->queues[q].backlog_pkts || queue->empty)
+		return;
+	queue->floor_ns = pss_level(st, queue, q, now);
+	if (st->reset || queue->floor_ns > queue->resume_ns)
+		queue->floor_ns = queue->resume_ns;
+	queue->empty = 1;
+	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
+}
+
+/* New constants for q with its credit kept in bits, at the level `level` of the old ones. */
+static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+{
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t old_bps = setting->rho_bps, most, floor_ns;
+
+	pss_set_constants(queue, setting, st->link_bps);
+	most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * queue->mult >> queue->shift);
+	level_ns = lw_mul_div(level_ns, old_bps, setting->rho_bps);
+	floor_ns = lw_mul_div(queue->floor_ns, old_bps, setting->rho_bps);
+	if (level_ns > most)
+		level_ns = most;
+	queue->tat_ns = pss_origin(st, q, now) + level_ns;
+	queue->frac = 0;
+	queue->floor_ns = st->reset || floor_ns > queue->resume_ns ? queue->resume_ns : floor_ns;
+	queue->low = queue->low && level_ns > queue->resume_ns;
+}
+
+/* After ranks, `low` or eligibility may have changed anywhere. */
+static void pss_rebuild(struct pss_state *st, const struct lw_view *v)
+{
+	uint32_t q;
+
+	memset(&st->ready, 0, sizeof(st->ready));
+	st->nlow = 0;
+	st->review_ns = 0;
+	for (q = 0; q < v->nqueues; q++) {
+		struct pss_queue *queue = pss_queues(st) + q;
+
+		if (queue->low)
+			pss_lows(st, v->nqueues)[st->nlow++] = q;
+		if (lw_eligible(v, q))
+			lw_bitmap_add(&st->ready, queue->rank[queue->low]);
+	}
+}
+
+static void pss_rank(struct pss_state *st, const struct lw_view *v)
+{
+	const struct pss_setting *settings = pss_settings(st, v->nqueues);
+	uint32_t *holders = pss_holders(st, v->nqueues), q, r, n = 0;
+
+	for (q = 0; q < v->nqueues; q++) {
+		uint64_t low = settings[q].value[PSS_LOW_LEVEL];
+
+		holders[n++] = (lw_level(settings[q].value[PSS_LEVEL], q) * LW_BITMAP_SIZE + q) * 2;
+		if (low != LW_UNSET)
+			holders[n++] = ((uint32_t)low * LW_BITMAP_SIZE + q) * 2 + 1;
+	}
+	lw_sort(holders, n);
+	for (r = 0; r < n; r++) {
+		uint32_t low = holders[r] % 2;
+
+		holders[r] = holders[r] / 2 % LW_BITMAP_SIZE;
+		pss_queues(st)[holders[r]].rank[low] = (uint16_t)r;
+	}
+}
+
+static void pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
+{
+	st->paper = params[PSS_SAT] == PSS_PAPER;
+	st->reset = params[PSS_ON_EMPTY] == PSS_RESET;
+	st->ignore = params[PSS_EARLY] == PSS_IGNORE;
+	if (!st->ignore) {
+		st->mark_ns = 0;
+		st->mark_queue = LW_NONE;
+	}
+	if (v->link_bps) {
+		st->link_bps = v->link_bps;
+		st->tx = lw_pace_of(v->link_bps);
+	}
+}
+
+/* A queue becomes controlled: it is owed nothing and owes nothing unless the user says otherwise. */
+static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *setting, uint64_t credit_bits, uint64_t now)
+{
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t level_ns;
+
+	pss_set_constants(queue, setting, st->link_bps);
+	level_ns = credit_bits == LW_UNSET ? queue->resume_ns : pss_time_of(credit_bits, setting->rho_bps);
+	queue->tat_ns = now + level_ns;
+	queue->frac = 0;
+	queue->floor_ns = level_ns < queue->resume_ns ? level_ns : queue->resume_ns;
+	queue->low = 0;
+	queue->controlled = 1;
+}
+
+static void pss_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	struct pss_setting *settings = pss_settings(st, v->nqueues);
+	uint32_t q;
+
+	memset(st, 0, sizeof(*st));
+	memset(pss_queues(st), 0, v->nqueues * sizeof(struct pss_queue));
+	memset(pss_lows(st, v->nqueues), 0, v->nqueues * sizeof(uint32_t));
+	st->seen_ns = v->now_ns;
+	st->mark_queue = LW_NONE;
+	pss_configure(st, v, params);
+	for (q = 0; q < v->nqueues; q++) {
+		struct pss_setting *setting = settings + q;
+
+		memcpy(setting->value, qparams + (size_t)q * PSS_NQPARAMS, sizeof(setting->value));
+		setting->rho_bps = 0;
+		if (setting->value[PSS_LOW_LEVEL] != LW_UNSET)
+			pss_begin(st, q, setting, setting->value[PSS_CREDIT], v->now_ns);
+		pss_queues(st)[q].empty = !v->queues[q].backlog_pkts;
+	}
+	pss_rank(st, v);
+	pss_rebuild(st, v);
+}
+
+static void pss_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+	uint32_t q;
+
+	pss_configure(st, v, params);
+	for (q = 0; q < v->nqueues; q++) {
+		struct pss_queue *queue = pss_queues(st) + q;
+		struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
+		uint64_t level_ns = pss_level(st, queue, q, now);
+
+		memcpy(setting->value, qparams + (size_t)q * PSS_NQPARAMS, sizeof(setting->value));
+		if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
+			queue->controlled = queue->low = 0;
+		else if (queue->controlled)
+			pss_rescale(st, q, level_ns, setting, now);
+		else
+			pss_begin(st, q, setting, LW_UNSET, now);
+	}
+	pss_rank(st, v);
+	pss_rebuild(st, v);
+}
+
+/* A reservation in bit/s stays what it is when the link changes; a share follows it. A link of 0 keeps the last constants. */
+static void pss_rated(void *state, const struct lw_view *v)
+{
+	struct pss_state *st = (struct pss_state *)state;
+	uint64_t now = lw_clock(&st->seen_ns, v);
+	uint32_t q;
+
+	if (v->link_bps && v->link_bps != st->link_bps) {
+		st->link_bps = v->link_bps;
+		st->tx = lw_pace_of(v->link_bps);
+		for (q = 0; q < v->nqueues; q++) {
+			struct pss_queue *queue = pss_queues(st) + q;
+			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
+
+			if (queue->controlled && setting->value[PSS_SHARE])
+				pss_rescale(st, q, pss_level(st, queue, q, now), setting, now);
+		}
+	}
+	pss_rebuild(st, v);
+}
+
+/* ---- what is reported ---- */
+
+enum { PSS_SEE_CREDIT, PSS_SEE_LOW, PSS_NSTATS };
+
+static void pss_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
+{
+	const struct pss_state *st = (const struct pss_state *)state;
+	const struct pss_queue *queue = (const struct pss_queue *)(st + 1) + q;
+	const struct pss_setting *setting =
+		(const struct pss_setting *)((const struct pss_queue *)(st + 1) + v->nqueues) + q;
+	uint64_t now = v->now_ns > st->seen_ns ? v->now_ns : st->seen_ns, bits = 0;
+
+	if (queue->controlled)
+		bits = lw_mul_div(pss_level(st, queue, q, now), setting->rho_bps, PSS_SECOND_NS);
+	values[PSS_SEE_CREDIT] = (int64_t)(bits >> 63 ? UINT64_MAX >> 1 : bits);
+	values[PSS_SEE_LOW] = queue->low;
+}
+
+static const struct lw_param pss_params[PSS_NPARAMS] = {
+	{ "sat", "upper end of the credit: exact remembers what goes beyond lm and delivers the rate for any packet size",
+	  "exact|paper", PSS_EXACT, PSS_PAPER, PSS_EXACT, LW_CHOICE, 0 },
+	{ "on_empty", "a queue that empties keeps what it is owed, or is reset to lr", "keep|reset", PSS_KEEP, PSS_RESET,
+	  PSS_KEEP, LW_CHOICE, 0 },
+	{ "early", "time gained by packets that leave before their nominal end: charged, or ignored as in the older algorithm",
+	  "charge|ignore", PSS_CHARGE, PSS_IGNORE, PSS_CHARGE, LW_CHOICE, 0 },
+};
+
+static const struct lw_param pss_qparams[PSS_NQPARAMS] = {
+	LW_LEVEL_PARAM("priority, of a controlled queue the high one; 0 the most urgent; all differ; unset is the queue's index"),
+	{ "low_level", "priority of a controlled queue that is ahead of its rate; unset: a plain queue", NULL, 0,
+	  LW_MAX_LEVEL, LW_UNSET, LW_NUMBER, 0 },
+	{ "rate", "reserved rate; 0: not given", NULL, 0, PSS_MAX_RATE_BPS, 0, LW_BPS, 0 },
+	{ "share", "reserved part of the link, following its capacity; 0: not given", NULL, 0, PSS_PPM - 1, 0, LW_PPM, 0 },
+	{ "burst", "packets that go on end at the high level", NULL, 2, 1u << 20, 20, LW_PKTS, 0 },
+	{ "mtu", "largest packet", NULL, 64, LW_MAX_PACKET_BYTES - 1, 1514, LW_BYTES, 0 },
+	{ "memory", "how long a starvation can last without loss of the service owed", NULL, 0, PSS_MAX_MEMORY_NS, 100000000,
+	  LW_NS, 0 },
+	{ "lr", "credit at which the queue returns to its high level; unset: from memory and mtu", NULL, 0,
+	  PSS_MAX_CREDIT_BITS, LW_UNSET, LW_BITS, 0 },
+	{ "lm", "credit at which it goes to its low level; unset: from lr, burst and mtu", NULL, 0, PSS_MAX_CREDIT_BITS,
+	  LW_UNSET, LW_BITS, 0 },
+	{ "credit", "credit at the start; unset: lr", NULL, 0, PSS_MAX_CREDIT_BITS, LW_UNSET, LW_BITS, 0 },
+};
+
+static const struct lw_stat pss_stats[PSS_NSTATS] = {
+	{ "credit", "bits sent ahead of the reserved rate; below lr the queue is owed service", LW_BITS },
+	{ "low", "1 while the queue stands at its low level", LW_NUMBER },
+};
+
+const struct lw_policy lw_policy_pss = {
+	.name = "pss",
+	.help = "priority switching: reserved rates between strict priorities, kept over a varying link",
+	.abi = LW_ABI,
+	.nparams = PSS_NPARAMS,
+	.nqparams = PSS_NQPARAMS,
+	.nstats = PSS_NSTATS,
+	.params = pss_params,
+	.qparams = pss_qparams,
+	.stats = pss_stats,
+	.state_size = pss_state_size,
+	.check = pss_check,
+	.init = pss_init,
+	.pick = pss_pick,
+	.enqueued = pss_enqueued,
+	.sent = pss_sent,
+	.dropped = pss_dropped,
+	.rated = pss_rated,
+	.change = pss_change,
+	.victim = NULL,
+	.observe = pss_observe,
+};
