@@ -85,7 +85,8 @@ SERVED = {
     "observe": 4,
     "drop": 1,
 }
-STEADY = {"enqueue": 40, "serve": 60, "observe": 3}
+STEADY = {"enqueue": 45, "serve": 55, "observe": 5}
+SWITCHING = {"enqueue": 44, "serve": 40, "burst": 5, "observe": 12, "idle": 1, "change": 1, "drop": 1}
 BURSTS = {"enqueue": 45, "burst": 25, "serve": 5, "observe": 4, "change": 1}
 RESTLESS = {"enqueue": 40, "serve": 40, "rate": 12, "link": 6, "change": 12, "observe": 6, "idle": 2, "other": 4, "drop": 4}
 
@@ -109,6 +110,7 @@ PROFILES = {
     "wide": Profile(64, 10 * GBIT, "mixed", SERVED, 520, backlog=200),
     "slow": Profile(5, 1 * KBIT, "any", SERVED, 330, days=True),
     "fast": Profile(6, 400 * GBIT, "small", BURSTS, 200, backlog=80, days=True),
+    "switching": Profile(4, 20 * MBIT, "mixed", SWITCHING, 330, backlog=60),
     "restless": Profile(7, 50 * MBIT, "mixed", RESTLESS, 600),
 }
 
@@ -176,22 +178,23 @@ def pss_params(random):
 
 def pss_controlled(random, link_bps, nqueues):
     values = {"low_level": random.choice([random.below(4 * nqueues + 8), random.below(65536)])}
-    part = random.choice([random.between(1, 999_999), 10**6 // (nqueues + 1), 10**6 // (2 * nqueues)])
+    part = random.choice([random.between(1, 999_999), 10**6 // (nqueues + 1), 10**6 // (2 * nqueues), 30_000])
     if random.chance(60):
         values["rate"] = max(10, link_bps * part // 10**6)
         values["share"] = 0
     else:
         values["share"] = part
         values["rate"] = 0
-    if random.chance(70):
-        values["burst"] = random.choice([2, 3, 5, 20, random.magnitude(2, 2**20)])
+    if random.chance(90):
+        values["burst"] = random.choice([2, 2, 3, 3, 4, 5, 8, 20, random.magnitude(2, 2**10)])
     if random.chance(40):
         values["mtu"] = random.choice([64, 576, 1500, random.magnitude(64, 2**20 - 1)])
     if random.chance(60):
-        values["memory"] = random.choice([0, 10**6, 10**7, 10**9, random.magnitude(1, 7 * DAY_NS)])
+        packet_ns = 12_000 * 10**9 // max(link_bps, KBIT)
+        values["memory"] = random.choice([0, packet_ns, 3 * packet_ns, 10**6, 10**9, random.magnitude(1, 7 * DAY_NS)])
     if random.chance(20):
         values["lr"] = random.choice([0, random.magnitude(1, 10**6), random.magnitude(1, 10**12)])
-    if random.chance(20):
+    if random.chance(10):
         values["lm"] = random.magnitude(1, 10**9)
     return values
 
@@ -201,13 +204,13 @@ def pss_values(random, profile):
     qparams = {}
     for q in range(profile.nqueues):
         values = {"level": levels.pop(random.below(len(levels)))}
-        if random.chance(60 if profile.nqueues < 10 else 25):
+        if random.chance(75 if profile.nqueues < 10 else 25):
             values.update(pss_controlled(random, profile.link_bps, profile.nqueues))
             above = [level for level in levels if level > values["level"]]
             if above:
                 values["low_level"] = random.choice(above)
                 levels.remove(values["low_level"])
-                if random.chance(30):
+                if random.chance(15):
                     values["credit"] = random.choice([0, random.magnitude(1, 10**8)])
             else:
                 values = {"level": values["level"]}
@@ -324,7 +327,7 @@ class Life:
         return "\n".join(self.lines) + "\n"
 
     def enqueue(self):
-        busy = self.random.chance(70)
+        busy = self.random.chance(50)
         q = self.random.below((self.profile.nqueues + 1) // 2 if busy else self.profile.nqueues)
         for _ in range(self.random.choice([1, 1, 1, 2, 4])):
             size = self.profile.sizes(self.random)
@@ -413,7 +416,8 @@ class Life:
         self.write("change" + groups)
 
     def observe(self):
-        q = self.random.below(self.profile.nqueues)
+        controlled = [q for q, values in enumerate(self.plane.qparams) if values.get("low_level") is not None]
+        q = self.random.choice(controlled or list(range(self.profile.nqueues)))
         self.pick()
         values = self.plane.observe(self.now_ns, q)
         if values:
@@ -426,7 +430,7 @@ SEEDS = {  # profile: number of files
     "rr": {"few": 1, "one": 1, "some": 1, "wide": 1, "restless": 1},
     "wrr": {"few": 2, "one": 1, "some": 2, "wide": 1, "restless": 2, "steady": 1, "fast": 1},
     "drr": {"few": 1, "one": 1, "some": 1, "wide": 1, "restless": 2, "steady": 1, "slow": 1, "fast": 1},
-    "pss": {"few": 4, "one": 1, "some": 2, "wide": 1, "restless": 4, "steady": 2, "slow": 2, "fast": 2},
+    "pss": {"switching": 6, "few": 2, "one": 1, "some": 2, "wide": 1, "restless": 4, "steady": 2, "slow": 2, "fast": 2},
     "pds": {"few": 3, "one": 1, "some": 3, "wide": 1, "restless": 4, "steady": 2, "slow": 1, "fast": 1},
 }
 
