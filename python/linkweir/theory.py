@@ -23,6 +23,7 @@ __all__ = [
     "drr_rates",
     "fluid",
     "longest_shortage_s",
+    "memory_needed_s",
     "plr_losses",
     "proportional_delays_s",
     "pss_rates",
@@ -239,6 +240,28 @@ def longest_shortage_s(
             current = current + (end - start) if rate < wanted_bps else 0
             longest = max(longest, current)
     return longest
+
+
+def memory_needed_s(
+    starts_s: Sequence[float], rates: Sequence[float], end_s: float, wanted_bps: float, *, loops: bool = False
+) -> float:
+    """Memory with which a reservation loses nothing although the rate left to it, given in steps, falls below it, seconds.
+
+    That is the largest deficit divided by the reservation; infinite when a looping record never makes up for its shortages.
+
+    >>> memory_needed_s([0, 1, 3, 4], [5, 2, 2, 8], 6, 4)
+    1.5
+    """
+    missed = peak = 0.0
+    ends_s = [*starts_s[1:], end_s]
+    for turn in range(2 if loops else 1):
+        before = missed
+        for start, end, rate in zip(starts_s, ends_s, rates, strict=True):
+            missed = max(missed + (wanted_bps - rate) * (end - start), 0.0)
+            peak = max(peak, missed)
+        if turn == 1 and missed > before * (1 + 1e-9):
+            return math.inf
+    return peak / wanted_bps
 
 
 # --- Proportional delay and loss ------------------------------------------------------------------------------------

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the planner refuses an input."""
+
+from __future__ import annotations
+
+
+class Fault(ValueError):
+    """An input that cannot be used: which one, what was given, what is allowed."""
+
+    def __init__(self, key: str, value: object, message: str) -> None:
+        super().__init__(f'{key} = "{value}": {message}')
+        self.key = key
+        self.value = value
+        self.message = message

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planner against formulas worked by hand, and its refusals."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from linkweir.plan import app, quantity, shortage, sizing
+from linkweir.plan.fault import Fault
+
+runner = CliRunner()
+
+
+def answer(*args: str) -> dict[str, Any]:
+    result = runner.invoke(app, ["pss", "--json", *args])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_docstring_examples() -> None:
+    assert doctest.testmod(quantity).failed == 0
+    assert doctest.testmod(sizing).failed == 0
+
+
+def test_levels_follow_from_memory_and_burst() -> None:
+    """BW 0.4; LR = 8e6 * 0.1; LM = LR + 19 * 12000 * 0.6."""
+    queue = answer("--link", "20Mbit", "--rate", "8Mbit", "--mtu", "1500B")["queues"][0]
+    assert queue["bw"] == pytest.approx(0.4)
+    assert queue["lr_bits"] == pytest.approx(800_000)
+    assert queue["lm_bits"] == pytest.approx(936_800)
+    assert queue["tr_s"] == pytest.approx(0.1)
+
+
+def test_short_memory_still_covers_other_packets() -> None:
+    """Without memory LR is BW * (largest other packet + largest burst above)."""
+    base = ["--link", "20Mbit", "--rate", "8Mbit", "--mtu", "1500B", "--memory", "0ms"]
+    assert answer(*base)["queues"][0]["lr_bits"] == pytest.approx(0.4 * 24_000)
+    more = answer(*base, "--other-mtu", "9000B", "--burst-above", "6000B")
+    assert more["queues"][0]["lr_bits"] == pytest.approx(0.4 * 120_000)
+    assert 'lr = "48kbit"' in more["toml"]
+
+
+def test_weights_recommended_and_published() -> None:
+    """W 16:4, EF expected 10 of 20: K 0.8; recommended BW 0.4, published B 15/18 and BW 15/36."""
+    got = answer("--link", "20Mbit", "--weights", "16:4", "--ef-expected", "50%")
+    assert got["queues"][0]["rate_bps"] == pytest.approx(8e6)
+    assert got["queues"][0]["burst_pkts"] == 16
+    assert got["queues"][0]["lm_bits"] - got["queues"][0]["lr_bits"] == pytest.approx(15 * 12_000 * 0.6)
+    assert got["published_map"]["b"] == pytest.approx(15 / 18)
+    assert got["published_map"]["bw"] == pytest.approx(15 / 36)
+    assert got["published_map"]["lm_bits"] == pytest.approx(15 * 12_000 * 21 / 36)
+
+
+def test_weights_of_one_have_no_published_map() -> None:
+    got = answer("--link", "20Mbit", "--weights", "1:1")
+    assert got["published_map"] is None
+    assert got["queues"][0]["burst_pkts"] == 2
+
+
+def test_published_saturation_is_corrected_downwards() -> None:
+    """delta = (1 - 0.25/0.5) / (2 * 4) = 1/16."""
+    got = answer("--link", "20Mbit", "--rate", "5Mbit", "--burst", "5p", "--ef-expected", "50%", "--sat", "paper")
+    assert got["queues"][0]["rate_bps"] == pytest.approx(5e6 / 1.0625)
+    assert 'sat = "paper"' in got["toml"]
+
+
+def test_two_reservations_beyond_the_residual() -> None:
+    got = answer("--link", "20Mbit", "--rate", "6Mbit", "--rate", "4Mbit", "--ef-expected", "12Mbit")
+    row = next(r for r in got["rates"] if r["ef_bps"] == 12e6)
+    assert row["pss_controlled_bps"] == [6e6, 2e6]
+    assert row["pss_cs0_bps"] == 0
+    assert any("exceed" in text for text in got["warnings"])
+
+
+def test_toml_has_distinct_levels() -> None:
+    got = tomllib.loads(answer("--link", "20Mbit", "--rate", "6Mbit", "--rate", "4Mbit")["toml"])
+    levels = [c[key] for c in got["class"] for key in ("level", "low_level") if key in c]
+    assert sorted(levels) == [1, 2, 3, 4, 5, 6]
+    assert [c["name"] for c in got["class"]] == ["ef", "af1", "af2", "cs0"]
+    assert got["class"][1] == {
+        "name": "af1", "level": 2, "low_level": 5, "rate": "6Mbit", "burst": "20p", "mtu": "1514B", "memory": "100ms",
+    }  # fmt: skip
+
+
+def test_rates_as_equations_1_6_7_8() -> None:
+    got = answer("--link", "20Mbit", "--rate", "6Mbit", "--ef-expected", "50%", "--ef", "75%", "--ef", "25%")
+    rows = {r["ef_bps"]: r for r in got["rates"]}
+    assert rows[15e6]["pss_controlled_bps"] == [5e6]
+    assert rows[5e6]["pss_cs0_bps"] == 9e6
+    assert rows[15e6]["drr_af_bps"] == pytest.approx(3e6)
+    assert rows[5e6]["drr_cs0_bps"] == pytest.approx(6e6)
+
+
+def test_memory_from_the_longest_fade() -> None:
+    assert answer("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s")["queues"][0]["memory_s"] == 8
+    assert answer("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s", "--margin", "1")["queues"][0]["memory_s"] == 4
+
+
+def test_memory_from_a_trace(tmp_path: Path) -> None:
+    """3 s at 2 Mbit/s are short of 6: a deficit of 12 Mbit, which is 2 s of the reservation."""
+    trace = tmp_path / "fade.csv"
+    trace.write_text("# end=hold\nt_s,capacity_bps\n0,20e6\n5,2e6\n8,20e6\n9,20e6\n")
+    queue = answer("--link", "20Mbit", "--rate", "6Mbit", "--trace", str(trace))["queues"][0]
+    assert queue["longest_shortage_s"] == 3
+    assert queue["memory_needed_s"] == pytest.approx(2)
+    assert queue["memory_s"] == 6
+
+
+def test_expected_ef_lengthens_the_shortage(tmp_path: Path) -> None:
+    trace = tmp_path / "fade.csv"
+    trace.write_text("t_s,dl_mbit\n0,20\n5,12\n6,2\n8,20\n12,20\n")
+    queue = answer("--link", "20Mbit", "--rate", "6Mbit", "--ef-expected", "8Mbit", "--trace", str(trace))["queues"][0]
+    assert queue["longest_shortage_s"] == 3
+
+
+def test_mahimahi_trace_loops(tmp_path: Path) -> None:
+    """Ten packets in the first 100 ms of a second: 1.2 Mbit/s there, then none for 900 ms, over and over."""
+    trace = tmp_path / "t.down"
+    trace.write_text("".join(f"{ms}\n" for ms in range(10, 101, 10)) + "1000\n")
+    read = shortage.read(trace)
+    assert read.loops
+    assert read.mean_bps() == pytest.approx(11 * 12000)
+    assert read.rates[0] == pytest.approx(1.2e6)
+    assert read.shortage_s(130e3, 0.0) == pytest.approx(0.9)
+
+
+def test_a_trace_that_cannot_carry_the_rate_is_refused(tmp_path: Path) -> None:
+    trace = tmp_path / "t.csv"
+    trace.write_text("# end=loop\nt_s,capacity_bps\n0,2e6\n1,8e6\n2,2e6\n")
+    result = runner.invoke(app, ["pss", "--link", "20Mbit", "--rate", "7Mbit", "--trace", str(trace)])
+    assert result.exit_code == 2
+    assert "in the long run" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "part"),
+    [
+        ("t_s,capacity_bps\n0,1e6\n1,-5\n", 3, "not a number from 0 up"),
+        ("t_s,capacity_bps\n0,1e6\n1,fast\n", 3, "not a number from 0 up"),
+        ("t_s,capacity_bps\n0,1e6\n0,1e6\n", 3, "does not come after"),
+        ("t_s,capacity_bps\n0,1e6\n1\n", 3, "fields"),
+        ("time,rate\n0,1e6\n", 1, "header"),
+        ("5\n3\n", 2, "may not go back"),
+        ("5\nnan\n", 2, "not a number"),
+    ],
+)
+def test_bad_traces_name_the_line(tmp_path: Path, text: str, line: int, part: str) -> None:
+    trace = tmp_path / "bad.csv"
+    trace.write_text(text)
+    with pytest.raises(Fault) as caught:
+        shortage.read(trace)
+    assert str(caught.value.value) == f"{trace}:{line}"
+    assert part in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("args", "part"),
+    [
+        (["--rate", "8"], "needs a unit"),
+        (["--rate", "8Mbps"], "bytes per second"),
+        (["--rate", "8mbit"], "unknown unit"),
+        (["--rate", "20Mbit"], "below 20Mbit"),
+        (["--rate", "15Mbit", "--rate", "9Mbit"], "reserve less"),
+        (["--share", "120%"], "0% .. 100%"),
+        (["--share", "0"], "10 bit/s"),
+        (["--rate", "5Mbit", "--share", "20%"], "exactly one"),
+        ([], "exactly one"),
+        (["--rate", "5Mbit", "--lr", "400kbit", "--lm", "300kbit"], "above lr"),
+        (["--rate", "5Mbit", "--burst", "1p"], "2p"),
+        (["--rate", "5Mbit", "--memory", "1s", "--longest-fade", "1s"], "only one"),
+        (["--rate", "5Mbit", "--ef-expected", "20Mbit"], "leave something"),
+        (["--rate", "5Mbit", "--sat", "fuzzy"], "exact or paper"),
+        (["--rate", "5Mbit", "--trace", "missing.csv"], "cannot be read"),
+        (["--weights", "3"], "AF:CS0"),
+        (["--weights", "0:3"], "whole numbers"),
+    ],
+)
+def test_refusals_say_what_is_allowed(args: list[str], part: str) -> None:
+    result = runner.invoke(app, ["pss", "--link", "20Mbit", *args])
+    assert result.exit_code == 2
+    assert part in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_doubts() -> None:
+    """Each warning of the specification, provoked."""
+    narrow = sizing.from_target("af", 20e6, 5e6, resume_bits=100e3, maximum_bits=101e3)
+    assert "every packet switches" in sizing.doubts([narrow], 0.0)[0]
+    shallow = sizing.from_target("af", 20e6, 5e6, resume_bits=100.0)
+    assert "below BW * 2 packets" in sizing.doubts([shallow], 0.0)[0]
+    fine = sizing.from_target("af", 20e6, 5e6)
+    assert sizing.doubts([fine], 10e6) == []
+    assert "starve" in sizing.doubts([fine], 16e6)[0]
+    assert "longest shortage" in sizing.doubts([fine], 0.0, 3.0)[0]
+    assert "follow each other" in sizing.doubts([sizing.from_target("af", 20e6, 5e6, memory_s=4.0)], 0.0, 3.0, 5.0)[0]
+
+
+def test_table_for_people() -> None:
+    result = runner.invoke(app, ["pss", "--link", "20Mbit", "--rate", "8Mbit", "--ef", "25%"])
+    assert result.exit_code == 0
+    assert "LM, kbit" in result.stdout
+    assert 'policy = "pss"' in result.stdout
