@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Bulk TCP, NewReno and CUBIC with SACK, as state machines without clock, queue or I/O.
+//!
+//! Sequence numbers count full-sized segments from 0. The event engine carries segments and
+//! acknowledgements between a [`Sender`] and a [`Receiver`] and calls their timers:
+//!
+//! ```
+//! use linkweir_sim::tcp::{Algorithm, Config, Profile, Receiver, Sender};
+//!
+//! let config = Config::new(Algorithm::Cubic, Profile::Linux);
+//! let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(&config));
+//! let mut sent = 0;
+//! while let Some(segment) = sender.next_segment(0) {
+//!     sent += 1;
+//!     if let Some(ack) = receiver.on_segment(50_000_000, &segment) {
+//!         sender.on_ack(100_000_000, &ack);
+//!     }
+//!     if sent == 10 {
+//!         break;
+//!     }
+//! }
+//! assert_eq!(receiver.delivered_segments(), 10);
+//! ```
+//!
+//! Two profiles. [`Profile::Linux`] follows the RFCs the Linux stack follows: RFC 9438 (CUBIC), 5681 and
+//! 6582 (NewReno), 6675 (SACK recovery), 6937 (proportional rate reduction), 6298 with Linux's floor
+//! (retransmission timer), 6928 (initial window), 3042 (limited transmit), 9406 (HyStart++), delayed
+//! acknowledgements. It has no pacing, no RACK-TLP (RFC 8985), no adaptation to reordering and no undo.
+//! [`Profile::Ns2`] follows the TCP-Linux agent of ns-2.35 with its SACK sink; `ns2.rs` states what that is.
+
+mod cubic;
+mod hystart;
+mod linux;
+mod newreno;
+mod ns2;
+mod ns2_cubic;
+mod receiver;
+mod ring_bits;
+mod rto;
+mod scoreboard;
+
+pub use receiver::Receiver;
+
+/// Congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// RFC 5681 and 6582 window rules.
+    NewReno,
+    /// RFC 9438, or Linux 2.6.22's CUBIC v2.1 with [`Profile::Ns2`].
+    Cubic,
+}
+
+/// Whose TCP is modelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// The RFCs a present Linux follows.
+    Linux,
+    /// Agent/TCP/Linux and TCPSink/Sack1 of ns-2.35.
+    Ns2,
+}
+
+/// Parameters of one connection; [`Config::new`] gives a profile's defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Whose rules apply.
+    pub profile: Profile,
+    /// Payload of a segment, bytes.
+    pub mss_bytes: u32,
+    /// IP and TCP headers of a segment, bytes.
+    pub header_bytes: u32,
+    /// Size of an acknowledgement on the wire, bytes.
+    pub ack_bytes: u32,
+    /// First congestion window, segments; at least 1.
+    pub initial_window_segments: u32,
+    /// Receive window, segments; at least 1. With `Ns2` it caps the congestion window, as `window_` does.
+    pub max_window_segments: u32,
+    /// `Linux`: least distance of the timeout above the smoothed RTT, as in Linux. `Ns2`: least timeout.
+    pub min_rto_ns: u64,
+    /// Greatest timeout, backed off or not.
+    pub max_rto_ns: u64,
+    /// Timeout before the first RTT sample.
+    pub initial_rto_ns: u64,
+    /// Clock granularity of RTT measurement; `Ns2` rounds to it, `Linux` uses it as G of RFC 6298.
+    pub tick_ns: u64,
+    /// Receiver acknowledges every second segment or after `delayed_ack_ns`.
+    pub delayed_ack: bool,
+    /// Longest delay of an acknowledgement.
+    pub delayed_ack_ns: u64,
+    /// Segments acknowledged one by one at the start of the connection although `delayed_ack` is set.
+    pub quick_ack_segments: u32,
+    /// HyStart++ in the first slow start (`Linux` only).
+    pub hystart: bool,
+    /// Timestamps option (RFC 7323): RTT from every acknowledgement, one SACK block fewer.
+    pub timestamps: bool,
+    /// Payload to send, rounded up to segments; `None`: without end.
+    pub bytes_to_send: Option<u64>,
+}
+
+impl Config {
+    /// The defaults of a profile.
+    pub fn new(algorithm: Algorithm, profile: Profile) -> Config {
+        match profile {
+            Profile::Linux => Config {
+                algorithm,
+                profile,
+                mss_bytes: 1448,
+                header_bytes: 52,
+                ack_bytes: 52,
+                initial_window_segments: 10,
+                max_window_segments: 50_000,
+                min_rto_ns: 200_000_000,
+                max_rto_ns: 120_000_000_000,
+                initial_rto_ns: 1_000_000_000,
+                tick_ns: 1_000_000,
+                delayed_ack: true,
+                delayed_ack_ns: 40_000_000,
+                quick_ack_segments: 16,
+                hystart: true,
+                timestamps: true,
+                bytes_to_send: None,
+            },
+            Profile::Ns2 => Config {
+                algorithm,
+                profile,
+                mss_bytes: 1000,
+                header_bytes: 40,
+                ack_bytes: 40,
+                initial_window_segments: 2,
+                max_window_segments: 50_000,
+                min_rto_ns: 200_000_000,
+                max_rto_ns: 120_000_000_000,
+                initial_rto_ns: 3_000_000_000,
+                // ns-2's default is 10 ms, but choosing an algorithm (`select_ca`) sets it to 1 ms.
+                tick_ns: 1_000_000,
+                delayed_ack: false,
+                delayed_ack_ns: 40_000_000,
+                quick_ack_segments: 0,
+                hystart: false,
+                timestamps: false,
+                bytes_to_send: None,
+            },
+        }
+    }
+
+    /// Bytes of a segment on the wire.
+    pub fn segment_bytes(&self) -> u32 {
+        self.mss_bytes + self.header_bytes
+    }
+
+    /// Segments to send; `u64::MAX` without end.
+    fn segments_to_send(&self) -> u64 {
+        match self.bytes_to_send {
+            Some(bytes) => bytes.div_ceil(u64::from(self.mss_bytes.max(1))),
+            None => u64::MAX,
+        }
+    }
+}
+
+/// Segments `start..end`, `end` excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// First segment.
+    pub start: u64,
+    /// One past the last segment.
+    pub end: u64,
+}
+
+/// What a receiver returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Next segment expected.
+    pub cumulative: u64,
+    /// Segments held above `cumulative`, the block of the most recent arrival first.
+    pub sack: [Block; 4],
+    /// Valid entries of `sack`.
+    pub nsack: u8,
+    /// `sent_ns` of the segment whose timestamp is echoed (RFC 7323, section 4.3); `None` without timestamps.
+    pub echo_ns: Option<u64>,
+    /// The segment that caused this acknowledgement had been received before (what D-SACK tells, RFC 2883).
+    /// It feeds [`Counters::spurious`] and no decision.
+    pub duplicate: bool,
+}
+
+/// What a sender emits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Number of the segment in the stream.
+    pub sequence: u64,
+    /// Sent before.
+    pub retransmission: bool,
+    /// When it left the sender.
+    pub sent_ns: u64,
+}
+
+/// What a sender is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Slow start, HyStart++'s conservative slow start included.
+    SlowStart,
+    /// Congestion avoidance.
+    CongestionAvoidance,
+    /// Fast recovery.
+    Recovery,
+    /// After a retransmission timeout, until all that was outstanding is acknowledged.
+    Loss,
+}
+
+/// A sender's window and timer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Window {
+    /// Congestion window, segments. With `Ns2`, what ns-2 traces as `cwnd_`.
+    pub cwnd_segments: f64,
+    /// Slow start threshold, segments; `None` until a congestion event or HyStart++ sets it.
+    pub ssthresh_segments: Option<f64>,
+    /// Segments held to be in the network: pipe of RFC 6675, section 4.
+    pub flight_segments: u64,
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub srtt_ns: Option<u64>,
+    /// Retransmission timeout, backed off.
+    pub rto_ns: u64,
+    /// What the sender is doing.
+    pub phase: Phase,
+}
+
+/// What a sender has done since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Segments sent, retransmissions included.
+    pub sent: u64,
+    /// Retransmissions: `retransmitted_fast` + `retransmitted_rto`.
+    pub retransmitted: u64,
+    /// Retransmissions in fast recovery.
+    pub retransmitted_fast: u64,
+    /// Retransmissions after a timeout.
+    pub retransmitted_rto: u64,
+    /// Acknowledgements that told of a segment received twice.
+    pub spurious: u64,
+    /// Fast recoveries begun.
+    pub recoveries: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+/// The sending side of one connection.
+///
+/// After [`on_ack`](Sender::on_ack) and [`on_timer`](Sender::on_timer), and once at the start, call
+/// [`next_segment`](Sender::next_segment) until it returns `None`. Times never decrease.
+#[derive(Clone, Debug)]
+pub struct Sender(Machine);
+
+#[derive(Clone, Debug)]
+enum Machine {
+    Linux(linux::Sender),
+    Ns2(ns2::Sender),
+}
+
+impl Sender {
+    /// A sender with nothing sent.
+    pub fn new(config: &Config) -> Sender {
+        Sender(match config.profile {
+            Profile::Linux => Machine::Linux(linux::Sender::new(config)),
+            Profile::Ns2 => Machine::Ns2(ns2::Sender::new(config)),
+        })
+    }
+
+    /// An acknowledgement arrived.
+    #[inline]
+    pub fn on_ack(&mut self, now_ns: u64, ack: &Ack) {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.on_ack(now_ns, ack),
+            Machine::Ns2(sender) => sender.on_ack(now_ns, ack),
+        }
+    }
+
+    /// The retransmission timer is due. Does nothing before [`deadline_ns`](Sender::deadline_ns).
+    pub fn on_timer(&mut self, now_ns: u64) {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.on_timer(now_ns),
+            Machine::Ns2(sender) => sender.on_timer(now_ns),
+        }
+    }
+
+    /// The next segment to put on the wire now, `None` when window or data are used up.
+    #[inline]
+    pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.next_segment(now_ns),
+            Machine::Ns2(sender) => sender.next_segment(now_ns),
+        }
+    }
+
+    /// When [`on_timer`](Sender::on_timer) is due. It nearly always moves later, and an engine may then leave its
+    /// event where it is and look again when it fires; when the timeout shrinks it can move earlier.
+    #[inline]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match &self.0 {
+            Machine::Linux(sender) => sender.deadline_ns(),
+            Machine::Ns2(sender) => sender.deadline_ns(),
+        }
+    }
+
+    /// Window and timer now.
+    pub fn window(&self) -> Window {
+        match &self.0 {
+            Machine::Linux(sender) => sender.window(),
+            Machine::Ns2(sender) => sender.window(),
+        }
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> Counters {
+        match &self.0 {
+            Machine::Linux(sender) => sender.counters(),
+            Machine::Ns2(sender) => sender.counters(),
+        }
+    }
+
+    /// All of `bytes_to_send` is acknowledged; never true without an end.
+    pub fn is_done(&self) -> bool {
+        match &self.0 {
+            Machine::Linux(sender) => sender.is_done(),
+            Machine::Ns2(sender) => sender.is_done(),
+        }
+    }
+}

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The receiving side: cumulative and selective acknowledgements (RFC 2018), delayed acknowledgements (RFC 5681,
+//! section 4.2; Linux's quick acknowledgements at the start), timestamp echo (RFC 7323, section 4.3).
+//!
+//! Linux also returns to quick acknowledgements after some events in the middle of a connection; this model only
+//! acknowledges at once while segments are missing, when one fills a gap, and on duplicates. With `Ns2` every segment is
+//! acknowledged at once and the echo is of the segment that caused the acknowledgement.
+
+use std::collections::VecDeque;
+
+use super::{Ack, Block, Config, Profile, Segment};
+
+/// The receiving side of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    next: u64,
+    /// Blocks held above `next`, ascending, not adjacent.
+    held: VecDeque<Block>,
+    /// One member of each of the blocks that arrived last, most recent first.
+    recent: [u64; 4],
+    nrecent: usize,
+    /// SACK blocks an acknowledgement carries.
+    max_blocks: usize,
+    echo_any: bool,
+    timestamps: bool,
+    echo_ns: u64,
+    /// `cumulative` of the last acknowledgement.
+    last_acked: u64,
+    delayed_ack: bool,
+    delay_ns: u64,
+    quick_left: u32,
+    /// When the acknowledgement held back is due; `u64::MAX`: none is.
+    deadline_ns: u64,
+}
+
+impl Receiver {
+    /// A receiver that expects segment 0.
+    pub fn new(config: &Config) -> Receiver {
+        let ns2 = config.profile == Profile::Ns2;
+        Receiver {
+            next: 0,
+            held: VecDeque::with_capacity(16),
+            recent: [0; 4],
+            nrecent: 0,
+            max_blocks: if config.timestamps || ns2 { 3 } else { 4 },
+            echo_any: ns2,
+            timestamps: config.timestamps,
+            echo_ns: 0,
+            last_acked: 0,
+            delayed_ack: config.delayed_ack,
+            delay_ns: config.delayed_ack_ns,
+            quick_left: config.quick_ack_segments,
+            deadline_ns: u64::MAX,
+        }
+    }
+
+    /// A segment arrived; returns the acknowledgement to send now, if one is due.
+    #[inline]
+    pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
+        let sequence = segment.sequence;
+        if self.echo_any || sequence <= self.last_acked {
+            self.echo_ns = segment.sent_ns;
+        }
+        if sequence == self.next && self.held.is_empty() {
+            self.next += 1;
+            if !self.delayed_ack {
+                return Some(self.acknowledge(false));
+            }
+            if self.quick_left > 0 {
+                self.quick_left -= 1;
+                return Some(self.acknowledge(false));
+            }
+            if self.next - self.last_acked >= 2 {
+                return Some(self.acknowledge(false));
+            }
+            self.deadline_ns = now_ns + self.delay_ns;
+            return None;
+        }
+        let duplicate = self.hold(sequence);
+        Some(self.acknowledge(duplicate))
+    }
+
+    /// When an acknowledgement held back is due.
+    #[inline]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        (self.deadline_ns != u64::MAX).then_some(self.deadline_ns)
+    }
+
+    /// The acknowledgement held back, if it is due.
+    pub fn on_timer(&mut self, now_ns: u64) -> Option<Ack> {
+        (now_ns >= self.deadline_ns).then(|| self.acknowledge(false))
+    }
+
+    /// Segments received in order.
+    #[inline]
+    pub fn delivered_segments(&self) -> u64 {
+        self.next
+    }
+
+    /// Takes in a segment while others are missing, or a duplicate; true for a duplicate.
+    fn hold(&mut self, sequence: u64) -> bool {
+        if sequence < self.next {
+            return true;
+        }
+        if sequence == self.next {
+            self.next += 1;
+            if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
+                self.next = first.end;
+                self.held.pop_front();
+            }
+            return false;
+        }
+        // The first block that ends at or after `sequence`.
+        let at = self.held.partition_point(|block| block.end < sequence);
+        let mut duplicate = false;
+        match self.held.get(at).copied() {
+            Some(block) if block.start <= sequence && sequence < block.end => duplicate = true,
+            Some(block) if block.end == sequence => {
+                let joins = self.held.get(at + 1).is_some_and(|after| after.start == sequence + 1);
+                if joins {
+                    self.held[at].end = self.held[at + 1].end;
+                    self.held.remove(at + 1);
+                } else {
+                    self.held[at].end += 1;
+                }
+            }
+            Some(block) if block.start == sequence + 1 => self.held[at].start = sequence,
+            _ => self.held.insert(at, Block { start: sequence, end: sequence + 1 }),
+        }
+        if !duplicate || !self.echo_any {
+            self.remember(sequence, at);
+        }
+        duplicate
+    }
+
+    /// Makes the block at index `at` of `held`, which contains `sequence`, the most recent one.
+    fn remember(&mut self, sequence: u64, at: usize) {
+        let block = self.held[at];
+        let mut kept = 0;
+        for i in 0..self.nrecent {
+            let member = self.recent[i];
+            if member >= self.next && !(block.start <= member && member < block.end) {
+                self.recent[kept] = member;
+                kept += 1;
+            }
+        }
+        kept = kept.min(self.recent.len() - 1);
+        self.recent.copy_within(0..kept, 1);
+        self.recent[0] = sequence;
+        self.nrecent = kept + 1;
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, duplicate: bool) -> Ack {
+        self.last_acked = self.next;
+        self.deadline_ns = u64::MAX;
+        let mut ack = Ack {
+            cumulative: self.next,
+            sack: [Block::default(); 4],
+            nsack: 0,
+            echo_ns: self.timestamps.then_some(self.echo_ns),
+            duplicate,
+        };
+        if !self.held.is_empty() {
+            self.report(&mut ack);
+        }
+        ack
+    }
+
+    /// Fills in the SACK blocks: the recent ones, then the highest others.
+    fn report(&self, ack: &mut Ack) {
+        let mut count = 0;
+        for &member in &self.recent[..self.nrecent] {
+            if member < self.next || count == self.max_blocks {
+                continue;
+            }
+            let at = self.held.partition_point(|block| block.end <= member);
+            let block = self.held[at];
+            if !ack.sack[..count].contains(&block) {
+                ack.sack[count] = block;
+                count += 1;
+            }
+        }
+        if count < self.max_blocks && count < self.held.len() {
+            for &block in self.held.iter().rev() {
+                if count == self.max_blocks {
+                    break;
+                }
+                if !ack.sack[..count].contains(&block) {
+                    ack.sack[count] = block;
+                    count += 1;
+                }
+            }
+        }
+        ack.nsack = count as u8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::Algorithm;
+
+    const MS: u64 = 1_000_000;
+
+    fn segment(sequence: u64, sent_ns: u64) -> Segment {
+        Segment { sequence, retransmission: false, sent_ns }
+    }
+
+    fn ns2() -> Receiver {
+        Receiver::new(&Config::new(Algorithm::NewReno, Profile::Ns2))
+    }
+
+    fn linux(quick_ack_segments: u32) -> Receiver {
+        let mut config = Config::new(Algorithm::NewReno, Profile::Linux);
+        config.quick_ack_segments = quick_ack_segments;
+        Receiver::new(&config)
+    }
+
+    fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+        ack.sack[..usize::from(ack.nsack)].iter().map(|block| (block.start, block.end)).collect()
+    }
+
+    #[test]
+    fn delayed_acknowledgements_come_every_second_segment_or_after_40_ms() {
+        let mut receiver = linux(16);
+        let acks = (0..116).filter(|&n| receiver.on_segment(n * MS, &segment(n, 0)).is_some()).count();
+        // 16 quick ones, then every second of 100.
+        assert_eq!(acks, 66);
+        assert_eq!(receiver.deadline_ns(), None);
+        assert_eq!(receiver.on_segment(200 * MS, &segment(116, 0)), None);
+        assert_eq!(receiver.deadline_ns(), Some(240 * MS));
+        assert_eq!(receiver.on_timer(239 * MS), None);
+        assert_eq!(receiver.on_timer(240 * MS).map(|ack| ack.cumulative), Some(117));
+        assert_eq!((receiver.deadline_ns(), receiver.on_timer(300 * MS)), (None, None));
+    }
+
+    #[test]
+    fn gaps_fills_and_duplicates_are_acknowledged_at_once() {
+        let mut receiver = linux(0);
+        assert!(receiver.on_segment(0, &segment(0, 0)).is_none());
+        let gap = receiver.on_segment(0, &segment(2, 0)).unwrap();
+        assert_eq!((gap.cumulative, blocks(&gap), gap.duplicate), (1, vec![(2, 3)], false));
+        let again = receiver.on_segment(0, &segment(2, 0)).unwrap();
+        assert_eq!((again.cumulative, again.duplicate), (1, true));
+        let fill = receiver.on_segment(0, &segment(1, 0)).unwrap();
+        assert_eq!((fill.cumulative, fill.nsack, fill.duplicate), (3, 0, false));
+        assert!(receiver.on_segment(0, &segment(0, 0)).unwrap().duplicate);
+        assert_eq!(receiver.delivered_segments(), 3);
+    }
+
+    #[test]
+    fn most_recent_block_first() {
+        let mut receiver = ns2();
+        for n in [2, 6, 10] {
+            receiver.on_segment(0, &segment(n, 0));
+        }
+        let ack = receiver.on_segment(0, &segment(14, 0)).unwrap();
+        assert_eq!(blocks(&ack), [(14, 15), (10, 11), (6, 7)]);
+        let ack = receiver.on_segment(0, &segment(7, 0)).unwrap();
+        assert_eq!(blocks(&ack), [(6, 8), (14, 15), (10, 11)]);
+        for n in [8, 9] {
+            receiver.on_segment(0, &segment(n, 0));
+        }
+        // 6 to 11 are now one block; 2 to 3, reported first of all, comes back.
+        let ack = receiver.on_segment(0, &segment(15, 0)).unwrap();
+        assert_eq!(blocks(&ack), [(14, 16), (6, 11), (2, 3)]);
+    }
+
+    #[test]
+    fn four_blocks_without_timestamps() {
+        let mut config = Config::new(Algorithm::NewReno, Profile::Linux);
+        config.timestamps = false;
+        let mut receiver = Receiver::new(&config);
+        let acks: Vec<Ack> = [2, 4, 6, 8, 10].iter().filter_map(|&n| receiver.on_segment(0, &segment(n, 0))).collect();
+        assert_eq!(blocks(&acks[4]), [(10, 11), (8, 9), (6, 7), (4, 5)]);
+        assert_eq!(acks[4].echo_ns, None);
+    }
+
+    #[test]
+    fn echoes_the_segment_that_advanced_the_window() {
+        let mut receiver = linux(0);
+        receiver.on_segment(0, &segment(0, 10));
+        // Of two segments acknowledged together, the first.
+        assert_eq!(receiver.on_segment(0, &segment(1, 11)).unwrap().echo_ns, Some(10));
+        // Out of order: the last one in order.
+        assert_eq!(receiver.on_segment(0, &segment(3, 13)).unwrap().echo_ns, Some(10));
+        assert_eq!(receiver.on_segment(0, &segment(2, 20)).unwrap().echo_ns, Some(20));
+    }
+
+    #[test]
+    fn blocks_equal_the_set_of_segments_held() {
+        for seed in 1..30_u64 {
+            let mut state = seed;
+            let mut draw = move |bound: u64| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % bound
+            };
+            let mut receiver = ns2();
+            let mut have = std::collections::BTreeSet::new();
+            for _ in 0..2000 {
+                let sequence = (receiver.next + draw(40)).saturating_sub(3);
+                let known = !have.insert(sequence);
+                let ack = receiver.on_segment(0, &segment(sequence, 0)).unwrap();
+                assert_eq!(ack.duplicate, known);
+                assert_eq!(ack.cumulative, (0..).find(|n| !have.contains(n)).unwrap());
+                let mut above = Vec::new();
+                for &n in have.range(ack.cumulative..) {
+                    match above.last_mut() {
+                        Some((_, end)) if *end == n => *end += 1,
+                        _ => above.push((n, n + 1)),
+                    }
+                }
+                let told = blocks(&ack);
+                assert!(told.iter().all(|block| above.contains(block)), "{told:?} of {above:?}");
+                assert_eq!(told.len(), above.len().min(3));
+                if sequence > ack.cumulative && !known {
+                    assert!(told[0].0 <= sequence && sequence < told[0].1);
+                }
+            }
+        }
+    }
+}
