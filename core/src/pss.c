@@ -433,17 +433,16 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
-	uint64_t old_bps = setting->rho_bps, most, floor_ns;
+	uint64_t old_bps = setting->rho_bps, most;
 
 	pss_set_constants(queue, setting, st->link_bps);
 	most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * queue->mult >> queue->shift);
 	level_ns = lw_mul_div(level_ns, old_bps, setting->rho_bps);
-	floor_ns = lw_mul_div(queue->floor_ns, old_bps, setting->rho_bps);
 	if (level_ns > most)
 		level_ns = most;
 	queue->tat_ns = pss_origin(st, q, now) + level_ns;
 	queue->frac = 0;
-	queue->floor_ns = st->reset || floor_ns > queue->resume_ns ? queue->resume_ns : floor_ns;
+	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->low = queue->low && level_ns > queue->resume_ns;
 }
 
@@ -511,7 +510,7 @@ static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	level_ns = credit_bits == LW_UNSET ? queue->resume_ns : pss_time_of(credit_bits, setting->rho_bps);
 	queue->tat_ns = now + level_ns;
 	queue->frac = 0;
-	queue->floor_ns = level_ns < queue->resume_ns ? level_ns : queue->resume_ns;
+	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->low = 0;
 	queue->controlled = 1;
 }

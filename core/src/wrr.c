@@ -14,7 +14,8 @@
  * cut short by a more urgent level goes on where it stopped.
  *
  * The active lists replace the search for the next backlogged queue, which makes every call O(1) but rated() and
- * change(), which look at every queue. Within a level, a queue that stays eligible waits for at most the other
+ * change(), which look at every queue. A new round begins when somebody asks (pick), so a queue that becomes eligible
+ * between the last packet of a cycle and that question still joins the cycle. Within a level, a queue that stays eligible waits for at most the other
  * queues' weights in packets (smooth: twice that, as it may have been early in one cycle and late in the next).
  */
 #include "list.h"
@@ -49,7 +50,8 @@ struct wrr_state {
 
 struct wrr_queue {
 	uint32_t weight;                /* set by the user, packets */
-	uint32_t used;                  /* packets sent in this visit or cycle */
+	uint32_t sent;                  /* smooth: packets in this cycle */
+	uint32_t left;                  /* burst: packets until the end of this visit; 0 before its first */
 	uint8_t level;                  /* set by the user */
 	uint8_t list;                   /* of its level, while in one */
 	uint8_t unused[2];
@@ -80,34 +82,30 @@ static void wrr_join(struct wrr_state *st, const struct lw_view *v, uint32_t q, 
 
 	queue->list = level->list[role];
 	lw_append(wrr_links(st, v), &level->head[queue->list], q);
+	st->busy |= (uint64_t)1 << queue->level;
 }
 
 static void wrr_leave(struct wrr_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct wrr_queue *queue = wrr_queues(st) + q;
+	struct wrr_level *level = st->levels + queue->level;
 
-	lw_remove(wrr_links(st, v), &st->levels[queue->level].head[queue->list], q);
+	lw_remove(wrr_links(st, v), &level->head[queue->list], q);
+	if ((level->head[0] & level->head[1] & level->head[2]) == LW_NONE)
+		st->busy &= ~((uint64_t)1 << queue->level);
 }
 
-static void wrr_give(struct wrr_level *level, enum wrr_role role)
+/* The head of this round; when the round is over the next one begins, or the next cycle. */
+static uint32_t wrr_head(struct wrr_level *level)
 {
-	uint8_t list = level->list[WRR_NOW];
+	uint8_t now = level->list[WRR_NOW];
+	enum wrr_role role = level->head[level->list[WRR_NEXT]] != LW_NONE ? WRR_NEXT : WRR_PARKED;
 
+	if (level->head[now] != LW_NONE)
+		return level->head[now];
 	level->list[WRR_NOW] = level->list[role];
-	level->list[role] = list;
-}
-
-/* After every event: when this round is over the next begins, so an empty NOW means an empty level. */
-static void wrr_settle(struct wrr_state *st, uint32_t l)
-{
-	struct wrr_level *level = st->levels + l;
-
-	if (level->head[level->list[WRR_NOW]] == LW_NONE)
-		wrr_give(level, level->head[level->list[WRR_NEXT]] != LW_NONE ? WRR_NEXT : WRR_PARKED);
-	if (level->head[level->list[WRR_NOW]] != LW_NONE)
-		st->busy |= (uint64_t)1 << l;
-	else
-		st->busy &= ~((uint64_t)1 << l);
+	level->list[role] = now;
+	return level->head[level->list[WRR_NOW]];
 }
 
 /* join or leave */
@@ -117,12 +115,11 @@ static void wrr_follow(struct wrr_state *st, const struct lw_view *v, uint32_t q
 
 	if (eligible == lw_listed(wrr_links(st, v), q))
 		return;
-	wrr_queues(st)[q].used = 0;
+	wrr_queues(st)[q].sent = wrr_queues(st)[q].left = 0;
 	if (eligible)
 		wrr_join(st, v, q, st->smooth ? WRR_PARKED : WRR_NOW);
 	else
 		wrr_leave(st, v, q);
-	wrr_settle(st, wrr_queues(st)[q].level);
 }
 
 static void wrr_rated(void *state, const struct lw_view *v)
@@ -158,8 +155,8 @@ static void wrr_init(void *state, const struct lw_view *v, const uint64_t *param
 }
 
 /*
- * A new weight counts at once, for the visit under way too. A queue whose level changed joins the new one as if it had
- * just become eligible; a new mode starts everything afresh.
+ * A visit under way keeps its weight. A queue whose level changed joins the new one as if it had just become eligible; a
+ * new mode lets all do so.
  */
 static void wrr_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
@@ -177,10 +174,8 @@ static void wrr_change(void *state, const struct lw_view *v, const uint64_t *par
 		queue->weight = (uint32_t)qparams[WRR_WEIGHT];
 		if (queue->level == level)
 			continue;
-		if (lw_listed(wrr_links(st, v), q)) {
+		if (lw_listed(wrr_links(st, v), q))
 			wrr_leave(st, v, q);
-			wrr_settle(st, queue->level);
-		}
 		queue->level = level;
 		wrr_follow(st, v, q);
 	}
@@ -189,36 +184,34 @@ static void wrr_change(void *state, const struct lw_view *v, const uint64_t *par
 static struct lw_pick wrr_pick(void *state, const struct lw_view *v)
 {
 	struct wrr_state *st = (struct wrr_state *)state;
-	const struct wrr_level *level;
 
 	(void)v;
-	if (!st->busy)
-		return lw_answer(LW_NONE);
-	level = st->levels + LW_CTZ64(st->busy);
-	return lw_answer(level->head[level->list[WRR_NOW]]);
+	return lw_answer(st->busy ? wrr_head(st->levels + LW_CTZ64(st->busy)) : LW_NONE);
 }
 
 static void wrr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct wrr_state *st = (struct wrr_state *)state;
 	struct wrr_queue *queue = wrr_queues(st) + q;
+	enum wrr_role role = WRR_NOW;
 
 	(void)bytes;
 	if (!lw_listed(wrr_links(st, v), q) || !lw_eligible(v, q)) {
 		wrr_follow(st, v, q);
 		return;
 	}
-	queue->used++;
-	if (!st->smooth && queue->used < queue->weight)
-		return;                                 /* the visit goes on */
-	wrr_leave(st, v, q);
-	if (st->smooth && queue->used < queue->weight) {
-		wrr_join(st, v, q, WRR_NEXT);
+	if (st->smooth) {
+		role = ++queue->sent < queue->weight ? WRR_NEXT : WRR_PARKED;
+		if (role == WRR_PARKED)
+			queue->sent = 0;
 	} else {
-		queue->used = 0;
-		wrr_join(st, v, q, st->smooth ? WRR_PARKED : WRR_NOW);
+		if (!queue->left)
+			queue->left = queue->weight;
+		if (--queue->left)
+			return;                         /* the visit goes on */
 	}
-	wrr_settle(st, queue->level);
+	wrr_leave(st, v, q);
+	wrr_join(st, v, q, role);
 }
 
 /* enqueued and dropped */

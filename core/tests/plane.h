@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * plane.h - a data plane for tests: real FIFOs, a true view, and checks after every operation.
+ *
+ * The state block has exactly the size the policy asked for, so that AddressSanitizer sees a byte too many. The first
+ * thing found wrong is kept in `wrong`; later operations then do nothing.
+ *
+ * After every operation
+ *   the view shows what the FIFOs hold, and what went in is there, was sent or was dropped, in packets and bytes;
+ *   the policy, asked on a copy of its state, names a queue that has a packet and a channel, and names one whenever there is one;
+ *   the copy, asked again, says the same.
+ * At every pick the policy's own state must agree twice with what the copy said.
+ */
+#ifndef LINKWEIR_TESTS_PLANE_H
+#define LINKWEIR_TESTS_PLANE_H
+
+#include <linkweir/policy.h>
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PLANE_PROBE_BYTES 65536u        /* a larger state is not copied after every operation, only at every pick */
+#define PLANE_MAX_STATS 16u
+
+struct packet {
+	uint64_t arrival_ns;
+	uint32_t bytes;
+};
+
+struct fifo {
+	struct packet *packets;         /* a ring of `room` */
+	size_t head, count, room;
+};
+
+struct plane {
+	const struct lw_policy *policy;
+	struct lw_view view;
+	struct lw_queue *queues;
+	struct fifo *fifos;
+	uint64_t *params, *qparams;
+	unsigned char *state, *copy;
+	size_t state_size;
+	bool started;
+	bool moving;                    /* the state moves to another address after every operation */
+	uint32_t picked;                /* the last answer */
+	uint32_t *drops;                /* victims of the last enqueue, in order */
+	size_t ndrops, room_drops;
+	uint64_t in_pkts, in_bytes, out_pkts, out_bytes, lost_pkts, lost_bytes;
+	char wrong[400];
+};
+
+static void *plane_room(size_t n, size_t size)
+{
+	void *room = calloc(n ? n : 1, size);
+
+	if (!room) {
+		fputs("out of memory\n", stderr);
+		exit(2);
+	}
+	return room;
+}
+
+#ifdef __GNUC__
+__attribute__((format(printf, 2, 3)))
+#endif
+static bool plane_wrong(struct plane *p, const char *format, ...)
+{
+	va_list args;
+
+	if (!p->wrong[0]) {
+		va_start(args, format);
+		vsnprintf(p->wrong, sizeof(p->wrong), format, args);
+		va_end(args);
+	}
+	return false;
+}
+
+static void plane_open(struct plane *p, const struct lw_policy *policy, uint32_t nqueues, uint64_t link_bps)
+{
+	uint32_t q, i;
+
+	memset(p, 0, sizeof(*p));
+	p->policy = policy;
+	p->queues = (struct lw_queue *)plane_room(nqueues, sizeof(*p->queues));
+	p->fifos = (struct fifo *)plane_room(nqueues, sizeof(*p->fifos));
+	p->params = (uint64_t *)plane_room(policy->nparams, sizeof(*p->params));
+	p->qparams = (uint64_t *)plane_room((size_t)nqueues * policy->nqparams, sizeof(*p->qparams));
+	p->view.link_bps = link_bps;
+	p->view.queues = p->queues;
+	p->view.nqueues = nqueues;
+	p->picked = LW_NONE;
+	for (i = 0; i < policy->nparams; i++)
+		p->params[i] = policy->params[i].def;
+	for (q = 0; q < nqueues; q++) {
+		p->queues[q].rate_bps = link_bps;
+		for (i = 0; i < policy->nqparams; i++)
+			p->qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
+	}
+}
+
+static void plane_close(struct plane *p)
+{
+	uint32_t q;
+
+	for (q = 0; q < p->view.nqueues; q++)
+		free(p->fifos[q].packets);
+	free(p->fifos);
+	free(p->queues);
+	free(p->params);
+	free(p->qparams);
+	free(p->state);
+	free(p->copy);
+	free(p->drops);
+}
+
+static bool plane_in_range(const struct lw_param *param, uint64_t value)
+{
+	return (value >= param->min && value <= param->max) || (value == LW_UNSET && param->def == LW_UNSET);
+}
+
+/* Ranges first, then the policy's own check: what every data plane does before init() and change(). */
+static bool plane_accepts(const struct plane *p, struct lw_fault *fault)
+{
+	const struct lw_policy *policy = p->policy;
+	uint32_t q, i;
+
+	fault->what = "outside its range";
+	fault->param = NULL;
+	fault->queue = LW_NONE;
+	for (i = 0; i < policy->nparams; i++) {
+		if (!plane_in_range(policy->params + i, p->params[i])) {
+			fault->param = policy->params[i].name;
+			return false;
+		}
+	}
+	for (q = 0; q < p->view.nqueues; q++) {
+		for (i = 0; i < policy->nqparams; i++) {
+			if (!plane_in_range(policy->qparams + i, p->qparams[(size_t)q * policy->nqparams + i])) {
+				fault->param = policy->qparams[i].name;
+				fault->queue = q;
+				return false;
+			}
+		}
+	}
+	return !policy->check || policy->check(&p->view, p->params, p->qparams, fault);
+}
+
+/* ---- checks ---- */
+
+static bool plane_answer_is_right(struct plane *p, struct lw_pick pick)
+{
+	uint32_t q, ready = LW_NONE;
+
+	for (q = p->view.nqueues; q-- > 0;)
+		if (p->queues[q].backlog_pkts && p->queues[q].rate_bps)
+			ready = q;
+	if (pick.queue == LW_NONE) {
+		if (ready != LW_NONE)
+			return plane_wrong(p, "pick() answers none though queue %" PRIu32 " could send", ready);
+		if (pick.retry_ns != LW_NEVER)
+			return plane_wrong(p, "pick() answers none with retry %" PRIu64 " instead of never", pick.retry_ns);
+		return true;
+	}
+	if (pick.queue >= p->view.nqueues)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which does not exist", pick.queue);
+	if (!p->queues[pick.queue].backlog_pkts)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is empty", pick.queue);
+	if (!p->queues[pick.queue].rate_bps)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is blocked", pick.queue);
+	return true;
+}
+
+/* Ask a copy of the state: a snapshot answers like the state, twice. */
+static bool plane_ask_copy(struct plane *p, uint32_t *queue)
+{
+	struct lw_pick first, second;
+
+	memcpy(p->copy, p->state, p->state_size);
+	first = p->policy->pick(p->copy, &p->view);
+	second = p->policy->pick(p->copy, &p->view);
+	if (first.queue != second.queue)
+		return plane_wrong(p, "two picks with nothing between them differ: %" PRId32 " and %" PRId32,
+				   (int32_t)first.queue, (int32_t)second.queue);
+	*queue = first.queue;
+	return plane_answer_is_right(p, first);
+}
+
+static bool plane_conserves(struct plane *p)
+{
+	uint64_t pkts = 0, bytes = 0;
+	uint32_t q;
+
+	for (q = 0; q < p->view.nqueues; q++) {
+		const struct fifo *f = p->fifos + q;
+		uint64_t queue_bytes = 0;
+		size_t i;
+
+		for (i = 0; i < f->count && p->view.nqueues <= 64; i++)
+			queue_bytes += f->packets[(f->head + i) % f->room].bytes;
+		if (f->count != p->queues[q].backlog_pkts ||
+		    (p->view.nqueues <= 64 && queue_bytes != p->queues[q].backlog_bytes))
+			return plane_wrong(p, "the view of queue %" PRIu32 " does not show what its FIFO holds", q);
+		pkts += f->count;
+		bytes += p->queues[q].backlog_bytes;
+	}
+	if (p->in_pkts != pkts + p->out_pkts + p->lost_pkts || p->in_bytes != bytes + p->out_bytes + p->lost_bytes)
+		return plane_wrong(p, "packets are not conserved: %" PRIu64 " in, %" PRIu64 " queued, %" PRIu64
+				   " sent, %" PRIu64 " dropped", p->in_pkts, pkts, p->out_pkts, p->lost_pkts);
+	return true;
+}
+
+/* The end of every operation. */
+static bool plane_settle(struct plane *p)
+{
+	uint32_t queue;
+
+	if (p->started && p->moving) {
+		memcpy(p->copy, p->state, p->state_size);
+		memset(p->state, 0xa5, p->state_size);
+		free(p->state);
+		p->state = p->copy;
+		p->copy = (unsigned char *)plane_room(1, p->state_size);
+	}
+	if (p->started && p->state_size <= PLANE_PROBE_BYTES && !plane_ask_copy(p, &queue))
+		return false;
+	return plane_conserves(p);
+}
+
+/* ---- the FIFOs and the view ---- */
+
+static void plane_push(struct plane *p, uint32_t q, uint32_t bytes)
+{
+	struct fifo *f = p->fifos + q;
+	struct packet *packet;
+
+	if (f->count == f->room) {
+		size_t room = f->room ? 2 * f->room : 8, i;
+		struct packet *packets = (struct packet *)plane_room(room, sizeof(*packets));
+
+		for (i = 0; i < f->count; i++)
+			packets[i] = f->packets[(f->head + i) % f->room];
+		free(f->packets);
+		f->packets = packets;
+		f->head = 0;
+		f->room = room;
+	}
+	packet = f->packets + (f->head + f->count++) % f->room;
+	packet->arrival_ns = p->view.now_ns;
+	packet->bytes = bytes;
+	p->in_pkts++;
+	p->in_bytes += bytes;
+}
+
+static void plane_show(struct plane *p, uint32_t q, uint64_t backlog_bytes)
+{
+	const struct fifo *f = p->fifos + q;
+
+	p->queues[q].backlog_pkts = (uint32_t)f->count;
+	p->queues[q].backlog_bytes = backlog_bytes;
+	p->queues[q].head_bytes = f->count ? f->packets[f->head].bytes : 0;
+	p->queues[q].head_arrival_ns = f->count ? f->packets[f->head].arrival_ns : 0;
+}
+
+static uint32_t plane_pop_tail(struct plane *p, uint32_t q)
+{
+	struct fifo *f = p->fifos + q;
+	uint32_t bytes = f->packets[(f->head + --f->count) % f->room].bytes;
+
+	p->lost_pkts++;
+	p->lost_bytes += bytes;
+	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
+	return bytes;
+}
+
+/* ---- operations ---- */
+
+static bool plane_start(struct plane *p)
+{
+	p->state_size = p->policy->state_size(p->view.nqueues, p->params);
+	if (!p->state_size)
+		return plane_wrong(p, "the policy cannot serve %" PRIu32 " queues", p->view.nqueues);
+	p->state = (unsigned char *)plane_room(1, p->state_size);
+	p->copy = (unsigned char *)plane_room(1, p->state_size);
+	memset(p->state, 0x5a, p->state_size);          /* init() must not count on zeros */
+	p->policy->init(p->state, &p->view, p->params, p->qparams);
+	p->started = true;
+	return plane_settle(p);
+}
+
+static bool plane_dropped(struct plane *p, uint32_t q)
+{
+	uint32_t bytes = plane_pop_tail(p, q);
+
+	if (p->policy->dropped)
+		p->policy->dropped(p->state, &p->view, q, bytes);
+	return true;
+}
+
+/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody. */
+static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
+{
+	p->ndrops = 0;
+	plane_push(p, q, bytes);
+	plane_show(p, q, p->queues[q].backlog_bytes + bytes);
+	if (!p->started)
+		return plane_conserves(p);
+	if (p->policy->enqueued)
+		p->policy->enqueued(p->state, &p->view, q, bytes);
+	while (p->policy->victim) {
+		uint32_t victim = p->policy->victim(p->state, &p->view, q, bytes);
+
+		if (victim != p->policy->victim(p->state, &p->view, q, bytes))
+			return plane_wrong(p, "victim() asked twice gives two answers");
+		if (victim == LW_NONE)
+			break;
+		if (victim >= p->view.nqueues || !p->queues[victim].backlog_pkts)
+			return plane_wrong(p, "victim() names queue %" PRIu32 ", which has no packet", victim);
+		if (p->ndrops == p->room_drops) {
+			p->room_drops = p->room_drops ? 2 * p->room_drops : 8;
+			p->drops = (uint32_t *)realloc(p->drops, p->room_drops * sizeof(*p->drops));
+			if (!p->drops)
+				exit(2);
+		}
+		p->drops[p->ndrops++] = victim;
+		plane_dropped(p, victim);
+	}
+	return plane_settle(p);
+}
+
+static bool plane_pick(struct plane *p)
+{
+	uint32_t foretold;
+	struct lw_pick first, second;
+
+	if (!plane_ask_copy(p, &foretold))
+		return false;
+	first = p->policy->pick(p->state, &p->view);
+	second = p->policy->pick(p->state, &p->view);
+	if (first.queue != second.queue || first.queue != foretold)
+		return plane_wrong(p, "picks differ: %" PRId32 " and %" PRId32 ", a copy of the state said %" PRId32,
+				   (int32_t)first.queue, (int32_t)second.queue, (int32_t)foretold);
+	p->picked = first.queue;
+	return plane_settle(p);
+}
+
+/* queue q must have a packet */
+static bool plane_send(struct plane *p, uint32_t q)
+{
+	struct fifo *f = p->fifos + q;
+	uint32_t bytes = f->packets[f->head].bytes;
+
+	f->head = (f->head + 1) % f->room;
+	f->count--;
+	p->out_pkts++;
+	p->out_bytes += bytes;
+	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
+	if (p->policy->sent)
+		p->policy->sent(p->state, &p->view, q, bytes);
+	return plane_settle(p);
+}
+
+static bool plane_rate(struct plane *p, uint32_t q, uint64_t rate_bps)
+{
+	p->queues[q].rate_bps = rate_bps;
+	if (!p->started)
+		return true;
+	if (p->policy->rated)
+		p->policy->rated(p->state, &p->view);
+	return plane_settle(p);
+}
+
+static bool plane_link(struct plane *p, uint64_t link_bps)
+{
+	p->view.link_bps = link_bps;
+	if (p->policy->rated)
+		p->policy->rated(p->state, &p->view);
+	return plane_settle(p);
+}
+
+/* queue q must have a packet: its tail goes by a decision of the data plane */
+static bool plane_drop(struct plane *p, uint32_t q)
+{
+	return plane_dropped(p, q) && plane_settle(p);
+}
+
+/* the new values are in params and qparams, and accepted */
+static bool plane_change(struct plane *p)
+{
+	if (p->policy->change)
+		p->policy->change(p->state, &p->view, p->params, p->qparams);
+	return plane_settle(p);
+}
+
+/* values has room for PLANE_MAX_STATS; what lies beyond the policy's own must stay as it is */
+static bool plane_observe_in(struct plane *p, const unsigned char *state, uint32_t q, int64_t *values)
+{
+	const int64_t untouched = -0x5555555555555555;
+	uint32_t i;
+
+	if (p->policy->nstats >= PLANE_MAX_STATS)
+		return plane_wrong(p, "too many stats for the test");
+	for (i = 0; i < PLANE_MAX_STATS; i++)
+		values[i] = untouched;
+	if (p->policy->observe)
+		p->policy->observe(state, &p->view, q, values);
+	for (i = 0; i < PLANE_MAX_STATS; i++)
+		if ((values[i] == untouched) != (i >= p->policy->nstats))
+			return plane_wrong(p, "observe() of queue %" PRIu32 " does not fill its %" PRIu32 " values", q,
+					   p->policy->nstats);
+	return true;
+}
+
+#endif
