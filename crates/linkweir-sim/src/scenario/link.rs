@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The `[link]` table.
+
+use std::path::{Path, PathBuf};
+
+use crate::experiment::{Capacity, Link, Signal};
+
+use super::fault::Fault;
+use super::limits;
+use super::reader::{quote, Section};
+use super::signal::{self, Values};
+use super::trace::{self, Format, Hints, Trace, TraceEnd};
+use super::units::{self, Kind};
+use super::Input;
+
+pub(super) const RATES: Values = Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 };
+const DELAYS: Values = Values { kind: Kind::Seconds, min: 0.0, max: limits::DELAY_S };
+const LOSSES: Values = Values { kind: Kind::Fraction, min: 0.0, max: 1.0 };
+
+/// Where the copy of a trace lies in a run directory, seen from its scenario.
+fn input_name(path: &Path) -> String {
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let clean: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let clean = clean.trim_start_matches('.');
+    format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
+}
+
+/// Reads the link; `replacement` is a trace that takes the place of the rate.
+pub(super) fn read(
+    section: &mut Section<'_, '_>,
+    duration_ns: u64,
+    replacement: Option<&Path>,
+    inputs: &mut Vec<Input>,
+) -> Result<Link, Fault> {
+    let rate = section.find("rate");
+    let trace_key = section.find("trace");
+    let format_key = section.find("trace_format");
+    let column_key = section.find("trace_column");
+    let end_key = section.find("end");
+
+    let mut from_trace = None;
+    let capacity = if let Some(path) = replacement {
+        from_trace = Some((path.to_path_buf(), trace_of(section, path.to_path_buf(), &Hints::default(), inputs)?));
+        None
+    } else if let Some(entry) = trace_key {
+        if rate.is_some() {
+            return Err(entry.fault("rate and trace exclude each other; leave one out"));
+        }
+        let text = entry.text()?;
+        if text.is_empty() || text.contains('\0') {
+            return Err(entry.fault("must be the path of a trace file"));
+        }
+        let folder = section.source().file().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
+        let hints = Hints {
+            format: match format_key {
+                Some(entry) => match entry.choice(&["auto", Format::NAMES[0], Format::NAMES[1], Format::NAMES[2]])? {
+                    0 => None,
+                    1 => Some(Format::Linkweir),
+                    2 => Some(Format::Mahimahi),
+                    _ => Some(Format::Mbit),
+                },
+                None => None,
+            },
+            column: column_key.map(|e| e.text().map(str::to_string)).transpose()?,
+            end: match end_key {
+                Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
+                    0 => TraceEnd::Loop,
+                    1 => TraceEnd::Hold,
+                    _ => TraceEnd::Stop,
+                }),
+                None => None,
+            },
+        };
+        let path = folder.join(text);
+        from_trace = Some((path.clone(), trace_of(section, path, &hints, inputs)?));
+        None
+    } else {
+        for entry in [format_key, column_key, end_key].into_iter().flatten() {
+            return Err(entry.fault("is only for a link with a trace"));
+        }
+        let entry = rate.ok_or_else(|| {
+            section.fault_at("rate", "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"")
+        })?;
+        let (signal, shown) = signal::read(&entry, RATES)?;
+        if signal::greatest(&signal) < 1.0 {
+            return Err(entry.fault("must be above 0 at some time"));
+        }
+        section.write("rate", shown);
+        Some(Capacity::Rate(signal))
+    };
+
+    let (capacity, trace_delay, trace_loss) = match (capacity, from_trace) {
+        (Some(capacity), _) => (capacity, None, None),
+        (None, Some((path, trace))) => {
+            section.write("trace", quote(&input_name(&path)));
+            section.write("trace_format", quote(trace.format.name()));
+            if let Some(column) = &trace.column {
+                section.write("trace_column", quote(column));
+            }
+            section.write("end", quote(trace.end.name()));
+            (trace.capacity, trace.delay_s, trace.loss)
+        }
+        (None, None) => return Err(section.fault("needs a rate or a trace")),
+    };
+
+    let nominal_bps = nominal(section, &capacity, duration_ns)?;
+    let follow = section.flag("follow", false)?;
+
+    let replaced = replacement.is_some();
+    let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
+    let return_delay_ns = match section.find("return_delay") {
+        Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
+        None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+    };
+    section.write("return_delay", quote(&units::show_whole(return_delay_ns, Kind::Time)));
+    let loss = varying(section, "loss", LOSSES, trace_loss, replaced)?;
+
+    let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
+    let overhead_bytes = overhead(section)?;
+    let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
+
+    let link = Link {
+        capacity,
+        nominal_bps,
+        follow,
+        delay_s,
+        return_delay_ns,
+        loss,
+        ring: u32::try_from(ring).unwrap_or(1),
+        overhead_bytes,
+        mpu_bytes,
+    };
+    in_flight(section, &link)?;
+    Ok(link)
+}
+
+fn trace_of(
+    section: &Section<'_, '_>,
+    path: PathBuf,
+    hints: &Hints,
+    inputs: &mut Vec<Input>,
+) -> Result<Trace, Fault> {
+    let bytes = trace::read_limited(&path, limits::TRACE_BYTES).map_err(|fault| {
+        // A file that cannot be read is the fault of the line that names it, where there is one.
+        let at_key = section.fault_at("trace", "");
+        if at_key.value.is_empty() {
+            fault
+        } else {
+            section.fault_at("trace", format!("{}: {}", path.display(), fault.message))
+        }
+    })?;
+    let trace = trace::parse(&bytes, &path, hints)?;
+    let peak = match &trace.capacity {
+        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Opportunities { .. } => 1.0,
+    };
+    if peak < 1.0 {
+        return Err(Fault::in_file(path, None, "the capacity must be above 0 at some time"));
+    }
+    inputs.push(Input { name: input_name(&path), path, bytes });
+    Ok(trace)
+}
+
+/// What the scheduler is told unless the scenario says: the mean.
+fn nominal(section: &mut Section<'_, '_>, capacity: &Capacity, duration_ns: u64) -> Result<u64, Fault> {
+    let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
+    let value = if let Some(entry) = section.find("nominal") {
+        entry.whole(Kind::Rate, bounds)?
+    } else {
+        let mean = match capacity {
+            Capacity::Rate(signal) => signal::mean(signal, duration_ns),
+            Capacity::Opportunities { at_ns, bytes } => {
+                let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
+                at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
+            }
+        };
+        let mean = (mean + 0.5) as u64;
+        if !(bounds.0..=bounds.1).contains(&mean) {
+            let message = format!(
+                "is missing and the mean capacity, {}, is no use for it; give one of {} .. {}",
+                units::show_whole(mean, Kind::Rate),
+                units::show_whole(bounds.0, Kind::Rate),
+                units::show_whole(bounds.1, Kind::Rate)
+            );
+            return Err(section.fault_at("nominal", message));
+        }
+        mean
+    };
+    section.write("nominal", quote(&units::show_whole(value, Kind::Rate)));
+    Ok(value)
+}
+
+/// A signal that either the scenario or the trace gives.
+fn varying(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    values: Values,
+    from_trace: Option<Signal>,
+    replaced: bool,
+) -> Result<Signal, Fault> {
+    let entry = section.find(key);
+    if let Some(signal) = from_trace {
+        if let (Some(entry), false) = (entry, replaced) {
+            return Err(entry.fault("the trace has a column for it; leave one out"));
+        }
+        section.remark(&format!("{key}: as the trace says"));
+        return Ok(signal);
+    }
+    let (signal, shown) = match entry {
+        Some(entry) => signal::read(&entry, values)?,
+        None => {
+            let zero = Signal::Constant(0.0);
+            let shown = signal::show(&zero, values);
+            (zero, shown)
+        }
+    };
+    section.write(key, shown);
+    Ok(signal)
+}
+
+/// Bytes added to each packet; the only quantity that may be negative.
+fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
+    const MOST: u64 = 1000;
+    let value = match section.find("overhead") {
+        Some(entry) => entry.signed(Kind::Size, MOST)?,
+        None => 0,
+    };
+    let sign = if value < 0 { "-" } else { "" };
+    section.write("overhead", quote(&format!("{sign}{}", units::show_whole(value.unsigned_abs(), Kind::Size))));
+    Ok(i32::try_from(value).unwrap_or(0))
+}
+
+fn in_flight(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+    let rate_bps = match &link.capacity {
+        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Opportunities { .. } => link.nominal_bps as f64,
+    };
+    let pkts = rate_bps * signal::greatest(&link.delay_s) / (8.0 * 1500.0);
+    if pkts > limits::IN_FLIGHT_PKTS {
+        let message = format!(
+            "{} at this delay keeps {pkts:.0} packets of 1500B on the way, more than {:.0}; lower either",
+            units::show_real(rate_bps, Kind::Rate),
+            limits::IN_FLIGHT_PKTS
+        );
+        return Err(section.fault_at("delay", message));
+    }
+    Ok(())
+}

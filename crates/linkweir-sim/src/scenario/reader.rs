@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Reading tables of a TOML document: every key is asked for once, what was not asked for is unknown, and every answer is
+//! written down in full, so that the resolved form is made of exactly what was read.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::rc::Rc;
+
+use toml::de::{DeTable, DeValue};
+use toml::Spanned;
+
+use super::fault::{shorten, Fault};
+use super::units::{self, Decimal, Kind};
+
+/// A document and where it came from.
+pub(super) struct Source<'a> {
+    text: &'a str,
+    file: Option<&'a Path>,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(text: &'a str, file: Option<&'a Path>) -> Self {
+        let mut line_starts = vec![0];
+        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
+        Source { text, file, line_starts }
+    }
+
+    pub(super) fn file(&self) -> Option<&'a Path> {
+        self.file
+    }
+
+    fn line(&self, offset: usize) -> usize {
+        self.line_starts.partition_point(|start| *start <= offset)
+    }
+
+    /// A fault of the document as a whole.
+    pub(super) fn fault_whole(&self, message: impl Into<String>) -> Fault {
+        Fault { line: None, ..self.fault(0, "", "", message) }
+    }
+
+    /// A fault at a byte of the document.
+    pub(super) fn fault(&self, offset: usize, key: &str, value: &str, message: impl Into<String>) -> Fault {
+        Fault {
+            file: self.file.map(Path::to_path_buf),
+            line: self.file.map(|_| self.line(offset)),
+            key: key.to_string(),
+            value: value.to_string(),
+            message: message.into(),
+        }
+    }
+}
+
+/// A value of the document, with its place.
+#[derive(Clone)]
+pub(super) struct Entry<'s, 'i> {
+    source: &'s Source<'i>,
+    value: &'s DeValue<'i>,
+    start: usize,
+    end: usize,
+    /// The key, shared by the members of a list, which differ in their indices.
+    key: Rc<str>,
+    indices: [Option<usize>; 2],
+}
+
+/// Inclusive bounds of a whole number.
+pub(super) type Bounds = (u64, u64);
+
+impl<'s, 'i> Entry<'s, 'i> {
+    fn key(&self) -> String {
+        let mut key = self.key.to_string();
+        for index in self.indices.iter().flatten() {
+            let _ = write!(key, "[{index}]");
+        }
+        key
+    }
+
+    fn member(&self, value: &'s Spanned<DeValue<'i>>, indices: [Option<usize>; 2]) -> Entry<'s, 'i> {
+        Entry {
+            source: self.source,
+            value: value.get_ref(),
+            start: value.span().start,
+            end: value.span().end,
+            key: Rc::clone(&self.key),
+            indices,
+        }
+    }
+
+    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
+        let shown = self.source.text.get(self.start..self.end).unwrap_or_default();
+        self.source.fault(self.start, &self.key(), &shorten(shown), message)
+    }
+
+    pub(super) fn table(&self) -> Option<Section<'s, 'i>> {
+        let table = self.value.as_table()?;
+        Some(Section::new(self.source, table, self.key(), self.start))
+    }
+
+    pub(super) fn text(&self) -> Result<&'s str, Fault> {
+        self.value.as_str().ok_or_else(|| self.fault(format!("must be a string, not {}", kind_of(self.value))))
+    }
+
+    pub(super) fn flag(&self) -> Result<bool, Fault> {
+        self.value.as_bool().ok_or_else(|| self.fault(format!("must be true or false, not {}", kind_of(self.value))))
+    }
+
+    /// A bare whole number, as for counts and seeds.
+    pub(super) fn number(&self, (min, max): Bounds) -> Result<u64, Fault> {
+        let range = || format!("must be a whole number {min} .. {max}");
+        let integer = self.value.as_integer().ok_or_else(|| self.fault(format!("{}, not {}", range(), kind_of(self.value))))?;
+        u64::from_str_radix(integer.as_str(), integer.radix())
+            .ok()
+            .filter(|n| (min..=max).contains(n))
+            .ok_or_else(|| self.fault(range()))
+    }
+
+    /// A bare number that may have a fraction.
+    pub(super) fn real(&self, min: f64, max: f64) -> Result<f64, Fault> {
+        let range = format!("must be a number {min} .. {max}");
+        let value = self.bare().ok_or_else(|| self.fault(format!("{range}, not {}", kind_of(self.value))))?;
+        let value = value.map_err(|what| self.fault(format!("{what}; {range}")))?.real();
+        if (min..=max).contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.fault(range))
+        }
+    }
+
+    /// A TOML number as an exact decimal; `None` when this is no number.
+    fn bare(&self) -> Option<Result<Decimal, &'static str>> {
+        match self.value {
+            DeValue::Float(f) => Some(Decimal::parse(f.as_str())),
+            DeValue::Integer(i) => Some(if i.radix() == 10 {
+                Decimal::parse(i.as_str())
+            } else {
+                u64::from_str_radix(i.as_str(), i.radix())
+                    .map_err(|_| "is not a number")
+                    .and_then(|n| Decimal::parse(&n.to_string()))
+            }),
+            _ => None,
+        }
+    }
+
+    /// A quantity with its unit (a fraction may be bare).
+    fn decimal(&self, kind: Kind) -> Result<Decimal, Fault> {
+        if let Some(bare) = self.bare() {
+            return match kind {
+                Kind::Fraction => bare.map_err(|what| self.fault(format!("{what}; write {}", kind.example()))),
+                _ => Err(self.fault(units::needs_unit(kind))),
+            };
+        }
+        let text = self.value.as_str().ok_or_else(|| {
+            self.fault(format!("must be {} like {}, not {}", kind.noun(), kind.example(), kind_of(self.value)))
+        })?;
+        units::parse(text, kind).map_err(|what| self.fault(what))
+    }
+
+    /// A quantity in whole base units: rates, times and bits are rounded to the nearest, sizes and packets must be whole.
+    pub(super) fn whole(&self, kind: Kind, (min, max): Bounds) -> Result<u64, Fault> {
+        let range = || format!("must be {} .. {}", units::show_whole(min, kind), units::show_whole(max, kind));
+        match self.decimal(kind)?.whole() {
+            Some((_, false)) if matches!(kind, Kind::Size | Kind::Packets) => {
+                Err(self.fault(format!("must be whole; {}", range())))
+            }
+            Some((value, _)) if (min..=max).contains(&value) => Ok(value),
+            _ => Err(self.fault(range())),
+        }
+    }
+
+    /// A quantity in whole base units, -`most` .. `most`.
+    pub(super) fn signed(&self, kind: Kind, most: u64) -> Result<i64, Fault> {
+        let shown = units::show_whole(most, kind);
+        let decimal = self.decimal(kind)?;
+        decimal
+            .magnitude()
+            .whole()
+            .filter(|(value, exact)| *exact && *value <= most)
+            .and_then(|(value, _)| i64::try_from(value).ok())
+            .map(|value| if decimal.is_negative() { -value } else { value })
+            .ok_or_else(|| self.fault(format!("must be whole and -{shown} .. {shown}")))
+    }
+
+    /// A quantity in base units.
+    pub(super) fn quantity(&self, kind: Kind, min: f64, max: f64) -> Result<f64, Fault> {
+        let value = self.decimal(kind)?.real();
+        if (min..=max).contains(&value) {
+            Ok(value)
+        } else {
+            Err(self.fault(format!("must be {} .. {}", units::show_real(min, kind), units::show_real(max, kind))))
+        }
+    }
+
+    /// A fraction in millionths, rounded to the nearest.
+    pub(super) fn ppm(&self, (min, max): Bounds) -> Result<u64, Fault> {
+        let range = || format!("must be {} .. {}", show_ppm(min), show_ppm(max));
+        self.decimal(Kind::Fraction)?
+            .shifted(6)
+            .whole()
+            .map(|(value, _)| value)
+            .filter(|value| (min..=max).contains(value))
+            .ok_or_else(|| self.fault(range()))
+    }
+
+    /// One of some words.
+    pub(super) fn choice(&self, words: &[&str]) -> Result<usize, Fault> {
+        let all = words.join(", ");
+        let text = self
+            .value
+            .as_str()
+            .ok_or_else(|| self.fault(format!("must be one of {all}, in quotes, not {}", kind_of(self.value))))?;
+        words.iter().position(|w| *w == text).ok_or_else(|| {
+            let cure = nearest(text, words).map_or_else(String::new, |w| format!("; did you mean \"{w}\"?"));
+            self.fault(format!("must be one of {all}{cure}"))
+        })
+    }
+
+    /// The members of a list of 1 .. `max` values.
+    pub(super) fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
+        let items =
+            self.value.as_array().ok_or_else(|| self.fault(format!("must be a list, not {}", kind_of(self.value))))?;
+        if items.is_empty() || items.len() > max {
+            return Err(self.fault(format!("must hold 1 .. {max} values; it holds {}", items.len())));
+        }
+        Ok(items.iter().enumerate().map(|(i, item)| self.member(item, [Some(i), None])).collect())
+    }
+
+    /// The members of a list of pairs, such as `[["0s", "20Mbit"], ...]`.
+    pub(super) fn pairs(&self, what: &str, max: usize) -> Result<Vec<[Entry<'s, 'i>; 2]>, Fault> {
+        self.list(max)?
+            .into_iter()
+            .map(|row| match row.value.as_array().map(|a| &a[..]) {
+                Some([a, b]) => {
+                    let i = row.indices[0];
+                    Ok([row.member(a, [i, Some(0)]), row.member(b, [i, Some(1)])])
+                }
+                _ => Err(row.fault(format!("must be a pair {what}"))),
+            })
+            .collect()
+    }
+}
+
+fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a string",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+/// A table being read.
+pub(super) struct Section<'s, 'i> {
+    source: &'s Source<'i>,
+    table: &'s DeTable<'i>,
+    path: String,
+    start: usize,
+    asked: Vec<&'static str>,
+    lines: String,
+}
+
+impl<'s, 'i> Section<'s, 'i> {
+    pub(super) fn new(source: &'s Source<'i>, table: &'s DeTable<'i>, path: String, start: usize) -> Self {
+        Section { source, table, path, start, asked: Vec::new(), lines: String::new() }
+    }
+
+    pub(super) fn source(&self) -> &'s Source<'i> {
+        self.source
+    }
+
+    /// A fault of this table, at its header.
+    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
+        self.source.fault(self.start, &self.path, "", message)
+    }
+
+    /// A fault of one of its keys: at the key's value, or at the header when the key is absent.
+    pub(super) fn fault_at(&self, key: &str, message: impl Into<String>) -> Fault {
+        match self.entry(key) {
+            Some(entry) => entry.fault(message),
+            None => self.source.fault(self.start, &self.key_of(key), "", message),
+        }
+    }
+
+    fn key_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_string()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    fn entry(&self, key: &str) -> Option<Entry<'s, 'i>> {
+        let value = self.table.get(key)?;
+        Some(Entry {
+            source: self.source,
+            value: value.get_ref(),
+            start: value.span().start,
+            end: value.span().end,
+            key: self.key_of(key).into(),
+            indices: [None, None],
+        })
+    }
+
+    /// The value of a key, if it is given; asking makes the key known.
+    pub(super) fn find(&mut self, key: &'static str) -> Option<Entry<'s, 'i>> {
+        self.asked.push(key);
+        self.entry(key)
+    }
+
+    /// The value of a key that must be given.
+    pub(super) fn need(&mut self, key: &'static str, example: &str) -> Result<Entry<'s, 'i>, Fault> {
+        self.find(key).ok_or_else(|| {
+            let message = format!("is missing; write {key} = {example}");
+            self.source.fault(self.start, &self.key_of(key), "", message)
+        })
+    }
+
+    /// Writes a key of the resolved form; `value` is TOML.
+    pub(super) fn write(&mut self, key: &str, value: impl AsRef<str>) {
+        let _ = writeln!(self.lines, "{key} = {}", value.as_ref());
+    }
+
+    /// Writes a remark into the resolved form.
+    pub(super) fn remark(&mut self, text: &str) {
+        let _ = writeln!(self.lines, "# {text}");
+    }
+
+    pub(super) fn text(&mut self, key: &'static str, default: &str) -> Result<String, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.text())?;
+        self.write(key, quote(value));
+        Ok(value.to_string())
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.flag())?;
+        self.write(key, value.to_string());
+        Ok(value)
+    }
+
+    pub(super) fn number(&mut self, key: &'static str, bounds: Bounds, default: u64) -> Result<u64, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.number(bounds))?;
+        self.write(key, value.to_string());
+        Ok(value)
+    }
+
+    pub(super) fn real(&mut self, key: &'static str, min: f64, max: f64, default: f64) -> Result<f64, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.real(min, max))?;
+        self.write(key, show_number(value));
+        Ok(value)
+    }
+
+    pub(super) fn whole(&mut self, key: &'static str, kind: Kind, bounds: Bounds, default: u64) -> Result<u64, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.whole(kind, bounds))?;
+        self.write(key, quote(&units::show_whole(value, kind)));
+        Ok(value)
+    }
+
+    /// A quantity below 2^32 in base units.
+    pub(super) fn small(&mut self, key: &'static str, kind: Kind, bounds: (u32, u32), default: u32) -> Result<u32, Fault> {
+        let value = self.whole(key, kind, (bounds.0.into(), bounds.1.into()), default.into())?;
+        Ok(u32::try_from(value).unwrap_or(bounds.1))
+    }
+
+    pub(super) fn choice(&mut self, key: &'static str, words: &[&str], default: usize) -> Result<usize, Fault> {
+        let value = self.find(key).map_or(Ok(default), |e| e.choice(words))?;
+        self.write(key, quote(words[value]));
+        Ok(value)
+    }
+
+    /// Refuses keys nobody asked for and returns the lines of the resolved form.
+    pub(super) fn finish(self) -> Result<String, Fault> {
+        self.known()?;
+        Ok(self.lines)
+    }
+
+    /// As [`Section::finish`], for a section that is still needed.
+    pub(super) fn known(&self) -> Result<&str, Fault> {
+        for (key, value) in self.table {
+            if !self.asked.contains(&key.get_ref().as_ref()) {
+                let cure = match nearest(key.get_ref(), &self.asked) {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("known here: {}", self.asked.join(", ")),
+                };
+                let shown = self.source.text.get(value.span()).unwrap_or_default();
+                let shown = if value.get_ref().is_table() { String::new() } else { shorten(shown) };
+                let key_text = shorten(&self.key_of(key.get_ref()));
+                return Err(self.source.fault(key.span().start, &key_text, &shown, format!("unknown key; {cure}")));
+            }
+        }
+        Ok(&self.lines)
+    }
+}
+
+/// A TOML string.
+pub(super) fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A TOML float.
+pub(super) fn show_number(value: f64) -> String {
+    format!("{value:?}")
+}
+
+/// A fraction from millionths.
+pub(super) fn show_ppm(ppm: u64) -> String {
+    let (percent, rest) = (ppm / 10_000, ppm % 10_000);
+    if rest == 0 {
+        return format!("{percent}%");
+    }
+    format!("{percent}.{}%", format!("{rest:04}").trim_end_matches('0'))
+}
+
+/// The word nearest to what was written, unless all are far from it.
+pub(super) fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
+    const LONGEST: usize = 40;
+    let written: Vec<char> = written.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
+    let allowed = (written.len() / 3).max(1) + 1;
+    words
+        .iter()
+        .map(|word| (distance(&written, word), *word))
+        .filter(|(d, word)| *d <= allowed && *d < word.chars().count().max(2))
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, word)| word)
+}
+
+/// Levenshtein (1966) distance.
+fn distance(a: &[char], b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_close_or_none() {
+        let words = ["rate", "trace", "nominal", "delay", "return_delay"];
+        assert_eq!(nearest("rtae", &words), Some("rate"));
+        assert_eq!(nearest("nominl", &words), Some("nominal"));
+        assert_eq!(nearest("Delay", &words), Some("delay"));
+        assert_eq!(nearest("colour_of_the_sky", &words), None);
+        assert_eq!(nearest("", &words), None);
+    }
+
+    #[test]
+    fn strings_are_quoted_for_toml() {
+        let text = "a \"b\" \\ \u{1}\n\u{7f}\u{e9}";
+        let quoted = format!("x = {}", quote(text));
+        let table = DeTable::parse(&quoted).unwrap();
+        assert_eq!(table.get_ref().get("x").unwrap().get_ref().as_str(), Some(text));
+    }
+
+    #[test]
+    fn millionths_are_shown_as_percent() {
+        assert_eq!(show_ppm(250_000), "25%");
+        assert_eq!(show_ppm(1), "0.0001%");
+        assert_eq!(show_ppm(999_999), "99.9999%");
+        assert_eq!(show_ppm(0), "0%");
+    }
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
+
+use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
+
+use crate::experiment::{Class, Scheduler};
+
+use super::fault::Fault;
+use super::limits;
+use super::reader::{quote, show_ppm, Entry, Section};
+use super::units::{self, Kind};
+
+/// Key of the scheduler that is not the policy's.
+const SCHEDULER_KEY: &str = "policy";
+/// Queue limit unless another is given.
+const DEFAULT_LIMIT_PKTS: u64 = 1000;
+
+/// Reads `[scheduler]` up to the policy's own parameters.
+pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(&'static PolicyInfo, Vec<u64>), Fault> {
+    let names: Vec<&'static str> = linkweir_core::policies().iter().map(|p| p.name).collect();
+    let entry = section.need(SCHEDULER_KEY, &format!("\"{}\"", names.last().copied().unwrap_or("fifo")))?;
+    let info = &linkweir_core::policies()[entry.choice(&names)?];
+    section.write(SCHEDULER_KEY, quote(info.name));
+    let params = info.params.iter().map(|param| parameter(section, param)).collect::<Result<_, _>>()?;
+    Ok((info, params))
+}
+
+/// Reads one `[[class]]`: the class, its row of policy parameters.
+pub(super) fn class(section: &mut Section<'_, '_>, info: &'static PolicyInfo) -> Result<(Class, Vec<u64>), Fault> {
+    let entry = section.need("name", "\"ef\"")?;
+    let name = entry.text()?.to_string();
+    if name.is_empty() {
+        return Err(entry.fault("must not be empty"));
+    }
+    section.write("name", quote(&name));
+
+    let limit_bytes = match section.find("limit_bytes") {
+        Some(entry) => Some(entry.whole(Kind::Size, (1, limits::QUEUED_BYTES))?),
+        None => None,
+    };
+    let limit_pkts = match section.find("limit") {
+        Some(entry) => Some(entry.whole(Kind::Packets, (1, limits::QUEUED_PKTS))?),
+        None if limit_bytes.is_some() => None,
+        None => Some(DEFAULT_LIMIT_PKTS),
+    };
+    if let Some(pkts) = limit_pkts {
+        section.write("limit", quote(&units::show_whole(pkts, Kind::Packets)));
+    }
+    if let Some(bytes) = limit_bytes {
+        section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
+    }
+    let row = info.qparams.iter().map(|param| parameter(section, param)).collect::<Result<_, _>>()?;
+    let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
+    Ok((Class { name, limit_pkts, limit_bytes }, row))
+}
+
+fn kind(unit: Unit) -> Option<Kind> {
+    match unit {
+        Unit::Bps => Some(Kind::Rate),
+        Unit::Ns => Some(Kind::Time),
+        Unit::Bytes => Some(Kind::Size),
+        Unit::Bits => Some(Kind::Bits),
+        Unit::Pkts => Some(Kind::Packets),
+        Unit::Number | Unit::Ppm | Unit::Choice => None,
+    }
+}
+
+/// A value of a policy's parameter as TOML.
+#[must_use]
+pub fn show_parameter(param: &Param, value: u64) -> String {
+    match (param.unit, kind(param.unit)) {
+        (_, Some(kind)) => quote(&units::show_whole(value, kind)),
+        (Unit::Ppm, _) => quote(&show_ppm(value)),
+        (Unit::Choice, _) => {
+            let word = usize::try_from(value).ok().and_then(|i| param.choices.get(i)).copied().unwrap_or_default();
+            quote(word)
+        }
+        _ => value.to_string(),
+    }
+}
+
+fn parameter(section: &mut Section<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
+    let value = match section.find(param.name) {
+        Some(entry) => given(&entry, param).map_err(|mut fault| {
+            fault.message.push_str(&format!(" ({})", param.help));
+            fault
+        })?,
+        None => param.default,
+    };
+    if value == UNSET {
+        section.remark(&format!("{}: not given", param.name));
+    } else {
+        section.write(param.name, show_parameter(param, value));
+    }
+    Ok(value)
+}
+
+fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
+    let bounds = (param.min, param.max);
+    match (param.unit, kind(param.unit)) {
+        (_, Some(kind)) => entry.whole(kind, bounds),
+        (Unit::Ppm, _) => entry.ppm(bounds),
+        (Unit::Choice, _) => entry.choice(&param.choices).map(|i| i as u64),
+        _ => entry.number(bounds),
+    }
+}
+
+/// Asks the core whether the values fit together.
+pub(super) fn check(
+    info: &'static PolicyInfo,
+    scheduler: &Scheduler,
+    link_bps: u64,
+    section: &Section<'_, '_>,
+    classes: &[Section<'_, '_>],
+) -> Result<(), Fault> {
+    let queues = vec![Queue::default(); classes.len()];
+    let view = View { now_ns: 0, link_bps, queues: &queues };
+    linkweir_core::check(info, &view, &scheduler.params, &scheduler.qparams).map_err(|fault| {
+        let place = fault.queue.and_then(|q| classes.get(q)).unwrap_or(section);
+        let message = format!("{} ({})", fault.cure, info.name);
+        match fault.param {
+            Some(param) => place.fault_at(param, message),
+            None => place.fault(message),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_policy_takes_a_key_of_ours() {
+        for info in linkweir_core::policies() {
+            for param in &info.params {
+                assert_ne!(param.name, SCHEDULER_KEY, "{}", info.name);
+            }
+            for param in &info.qparams {
+                assert!(!["name", "limit", "limit_bytes"].contains(&param.name), "{}: {}", info.name, param.name);
+            }
+        }
+    }
+}

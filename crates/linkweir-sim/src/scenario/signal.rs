@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Values as functions of time: a constant, a cosine, steps or straight lines.
+
+use crate::experiment::{End, Signal};
+
+use super::fault::Fault;
+use super::limits;
+use super::reader::{show_number, Entry};
+use super::units::{self, Kind};
+
+/// What the values of a signal are and which are allowed.
+#[derive(Clone, Copy)]
+pub(super) struct Values {
+    pub(super) kind: Kind,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Values {
+    fn read(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
+        entry.quantity(self.kind, self.min, self.max)
+    }
+
+    fn show(self, value: f64) -> String {
+        match self.kind {
+            Kind::Fraction => show_number(value),
+            kind => format!("\"{}\"", units::show_real(value, kind)),
+        }
+    }
+}
+
+fn time(entry: &Entry<'_, '_>) -> Result<u64, Fault> {
+    entry.whole(Kind::Time, (0, limits::DURATION_NS))
+}
+
+fn show_time(ns: u64) -> String {
+    format!("\"{}\"", units::show_whole(ns, Kind::Time))
+}
+
+/// Reads a signal and writes its resolved form.
+pub(super) fn read(entry: &Entry<'_, '_>, values: Values) -> Result<(Signal, String), Fault> {
+    let signal = read_signal(entry, values)?;
+    let shown = show(&signal, values);
+    Ok((signal, shown))
+}
+
+fn read_signal(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
+    let Some(mut table) = entry.table() else {
+        return Ok(Signal::Constant(values.read(entry)?));
+    };
+    let signal = if let Some(mean) = table.find("mean") {
+        Signal::Cosine {
+            mean: values.read(&mean)?,
+            amplitude: match table.find("amplitude") {
+                Some(amplitude) => amplitude.real(0.0, 1.0)?,
+                None => return Err(table.fault_at("amplitude", "is missing; write amplitude = 0.3")),
+            },
+            period_ns: table.need("period", "\"15s\"")?.whole(Kind::Time, (1000, limits::DURATION_NS))?,
+            phase_rad: match table.find("phase") {
+                Some(phase) => phase.real(-1e6, 1e6)?,
+                None => 0.0,
+            },
+        }
+    } else if let Some(steps) = table.find("steps") {
+        let points = points(&steps, values)?;
+        let last = points.last().map_or(0, |p| p.0);
+        let end = match table.find("end").map_or(Ok(1), |e| e.choice(&["loop", "hold", "stop"]))? {
+            0 => End::Loop { period_ns: after(&table.need("period", "\"20s\"")?, last)? },
+            1 => End::Hold,
+            _ => End::Stop { at_ns: after(&table.need("at", "\"20s\"")?, last)? },
+        };
+        Signal::Steps { points: points.into(), end }
+    } else if let Some(lines) = table.find("lines") {
+        Signal::Lines { points: points(&lines, values)?.into() }
+    } else {
+        return Err(entry.fault("must be a value or a table with one of mean, steps or lines"));
+    };
+    table.finish()?;
+    Ok(signal)
+}
+
+fn after(entry: &Entry<'_, '_>, last: u64) -> Result<u64, Fault> {
+    let at = time(entry)?;
+    if at > last {
+        Ok(at)
+    } else {
+        Err(entry.fault(format!("must be later than the last step, {}", units::show_whole(last, Kind::Time))))
+    }
+}
+
+fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault> {
+    let mut points: Vec<(u64, f64)> = Vec::new();
+    for [at, value] in list.pairs("[time, value]", limits::POINTS)? {
+        let t = time(&at)?;
+        match points.last() {
+            None if t != 0 => return Err(at.fault("the first time must be 0s")),
+            Some((before, _)) if t <= *before => {
+                return Err(at.fault(format!("must be later than {}", units::show_whole(*before, Kind::Time))));
+            }
+            _ => {}
+        }
+        points.push((t, values.read(&value)?));
+    }
+    Ok(points)
+}
+
+/// The resolved form.
+pub(super) fn show(signal: &Signal, values: Values) -> String {
+    let list = |points: &[(u64, f64)]| {
+        let rows: Vec<String> =
+            points.iter().map(|(t, v)| format!("[{}, {}]", show_time(*t), values.show(*v))).collect();
+        format!("[{}]", rows.join(", "))
+    };
+    match signal {
+        Signal::Constant(value) => values.show(*value),
+        Signal::Cosine { mean, amplitude, period_ns, phase_rad } => format!(
+            "{{ mean = {}, amplitude = {}, period = {}, phase = {} }}",
+            values.show(*mean),
+            show_number(*amplitude),
+            show_time(*period_ns),
+            show_number(*phase_rad)
+        ),
+        Signal::Steps { points, end } => {
+            let end = match end {
+                End::Loop { period_ns } => format!("end = \"loop\", period = {}", show_time(*period_ns)),
+                End::Hold => "end = \"hold\"".to_string(),
+                End::Stop { at_ns } => format!("end = \"stop\", at = {}", show_time(*at_ns)),
+            };
+            format!("{{ steps = {}, {end} }}", list(points))
+        }
+        Signal::Lines { points } => format!("{{ lines = {} }}", list(points)),
+    }
+}
+
+/// Value at t = 0.
+pub(super) fn first(signal: &Signal) -> f64 {
+    match signal {
+        Signal::Constant(value) => *value,
+        Signal::Cosine { mean, amplitude, phase_rad, .. } => mean * (1.0 + amplitude * libm::cos(*phase_rad)),
+        Signal::Steps { points, .. } | Signal::Lines { points } => points.first().map_or(0.0, |p| p.1),
+    }
+}
+
+/// No value exceeds this.
+pub(super) fn greatest(signal: &Signal) -> f64 {
+    match signal {
+        Signal::Constant(value) => *value,
+        Signal::Cosine { mean, amplitude, .. } => mean * (1.0 + amplitude),
+        Signal::Steps { points, .. } | Signal::Lines { points } => points.iter().fold(0.0, |m, p| m.max(p.1)),
+    }
+}
+
+/// Mean over one round where the signal repeats itself, else over the run.
+pub(super) fn mean(signal: &Signal, duration_ns: u64) -> f64 {
+    let duration = duration_ns.max(1);
+    match signal {
+        Signal::Constant(value) => *value,
+        Signal::Cosine { mean, .. } => *mean,
+        Signal::Steps { points, end } => {
+            let (until, length) = match end {
+                End::Loop { period_ns } => (*period_ns, *period_ns),
+                End::Hold => (duration, duration),
+                End::Stop { at_ns } => (duration.min(*at_ns), duration),
+            };
+            let ends = points.iter().skip(1).map(|p| p.0).chain([u64::MAX]);
+            let area: f64 = points
+                .iter()
+                .zip(ends)
+                .map(|((start, value), end)| end.min(until).saturating_sub(*start) as f64 * value)
+                .sum();
+            area / length as f64
+        }
+        Signal::Lines { points } => {
+            let mut area = 0.0;
+            for pair in points.windows(2) {
+                let ((t0, v0), (t1, v1)) = (pair[0], pair[1]);
+                let end = t1.min(duration);
+                if end > t0 {
+                    let share = (end - t0) as f64 / (t1 - t0) as f64;
+                    area += (end - t0) as f64 * (v0 + 0.5 * (v1 - v0) * share);
+                }
+            }
+            if let Some((t, v)) = points.last() {
+                area += duration.saturating_sub(*t) as f64 * v;
+            }
+            area / duration as f64
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn means_are_areas() {
+        let steps = |end| Signal::Steps { points: vec![(0, 10.0), (2 * S, 4.0)].into(), end };
+        assert_eq!(mean(&steps(End::Loop { period_ns: 4 * S }), 100 * S), 7.0);
+        assert_eq!(mean(&steps(End::Hold), 8 * S), (20.0 + 24.0) / 8.0);
+        assert_eq!(mean(&steps(End::Stop { at_ns: 3 * S }), 8 * S), 24.0 / 8.0);
+        assert_eq!(mean(&steps(End::Hold), S), 10.0);
+        let lines = Signal::Lines { points: vec![(0, 0.0), (4 * S, 8.0)].into() };
+        assert_eq!(mean(&lines, 4 * S), 4.0);
+        assert_eq!(mean(&lines, 2 * S), 2.0);
+        assert_eq!(mean(&lines, 8 * S), (16.0 + 32.0) / 8.0);
+    }
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The `[[flow]]` tables.
+
+use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
+use crate::tcp;
+
+use super::fault::Fault;
+use super::limits;
+use super::link::RATES;
+use super::reader::{nearest, quote, show_number, Section};
+use super::signal;
+use super::units::{self, Kind};
+
+const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
+const TIMES: (u64, u64) = (0, limits::DURATION_NS);
+const DEFAULT_PACKET_BYTES: u32 = 1500;
+const WINDOW_PKTS: u32 = 1_000_000;
+
+/// Reads entry `index` and appends its sources, copies counted, to `flows`.
+pub(super) fn read(
+    section: &mut Section<'_, '_>,
+    index: usize,
+    classes: &[Class],
+    link: &Link,
+    duration_ns: u64,
+    flows: &mut Vec<Flow>,
+) -> Result<(), Fault> {
+    let kind = section.need("kind", "\"cbr\"")?.choice(&KINDS)?;
+    let name = section.text("name", &format!("{}{}", KINDS[kind], index + 1))?;
+    if name.is_empty() {
+        return Err(section.fault_at("name", "must not be empty"));
+    }
+    let class = class_of(section, classes)?;
+    section.write("kind", quote(KINDS[kind]));
+    let traffic = match KINDS[kind] {
+        "cbr" => Traffic::Cbr {
+            rate_bps: rate(section)?,
+            jitter: section.real("jitter", 0.0, 1.0, 0.0)?,
+            packet: packet(section, link)?,
+        },
+        "poisson" => Traffic::Poisson { rate_bps: rate(section)?, packet: packet(section, link)? },
+        "onoff" => on_off(section, link)?,
+        "greedy" => greedy(section, link)?,
+        _ => Traffic::Tcp(tcp_config(section, link)?),
+    };
+
+    let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
+    let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
+    let access_delay_ns = section.whole("access_delay", Kind::Time, (0, (limits::DELAY_S * 1e9) as u64), 0)?;
+    let count = section.number("count", (1, limits::FLOWS), 1)?;
+    let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
+
+    let last_start = start_ns.saturating_add(stagger_ns.saturating_mul(count - 1));
+    if last_start >= stop_ns {
+        let key = if count > 1 && stagger_ns > 0 { "stagger" } else { "start" };
+        let message = format!(
+            "the last source would start at {}, not before its stop at {}; start earlier or stop later",
+            units::show_whole(last_start, Kind::Time),
+            units::show_whole(stop_ns, Kind::Time)
+        );
+        return Err(section.fault_at(key, message));
+    }
+    if flows.len() as u64 + count > limits::FLOWS {
+        return Err(section.fault_at("count", format!("there would be more than {} flows; use fewer", limits::FLOWS)));
+    }
+    for copy in 0..count {
+        flows.push(Flow {
+            name: if count == 1 { name.clone() } else { format!("{name}-{}", copy + 1) },
+            class,
+            start_ns: start_ns + copy * stagger_ns,
+            stop_ns,
+            access_delay_ns,
+            traffic: traffic.clone(),
+        });
+    }
+    Ok(())
+}
+
+fn class_of(section: &mut Section<'_, '_>, classes: &[Class]) -> Result<usize, Fault> {
+    let names: Vec<&str> = classes.iter().map(|c| c.name.as_str()).collect();
+    let entry = section.need("class", &quote(names.first().copied().unwrap_or_default()))?;
+    let wanted = entry.text()?;
+    section.write("class", quote(wanted));
+    names.iter().position(|name| *name == wanted).ok_or_else(|| {
+        const LISTED: usize = 20;
+        let cure = match nearest(wanted, &names) {
+            Some(near) => format!("did you mean {}?", quote(near)),
+            None if names.len() > LISTED => format!("there are {}, {} and so on", names[0], names[1]),
+            None => format!("there are {}", names.join(", ")),
+        };
+        entry.fault(format!("no class has this name; {cure}"))
+    })
+}
+
+fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Fault> {
+    let entry = section.need("rate", Kind::Rate.example())?;
+    let (signal, shown) = signal::read(&entry, RATES)?;
+    section.write("rate", shown);
+    Ok(signal)
+}
+
+/// Packet sizes, each of which the link can account.
+fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
+    const BOUNDS: (u64, u64) = (1, limits::PACKET_BYTES as u64);
+    let size = |entry: &super::reader::Entry<'_, '_>| {
+        entry.whole(Kind::Size, BOUNDS).map(|bytes| u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
+    };
+    let show = |bytes: u32| quote(&units::show_whole(bytes.into(), Kind::Size));
+    let entry = section.find("packet");
+    let (sizes, shown) = match &entry {
+        None => (Sizes::Fixed(DEFAULT_PACKET_BYTES), show(DEFAULT_PACKET_BYTES)),
+        Some(entry) => match entry.table() {
+            None => {
+                let bytes = size(entry)?;
+                (Sizes::Fixed(bytes), show(bytes))
+            }
+            Some(mut table) => {
+                let read = if let Some(list) = table.find("sizes") {
+                    let bytes = list.list(limits::MIX_SIZES)?.iter().map(size).collect::<Result<Vec<u32>, _>>()?;
+                    let weights = match table.find("weights") {
+                        Some(weights) => {
+                            let values = weights.list(limits::MIX_SIZES)?;
+                            if values.len() != bytes.len() {
+                                return Err(weights.fault(format!("must hold {} weights, one per size", bytes.len())));
+                            }
+                            values.iter().map(|w| w.real(1e-9, 1e9)).collect::<Result<Vec<f64>, _>>()?
+                        }
+                        None => vec![1.0; bytes.len()],
+                    };
+                    let shown_sizes: Vec<String> = bytes.iter().map(|b| show(*b)).collect();
+                    let shown_weights: Vec<String> = weights.iter().map(|w| show_number(*w)).collect();
+                    (
+                        Sizes::Mix(bytes.into_iter().zip(weights).collect()),
+                        format!("{{ sizes = [{}], weights = [{}] }}", shown_sizes.join(", "), shown_weights.join(", ")),
+                    )
+                } else {
+                    let min = size(&table.need("min", "\"64B\"")?)?;
+                    let max_entry = table.need("max", "\"1500B\"")?;
+                    let max = size(&max_entry)?;
+                    if max < min {
+                        return Err(max_entry.fault(format!("must not be below min, {min}B")));
+                    }
+                    (Sizes::Uniform(min, max), format!("{{ min = {}, max = {} }}", show(min), show(max)))
+                };
+                table.finish()?;
+                read
+            }
+        },
+    };
+    let (least, most) = match &sizes {
+        Sizes::Fixed(bytes) => (*bytes, *bytes),
+        Sizes::Uniform(min, max) => (*min, *max),
+        Sizes::Mix(mix) => mix.iter().fold((u32::MAX, 0), |(least, most), (b, _)| (least.min(*b), most.max(*b))),
+    };
+    accountable(section, "packet", least, link)?;
+    accountable(section, "packet", most, link)?;
+    section.write("packet", shown);
+    Ok(sizes)
+}
+
+/// With overhead and mpu, a packet must be at least one byte and shorter than the core's limit.
+fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) -> Result<(), Fault> {
+    let accounted = (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into());
+    if (1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {
+        return Ok(());
+    }
+    let message = format!(
+        "{bytes}B with link.overhead and link.mpu counts as {accounted}B; it must be 1B .. {}B",
+        limits::PACKET_BYTES
+    );
+    Err(section.fault_at(key, message))
+}
+
+fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
+    let entry = section.need("rate", Kind::Rate.example())?;
+    let rate_bps = entry.quantity(Kind::Rate, 1.0, limits::RATE_BPS as f64)?;
+    section.write("rate", quote(&units::show_real(rate_bps, Kind::Rate)));
+    let mut length = |key: &'static str, least: u64| -> Result<u64, Fault> {
+        let ns = section.need(key, Kind::Time.example())?.whole(Kind::Time, (least, limits::DURATION_NS))?;
+        section.write(key, quote(&units::show_whole(ns, Kind::Time)));
+        Ok(ns)
+    };
+    let (on_ns, off_ns) = (length("on", 1000)?, length("off", 1000)?);
+    let lengths = match section.choice("lengths", &["exponential", "pareto"], 0)? {
+        0 => Lengths::Exponential,
+        _ => Lengths::Pareto { shape: section.real("shape", 1.01, 100.0, 1.5)? },
+    };
+    Ok(Traffic::OnOff { rate_bps, on_ns, off_ns, lengths, packet: packet(section, link)? })
+}
+
+fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
+    let most = u32::try_from(limits::QUEUED_PKTS).unwrap_or(u32::MAX);
+    let backlog_pkts = section.small("backlog", Kind::Packets, (1, most), 20)?;
+    Ok(Traffic::Greedy { backlog_pkts, packet: packet(section, link)? })
+}
+
+fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
+    let algorithm = match section.choice("cc", &["cubic", "newreno"], 0)? {
+        0 => tcp::Algorithm::Cubic,
+        _ => tcp::Algorithm::NewReno,
+    };
+    let profile = match section.choice("profile", &["linux", "ns2"], 0)? {
+        0 => tcp::Profile::Linux,
+        _ => tcp::Profile::Ns2,
+    };
+    let mut config = tcp::Config::new(algorithm, profile);
+    const RTO: (u64, u64) = (1_000_000, 3_600_000_000_000);
+
+    config.mss_bytes = section.small("mss", Kind::Size, (1, 65_535), config.mss_bytes)?;
+    config.header_bytes = section.small("header", Kind::Size, (0, 1000), config.header_bytes)?;
+    config.ack_bytes = section.small("ack", Kind::Size, (1, 1000), config.ack_bytes)?;
+    config.max_window_segments = section.small("window", Kind::Packets, (1, WINDOW_PKTS), config.max_window_segments)?;
+    config.initial_window_segments =
+        section.small("initial_window", Kind::Packets, (1, WINDOW_PKTS), config.initial_window_segments)?;
+    config.min_rto_ns = section.whole("min_rto", Kind::Time, RTO, config.min_rto_ns)?;
+    config.max_rto_ns = section.whole("max_rto", Kind::Time, RTO, config.max_rto_ns)?;
+    config.initial_rto_ns = section.whole("initial_rto", Kind::Time, RTO, config.initial_rto_ns)?;
+    config.tick_ns = section.whole("tick", Kind::Time, (1, 10_000_000_000), config.tick_ns)?;
+    config.delayed_ack = section.flag("delayed_ack", config.delayed_ack)?;
+    config.delayed_ack_ns =
+        section.whole("delayed_ack_timeout", Kind::Time, (1, 10_000_000_000), config.delayed_ack_ns)?;
+    config.quick_ack_segments =
+        section.small("quick_acks", Kind::Packets, (0, WINDOW_PKTS), config.quick_ack_segments)?;
+    config.hystart = section.flag("hystart", config.hystart)?;
+    config.timestamps = section.flag("timestamps", config.timestamps)?;
+    config.bytes_to_send = match section.find("bytes") {
+        Some(entry) => {
+            let bytes = entry.whole(Kind::Size, (1, 1_000_000_000_000_000))?;
+            section.write("bytes", quote(&units::show_whole(bytes, Kind::Size)));
+            Some(bytes)
+        }
+        None => {
+            section.remark("bytes: without end");
+            None
+        }
+    };
+
+    if config.initial_window_segments > config.max_window_segments {
+        return Err(section.fault_at("initial_window", format!("must not exceed window, {}p", config.max_window_segments)));
+    }
+    if config.max_rto_ns < config.min_rto_ns {
+        let least = units::show_whole(config.min_rto_ns, Kind::Time);
+        return Err(section.fault_at("max_rto", format!("must not be below min_rto, {least}")));
+    }
+    accountable(section, "mss", config.mss_bytes + config.header_bytes, link)?;
+    Ok(config)
+}
+
+/// What sources that never run dry would keep in the queues must fit into them.
+pub(super) fn fits(
+    classes: &[Class],
+    flows: &[Flow],
+    class_sections: &[Section<'_, '_>],
+) -> Result<(), Fault> {
+    let mut kept = vec![0_u64; classes.len()];
+    for flow in flows {
+        if let Traffic::Greedy { backlog_pkts, .. } = flow.traffic {
+            kept[flow.class] += u64::from(backlog_pkts);
+        }
+    }
+    for ((class, kept), section) in classes.iter().zip(kept).zip(class_sections) {
+        if class.limit_pkts.is_some_and(|limit| kept > u64::from(limit)) {
+            let message = format!("must hold the {kept} packets its greedy flows keep waiting; raise it or lower their backlog");
+            return Err(section.fault_at("limit", message));
+        }
+    }
+    Ok(())
+}
