@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench.c - what one packet costs in each policy: enqueued + pick + sent, and the data plane that feeds them.
+ *
+ * The data plane is the least there can be: one ring of 64 packets per queue, and the policy's view kept true. One turn
+ * of the loop takes packets from a prepared sequence of random queues and lengths until one fits its ring, then sends
+ * one, so that the backlog stays at eight packets per queue on average. The clock advances by the time a packet of that
+ * length takes at 1 Gbit/s. Which queue is drawn, and so which runs empty, is a matter of chance: part of each figure is
+ * the processor's wrong guesses at that, in the bare loop too.
+ *
+ * The loop exists three times, from one text:
+ *   bare     rings and a bitmap of the backlogged ones, the first of them is served: strict priority without a policy
+ *   view     the same, and the view is kept
+ *   policy   the same data plane with the view, the choice made by a policy through its contract
+ *
+ * Usage: bench list
+ *        bench time CASE QUEUES PACKETS REPETITIONS     alternates the three loops; prints ns per packet of each repetition
+ *        bench count bare|view|CASE QUEUES PACKETS      runs one loop once, for callgrind --toggle-collect=measured_*
+ */
+#include <linkweir/policy.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RING_PKTS 64u
+#define MEAN_BACKLOG_PKTS 8u
+#define SEQUENCE_PKTS 65536u
+#define LINK_BPS 1000000000u
+#define NS_PER_BYTE 8u                  /* at LINK_BPS */
+#define MAX_QUEUES 4096u
+#define WARM_UP_TURNS 4u                /* of the sequence */
+
+struct packet {
+	uint64_t arrival_ns;
+	uint32_t bytes, unused;
+};
+
+struct ring {
+	uint32_t first, used;
+};
+
+struct arrival {
+	uint16_t queue, bytes;
+};
+
+struct plane {
+	struct lw_view view;
+	struct lw_queue *queues;        /* what view.queues points at */
+	struct ring *rings;
+	struct packet (*packets)[RING_PKTS];
+	struct arrival *sequence;
+	uint64_t ready[MAX_QUEUES / 64];        /* bare and view: the backlogged queues */
+	uint64_t sum_bytes;             /* of what was sent, so that no loop is optimised away */
+	uint32_t next_arrival, backlog_pkts, limit_pkts;
+	const struct lw_policy *policy;
+	void *state;
+	size_t state_bytes;
+};
+
+enum loop { BARE, VIEW, POLICY };
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "bench: %s\n", what);
+	exit(1);
+}
+
+/* Bare and view: the backlogged queues with a word over words; up to 64 queues it is one word and stays in a register. */
+struct ready {
+	uint64_t summary, only, *word;
+};
+
+static inline __attribute__((always_inline)) void ready_add(struct ready *r, uint32_t q, bool small)
+{
+	if (small) {
+		r->only |= (uint64_t)1 << q;
+	} else {
+		r->word[q >> 6] |= (uint64_t)1 << (q & 63);
+		r->summary |= (uint64_t)1 << (q >> 6);
+	}
+}
+
+static inline __attribute__((always_inline)) void ready_remove(struct ready *r, uint32_t q, bool small)
+{
+	if (small) {
+		r->only &= ~((uint64_t)1 << q);
+	} else {
+		r->word[q >> 6] &= ~((uint64_t)1 << (q & 63));
+		if (!r->word[q >> 6])
+			r->summary &= ~((uint64_t)1 << (q >> 6));
+	}
+}
+
+static inline __attribute__((always_inline)) uint32_t ready_first(const struct ready *r, bool small)
+{
+	uint32_t word;
+
+	if (small)
+		return (uint32_t)__builtin_ctzll(r->only);
+	word = (uint32_t)__builtin_ctzll(r->summary);
+	return (word << 6) | (uint32_t)__builtin_ctzll(r->word[word]);
+}
+
+static inline __attribute__((always_inline)) bool take_in(struct plane *p, struct ready *r, enum loop loop, bool small)
+{
+	struct arrival a = p->sequence[p->next_arrival];
+	struct ring *ring = &p->rings[a.queue];
+	struct packet *packet;
+
+	p->next_arrival = (p->next_arrival + 1) % SEQUENCE_PKTS;
+	if (ring->used == RING_PKTS)
+		return false;
+	packet = &p->packets[a.queue][(ring->first + ring->used) % RING_PKTS];
+	packet->arrival_ns = p->view.now_ns;
+	packet->bytes = a.bytes;
+	ring->used++;
+	p->backlog_pkts++;
+	if (loop != POLICY)
+		ready_add(r, a.queue, small);
+	if (loop != BARE) {
+		struct lw_queue *queue = &p->queues[a.queue];
+
+		if (!queue->backlog_pkts) {
+			queue->head_arrival_ns = p->view.now_ns;
+			queue->head_bytes = a.bytes;
+		}
+		queue->backlog_pkts++;
+		queue->backlog_bytes += a.bytes;
+	}
+	if (loop == POLICY) {
+		if (p->policy->enqueued)
+			p->policy->enqueued(p->state, &p->view, a.queue, a.bytes);
+		if (p->policy->victim && p->policy->victim(p->state, &p->view, a.queue, a.bytes) != LW_NONE)
+			fail("the policy drops; the case must give it room");
+	}
+	return true;
+}
+
+static inline __attribute__((always_inline)) void send_one(struct plane *p, struct ready *r, enum loop loop, bool small)
+{
+	struct packet *packet;
+	struct ring *ring;
+	uint32_t q, bytes;
+
+	if (loop == POLICY) {
+		q = p->policy->pick(p->state, &p->view).queue;
+		if (q >= p->view.nqueues || !p->rings[q].used)
+			fail("the policy picked a queue without a packet");
+	} else {
+		q = ready_first(r, small);
+	}
+	ring = &p->rings[q];
+	packet = &p->packets[q][ring->first];
+	bytes = packet->bytes;
+	p->sum_bytes += bytes;
+	ring->first = (ring->first + 1) % RING_PKTS;
+	ring->used--;
+	p->backlog_pkts--;
+	if (loop != POLICY && !ring->used)
+		ready_remove(r, q, small);
+	if (loop != BARE) {
+		struct lw_queue *queue = &p->queues[q];
+
+		queue->backlog_pkts--;
+		queue->backlog_bytes -= bytes;
+		if (ring->used) {
+			packet = &p->packets[q][ring->first];
+			queue->head_arrival_ns = packet->arrival_ns;
+			queue->head_bytes = packet->bytes;
+		}
+	}
+	if (loop == POLICY && p->policy->sent)
+		p->policy->sent(p->state, &p->view, q, bytes);
+	p->view.now_ns += (uint64_t)bytes * NS_PER_BYTE;
+}
+
+static inline __attribute__((always_inline)) void turns(struct plane *p, uint64_t packets, enum loop loop, bool small)
+{
+	struct ready r = { 0, p->ready[0], p->ready };
+	uint32_t word;
+
+	for (word = 0; !small && word < MAX_QUEUES / 64; word++)
+		r.summary |= (uint64_t)(p->ready[word] != 0) << word;
+	while (packets--) {
+		while (p->backlog_pkts < p->limit_pkts)
+			take_in(p, &r, loop, small);
+		send_one(p, &r, loop, small);
+	}
+	if (small)
+		p->ready[0] = r.only;
+}
+
+static inline __attribute__((always_inline)) void serve(struct plane *p, uint64_t packets, enum loop loop)
+{
+	if (loop == POLICY)
+		turns(p, packets, POLICY, true);
+	else if (p->view.nqueues <= 64)
+		turns(p, packets, loop, true);
+	else
+		turns(p, packets, loop, false);
+}
+
+/* Each has a name of its own, for callgrind to switch on. */
+__attribute__((noinline)) static void measured_bare(struct plane *p, uint64_t packets)
+{
+	serve(p, packets, BARE);
+}
+
+__attribute__((noinline)) static void measured_view(struct plane *p, uint64_t packets)
+{
+	serve(p, packets, VIEW);
+}
+
+__attribute__((noinline)) static void measured_policy(struct plane *p, uint64_t packets)
+{
+	serve(p, packets, POLICY);
+}
+
+static void run(struct plane *p, uint64_t packets, enum loop loop)
+{
+	if (loop == BARE)
+		measured_bare(p, packets);
+	else if (loop == VIEW)
+		measured_view(p, packets);
+	else
+		measured_policy(p, packets);
+}
+
+/* The same loop under another name: what comes before the measurement is not counted. */
+__attribute__((noinline)) static void warm_up(struct plane *p, uint64_t packets, enum loop loop)
+{
+	if (loop == BARE)
+		serve(p, packets, BARE);
+	else if (loop == VIEW)
+		serve(p, packets, VIEW);
+	else
+		serve(p, packets, POLICY);
+}
+
+/* ---- the cases ---- */
+
+struct bench_case {
+	const char *name;
+	const struct lw_policy *policy;
+	const char *param;              /* one parameter that differs from its default, or NULL */
+	uint64_t value;
+	bool linear;                    /* steps grow with the number of queues: fewer packets suffice */
+	void (*fill)(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues);
+};
+
+static uint32_t column(const struct lw_param *table, uint32_t n, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(table[i].name, name))
+			return i;
+	fprintf(stderr, "bench: no parameter %s\n", name);
+	exit(1);
+}
+
+static void set(uint64_t *qparams, const struct lw_policy *policy, uint32_t q, const char *name, uint64_t value)
+{
+	qparams[(size_t)q * policy->nqparams + column(policy->qparams, policy->nqparams, name)] = value;
+}
+
+static void fill_weights(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
+{
+	uint32_t q;
+
+	for (q = 0; q < nqueues; q++)
+		set(qparams, policy, q, "weight", 1 + q % 8);
+}
+
+/* RFC 5865: the first queue strictly first, the others share what is left. */
+static void fill_two_levels(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
+{
+	uint32_t q;
+
+	for (q = 1; q < nqueues; q++)
+		set(qparams, policy, q, "level", 1);
+}
+
+/* A third of the queues is controlled, as far as 4096 levels allow; together they reserve 0.3 of the link. */
+static uint32_t controlled_queues(uint32_t nqueues)
+{
+	uint32_t third = nqueues / 3, spare = MAX_QUEUES - nqueues;
+
+	return third < spare ? third : spare;
+}
+
+static void fill_reservations(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
+{
+	uint32_t q, left = controlled_queues(nqueues), ncontrolled = left;
+
+	for (q = 0; q < nqueues; q++) {
+		if (q % 3 == 1 && left) {
+			left--;
+			set(qparams, policy, q, "low_level", 2 * MAX_QUEUES + q);
+			set(qparams, policy, q, "rate", LINK_BPS / 10 * 3 / ncontrolled);
+		} else if (q % 3 == 2) {
+			set(qparams, policy, q, "level", MAX_QUEUES + q);
+		}
+	}
+}
+
+static void fill_proportions(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
+{
+	uint32_t q;
+
+	for (q = 0; q < nqueues; q++)
+		set(qparams, policy, q, "delay", 1 + q % 8);
+}
+
+static const struct bench_case cases[] = {
+	{ "fifo", &lw_policy_fifo, NULL, 0, true, NULL },
+	{ "strict", &lw_policy_strict, NULL, 0, false, NULL },
+	{ "rr", &lw_policy_rr, NULL, 0, false, NULL },
+	{ "wrr", &lw_policy_wrr, NULL, 0, false, fill_weights },
+	{ "wrr-smooth", &lw_policy_wrr, "mode", 1, false, fill_weights },
+	{ "drr", &lw_policy_drr, NULL, 0, false, NULL },
+	{ "drr-rfc5865", &lw_policy_drr, NULL, 0, false, fill_two_levels },
+	{ "pss", &lw_policy_pss, NULL, 0, false, fill_reservations },
+	{ "pss-paper", &lw_policy_pss, "sat", 1, true, fill_reservations },
+	{ "pds", &lw_policy_pds, "limit", 1u << 20, true, fill_proportions },
+};
+#define NCASES (sizeof(cases) / sizeof(cases[0]))
+
+/* ---- preparation ---- */
+
+static uint64_t splitmix64(uint64_t *seed)
+{
+	uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static void *allot(size_t count, size_t size)
+{
+	void *block = calloc(count, size);
+
+	if (!block)
+		fail("out of memory");
+	return block;
+}
+
+/* Every queue is drawn equally often, in random order; lengths are uniform over 64..1500 bytes. */
+static void prepare_sequence(struct arrival *sequence, uint32_t nqueues)
+{
+	uint64_t seed = 1;
+	uint32_t i, j;
+
+	for (i = 0; i < SEQUENCE_PKTS; i++) {
+		sequence[i].queue = (uint16_t)(i % nqueues);
+		sequence[i].bytes = (uint16_t)(64 + splitmix64(&seed) % 1437);
+	}
+	for (i = SEQUENCE_PKTS - 1; i > 0; i--) {
+		struct arrival kept = sequence[i];
+
+		j = (uint32_t)(splitmix64(&seed) % (i + 1));
+		sequence[i] = sequence[j];
+		sequence[j] = kept;
+	}
+}
+
+static void set_up(struct plane *p, uint32_t nqueues)
+{
+	uint32_t q;
+
+	memset(p, 0, sizeof(*p));
+	p->queues = allot(nqueues, sizeof(*p->queues));
+	p->rings = allot(nqueues, sizeof(*p->rings));
+	p->packets = allot(nqueues, sizeof(*p->packets));
+	p->sequence = allot(SEQUENCE_PKTS, sizeof(*p->sequence));
+	p->view.now_ns = 1000000000u;
+	p->view.link_bps = LINK_BPS;
+	p->view.queues = p->queues;
+	p->view.nqueues = nqueues;
+	p->limit_pkts = MEAN_BACKLOG_PKTS * nqueues;
+	for (q = 0; q < nqueues; q++)
+		p->queues[q].rate_bps = LINK_BPS;
+	prepare_sequence(p->sequence, nqueues);
+}
+
+/* Answers NULL when the policy was set up, else why it cannot serve so many queues. */
+static const char *set_policy(struct plane *p, const struct bench_case *c)
+{
+	const struct lw_policy *policy = c->policy;
+	uint32_t n = p->view.nqueues, q, i;
+	uint64_t *params = allot(policy->nparams + 1, sizeof(*params));
+	uint64_t *qparams = allot((size_t)n * policy->nqparams + 1, sizeof(*qparams));
+	struct lw_fault fault = { "refused", "", LW_NONE };
+	size_t bytes;
+
+	for (i = 0; i < policy->nparams; i++)
+		params[i] = policy->params[i].def;
+	for (q = 0; q < n; q++)
+		for (i = 0; i < policy->nqparams; i++)
+			qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
+	if (c->param)
+		params[column(policy->params, policy->nparams, c->param)] = c->value;
+	if (c->fill)
+		c->fill(qparams, policy, n);
+	bytes = policy->state_size(n, params);
+	if (!bytes)
+		return "does not serve so many queues";
+	if (policy->check && !policy->check(&p->view, params, qparams, &fault))
+		return fault.what;
+	p->policy = policy;
+	p->state = allot((bytes + 7) / 8, 8);
+	p->state_bytes = bytes;
+	policy->init(p->state, &p->view, params, qparams);
+	free(params);
+	free(qparams);
+	return NULL;
+}
+
+static uint64_t warm_up_packets(const struct bench_case *c, uint32_t nqueues, uint64_t packets)
+{
+	uint64_t full = (uint64_t)WARM_UP_TURNS * SEQUENCE_PKTS;
+
+	return c && c->linear && nqueues > 64 ? packets / 8 + MEAN_BACKLOG_PKTS : full;
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void print_list(const char *name, const double *values, uint32_t n, const char *end)
+{
+	uint32_t i;
+
+	printf("\"%s\": [", name);
+	for (i = 0; i < n; i++)
+		printf("%s%.3f", i ? ", " : "", values[i]);
+	printf("]%s", end);
+}
+
+static int time_case(const struct bench_case *c, uint32_t nqueues, uint64_t packets, uint32_t repetitions)
+{
+	static struct plane planes[3];
+	double *ns[3];
+	const char *refusal;
+	uint32_t loop, i;
+
+	for (loop = BARE; loop <= POLICY; loop++) {
+		set_up(&planes[loop], nqueues);
+		ns[loop] = allot(repetitions, sizeof(double));
+	}
+	refusal = set_policy(&planes[POLICY], c);
+	if (refusal) {
+		printf("{\"case\": \"%s\", \"queues\": %u, \"refused\": \"%s\"}\n", c->name, nqueues, refusal);
+		return 0;
+	}
+	for (loop = BARE; loop <= POLICY; loop++)
+		warm_up(&planes[loop], warm_up_packets(loop == POLICY ? c : NULL, nqueues, packets), (enum loop)loop);
+	for (i = 0; i < repetitions; i++) {
+		for (loop = BARE; loop <= POLICY; loop++) {
+			double begin = seconds();
+
+			run(&planes[loop], packets, (enum loop)loop);
+			ns[loop][i] = (seconds() - begin) * 1e9 / (double)packets;
+		}
+	}
+	printf("{\"case\": \"%s\", \"queues\": %u, \"packets\": %llu, \"state_bytes\": %llu, ", c->name, nqueues,
+	       (unsigned long long)packets,
+	       (unsigned long long)planes[POLICY].state_bytes);
+	print_list("bare_ns", ns[BARE], repetitions, ", ");
+	print_list("view_ns", ns[VIEW], repetitions, ", ");
+	print_list("policy_ns", ns[POLICY], repetitions, "}\n");
+	return planes[BARE].sum_bytes && planes[VIEW].sum_bytes && planes[POLICY].sum_bytes ? 0 : 1;
+}
+
+static int count_case(const struct bench_case *c, enum loop loop, uint32_t nqueues, uint64_t packets)
+{
+	static struct plane plane;
+	const char *refusal;
+
+	set_up(&plane, nqueues);
+	if (loop == POLICY) {
+		refusal = set_policy(&plane, c);
+		if (refusal)
+			fail(refusal);
+	}
+	warm_up(&plane, warm_up_packets(c, nqueues, packets), loop);
+	run(&plane, packets, loop);
+	return plane.sum_bytes ? 0 : 1;
+}
+
+static const struct bench_case *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < NCASES; i++)
+		if (!strcmp(cases[i].name, name))
+			return &cases[i];
+	fprintf(stderr, "bench: no case %s\n", name);
+	exit(2);
+}
+
+static uint64_t whole(const char *text, uint64_t max)
+{
+	char *end;
+	unsigned long long value = strtoull(text, &end, 10);
+
+	if (*end || !value || value > max) {
+		fprintf(stderr, "bench: %s is not in 1..%llu\n", text, (unsigned long long)max);
+		exit(2);
+	}
+	return value;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc == 2 && !strcmp(argv[1], "list")) {
+		for (i = 0; i < NCASES; i++)
+			printf("%s %s\n", cases[i].name, cases[i].linear ? "linear" : "constant");
+		return 0;
+	}
+	if (argc == 6 && !strcmp(argv[1], "time"))
+		return time_case(find(argv[2]), (uint32_t)whole(argv[3], MAX_QUEUES), whole(argv[4], 1u << 30),
+				 (uint32_t)whole(argv[5], 1000));
+	if (argc == 5 && !strcmp(argv[1], "count")) {
+		uint32_t nqueues = (uint32_t)whole(argv[3], MAX_QUEUES);
+		uint64_t packets = whole(argv[4], 1u << 30);
+
+		if (!strcmp(argv[2], "bare"))
+			return count_case(NULL, BARE, nqueues, packets);
+		if (!strcmp(argv[2], "view"))
+			return count_case(NULL, VIEW, nqueues, packets);
+		return count_case(find(argv[2]), POLICY, nqueues, packets);
+	}
+	fprintf(stderr, "usage: bench list | time CASE QUEUES PACKETS REPETITIONS | count bare|view|CASE QUEUES PACKETS\n");
+	return 2;
+}
