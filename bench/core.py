@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Nanoseconds and instructions per packet of each policy, beside a bare strict-priority loop.
+
+Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links bench/core/bench.c
+to them and runs every case with 3, 64 and 4096 queues. Each repetition times the bare loop, the loop that also keeps the
+policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios are taken within one.
+Instructions are counted by valgrind's callgrind inside the measured loop only.
+
+    bench/core.py [--queues 3] [--case pss] [--repetitions 9] [--no-instructions] [--json | --markdown] [--out FILE]
+"""
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
+BUILD = ROOT / "target" / "bench" / "core"
+BINARY = BUILD / "bench"
+SIZES = (3, 64, 4096)
+TIMED_PACKETS = 1_000_000
+COUNTED_PACKETS = 100_000
+CFLAGS = ["-std=c11", "-O2", "-D_POSIX_C_SOURCE=199309L", f"-I{ROOT / 'core' / 'include'}"]
+TARGET_NS = {("pss", 3): 25.0}
+
+
+class Failure(Exception):
+    pass
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise Failure(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
+    return done
+
+
+def build():
+    if not shutil.which("gcc"):
+        raise Failure("gcc is missing: apt-get install gcc")
+    BUILD.mkdir(parents=True, exist_ok=True)
+    sources = [*sorted((ROOT / "core" / "src").glob("*.c")), BENCH / "core" / "bench.c"]
+    objects = []
+    for source in sources:
+        target = BUILD / (source.stem + ".o")
+        run(["gcc", *CFLAGS, "-c", str(source), "-o", str(target)])
+        objects.append(str(target))
+    run(["gcc", *objects, "-o", str(BINARY)])
+
+
+def packets_for(linear, queues, packets):
+    """Policies whose steps grow with the queues get fewer packets: their figure is large and steady."""
+    return packets if not linear or queues <= 64 else max(packets // 100, 1000)
+
+
+def time_case(name, linear, queues, repetitions):
+    packets = packets_for(linear, queues, TIMED_PACKETS)
+    said = json.loads(run([str(BINARY), "time", name, str(queues), str(packets), str(repetitions)]).stdout)
+    if "refused" in said:
+        return said
+    bare, view, policy = said["bare_ns"], said["view_ns"], said["policy_ns"]
+    return {
+        "case": name,
+        "queues": queues,
+        "packets": packets,
+        "state_bytes": said["state_bytes"],
+        "bare_ns": statistics.median(bare),
+        "view_ns": statistics.median(view),
+        "policy_ns": statistics.median(policy),
+        "policy_least_ns": min(policy),
+        "ratio_to_bare": statistics.median(a / b for a, b in zip(policy, bare)),
+        "ratio_to_view": statistics.median(a / b for a, b in zip(policy, view)),
+        "repetitions": {"bare_ns": bare, "view_ns": view, "policy_ns": policy},
+    }
+
+
+def count_instructions(what, linear, queues):
+    packets = packets_for(linear, queues, COUNTED_PACKETS)
+    with tempfile.TemporaryDirectory() as scratch:
+        done = run([
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", "--collect-atstart=no",
+            "--toggle-collect=measured_*", str(BINARY), "count", what, str(queues), str(packets),
+        ])
+    collected = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
+    if not collected:
+        raise Failure("callgrind did not say how much it collected:\n" + done.stderr)
+    return int(collected.group(1)) / packets
+
+
+COLUMNS = [
+    "policy", "queues", "ns/packet", "least", "bare ns", "view ns", "x bare", "instructions", "bare", "view", "x bare",
+    "state bytes",
+]
+
+
+def number(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def cells_of(row):
+    if "refused" in row:
+        return [row["case"], str(row["queues"]), row["refused"], *[""] * (len(COLUMNS) - 3)]
+    counted = row["instructions"]
+    bare = row["bare_instructions"]
+    return [
+        row["case"],
+        str(row["queues"]),
+        number(row["policy_ns"], 1),
+        number(row["policy_least_ns"], 1),
+        number(row["bare_ns"], 1),
+        number(row["view_ns"], 1),
+        number(row["ratio_to_bare"], 2),
+        number(counted, 0),
+        number(bare, 0),
+        number(row["view_instructions"], 0),
+        number(counted / bare if counted and bare else None, 2),
+        str(row["state_bytes"]),
+    ]
+
+
+def render(rows, markdown):
+    table = [COLUMNS, *map(cells_of, rows)]
+    if markdown:
+        lines = ["| " + " | ".join(line) + " |" for line in table]
+        lines.insert(1, "|" + "---|" * len(COLUMNS))
+    else:
+        whole = [line for line in table if line[3]]
+        widths = [max(len(line[i]) for line in whole) for i in range(len(COLUMNS))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in table]
+    for row in rows:
+        target = TARGET_NS.get((row["case"], row["queues"]))
+        if target is not None and "refused" not in row:
+            verdict = "reached" if row["policy_ns"] <= target else "missed"
+            lines += ["", f"{row['case']}, {row['queues']} queues: {row['policy_ns']:.1f} ns, target {target:g} ns: {verdict}"]
+    return "\n".join(lines) + "\n"
+
+
+def at_least_one(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return value
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queues", type=at_least_one, action="append", help="default: 3, 64 and 4096")
+    parser.add_argument("--case", action="append", help="default: all; `bench list` names them")
+    parser.add_argument("--repetitions", type=at_least_one, default=9, help="timed repetitions (default 9)")
+    parser.add_argument("--no-instructions", action="store_true", help="time only: valgrind is not needed")
+    parser.add_argument("--out", type=Path, help="write there instead of standard output")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument("--markdown", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    counting = not options.no_instructions
+    if counting and not shutil.which("valgrind"):
+        print("core.py: instructions are left out, valgrind is missing: apt-get install valgrind", file=sys.stderr)
+        counting = False
+    build()
+    known = dict(line.split() for line in run([str(BINARY), "list"]).stdout.splitlines())
+    names = options.case or list(known)
+    for name in names:
+        if name not in known:
+            raise Failure(f"no case {name}; known: {', '.join(known)}")
+
+    rows = []
+    for queues in options.queues or SIZES:
+        plain = {}
+        for loop in ("bare", "view") if counting else ():
+            plain[loop] = count_instructions(loop, False, queues)
+        for name in names:
+            linear = known[name] == "linear"
+            print(f"{name}, {queues} queues", file=sys.stderr)
+            row = time_case(name, linear, queues, options.repetitions)
+            if "refused" not in row:
+                row["instructions"] = count_instructions(name, linear, queues) if counting else None
+                row["bare_instructions"] = plain.get("bare")
+                row["view_instructions"] = plain.get("view")
+            rows.append(row)
+    text = json.dumps(rows, indent=1, allow_nan=False) + "\n" if options.json else render(rows, options.markdown)
+    if options.out:
+        options.out.write_text(text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as fault:
+        print(f"core.py: {fault}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(130)
