@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands `linkweir reproduce pss` and `linkweir reproduce pds`."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from linkweir.reproduce import keep, native, page, pds, pss
+from linkweir.reproduce.execute import distinct, execute, show
+from linkweir.reproduce.figure import Figure
+
+app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
+
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs.")]
+Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time [one per processor].", min=1)]
+Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
+Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
+Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
+Out = Annotated[Path | None, typer.Option(help="Directory of results [runs/reproduce-...].")]
+
+
+@app.callback()
+def reproduce() -> None:
+    """Run the figures of the papers again."""
+
+
+@app.command("pss")
+def reproduce_pss(
+    figure: Annotated[str | None, typer.Option(help="5 to 13, or all [all].")] = None,
+    table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled or memory.")] = None,
+    traffic: Annotated[str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")] = "backlogged",
+    quick: Quick = False,
+    duration: Duration = None,
+    jobs: Jobs = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+    markdown: Markdown = False,
+    into: Into = None,
+    out: Out = None,
+) -> None:
+    """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
+    if traffic not in ("backlogged", "tcp"):
+        _refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
+    settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
+    figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
+    suffix = f"-{traffic}"
+    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out)
+
+
+@app.command("pds")
+def reproduce_pds(
+    figure: Annotated[str | None, typer.Option(help="4 to 11, or all [all].")] = None,
+    quick: Quick = False,
+    duration: Duration = None,
+    jobs: Jobs = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+    markdown: Markdown = False,
+    into: Into = None,
+    out: Out = None,
+) -> None:
+    """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond them."""
+    settings = pds.Settings(quick, _duration_s("pds", duration), seed)
+    figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
+    _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out)
+
+
+def _refuse(paper: str, message: str) -> None:
+    typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def _duration_s(paper: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    from linkweir.plan import quantity
+    from linkweir.plan.fault import Fault
+
+    try:
+        value = quantity.time_s("--duration", text)
+    except Fault as fault:
+        _refuse(paper, str(fault))
+        raise AssertionError from None
+    if value < 1 or value != int(value):
+        _refuse(paper, f'--duration = "{text}": must be whole seconds, at least 1s')
+    return value
+
+
+def _chosen(
+    paper: str, figure: str | None, table: str | None,
+    figures: Mapping[str, Callable[..., Figure]], tables: Mapping[str, Callable[..., Figure]],
+) -> list[Callable[..., Figure]]:  # fmt: skip
+    if figure is not None and table is not None:
+        _refuse(paper, "give --figure or --table, not both")
+    if table is not None:
+        if table not in tables:
+            _refuse(paper, f'--table = "{table}": must be one of {", ".join(tables)}')
+        return [tables[table]]
+    if figure is None or figure == "all":
+        return [*figures.values(), *tables.values()]
+    if figure not in figures:
+        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(figures)}, or all')
+    return [figures[figure]]
+
+
+def _carry_out(
+    paper: str, figure: str | None, table: str | None, suffix: str, figures: Sequence[Figure], jobs: int | None, seed: int,
+    as_json: bool, markdown: bool, into: Path | None, out: Path | None,
+) -> None:  # fmt: skip
+    what = f"figure{figure}" if figure and figure != "all" else table or "all"
+    directory = out or Path("runs") / f"reproduce-{paper}-{what}{suffix}"
+    try:
+        keep.prepare(directory)
+    except OSError as error:
+        _refuse(paper, f'--out = "{directory}": cannot be written: {error.strerror or error}. Choose another directory')
+    scenarios = distinct(figures)
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),
+    ) as progress:  # fmt: skip
+        task = progress.add_task("runs", total=len(scenarios))
+        outcome = execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
+    shown = [show(f, outcome) for f in figures]
+    facts: dict[str, Any] = {**native.provenance(), "seed": seed, "runs": len(outcome.results), "runs_planned": len(scenarios)}
+    title = {"pss": "PSS against DWRR, reproduced", "pds": "WTP and PLR, reproduced"}[paper]
+    command = shlex.join(["linkweir", *sys.argv[1:]])
+    report = keep.write(directory, title, command, facts, shown, complete=outcome.complete)
+
+    if as_json:
+        answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in shown]
+        typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
+    elif markdown:
+        for s in shown:
+            typer.echo(f"### {s.figure.name}: {s.figure.title}\n\n{page.markdown(s)}")
+    else:
+        console = Console()
+        for s in shown:
+            for item in page.terminal(s):
+                console.print(item)
+            if text := page.deviation(s.rows):
+                console.print(text)
+    if into is not None:
+        _replace_tables(into, paper, suffix, shown)
+    typer.echo(f"report: {report}", err=as_json or markdown)
+    if not outcome.complete:
+        typer.echo(
+            f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
+            f"{directory} holds those and says so",
+            err=True,
+        )
+        raise typer.Exit(1)
+
+
+def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document."""
+    text = path.read_text(encoding="utf-8")
+    for s in figures:
+        name = re.escape(f"{paper}-{s.figure.name}{suffix}")
+        body = page.markdown(s).replace("\\", "\\\\")
+        text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", rf"\1\n{body}\n\2", text, flags=re.DOTALL)
+    path.write_text(text, encoding="utf-8")

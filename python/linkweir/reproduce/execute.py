@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs what figures ask for: every distinct scenario once, however many figures share it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from linkweir.reproduce.figure import Case, Figure, Row, Scenario, Tables
+from linkweir.reproduce.page import Shown
+from linkweir.reproduce.plot import svg
+
+Runner = Callable[[Sequence[Scenario], Callable[[int, Tables], None]], None]
+"""Runs scenarios in any order and hands over each result with its number."""
+
+
+@dataclass
+class Outcome:
+    """Results so far."""
+
+    results: dict[str, Tables] = field(default_factory=dict)
+    complete: bool = False
+
+
+def identity(scenario: Scenario) -> str:
+    """What makes two runs the same: everything but the name."""
+    return json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
+
+
+def distinct(figures: Iterable[Figure]) -> list[Scenario]:
+    """Scenarios of all figures, each once."""
+    found: dict[str, Scenario] = {}
+    for figure in figures:
+        for case in figure.cases:
+            found.setdefault(identity(case.scenario), case.scenario)
+    return list(found.values())
+
+
+def execute(scenarios: Sequence[Scenario], runner: Runner, on_done: Callable[[], None]) -> Outcome:
+    """Runs all scenarios; an interrupt leaves what had finished."""
+    outcome = Outcome()
+
+    def take(number: int, tables: Tables) -> None:
+        outcome.results[identity(scenarios[number])] = tables
+        on_done()
+
+    try:
+        runner(scenarios, take)
+    except KeyboardInterrupt:
+        return outcome
+    outcome.complete = True
+    return outcome
+
+
+def show(figure: Figure, outcome: Outcome) -> Shown:
+    """Rows, details and picture of a figure from the runs that finished."""
+    pairs: list[tuple[Case, Tables]] = [
+        (case, outcome.results[identity(case.scenario)])
+        for case in figure.cases
+        if identity(case.scenario) in outcome.results
+    ]
+    rows: list[Row] = figure.measure(pairs)
+    return Shown(
+        figure,
+        rows,
+        figure.details(pairs) if figure.details is not None else [],
+        figure.early_rows(pairs) if figure.early_rows is not None else [],
+        svg(figure, rows) if figure.panels and rows else "",
+    )

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A figure as data: the runs it needs, how rows follow from their results, and what is plotted.
+
+A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py` and
+`command.py` show them all alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+Scenario = dict[str, Any]
+Row = dict[str, Any]
+
+
+class Tables(Protocol):
+    """Results of a run as far as figures need them: rows of a table, by name."""
+
+    def rows(self, table: str) -> list[Row]:
+        """All rows of a result table."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run and what it stands for in the figure."""
+
+    labels: Mapping[str, Any]
+    scenario: Scenario
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One set of axes: y over x, one curve for each combination of the `by` columns, rows with `where` only."""
+
+    title: str
+    x: str
+    y: str
+    x_label: str
+    y_label: str
+    by: tuple[str, ...]
+    theory: str | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+    lines: bool = False
+    log: bool = False
+    top: float | None = None
+    keep: Callable[[Row], bool] | None = None
+
+
+Measure = Callable[[Sequence[tuple[Case, Tables]]], list[Row]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of a paper, or one beyond it."""
+
+    name: str
+    title: str
+    claim: str
+    cases: tuple[Case, ...]
+    measure: Measure
+    panels: tuple[Panel, ...]
+    columns: tuple[str, ...]
+    """Columns of the printed table; the rows themselves may hold more."""
+    reference: Callable[[], list[Row]] | None = None
+    """Rows of theory to draw beside a series."""
+    details: Measure | None = None
+    """Further rows under the figure, with keys of their own."""
+    details_title: str = ""
+    early_rows: Measure | None = None
+    """The same rows over the paper's shorter time, where ours is longer."""
+    table_rows: Callable[[list[Row]], list[Row]] | None = None
+    """Which rows the printed table shows; all when absent."""

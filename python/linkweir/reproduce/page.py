@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results as text: a table for the terminal, Markdown for the documentation, one self-contained HTML page."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from linkweir.reproduce.figure import Figure, Row
+
+
+@dataclass
+class Shown:
+    """A figure with everything that came out of its runs."""
+
+    figure: Figure
+    rows: list[Row]
+    details: list[Row] = field(default_factory=list)
+    early: list[Row] = field(default_factory=list)
+    picture: str = ""
+
+    @property
+    def table(self) -> list[Row]:
+        """The rows worth a table."""
+        return self.rows if self.figure.table_rows is None else self.figure.table_rows(self.rows)
+
+
+def cell(value: Any) -> str:
+    """A value in a table: four digits, a dash for nothing.
+
+    >>> cell(None), cell(0.123456), cell(15.0), cell("pss"), cell(12345.6)
+    ('-', '0.1235', '15', 'pss', '12346')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        if value == int(value) and abs(value) < 1e15:
+            return str(int(value))
+        return f"{value:.0f}" if abs(value) >= 1e4 else f"{value:.4g}"
+    return str(value)
+
+
+def terminal(shown: Shown) -> list[Table]:
+    """Tables for the terminal."""
+    tables = [_terminal_table(f"{shown.figure.name}: {shown.figure.title}", shown.table, list(shown.figure.columns))]
+    if shown.details:
+        tables.append(_terminal_table(shown.figure.details_title, shown.details, list(shown.details[0])))
+    return tables
+
+
+def _terminal_table(title: str, rows: Sequence[Row], columns: list[str]) -> Table:
+    table = Table(title=title)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*(cell(row[column]) for column in columns))
+    return table
+
+
+def deviation(rows: Sequence[Row]) -> str:
+    """The largest distance of rates from theory, in words; empty when there is nothing to compare."""
+    parts = []
+    for name in ("af", "cs0"):
+        known = [
+            (abs(row[f"{name}_mbps"] - row[f"{name}_theory_mbps"]), row)
+            for row in rows
+            if row.get(f"{name}_mbps") is not None and row.get(f"{name}_theory_mbps") is not None
+        ]
+        if not known:
+            return ""
+        relative = max((gap / row[f"{name}_theory_mbps"] for gap, row in known if row[f"{name}_theory_mbps"] >= 0.1), default=0.0)
+        parts.append(f"{name.upper()} {100 * relative:.2f} % or {max(gap for gap, _ in known):.3f} Mbit/s")
+    return "Largest distance from theory: " + ", ".join(parts) + " (relative where theory is at least 0.1 Mbit/s)."
+
+
+def markdown(shown: Shown) -> str:
+    """Tables in Markdown, rates pivoted: a row for each K_AF, a column for each scheduler and load."""
+    parts = []
+    for rows, note in ((shown.rows, ""), (shown.early, "Over the first 100 s, the paper's run length:\n\n")):
+        if not rows:
+            continue
+        if "af_theory_mbps" in rows[0]:
+            parts.append(note + _pivot(rows))
+            if text := deviation(rows):
+                parts.append(text)
+        else:
+            table = rows if shown.figure.table_rows is None else shown.figure.table_rows(rows)
+            parts.append(note + _markdown_table(table, list(shown.figure.columns)))
+    if shown.details:
+        parts.append(shown.figure.details_title + ":")
+        parts.append(_markdown_table(shown.details, list(shown.details[0])))
+    return "\n\n".join(parts) + "\n"
+
+
+def _pivot(rows: Sequence[Row]) -> str:
+    memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
+
+    def column(row: Row) -> str:
+        words = [row["scheduler"].upper().replace("-EARLY-IGNORED", " older")]
+        if len(memories) > 1 and row["scheduler"].startswith("pss"):
+            words.append("no memory" if row["memory_s"] is None else f"{row['memory_s']:g} s")
+        return " ".join([*words, f"EF {row['ef_share']:g}"])
+
+    columns = list(dict.fromkeys(column(row) for row in rows))
+    cells: dict[tuple[float, str], str] = {}
+    for row in rows:
+        pairs = []
+        for name in ("af", "cs0"):
+            ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
+            pairs.append(f"{wanted:.2f}" if ours is None else f"{ours:.2f} ({wanted:.2f})")
+        cells[row["k_af"], column(row)] = ", ".join(pairs)
+    lines = ["| K_AF | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for k in sorted({row["k_af"] for row in rows}):
+        lines.append(f"| {k:g} | " + " | ".join(cells.get((k, name), "") for name in columns) + " |")
+    return "AF, CS0 in Mbit/s; theory in brackets.\n\n" + "\n".join(lines)
+
+
+def _markdown_table(rows: Sequence[Row], columns: list[str]) -> str:
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    lines += ["| " + " | ".join(cell(row[column]) for column in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
+h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}
+table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
+td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #eee}th{background:#f5f5f5;position:sticky;top:0}
+svg{max-width:100%;height:auto}details{margin:.6rem 0}.warn{background:#fff3cd;padding:.6rem}code{background:#f5f5f5}"""
+
+
+def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Shown], *, complete: bool) -> str:
+    """One page that needs no other file."""
+    parts = [
+        "<!doctype html><html lang=en><head><meta charset=utf-8>",
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><h1>{html.escape(title)}</h1>",
+    ]
+    if not complete:
+        parts.append("<p class=warn>Interrupted: only the runs that had finished are shown.</p>")
+    parts.append(f"<p><code>{html.escape(command)}</code></p>")
+    parts.append("<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>")
+    parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
+    for shown in figures:
+        figure = shown.figure
+        parts.append(f"<h2>{html.escape(_heading(figure))}</h2><p>Claimed: {html.escape(figure.claim)}</p>")
+        if text := deviation(shown.rows):
+            parts.append(f"<p>{html.escape(text)}</p>")
+        parts.append(shown.picture)
+        parts.append(_html_table("Values", shown.table, list(figure.columns)))
+        if shown.early:
+            parts.append(_html_table("Values over the first 100 s", shown.early, list(figure.columns)))
+        if shown.details:
+            parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
+    return "\n".join([*parts, "</body></html>\n"])
+
+
+def _heading(figure: Figure) -> str:
+    return f"{'Figure' if figure.name.isdigit() else 'Table'} {figure.name}: {figure.title}"
+
+
+def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell(row[column]))}</td>" for column in columns) + "</tr>" for row in rows
+    )
+    return (
+        f"<details><summary>{html.escape(title)} ({len(rows)} rows)</summary>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>"
+    )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Draws a figure's panels: ours as marks or steps, theory as lines in the same colour."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from linkweir.reproduce.figure import Figure, Panel, Row
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f3c8d", "#b2df8a")
+MARKS = ("o", "s", "^", "D", "v", "P")
+DASHES = ("-", "--", ":", "-.")
+NAMES = {
+    "ef_share": "EF", "scheduler": "", "memory_s": "memory", "class": "class", "k_af": "K_AF", "figure": "", "history": "",
+}  # fmt: skip
+
+
+def svg(figure: Figure, rows: Sequence[Row]) -> str:
+    """The figure as an SVG element; the same rows give the same bytes."""
+    reference = figure.reference() if figure.reference is not None else None
+    across = min(2, len(figure.panels))
+    down = math.ceil(len(figure.panels) / across)
+    with rc_context({"svg.hashsalt": "linkweir", "svg.fonttype": "none", "font.size": 8, "axes.grid": True, "grid.alpha": 0.3}):
+        canvas = Canvas(figsize=(5.2 * across, 3.2 * down), layout="constrained")
+        for number, panel in enumerate(figure.panels, 1):
+            _draw(canvas.add_subplot(down, across, number), panel, rows, reference)
+        out = io.StringIO()
+        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _chosen(panel: Panel, rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if all(row.get(key) == value for key, value in panel.where.items())]
+
+
+def _label(panel: Panel, key: tuple[Any, ...]) -> str:
+    words = []
+    for name, value in zip(panel.by, key, strict=True):
+        shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        words.append(f"{NAMES.get(name, name)} {shown}".strip())
+    return ", ".join(words)
+
+
+def _draw(axes: Axes, panel: Panel, rows: Sequence[Row], reference: Sequence[Row] | None) -> None:
+    chosen = _chosen(panel, rows)
+    if panel.keep is not None:
+        chosen = [row for row in chosen if panel.keep(row)]
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in chosen:
+        groups.setdefault(tuple(row[name] for name in panel.by), []).append(row)
+    firsts = list(dict.fromkeys(key[0] for key in groups))
+    lasts = list(dict.fromkeys(key[-1] for key in groups))
+    for key, mine in groups.items():
+        colour = COLOURS[lasts.index(key[-1]) % len(COLOURS)]
+        style = firsts.index(key[0]) if len(panel.by) > 1 else 0
+        points = [(row[panel.x], row[panel.y]) for row in mine if row[panel.x] is not None and row[panel.y] is not None]
+        look: dict[str, Any] = {"color": colour, "label": _label(panel, key)}
+        if panel.lines:
+            look |= {"linestyle": DASHES[style % len(DASHES)], "linewidth": 1.1}
+        else:
+            look |= {"linestyle": "none", "marker": MARKS[style % len(MARKS)], "markersize": 4, "fillstyle": "none"}
+        axes.plot([x for x, _ in points], [y for _, y in points], **look)
+        if panel.theory is None:
+            continue
+        source = mine if reference is None else [
+            row for row in _chosen(panel, reference) if tuple(row[name] for name in panel.by) == key
+        ]  # fmt: skip
+        line = [(row[panel.x], row[panel.theory]) for row in source if row.get(panel.theory) is not None]
+        axes.plot([x for x, _ in line], [y for _, y in line], color=colour, linewidth=0.7, alpha=0.7,
+                  linestyle=DASHES[(style + (1 if panel.lines else 0)) % len(DASHES)])  # fmt: skip
+    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(0, panel.top)
+    if groups:
+        axes.legend(fontsize=6, ncols=2 if len(groups) > 4 else 1)

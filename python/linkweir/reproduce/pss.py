@@ -1,0 +1,538 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023: PSS against DWRR at fixed and changing capacity.
+
+EF is one constant-rate flow, strictly first. AF and CS0 are always backlogged, or 10 CUBIC flows each over a round trip of
+500 ms. The link offers 20 Mbit/s, in Figures 7 to 12 swinging by 30 % with a period of 15 s while EF swings by 60 % with 6.1 s.
+
+The paper does not print packet sizes, N, memory or queue lengths. Ours: 1500 bytes; N = 20; memory 10 ms at fixed and 15 s (one
+period of the capacity) at changing capacity; an EF queue of 500 packets; AF and CS0 queues of one bandwidth-delay product, 833
+packets. DWRR is EF strictly before DRR(AF, CS0) with quanta K and 1-K of ceil(1500 / min(K, 1-K)).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from linkweir import theory
+from linkweir.reproduce.figure import Case, Figure, Panel, Row, Scenario, Tables
+
+LINK_BPS = 20e6
+PACKET_BYTES = 1500
+BURST_PKTS = 20
+FIXED_MEMORY_S = 0.01
+PERIOD_S = 15.0
+CAPACITY = theory.Cosine(LINK_BPS, 0.3, PERIOD_S)
+EF_SWING, EF_PERIOD_S = 0.6, 6.1
+EF_QUEUE_PKTS = 500
+BDP_PKTS = math.floor(LINK_BPS * 0.5 / (8 * PACKET_BYTES))
+SHARES = (0.25, 0.5, 0.75)
+TENTHS = tuple(k / 10 for k in range(1, 10))
+PAPER_S = 100.0
+BOTH_PERIODS_S = 915.0
+
+RATE_KEYS = (
+    "scheduler", "traffic", "ef_share", "ef_expected_share", "k_af", "memory_s",
+    "ef_mbps", "af_mbps", "cs0_mbps", "af_theory_mbps", "cs0_theory_mbps",
+)  # fmt: skip
+SERIES_KEYS = ("t_s", "ef_mbps", "af_mbps", "cs0_mbps", "level", "scheduler", "memory_s")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the command line decides."""
+
+    traffic: str = "backlogged"
+    quick: bool = False
+    duration_s: float | None = None
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a figure: a scheduler with its parameters under a load."""
+
+    scheduler: str
+    ef_share: float
+    expected_share: float
+    k_af: float
+    memory_s: float | None
+    changing: bool
+
+    @property
+    def reserved_bps(self) -> float:
+        """What PSS reserves for AF, equation (3)."""
+        return theory.reserved_bps(LINK_BPS, self.expected_share * LINK_BPS, self.k_af)
+
+
+def scenario(point: Point, settings: Settings, duration_s: float) -> Scenario:
+    """The run behind a point."""
+    tcp = settings.traffic == "tcp"
+    ef_bps = point.ef_share * LINK_BPS
+    if point.changing:
+        capacity: object = {"mean": _bit(LINK_BPS), "amplitude": CAPACITY.amplitude, "period": f"{PERIOD_S:g}s"}
+        ef_rate: object = {"mean": _bit(ef_bps), "amplitude": EF_SWING, "period": f"{EF_PERIOD_S:g}s"}
+    else:
+        capacity, ef_rate = _bit(LINK_BPS), _bit(ef_bps)
+    link: Scenario = {"rate": capacity, "nominal": _bit(LINK_BPS)}
+    if tcp:
+        link |= {"delay": "250ms", "return_delay": "250ms"}
+    scheduler, classes = _dwrr(point) if point.scheduler == "dwrr" else _pss(point)
+    for name in ("af", "cs0"):
+        classes[name]["limit"] = f"{BDP_PKTS}p" if tcp else "1000p"
+    return {
+        "name": f"{point.scheduler} K_AF {point.k_af:g} EF {point.ef_share:g}",
+        "duration": f"{duration_s:g}s",
+        "interval": "1s",
+        "seed": settings.seed,
+        "link": link,
+        "scheduler": scheduler,
+        "class": [{"name": name, **keys} for name, keys in classes.items()],
+        "flow": [
+            {"name": "ef", "class": "ef", "kind": "cbr", "rate": ef_rate, "packet": f"{PACKET_BYTES}B"},
+            *(_elastic(name, tcp=tcp) for name in ("af", "cs0")),
+        ],
+    }
+
+
+def _bit(value_bps: float) -> str:
+    return f"{round(value_bps)}bit"
+
+
+def _elastic(name: str, *, tcp: bool) -> Scenario:
+    if not tcp:
+        return {"name": name, "class": name, "kind": "greedy", "packet": f"{PACKET_BYTES}B", "backlog": "20p"}
+    return {"name": name, "class": name, "kind": "tcp", "cc": "cubic", "profile": "linux", "count": 10}
+
+
+def _pss(point: Point) -> tuple[Scenario, dict[str, Scenario]]:
+    af: Scenario = {
+        "level": 2,
+        "low_level": 4,
+        "rate": _bit(point.reserved_bps),
+        "burst": f"{BURST_PKTS}p",
+        "mtu": f"{PACKET_BYTES}B",
+    }
+    if point.memory_s is None:
+        af["lr"] = _bit(8 * PACKET_BYTES * point.reserved_bps / LINK_BPS)
+    else:
+        af["memory"] = f"{point.memory_s:g}s"
+    early = "ignore" if point.scheduler == "pss-early-ignored" else "charge"
+    return (
+        {"policy": "pss", "sat": "exact", "early": early},
+        {"ef": {"level": 1, "limit": f"{EF_QUEUE_PKTS}p"}, "af": af, "cs0": {"level": 3}},
+    )
+
+
+def _dwrr(point: Point) -> tuple[Scenario, dict[str, Scenario]]:
+    total_bytes = math.ceil(PACKET_BYTES / min(point.k_af, 1 - point.k_af) - 1e-9)
+    af_bytes = round(point.k_af * total_bytes)
+    return (
+        {"policy": "drr"},
+        {
+            "ef": {"level": 0, "limit": f"{EF_QUEUE_PKTS}p"},
+            "af": {"level": 1, "quantum": f"{af_bytes}B"},
+            "cs0": {"level": 1, "quantum": f"{total_bytes - af_bytes}B"},
+        },
+    )
+
+
+# --- Theory ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def expected_rates(point: Point, duration_s: float) -> theory.Rates:
+    """Rates of AF and CS0 by theory: closed form at fixed, the fluid over the same time at changing capacity."""
+    ef_bps = point.ef_share * LINK_BPS
+    if not point.changing:
+        if point.scheduler == "dwrr":
+            return theory.drr_rates(LINK_BPS, ef_bps, point.k_af)
+        return theory.pss_rates(LINK_BPS, ef_bps, point.reserved_bps)
+    return theory.Rates(*_fluid(point, duration_s, 0.05).mean_bps()[1:])
+
+
+@cache
+def _fluid(point: Point, duration_s: float, step_s: float) -> theory.Fluid:
+    dwrr = point.scheduler == "dwrr"
+    return theory.fluid(
+        CAPACITY,
+        theory.Cosine(point.ef_share * LINK_BPS, EF_SWING, EF_PERIOD_S),
+        duration_s,
+        reserved_rate_bps=None if dwrr else point.reserved_bps,
+        memory_s=point.memory_s or 0.0,
+        share=point.k_af if dwrr else None,
+        ef_queue_bits=EF_QUEUE_PKTS * 8.0 * PACKET_BYTES,
+        step_s=step_s,
+    )
+
+
+# --- From results to rows -------------------------------------------------------------------------------------------
+
+
+def _rate_row(case: Case, af_ef_cs0_bps: dict[str, float], expected: theory.Rates) -> Row:
+    point: Point = case.labels["point"]
+    return {
+        "scheduler": point.scheduler,
+        "traffic": case.labels["traffic"],
+        "ef_share": point.ef_share,
+        "ef_expected_share": point.expected_share,
+        "k_af": point.k_af,
+        "memory_s": point.memory_s,
+        **{f"{name}_mbps": af_ef_cs0_bps[name] / 1e6 for name in ("ef", "af", "cs0")},
+        "af_theory_mbps": expected.af_bps / 1e6,
+        "cs0_theory_mbps": expected.cs0_bps / 1e6,
+    }
+
+
+def rate_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """One row per run: mean rates over the whole run, beside theory."""
+    rows = []
+    for case, tables in results:
+        rates = {row["class"]: row["rate_bps"] for row in tables.rows("classes")}
+        rows.append(_rate_row(case, rates, expected_rates(case.labels["point"], case.labels["duration_s"])))
+    return rows
+
+
+def first_seconds_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """The same over the first 100 s, the paper's run length."""
+    rows = []
+    for case, tables in results:
+        sent = {"ef": 0.0, "af": 0.0, "cs0": 0.0}
+        for row in tables.rows("series"):
+            if row["t_s"] < PAPER_S - 1e-9:
+                sent[row["class"]] += 8.0 * row["sent_bytes"]
+        rates = {name: bits / PAPER_S for name, bits in sent.items()}
+        rows.append(_rate_row(case, rates, expected_rates(case.labels["point"], PAPER_S)))
+    return rows
+
+
+def series_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """One row per second and run: rates in the second that starts at t_s, AF's level in bits at t_s."""
+    rows = []
+    for case, tables in results:
+        point: Point = case.labels["point"]
+        levels = {row["t_s"]: row["credit_bits"] for row in tables.rows("levels") if row["class"] == "af"}
+        seconds: dict[float, dict[str, float]] = {}
+        for row in tables.rows("series"):
+            seconds.setdefault(row["t_s"], {})[row["class"]] = row["sent_bps"] / 1e6
+        rows += [
+            {
+                "t_s": t_s,
+                **{f"{name}_mbps": rates[name] for name in ("ef", "af", "cs0")},
+                "level": levels.get(t_s),
+                "scheduler": point.scheduler,
+                "memory_s": point.memory_s,
+            }
+            for t_s, rates in seconds.items()
+        ]
+    return rows
+
+
+def series_theory(points: Iterable[Point], duration_s: float) -> list[Row]:
+    """The fluid's one-second rates, to draw beside the run's."""
+    rows = []
+    for point in points:
+        run = _fluid(point, duration_s, 0.01)
+        per_second = round(1 / run.step_s)
+        for t in range(math.floor(duration_s)):
+            ef, af, cs0 = (x / 1e6 for x in run.mean_bps(t, t + 1))
+            rows.append(
+                {
+                    "t_s": float(t), "ef_mbps": ef, "af_mbps": af, "cs0_mbps": cs0,
+                    "level": run.level_bits[t * per_second], "scheduler": point.scheduler, "memory_s": point.memory_s,
+                }  # fmt: skip
+            )
+    return rows
+
+
+REASON_TITLE = "Queues and windows of the TCP classes"
+
+
+def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """Queue and windows of each TCP class: a class with an empty queue takes less than the scheduler would give.
+
+    `cwnd_mean_pkts` is the sum over the class's flows; `queue_empty_share` the part of the seconds that end with nothing waiting.
+    """
+    rows = []
+    for case, tables in results:
+        if case.labels["traffic"] != "tcp":
+            continue
+        point: Point = case.labels["point"]
+        expected = expected_rates(point, case.labels["duration_s"])
+        ends: dict[str, list[int]] = {}
+        for row in tables.rows("series"):
+            ends.setdefault(row["class"], []).append(row["backlog_pkts"])
+        flows = tables.rows("flows")
+        for row in tables.rows("classes"):
+            name = row["class"]
+            if name == "ef":
+                continue
+            mine = [flow for flow in flows if flow["class"] == name]
+            rtts = [flow["srtt_mean_s"] for flow in mine if flow["srtt_mean_s"] is not None]
+            rows.append(
+                {
+                    "scheduler": point.scheduler, "ef_share": point.ef_share, "k_af": point.k_af, "memory_s": point.memory_s,
+                    "class": name, "rate_mbps": row["rate_bps"] / 1e6,
+                    "theory_mbps": (expected.af_bps if name == "af" else expected.cs0_bps) / 1e6,
+                    "backlog_mean_pkts": row["backlog_mean_pkts"],
+                    "queue_empty_share": sum(x == 0 for x in ends[name]) / len(ends[name]),
+                    "cwnd_mean_pkts": sum(flow["cwnd_mean_pkts"] or 0.0 for flow in mine),
+                    "srtt_mean_s": sum(rtts) / len(rtts) if rtts else None,
+                    "loss": row["loss"],
+                    "retransmitted_pkts": sum(flow["retransmitted_pkts"] for flow in mine),
+                    "timeouts": sum(flow["timeouts"] for flow in mine),
+                }  # fmt: skip
+            )
+    return rows
+
+
+# --- The figures ----------------------------------------------------------------------------------------------------
+
+
+def _rate_panels(by: tuple[str, ...] = ("scheduler", "ef_share"), **where: object) -> tuple[Panel, ...]:
+    return tuple(
+        Panel(
+            title=f"{name.upper()} rate",
+            x="k_af",
+            y=f"{name}_mbps",
+            x_label="K_AF",
+            y_label=f"{name.upper()}, Mbit/s",
+            by=by,
+            theory=f"{name}_theory_mbps",
+            where=where,
+        )
+        for name in ("af", "cs0")
+    )
+
+
+def _rates_figure(
+    name: str, title: str, claim: str, points: Iterable[Point], settings: Settings, by: tuple[str, ...], long_s: float
+) -> Figure:
+    tcp = settings.traffic == "tcp"
+    duration_s = settings.duration_s or (PAPER_S if tcp else long_s)
+    if settings.quick and settings.duration_s is None:
+        duration_s = PAPER_S if long_s == BOTH_PERIODS_S or tcp else 30.0
+    chosen = [p for p in points if not settings.quick or round(10 * p.k_af, 6) in (1, 3, 5, 7, 9)]
+    cases = tuple(
+        Case({"point": p, "traffic": settings.traffic, "duration_s": duration_s}, scenario(p, settings, duration_s))
+        for p in chosen
+    )
+    return Figure(
+        name=name,
+        title=title,
+        claim=claim,
+        cases=cases,
+        measure=rate_rows,
+        panels=_rate_panels(by),
+        columns=RATE_KEYS,
+        details=reason_rows if tcp else None,
+        details_title=REASON_TITLE,
+        early_rows=first_seconds_rows if duration_s > PAPER_S and long_s == BOTH_PERIODS_S else None,
+    )
+
+
+def _grid(
+    schedulers: Sequence[tuple[str, float | None]],
+    shares: Sequence[float],
+    ks: Sequence[float],
+    *,
+    changing: bool,
+    expected: float | None = None,
+) -> list[Point]:
+    return [
+        Point(scheduler, ef, ef if expected is None else expected, k, memory_s, changing)
+        for scheduler, memory_s in schedulers
+        for ef in shares
+        for k in ks
+    ]
+
+
+FIXED = (("pss", FIXED_MEMORY_S), ("dwrr", None))
+CHANGING = (("pss", PERIOD_S), ("dwrr", None))
+WITH_81 = tuple(sorted((*TENTHS, 0.81)))
+
+
+def figure_5(settings: Settings) -> Figure:
+    """PSS stands in for DWRR when EF is as expected."""
+    return _rates_figure(
+        "5", "PSS and DWRR when capacity and EF are as expected",
+        "With EF known, the curves of PSS and DWRR coincide with (1) and (6).",
+        _grid(FIXED, SHARES, TENTHS, changing=False), settings, ("scheduler", "ef_share"), PAPER_S,
+    )  # fmt: skip
+
+
+def figure_6(settings: Settings) -> Figure:
+    """PSS keeps AF's rate when EF is not as expected."""
+    return _rates_figure(
+        "6", "PSS and DWRR when EF is expected at half the link",
+        "Under PSS AF keeps its rate whatever EF does, (7), and CS0 takes the change, (8); under DWRR both change.",
+        _grid(FIXED, SHARES, TENTHS, changing=False, expected=0.5), settings, ("scheduler", "ef_share"), PAPER_S,
+    )  # fmt: skip
+
+
+def figure_7(settings: Settings) -> Figure:
+    """Memory makes up for starvation."""
+    return _rates_figure(
+        "7", "PSS with and without memory, changing capacity and EF",
+        "Without memory AF misses its target, the more the larger EF; with memory it keeps it.",
+        _grid((("pss", PERIOD_S), ("pss", None)), SHARES, WITH_81, changing=True), settings, ("memory_s", "ef_share"),
+        BOTH_PERIODS_S,
+    )  # fmt: skip
+
+
+def figure_9(settings: Settings) -> Figure:
+    """The older algorithm does not charge time gained by a faster link."""
+    return _rates_figure(
+        "9", "PSS that ignores a capacity above nominal, and PSS that charges it",
+        "Without the branch for packets that end early AF takes more than its target, at the expense of CS0.",
+        _grid((("pss-early-ignored", PERIOD_S), ("pss", PERIOD_S)), SHARES, WITH_81, changing=True), settings,
+        ("scheduler", "ef_share"), BOTH_PERIODS_S,
+    )  # fmt: skip
+
+
+def figure_11(settings: Settings) -> Figure:
+    """Changing capacity, EF as expected on average."""
+    return _rates_figure(
+        "11", "PSS and DWRR, changing capacity and EF, mean EF half the link as expected",
+        "With the averages known, PSS and DWRR give the same rates although both swing.",
+        _grid(CHANGING, (0.5,), TENTHS, changing=True, expected=0.5), settings, ("scheduler", "ef_share"), BOTH_PERIODS_S,
+    )  # fmt: skip
+
+
+def figure_12(settings: Settings) -> Figure:
+    """Changing capacity, EF not as expected."""
+    return _rates_figure(
+        "12", "PSS and DWRR, changing capacity and EF, EF expected at half the link",
+        "AF depends less on EF under PSS than under DWRR, also when capacity and EF swing.",
+        _grid(CHANGING, SHARES, TENTHS, changing=True, expected=0.5), settings, ("scheduler", "ef_share"), BOTH_PERIODS_S,
+    )  # fmt: skip
+
+
+def _series_figure(name: str, title: str, claim: str, points: list[Point], settings: Settings, by: str) -> Figure:
+    duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
+    cases = tuple(
+        Case({"point": p, "traffic": settings.traffic, "duration_s": duration_s}, scenario(p, settings, duration_s))
+        for p in points
+    )
+    panels = tuple(
+        Panel(f"{label}", "t_s", column, "t, s", unit, (by,), theory=column, lines=True)
+        for column, label, unit in (
+            ("ef_mbps", "EF", "Mbit/s"),
+            ("af_mbps", "AF", "Mbit/s"),
+            ("cs0_mbps", "CS0", "Mbit/s"),
+            ("level", "AF's level", "bit"),
+        )
+    )
+    return Figure(
+        name, title, claim, cases, series_rows, panels, SERIES_KEYS,
+        reference=lambda: series_theory(points, duration_s),
+        details=reason_rows if settings.traffic == "tcp" else None, details_title=REASON_TITLE,
+    )  # fmt: skip
+
+
+def figure_8(settings: Settings) -> Figure:
+    """Rates and level over time, with and without memory."""
+    return _series_figure(
+        "8", "Rates and level over time with and without memory, K_AF 0.81, EF 0.75",
+        "With memory the level falls below LR while AF starves, and AF catches up afterwards; without, CS0 takes part at once.",
+        [Point("pss", 0.75, 0.75, 0.81, memory_s, True) for memory_s in (None, PERIOD_S)], settings, "memory_s",
+    )  # fmt: skip
+
+
+def figure_10(settings: Settings) -> Figure:
+    """Rates and level over time, with and without charging early ends."""
+    return _series_figure(
+        "10", "Rates and level over time without and with charging packets that end early, K_AF 0.81, EF 0.25",
+        "At 15 s and 30 s, when the link is faster than nominal, the older algorithm gives AF more than its target.",
+        [Point(s, 0.25, 0.25, 0.81, PERIOD_S, True) for s in ("pss-early-ignored", "pss")], settings, "scheduler",
+    )  # fmt: skip
+
+
+def figure_13(settings: Settings) -> Figure:
+    """Theory only: AF over EF."""
+    del settings
+
+    def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+        del results
+        return [
+            {
+                "scheduler": scheduler, "traffic": "theory", "ef_share": ef, "ef_expected_share": 0.5, "k_af": k,
+                "memory_s": None, "ef_mbps": ef * LINK_BPS / 1e6, "af_mbps": None, "cs0_mbps": None,
+                "af_theory_mbps": rates.af_bps / 1e6, "cs0_theory_mbps": rates.cs0_bps / 1e6,
+            }
+            for scheduler in ("dwrr", "pss")
+            for k in (0.2, 0.5, 0.8)
+            for ef in (i / 20 for i in range(21))
+            for rates in [expected_rates(Point(scheduler, ef, 0.5, k, None, False), PAPER_S)]
+        ]  # fmt: skip
+
+    panels = tuple(
+        Panel(f"{name.upper()} by theory", "ef_share", f"{name}_theory_mbps", "EF, part of the link", "Mbit/s",
+              ("scheduler", "k_af"), lines=True)
+        for name in ("af", "cs0")
+    )  # fmt: skip
+    return Figure(
+        "13", "What AF and CS0 can count on, theory",
+        "AF's rate is predictable up to the point where EF leaves less than the reservation; CS0 bears the uncertainty.",
+        (), rows, panels, RATE_KEYS,
+    )  # fmt: skip
+
+
+# --- Tables beyond the figures --------------------------------------------------------------------------------------
+
+
+def table_two_controlled(settings: Settings) -> Figure:
+    """Two reservations that do not fit: the more urgent one is served first."""
+    duration_s = settings.duration_s or 30.0
+    base = scenario(Point("pss", 0.6, 0.6, 0.5, 0.1, False), settings, duration_s)
+    flows = {flow["name"]: flow for flow in base["flow"]}
+    common = {"burst": f"{BURST_PKTS}p", "mtu": f"{PACKET_BYTES}B", "memory": "100ms"}
+    base |= {
+        "name": "two controlled queues",
+        "class": [
+            {"name": "ef", "level": 1, "limit": f"{EF_QUEUE_PKTS}p"},
+            {"name": "af1", "level": 2, "low_level": 5, "rate": "6Mbit", **common},
+            {"name": "af2", "level": 3, "low_level": 6, "rate": "4Mbit", **common},
+            {"name": "cs0", "level": 4},
+        ],
+        "flow": [flows["ef"], *({**flows["af"], "name": n, "class": n} for n in ("af1", "af2")), flows["cs0"]],
+    }
+    expected, rest = theory.controlled_rates(8e6, [6e6, 4e6])
+    columns = ("scheduler", "traffic", "class", "rate_mbps", "theory_mbps")
+
+    def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+        wanted = dict(zip(("ef", "af1", "af2", "cs0"), (12e6, *expected, rest), strict=True))
+        return [
+            dict(zip(columns, ("pss", settings.traffic, r["class"], r["rate_bps"] / 1e6, wanted[r["class"]] / 1e6), strict=True))
+            for _, tables in results
+            for r in tables.rows("classes")
+        ]
+
+    case = Case({"point": None, "traffic": settings.traffic, "duration_s": duration_s}, base)
+    return Figure(
+        "two-controlled", "Two controlled queues, 6 and 4 Mbit/s reserved, EF leaves 8",
+        "Residual capacity goes to the reservations in order of urgency, CS0 gets what is left.",
+        (case,), rows, (), columns,
+    )  # fmt: skip
+
+
+def table_memory(settings: Settings) -> Figure:
+    """How much memory the swinging capacity needs."""
+    spans = {0.75: (0.1, 1, 2, 3, 4, 5, 6.1, 7.5, 15), 0.5: (1, 2, 3, 4, 15), 0.25: (1, 2, 15)}
+    points = [Point("pss", ef, ef, 0.81 if ef == 0.75 else 0.9, float(m), True) for ef, ms in spans.items() for m in ms]
+    figure = _rates_figure(
+        "memory", "AF's rate over the length of the memory",
+        "A memory of one period of the capacity is proposed; it is enough, not necessary.",
+        points, Settings(settings.traffic, False, settings.duration_s, settings.seed), ("ef_share",), BOTH_PERIODS_S,
+    )  # fmt: skip
+    panel = Panel("AF rate", "memory_s", "af_mbps", "memory, s", "AF, Mbit/s", ("ef_share",), theory="af_theory_mbps")
+    return Figure("memory", figure.title, figure.claim, figure.cases, rate_rows, (panel,), RATE_KEYS)
+
+
+FIGURES: dict[str, Callable[[Settings], Figure]] = {
+    "5": figure_5, "6": figure_6, "7": figure_7, "8": figure_8, "9": figure_9, "10": figure_10, "11": figure_11,
+    "12": figure_12, "13": figure_13,
+}  # fmt: skip
+TABLES: dict[str, Callable[[Settings], Figure]] = {"two-controlled": table_two_controlled, "memory": table_memory}
