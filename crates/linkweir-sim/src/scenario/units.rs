@@ -309,8 +309,11 @@ fn show(plain: &str, kind: Kind) -> String {
     let units = kind.units();
     let smallest = || units.iter().filter(|u| u.factor == 1).map(|u| u.exponent).min().unwrap_or(0);
     if plain == "0" {
-        let base = units.iter().find(|u| u.factor == 1 && u.exponent == 0).unwrap_or(&units[0]);
-        return format!("0{}", base.suffix);
+        let suffix = match kind {
+            Kind::Time => "s",
+            kind => kind.units().iter().find(|u| u.factor == 1 && u.exponent == 0).unwrap_or(&units[0]).suffix,
+        };
+        return format!("0{suffix}");
     }
     // Position of the first significant digit, as a power of ten.
     let magnitude = match whole.trim_start_matches('0') {

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Whatever happens to a scenario or trace file, reading it ends in a scenario or a fault, never in a panic.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use linkweir_sim::scenario::{parse, parse_trace, Format, Hints};
+
+const ROUNDS: u64 = 200;
+
+/// SplitMix64 (Steele, Lea and Flood 2014).
+struct Draw(u64);
+
+impl Draw {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+}
+
+/// Pieces that have upset parsers before.
+const PIECES: [&str; 24] = [
+    "-1", "nan", "inf", "1e999", "99999999999999999999", "\"", "'''", "[", "]]", "{", "}", "=", "\n", "\0", "\u{feff}", "#",
+    "0x", "1979-05-27", "[[class]]\n", "p", "%", "Mbit", ",,", "\\u{",
+];
+
+fn corrupt(original: &[u8], draw: &mut Draw) -> Vec<u8> {
+    let mut bytes = original.to_vec();
+    for _ in 0..=draw.below(4) {
+        let at = draw.below(bytes.len() + 1);
+        match draw.below(7) {
+            0 if at < bytes.len() => bytes[at] = draw.next() as u8,
+            1 if at < bytes.len() => bytes[at] ^= 1 << draw.below(8),
+            2 => bytes.truncate(at),
+            3 => {
+                let end = (at + draw.below(40)).min(bytes.len());
+                bytes.drain(at..end);
+            }
+            4 => {
+                let from = draw.below(bytes.len() + 1);
+                let end = (from + draw.below(200)).min(bytes.len());
+                let copy = bytes[from..end].to_vec();
+                bytes.splice(at..at, copy);
+            }
+            5 => {
+                let piece = PIECES[draw.below(PIECES.len())];
+                bytes.splice(at..at, piece.bytes());
+            }
+            _ => {
+                // A digit becomes another: the text stays readable and its numbers move.
+                if let Some(i) = bytes.iter().skip(at).position(u8::is_ascii_digit) {
+                    bytes[at + i] = b'0' + draw.below(10) as u8;
+                }
+            }
+        }
+    }
+    bytes
+}
+
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+#[test]
+fn corrupted_scenarios_end_in_a_scenario_or_a_fault() {
+    let (mut sound, mut faulty) = (0, 0);
+    for (number, file) in files("", "toml").iter().enumerate() {
+        let original = fs::read(file).unwrap();
+        for round in 0..ROUNDS {
+            let mut draw = Draw(round * 1000 + number as u64);
+            let text = String::from_utf8_lossy(&corrupt(&original, &mut draw)).into_owned();
+            match parse(&text, file) {
+                Ok(_) => sound += 1,
+                Err(fault) => {
+                    faulty += 1;
+                    let shown = fault.to_string();
+                    assert!(shown.contains(": ") && !shown.contains('\n') && shown.len() < 2000, "{shown:?}");
+                }
+            }
+        }
+    }
+    assert!(sound > 0 && faulty > ROUNDS, "{sound} sound, {faulty} faulty: the corruptions are too weak or too strong");
+}
+
+#[test]
+fn corrupted_traces_end_in_a_trace_or_a_fault() {
+    let mahimahi: String = (1..400).map(|i| format!("{}\n", i * 7 / 3)).collect();
+    let mbit: String = (0..200).map(|i| format!("{i},{}.5,{}\n", i % 40, i % 7)).collect();
+    let mut originals: Vec<Vec<u8>> = files("traces", "csv").iter().map(|f| fs::read(f).unwrap()).collect();
+    originals.push(mahimahi.into_bytes());
+    originals.push(format!("t_s,dl_mbit,ul_mbit\n{mbit}").into_bytes());
+
+    let (mut sound, mut faulty) = (0, 0);
+    for (number, original) in originals.iter().enumerate() {
+        for round in 0..ROUNDS {
+            let mut draw = Draw(round * 1000 + number as u64);
+            let bytes = corrupt(original, &mut draw);
+            for format in [None, Some(Format::Linkweir), Some(Format::Mahimahi), Some(Format::Mbit)] {
+                let hints = Hints { format, ..Hints::default() };
+                match parse_trace(&bytes, Path::new("trace"), &hints) {
+                    Ok(_) => sound += 1,
+                    Err(fault) => {
+                        faulty += 1;
+                        assert!(fault.to_string().starts_with("trace:"), "{fault}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(sound > 0 && faulty > ROUNDS, "{sound} sound, {faulty} faulty");
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What is wrong with a scenario is named with file, line, key, value, range and cure.
+
+use std::path::Path;
+
+use linkweir_sim::scenario::{self, parse, parse_trace, Hints, Overrides, TraceEnd};
+
+const BASE: &str = r#"duration = "10s"
+
+[link]
+rate = "20Mbit"
+delay = "250ms"
+
+[scheduler]
+policy = "pss"
+
+[[class]]
+name = "ef"
+level = 0
+
+[[class]]
+name = "af"
+level = 1
+low_level = 3
+rate = "5Mbit"
+
+[[class]]
+name = "cs0"
+level = 2
+
+[[flow]]
+class = "ef"
+kind = "cbr"
+rate = "5Mbit"
+
+[[flow]]
+class = "af"
+kind = "greedy"
+
+[[flow]]
+class = "cs0"
+kind = "tcp"
+"#;
+
+/// The message for the base scenario with one piece of text replaced.
+fn fault(from: &str, to: &str) -> String {
+    assert!(BASE.contains(from), "{from}");
+    let text = BASE.replacen(from, to, 1);
+    parse(&text, Path::new("geo.toml")).expect_err(&text).to_string()
+}
+
+#[test]
+fn the_base_is_sound() {
+    let scenario = parse(BASE, Path::new("geo.toml")).unwrap();
+    assert_eq!(scenario.experiment.name, "geo");
+    assert_eq!(scenario.experiment.flows.len(), 3);
+    assert_eq!(scenario.experiment.link.return_delay_ns, 250_000_000);
+}
+
+#[test]
+fn faults_name_line_key_value_and_cure() {
+    let mut wrong = String::new();
+    for (from, to, expected) in [
+        ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:3: link.rate: is missing"),
+        ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),
+        ("delay =", "colour =", "geo.toml:5: link.colour = \"250ms\": unknown key; known here: rate, trace"),
+        ("\"20Mbit\"", "20", "geo.toml:4: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
+        ("\"20Mbit\"", "\"20Mbps\"", "in tc it means bytes per second"),
+        ("\"20Mbit\"", "\"20mbit\"", "did you mean Mbit?"),
+        ("\"20Mbit\"", "\"-20Mbit\"", "geo.toml:4: link.rate = \"-20Mbit\": must be 0bit .. 400Gbit"),
+        ("\"20Mbit\"", "\"nanMbit\"", "is not a number"),
+        ("\"20Mbit\"", "nan", "link.rate = nan: needs a unit"),
+        ("delay = \"250ms\"", "delay = \"250ms\"\nloss = nan", "geo.toml:6: link.loss = nan: is not a number"),
+        ("\"20Mbit\"", "true", "must be a rate like \"20Mbit\", not true or false"),
+        ("\"20Mbit\"", "\"0bit\"", "must be above 0 at some time"),
+        ("\"20Mbit\"", "\"500bit\"", "link.nominal: is missing and the mean capacity, 500bit, is no use"),
+        ("\"10s\"", "\"10\"", "geo.toml:1: duration = \"10\": needs a unit"),
+        ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
+        ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
+        ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
+        ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds; did you mean \"pss\"?"),
+        ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
+        ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
+        ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),
+        ("rate = \"5Mbit\"", "rate = \"5Mbit\"\nlr = \"60kbit\"\nlm = \"60kbit\"", "geo.toml:20: class[1].lm = \"60kbit\": lm must be above lr"),
+        ("level = 2", "level = 1", "level"),
+        ("level = 2", "level = -1", "geo.toml:22: class[2].level = -1: must be a whole number 0 .. 65535"),
+        ("kind = \"greedy\"", "kind = \"gready\"", "did you mean \"greedy\"?"),
+        ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"2000p\"", "class[1].limit: must hold the 2000 packets"),
+        ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"0.5p\"", "must be whole"),
+        ("class = \"af\"", "class = \"aff\"", "geo.toml:30: flow[1].class = \"aff\": no class has this name; did you mean \"af\"?"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\npacket = \"1500B\"", "flow[2].packet = \"1500B\": unknown key"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 100000", "there would be more than 100000 flows"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 0", "must be a whole number 1 .. 100000"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\nmin_rto = \"10s\"\nmax_rto = \"5s\"", "must not be below min_rto, 10s"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
+        ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two class tables have this name"),
+        ("[[class]]", "[class]", "geo.toml:"),
+        ("[link]", "[link", "geo.toml:3: is not TOML"),
+        ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
+        ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-1500B\"", "must be whole and -1kB .. 1kB"),
+        ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"\n[x]", "counts as 0B"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit at this delay"),
+        ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"], [\"0s\", \"2Mbit\"]] }", "link.rate.steps[1][0] = \"0s\": must be later than 0s"),
+        ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"]], end = \"loop\" }", "link.rate.period: is missing"),
+        ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 2.0, period = \"1s\" }", "link.rate.amplitude = 2.0: must be a number 0 .. 1"),
+        ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 0.5, period = \"1s\", fase = 1 }", "did you mean phase?"),
+        ("rate = \"20Mbit\"", "trace = \"no-such-file.csv\"", "geo.toml:4: link.trace = \"no-such-file.csv\": no-such-file.csv: cannot be read"),
+        ("rate = \"20Mbit\"", "trace = \"/dev/zero\"", "is not a regular file"),
+        ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nend = \"loop\"", "is only for a link with a trace"),
+    ] {
+        let message = fault(from, to);
+        if !message.contains(expected) {
+            wrong.push_str(&format!("{from} -> {to}\n     got {message}\n  wanted {expected}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn too_much_of_anything_is_refused_before_it_takes_memory() {
+    assert!(fault("kind = \"greedy\"", "kind = \"cbr\"\nrate = \"1Mbit\"\ncount = 99999999999").contains("100000"));
+    let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(parse(&deep, Path::new("deep.toml")).is_err());
+    let wide = fault("name = \"cs0\"\nlevel = 2", "name = \"cs0\"\nlevel = 2\nlimit = \"99999999999p\"");
+    assert!(wide.contains("must be 1p .. 100000000p"), "{wide}");
+}
+
+#[test]
+fn without_a_file_the_key_is_the_place() {
+    let text = BASE.replace("20Mbit", "20");
+    let fault = scenario::parse_with(&text, None, &Overrides::default()).unwrap_err();
+    assert!(fault.to_string().starts_with("link.rate = \"20\": needs a unit"), "{fault}");
+}
+
+fn trace_fault(content: &str) -> String {
+    parse_trace(content.as_bytes(), Path::new("t.csv"), &Hints::default()).expect_err(content).to_string()
+}
+
+#[test]
+fn trace_faults_name_the_line() {
+    for (content, expected) in [
+        ("", "t.csv: is empty"),
+        ("# only remarks\n", "t.csv: is empty"),
+        ("t_s,capacity_bps\n", "t.csv: has a header but no values"),
+        ("t_s,capacity_bps\n0,1e6\n1,-5\n", "t.csv:3: capacity_bps = \"-5\": must be bit/s, 0 .. 400e9"),
+        ("t_s,capacity_bps\n0,1e6\n1,fast\n", "t.csv:3: capacity_bps = \"fast\": is not a number"),
+        ("t_s,capacity_bps\n0,nan\n", "t.csv:2: capacity_bps = \"nan\": is not a number"),
+        ("t_s,capacity_bps\n0,inf\n", "t.csv:2: capacity_bps = \"inf\": is not a number"),
+        ("t_s,capacity_bps\n0,1e12\n", "must be bit/s, 0 .. 400e9"),
+        ("t_s,capacity_bps\n0,1\n0,2\n", "t.csv:3: t_s = \"0\": must be later than the line before, 0s"),
+        ("t_s,capacity_bps\n1,1\n", "t.csv:2: t_s = \"1\": the first time must be 0"),
+        ("t_s,capacity_bps\n0,1,2\n", "t.csv:2: has 3 fields where the header has 2"),
+        ("t_s,capacity\n0,1\n", "t.csv:1: cannot tell the trace's format"),
+        ("t_s,capacity_bps,dealy_s\n0,1,2\n", "unknown column \"dealy_s\"; did you mean delay_s?"),
+        ("t_s,capacity_bps,loss\n0,1,1.5\n", "t.csv:2: loss = \"1.5\": must be a probability"),
+        ("# end=lop\nt_s,capacity_bps\n0,1\n", "t.csv:1: end = \"lop\": must be one of loop, hold, stop"),
+        ("# edn=loop\nt_s,capacity_bps\n0,1\n", "t.csv:1: edn = \"loop\": unknown key; did you mean end?"),
+        ("# end=loop\nt_s,capacity_bps\n0,1\n", "needs a line # period_s="),
+        ("# period_s=1\nt_s,capacity_bps\n0,1\n1,2\n", "t.csv:1: period_s must be larger"),
+        ("1\n2\n-3\n", "t.csv:3: ms = \"-3\": must be a whole number of ms"),
+        ("1\n2\nx\n", "t.csv:3: ms = \"x\": is not a number"),
+        ("1\n2.5\n", "t.csv:2: ms = \"2.5\": must be a whole number of ms"),
+        ("5\n4\n", "t.csv:2: ms = \"4\": must not be less than the line before, 5"),
+        ("0\n0\n", "the last number is the period"),
+        ("t_s,dl_mbit\n0,-1\n", "t.csv:2: dl_mbit = \"-1\": must be Mbit/s"),
+        ("hello\n", "t.csv:1: cannot tell the trace's format"),
+    ] {
+        let message = trace_fault(content);
+        assert!(message.contains(expected), "{content:?}\n     got {message}\n  wanted {expected}");
+    }
+    let latin1 = parse_trace(b"1\n2\n\xff\n", Path::new("t.csv"), &Hints::default()).unwrap_err();
+    assert_eq!(latin1.to_string(), "t.csv:3: is not text (UTF-8)");
+}
+
+#[test]
+fn mahimahi_only_loops() {
+    let hints = Hints { end: Some(TraceEnd::Hold), ..Hints::default() };
+    assert!(parse_trace(b"1\n2\n", Path::new("t"), &hints).unwrap_err().to_string().contains("always starts again"));
+}

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Seeded generators of capacity traces with the statistical shape of real links.
+
+They stand in for recordings where none may be shipped: an LTE modem in a moving car and a Starlink terminal on the
+road. Both give the same rows for the same seed on every machine and every Python.
+
+Shapes they follow. LTE in a car (recordings of Winstein, Sivaraman and Balakrishnan 2013 and their successors): rates
+spread over a decade, correlated over some ten seconds, with fades of seconds and gaps of tenths of a second at
+handovers. Starlink (Mohan et al. 2024; Laniewski et al. 2025): satellites are reassigned every 15 s and the rate steps
+with them, it scatters within seconds, and obstructions cut the link for seconds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Capacity over time, each value lasting until the next time.
+
+    Attributes:
+        times_s: starts of the values in seconds, the first 0, strictly increasing.
+        capacity_bps: one rate in bit/s per time; 0 is an outage.
+        period_s: length of one round in seconds.
+        origin: one line that says where the trace is from.
+    """
+
+    times_s: tuple[float, ...]
+    capacity_bps: tuple[int, ...]
+    period_s: float
+    origin: str
+
+    @property
+    def mean_bps(self) -> float:
+        """Mean rate over one round, bit/s."""
+        ends = [*self.times_s[1:], self.period_s]
+        spans = zip(self.times_s, ends, self.capacity_bps, strict=True)
+        return sum((end - start) * rate for start, end, rate in spans) / self.period_s
+
+    def write(self, path: str | Path) -> None:
+        """Writes the trace as CSV that ``link.trace`` of a scenario reads; it loops."""
+        with Path(path).open("w", encoding="ascii", newline="\n") as file:
+            self._write(file)
+
+    def _write(self, file: TextIO) -> None:
+        file.write(f"# {self.origin}\n# end=loop\n# period_s={_seconds(self.period_s)}\nt_s,capacity_bps\n")
+        for time_s, rate_bps in zip(self.times_s, self.capacity_bps, strict=True):
+            file.write(f"{_seconds(time_s)},{rate_bps}\n")
+
+
+def lte_drive(
+    seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1
+) -> Trace:
+    """The down-link of an LTE modem in a moving car.
+
+    The logarithm of the rate is the sum of shadowing (correlated over 12 s) and the cell's load (0.6 s); fades of 1 to 6 s
+    come every 30 s or so, handovers with a gap of 0.1 to 0.9 s every 45 s, after which another cell serves.
+
+    Args:
+        seed: any integer; the same seed gives the same trace.
+        duration_s: length of the trace in seconds, more than `interval_s`.
+        mean_mbit: mean rate over the trace in Mbit/s, above 0.
+        interval_s: distance of the values in seconds, above 0.
+
+    Raises:
+        ValueError: an argument is out of its range.
+
+    >>> trace = lte_drive(seed=7, duration_s=60)
+    >>> len(trace.times_s), round(trace.mean_bps / 1e6, 1)
+    (600, 5.0)
+    """
+    count = _count(duration_s, interval_s)
+    if not mean_mbit > 0:
+        raise ValueError("mean_mbit must be above 0")
+    draw = random.Random(f"lte_drive {seed}")
+    slow = _Correlated(draw, spread=0.60, memory=interval_s / 12.0)
+    fast = _Correlated(draw, spread=0.45, memory=interval_s / 0.6)
+    fade_left, fade_depth, gap_left = 0.0, 1.0, 0.0
+    values: list[float] = []
+    for _ in range(count):
+        if fade_left <= 0.0 and draw.random() < interval_s / 30.0:
+            fade_left, fade_depth = draw.uniform(1.0, 6.0), draw.uniform(0.03, 0.3)
+        if gap_left <= 0.0 and draw.random() < interval_s / 45.0:
+            gap_left = draw.uniform(0.1, 0.9)
+            slow.renew()
+        rate = math.exp(slow.step() + fast.step())
+        if fade_left > 0.0:
+            rate *= fade_depth
+            fade_left -= interval_s
+        if gap_left > 0.0:
+            rate = 0.0
+            gap_left -= interval_s
+        values.append(rate)
+    origin = f"LTE drive, generated: linkweir.traces.lte_drive(seed={seed}, duration_s={duration_s:g})"
+    return _scaled(values, interval_s, mean_mbit, origin)
+
+
+def starlink(
+    seed: int = 1, duration_s: float = 600.0, *, mean_mbit: float = 150.0, interval_s: float = 1.0
+) -> Trace:
+    """The down-link of a Starlink terminal on the road.
+
+    Every 15 s another satellite serves and the level changes; around it the rate scatters within seconds, and now and
+    then an obstruction cuts the link for 1 to 4 s.
+
+    Args and errors are those of `lte_drive`.
+
+    >>> trace = starlink(seed=7, duration_s=60)
+    >>> len(trace.times_s), round(trace.mean_bps / 1e6)
+    (60, 150)
+    """
+    count = _count(duration_s, interval_s)
+    if not mean_mbit > 0:
+        raise ValueError("mean_mbit must be above 0")
+    draw = random.Random(f"starlink {seed}")
+    level = _Correlated(draw, spread=0.40, memory=15.0 / 60.0)
+    scatter = _Correlated(draw, spread=0.30, memory=interval_s / 5.0)
+    values: list[float] = []
+    slot, height, cut_left = -1, 1.0, 0.0
+    for i in range(count):
+        now_slot = int(i * interval_s // 15.0)
+        if now_slot != slot:
+            slot, height = now_slot, math.exp(level.step())
+        if cut_left <= 0.0 and draw.random() < interval_s / 120.0:
+            cut_left = draw.uniform(1.0, 4.0)
+        rate = height * max(1.0 + scatter.step(), 0.1)
+        if cut_left > 0.0:
+            rate = 0.0
+            cut_left -= interval_s
+        values.append(rate)
+    origin = f"Starlink on the road, generated: linkweir.traces.starlink(seed={seed}, duration_s={duration_s:g})"
+    return _scaled(values, interval_s, mean_mbit, origin)
+
+
+class _Correlated:
+    """A stationary first-order process with mean 0; `memory` is the step as a part of its correlation time."""
+
+    def __init__(self, draw: random.Random, *, spread: float, memory: float) -> None:
+        self._draw = draw
+        self._spread = spread
+        self._keep = math.exp(-memory)
+        self._value = 0.0
+        self.renew()
+
+    def renew(self) -> None:
+        self._value = self._spread * _normal(self._draw)
+
+    def step(self) -> float:
+        value = self._value
+        fresh = self._spread * math.sqrt(1.0 - self._keep * self._keep)
+        self._value = self._keep * value + fresh * _normal(self._draw)
+        return value
+
+
+def _normal(draw: random.Random) -> float:
+    """Irwin-Hall: the sum of twelve uniform numbers needs no logarithm, whose last digit differs between machines."""
+    return sum(draw.random() for _ in range(12)) - 6.0
+
+
+def _count(duration_s: float, interval_s: float) -> int:
+    if not 0 < interval_s < duration_s:
+        raise ValueError("interval_s must be above 0 and below duration_s")
+    return round(duration_s / interval_s)
+
+
+def _scaled(values: list[float], interval_s: float, mean_mbit: float, origin: str) -> Trace:
+    scale = mean_mbit * 1e6 * len(values) / sum(values)
+    # Whole kbit/s: differences in the last digits of exp() between machines vanish.
+    rates = tuple(round(value * scale / 1000.0) * 1000 for value in values)
+    return Trace(tuple(_times(len(values), interval_s)), rates, len(values) * interval_s, origin)
+
+
+def _times(count: int, interval_s: float) -> Iterator[float]:
+    for i in range(count):
+        yield round(i * interval_s, 9)
+
+
+def _seconds(time_s: float) -> str:
+    return f"{round(time_s, 9):.9f}".rstrip("0").rstrip(".") or "0"
