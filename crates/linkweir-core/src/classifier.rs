@@ -39,20 +39,27 @@ impl DscpMap {
     /// Outside these ranges.
     #[must_use]
     pub const fn af(x: u8, y: u8) -> u8 {
-        assert!(1 <= x && x <= 4 && 1 <= y && y <= 3, "AFxy has x in 1..=4 and y in 1..=3");
+        assert!(
+            1 <= x && x <= 4 && 1 <= y && y <= 3,
+            "AFxy has x in 1..=4 and y in 1..=3"
+        );
         8 * x + 2 * y
     }
 
     /// Everything in one class.
     #[must_use]
     pub fn new(class: usize) -> DscpMap {
-        DscpMap { class_of: [class; 64] }
+        DscpMap {
+            class_of: [class; 64],
+        }
     }
 
     /// EF and VOICE-ADMIT in class `ef`, every AFxy in class `af`, CS0 and all others in class `rest`.
     #[must_use]
     pub fn ef_af_rest(ef: usize, af: usize, rest: usize) -> DscpMap {
-        let mut map = DscpMap::new(rest).with(DscpMap::EF, ef).with(DscpMap::VOICE_ADMIT, ef);
+        let mut map = DscpMap::new(rest)
+            .with(DscpMap::EF, ef)
+            .with(DscpMap::VOICE_ADMIT, ef);
         for x in 1..=4 {
             for y in 1..=3 {
                 map = map.with(DscpMap::af(x, y), af);

@@ -103,10 +103,18 @@ impl CorePolicy {
     ///
     /// # Errors
     /// As for [`CorePolicy::new`]; the policy then goes on with its old values.
-    pub fn change(&mut self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+    pub fn change(
+        &mut self,
+        view: &View<'_>,
+        params: &[u64],
+        qparams: &[u64],
+    ) -> Result<(), Fault> {
         self.expect_view(view);
         let mut params = params.to_vec();
-        for (value, (old, param)) in params.iter_mut().zip(self.params.iter().zip(&self.info.params)) {
+        for (value, (old, param)) in params
+            .iter_mut()
+            .zip(self.params.iter().zip(&self.info.params))
+        {
             if param.at_init {
                 *value = *old;
             }
@@ -116,7 +124,10 @@ impl CorePolicy {
             if params == self.params && qparams == self.qparams {
                 return Ok(());
             }
-            return Err(Fault { cure: "cannot be changed while it runs".to_owned(), ..blank(self.info) });
+            return Err(Fault {
+                cure: "cannot be changed while it runs".to_owned(),
+                ..blank(self.info)
+            });
         };
         let raw = raw_view(view);
         // SAFETY: as in `new`; the block was initialised there.
@@ -184,14 +195,21 @@ impl CorePolicy {
 
     #[inline]
     fn expect_view(&self, view: &View<'_>) {
-        assert_eq!(view.queues.len(), self.nqueues, "the view has the queues the policy was made for");
+        assert_eq!(
+            view.queues.len(),
+            self.nqueues,
+            "the view has the queues the policy was made for"
+        );
     }
 
     #[inline]
     fn tell(&mut self, event: Option<ffi::Event>, view: &View<'_>, q: usize, bytes: u32) {
         if let Some(event) = event {
             self.expect_view(view);
-            assert!(q < self.nqueues && bytes < MAX_PACKET_BYTES, "queue {q} and {bytes} bytes are in range");
+            assert!(
+                q < self.nqueues && bytes < MAX_PACKET_BYTES,
+                "queue {q} and {bytes} bytes are in range"
+            );
             let raw = raw_view(view);
             // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
             unsafe { event(self.block(), &raw, q as u32, bytes) };
@@ -207,7 +225,9 @@ impl Policy for CorePolicy {
         // SAFETY: the block is initialised and the view has its number of queues.
         let pick = unsafe { (self.info.table.pick)(self.block(), &raw) };
         if pick.queue == ffi::NONE {
-            return Pick::Nothing { retry_ns: (pick.retry_ns != ffi::NEVER).then_some(pick.retry_ns) };
+            return Pick::Nothing {
+                retry_ns: (pick.retry_ns != ffi::NEVER).then_some(pick.retry_ns),
+            };
         }
         Pick::Queue(pick.queue as usize)
     }
@@ -240,7 +260,10 @@ impl Policy for CorePolicy {
     fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
         let victim = self.info.table.victim?;
         self.expect_view(view);
-        assert!(q < self.nqueues && bytes < MAX_PACKET_BYTES, "queue {q} and {bytes} bytes are in range");
+        assert!(
+            q < self.nqueues && bytes < MAX_PACKET_BYTES,
+            "queue {q} and {bytes} bytes are in range"
+        );
         let raw = raw_view(view);
         // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
         let queue = unsafe { victim(self.block(), &raw, q as u32, bytes) };
@@ -251,11 +274,22 @@ impl Policy for CorePolicy {
         if let Some(observe) = self.info.table.observe {
             self.expect_view(view);
             assert!(q < self.nqueues, "queue {q} is in range");
-            assert_eq!(values.len(), self.info.stats.len(), "one place per statistic");
+            assert_eq!(
+                values.len(),
+                self.info.stats.len(),
+                "one place per statistic"
+            );
             let raw = raw_view(view);
             // SAFETY: the block is initialised and only read; the view has its number of queues; q is in range; values
             // has room for the declared number of statistics.
-            unsafe { observe(self.state.as_ptr().cast(), &raw, q as u32, values.as_mut_ptr()) };
+            unsafe {
+                observe(
+                    self.state.as_ptr().cast(),
+                    &raw,
+                    q as u32,
+                    values.as_mut_ptr(),
+                )
+            };
         }
     }
 }
@@ -274,10 +308,18 @@ impl fmt::Debug for CorePolicy {
 ///
 /// # Errors
 /// The first value out of its range, or what the policy itself refuses.
-pub fn check(info: &'static PolicyInfo, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+pub fn check(
+    info: &'static PolicyInfo,
+    view: &View<'_>,
+    params: &[u64],
+    qparams: &[u64],
+) -> Result<(), Fault> {
     let nqueues = view.queues.len();
     if nqueues == 0 || nqueues > MAX_QUEUES {
-        return Err(Fault { cure: format!("needs 1 .. {MAX_QUEUES} queues, not {nqueues}"), ..blank(info) });
+        return Err(Fault {
+            cure: format!("needs 1 .. {MAX_QUEUES} queues, not {nqueues}"),
+            ..blank(info)
+        });
     }
     if params.len() != info.params.len() || qparams.len() != nqueues * info.qparams.len() {
         return Err(Fault {
@@ -301,9 +343,15 @@ pub fn check(info: &'static PolicyInfo, view: &View<'_>, params: &[u64], qparams
     }
     state_size(info, nqueues, params)?;
 
-    let Some(check) = info.table.check else { return Ok(()) };
+    let Some(check) = info.table.check else {
+        return Ok(());
+    };
     let raw = raw_view(view);
-    let mut raw_fault = ffi::Fault { what: ptr::null(), param: ptr::null(), queue: ffi::NONE };
+    let mut raw_fault = ffi::Fault {
+        what: ptr::null(),
+        param: ptr::null(),
+        queue: ffi::NONE,
+    };
     // SAFETY: the view and both arrays outlive the call and have the lengths the policy declares; every value is in its
     // range; the fault is ours to be written.
     if unsafe { check(&raw, params.as_ptr(), qparams.as_ptr(), &mut raw_fault) } {
@@ -315,12 +363,16 @@ pub fn check(info: &'static PolicyInfo, view: &View<'_>, params: &[u64], qparams
     let mut fault = Fault {
         param: name,
         queue,
-        cure: what.unwrap_or("these parameters do not fit together").to_owned(),
+        cure: what
+            .unwrap_or("these parameters do not fit together")
+            .to_owned(),
         ..blank(info)
     };
     let given = name.and_then(|name| match queue {
         None => info.param(name).map(|i| (&info.params[i], params[i])),
-        Some(q) => info.qparam(name).map(|i| (&info.qparams[i], qparams[q * info.qparams.len() + i])),
+        Some(q) => info
+            .qparam(name)
+            .map(|i| (&info.qparams[i], qparams[q * info.qparams.len() + i])),
     });
     if let Some((param, value)) = given {
         fault.value = Some(param.show(value));
@@ -329,7 +381,12 @@ pub fn check(info: &'static PolicyInfo, view: &View<'_>, params: &[u64], qparams
     Err(fault)
 }
 
-fn admit(info: &'static PolicyInfo, param: &Param, queue: Option<usize>, value: u64) -> Result<(), Fault> {
+fn admit(
+    info: &'static PolicyInfo,
+    param: &Param,
+    queue: Option<usize>,
+    value: u64,
+) -> Result<(), Fault> {
     if param.admits(value) {
         return Ok(());
     }
@@ -346,13 +403,23 @@ fn admit(info: &'static PolicyInfo, param: &Param, queue: Option<usize>, value: 
 fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> Result<usize, Fault> {
     // SAFETY: params has the declared number of values.
     match unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) } {
-        0 => Err(Fault { cure: format!("cannot serve {nqueues} queues; use fewer"), ..blank(info) }),
+        0 => Err(Fault {
+            cure: format!("cannot serve {nqueues} queues; use fewer"),
+            ..blank(info)
+        }),
         size => Ok(size),
     }
 }
 
 fn blank(info: &'static PolicyInfo) -> Fault {
-    Fault { policy: info.name, param: None, queue: None, value: None, range: None, cure: String::new() }
+    Fault {
+        policy: info.name,
+        param: None,
+        queue: None,
+        value: None,
+        range: None,
+        cure: String::new(),
+    }
 }
 
 #[inline]

@@ -80,7 +80,8 @@ pub(crate) struct Policy {
     pub qparams: *const Param,
     pub stats: *const Stat,
     pub state_size: unsafe extern "C" fn(u32, *const u64) -> usize,
-    pub check: Option<unsafe extern "C" fn(*const View, *const u64, *const u64, *mut Fault) -> bool>,
+    pub check:
+        Option<unsafe extern "C" fn(*const View, *const u64, *const u64, *mut Fault) -> bool>,
     pub init: Setup,
     pub pick: unsafe extern "C" fn(*mut c_void, *const View) -> Pick,
     pub enqueued: Option<Event>,
@@ -187,7 +188,9 @@ mod tests {
             crate::MAX_PACKET_BYTES as usize,
         ];
         // SAFETY: layout.c defines the count and that many elements, all constant.
-        let theirs = unsafe { std::slice::from_raw_parts((&raw const lw_layout).cast::<usize>(), lw_layout_count) };
+        let theirs = unsafe {
+            std::slice::from_raw_parts((&raw const lw_layout).cast::<usize>(), lw_layout_count)
+        };
         assert_eq!(ours.as_slice(), theirs);
     }
 }

@@ -126,7 +126,10 @@ impl Param {
             return "unset".to_owned();
         }
         if self.unit == Unit::Choice {
-            if let Some(word) = usize::try_from(value).ok().and_then(|i| self.choices.get(i)) {
+            if let Some(word) = usize::try_from(value)
+                .ok()
+                .and_then(|i| self.choices.get(i))
+            {
                 return (*word).to_owned();
             }
         }
@@ -164,7 +167,9 @@ pub struct PolicyInfo {
 
 impl fmt::Debug for PolicyInfo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyInfo").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("PolicyInfo")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
@@ -201,10 +206,15 @@ pub fn policies() -> &'static [PolicyInfo] {
     LIST.get_or_init(|| {
         // SAFETY: the core's registry is a constant array of lw_npolicies pointers, none of them null.
         let rows = unsafe {
-            std::slice::from_raw_parts((&raw const ffi::lw_policies).cast::<ffi::Row>(), ffi::lw_npolicies as usize)
+            std::slice::from_raw_parts(
+                (&raw const ffi::lw_policies).cast::<ffi::Row>(),
+                ffi::lw_npolicies as usize,
+            )
         };
         // SAFETY: every row points to a constant table of static lifetime.
-        rows.iter().map(|row| describe(unsafe { &*row.0 })).collect()
+        rows.iter()
+            .map(|row| describe(unsafe { &*row.0 }))
+            .collect()
     })
 }
 
@@ -226,7 +236,11 @@ fn describe(table: &'static ffi::Policy) -> PolicyInfo {
             array(table.stats, table.nstats),
         )
     };
-    assert_eq!(table.abi, ffi::ABI, "policy {name} was compiled for another version of the contract");
+    assert_eq!(
+        table.abi,
+        ffi::ABI,
+        "policy {name} was compiled for another version of the contract"
+    );
     PolicyInfo {
         name,
         help: help.unwrap_or(""),
@@ -255,7 +269,11 @@ fn param(raw: &'static ffi::Param) -> Param {
 fn stat(raw: &'static ffi::Stat) -> Stat {
     // SAFETY: the texts of a statistic are null or NUL-terminated literals.
     let (name, help) = unsafe { (text(raw.name), text(raw.help)) };
-    Stat { name: name.expect("a statistic has a name"), help: help.unwrap_or(""), unit: Unit::new(raw.unit) }
+    Stat {
+        name: name.expect("a statistic has a name"),
+        help: help.unwrap_or(""),
+        unit: Unit::new(raw.unit),
+    }
 }
 
 /// # Safety

@@ -12,6 +12,8 @@ mod policy;
 pub use classifier::{Classifier, Dscp, DscpMap};
 pub use core_policy::{check, CorePolicy, Fault, Snapshot};
 pub use ffi::Queue;
-pub use info::{policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET};
+pub use info::{
+    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET,
+};
 pub use mux::{Counters, Departure, DropReason, Limit, Mux};
 pub use policy::{Pick, Policy, View};

@@ -85,9 +85,13 @@ impl Counters {
     }
 
     fn reset(&mut self) {
-        let mut sojourn_ns = std::mem::replace(&mut self.sojourn_ns, Histogram::new(2).expect("as in new"));
+        let mut sojourn_ns =
+            std::mem::replace(&mut self.sojourn_ns, Histogram::new(2).expect("as in new"));
         sojourn_ns.reset();
-        *self = Counters { sojourn_ns, ..Counters::new() };
+        *self = Counters {
+            sojourn_ns,
+            ..Counters::new()
+        };
     }
 }
 
@@ -128,13 +132,34 @@ impl<P: Policy, T> Mux<P, T> {
         limits: &[Limit],
         start: impl FnOnce(&View<'_>) -> Result<P, E>,
     ) -> Result<Mux<P, T>, E> {
-        let queues = vec![Queue { rate_bps: link_bps, ..Queue::default() }; limits.len()];
-        let policy = start(&View { now_ns, link_bps, queues: &queues })?;
+        let queues = vec![
+            Queue {
+                rate_bps: link_bps,
+                ..Queue::default()
+            };
+            limits.len()
+        ];
+        let policy = start(&View {
+            now_ns,
+            link_bps,
+            queues: &queues,
+        })?;
         let classes = limits
             .iter()
-            .map(|&limit| Class { waiting: VecDeque::new(), limit, counters: Counters::new() })
+            .map(|&limit| Class {
+                waiting: VecDeque::new(),
+                limit,
+                counters: Counters::new(),
+            })
             .collect();
-        Ok(Mux { policy, queues, classes, now_ns, link_bps, retry_ns: None })
+        Ok(Mux {
+            policy,
+            queues,
+            classes,
+            now_ns,
+            link_bps,
+            retry_ns: None,
+        })
     }
 
     /// A packet arrives. Every packet dropped in consequence, be it this one or another, goes to `dropped` together
@@ -151,10 +176,15 @@ impl<P: Policy, T> Mux<P, T> {
         item: T,
         mut dropped: impl FnMut(T, usize, DropReason),
     ) {
-        assert!(bytes < MAX_PACKET_BYTES, "a packet of {bytes} bytes is too long to be scheduled");
+        assert!(
+            bytes < MAX_PACKET_BYTES,
+            "a packet of {bytes} bytes is too long to be scheduled"
+        );
         self.clock(now_ns);
         let room = self.has_room(class, bytes);
-        let Class { waiting, counters, .. } = &mut self.classes[class];
+        let Class {
+            waiting, counters, ..
+        } = &mut self.classes[class];
         counters.arrived_pkts += 1;
         counters.arrived_bytes += u64::from(bytes);
         if !room {
@@ -170,13 +200,45 @@ impl<P: Policy, T> Mux<P, T> {
         }
         queue.backlog_pkts += 1;
         queue.backlog_bytes += u64::from(bytes);
-        waiting.push_back(Waiting { arrival_ns: self.now_ns, bytes, item });
+        waiting.push_back(Waiting {
+            arrival_ns: self.now_ns,
+            bytes,
+            item,
+        });
 
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        policy.enqueued(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        policy.enqueued(
+            &View {
+                now_ns: *now_ns,
+                link_bps: *link_bps,
+                queues,
+            },
+            class,
+            bytes,
+        );
         while let Some(victim) = {
-            let Mux { policy, queues, now_ns, link_bps, .. } = self;
-            policy.victim(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes)
+            let Mux {
+                policy,
+                queues,
+                now_ns,
+                link_bps,
+                ..
+            } = self;
+            policy.victim(
+                &View {
+                    now_ns: *now_ns,
+                    link_bps: *link_bps,
+                    queues,
+                },
+                class,
+                bytes,
+            )
         } {
             let Some(item) = self.drop_tail(victim) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
@@ -203,8 +265,18 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     pub fn dequeue(&mut self, now_ns: u64) -> Option<Departure<T>> {
         self.clock(now_ns);
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        let class = match policy.pick(&View { now_ns: *now_ns, link_bps: *link_bps, queues }) {
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        let class = match policy.pick(&View {
+            now_ns: *now_ns,
+            link_bps: *link_bps,
+            queues,
+        }) {
             Pick::Queue(class) => class,
             Pick::Nothing { retry_ns } => {
                 self.retry_ns = retry_ns;
@@ -212,15 +284,25 @@ impl<P: Policy, T> Mux<P, T> {
             }
         };
         self.retry_ns = None;
-        let Class { waiting, counters, .. } = &mut self.classes[class];
-        let Some(Waiting { arrival_ns, bytes, item }) = waiting.pop_front() else {
+        let Class {
+            waiting, counters, ..
+        } = &mut self.classes[class];
+        let Some(Waiting {
+            arrival_ns,
+            bytes,
+            item,
+        }) = waiting.pop_front()
+        else {
             debug_assert!(false, "the policy picked an empty queue");
             return None;
         };
         let sojourn_ns = self.now_ns - arrival_ns;
         counters.sent_pkts += 1;
         counters.sent_bytes += u64::from(bytes);
-        counters.sojourn_ns.record(sojourn_ns).expect("a growing histogram takes every value");
+        counters
+            .sojourn_ns
+            .record(sojourn_ns)
+            .expect("a growing histogram takes every value");
         let queue = &mut self.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
@@ -228,9 +310,28 @@ impl<P: Policy, T> Mux<P, T> {
             queue.head_arrival_ns = head.arrival_ns;
             queue.head_bytes = head.bytes;
         }
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        policy.sent(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
-        Some(Departure { class, item, bytes, sojourn_ns })
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        policy.sent(
+            &View {
+                now_ns: *now_ns,
+                link_bps: *link_bps,
+                queues,
+            },
+            class,
+            bytes,
+        );
+        Some(Departure {
+            class,
+            item,
+            bytes,
+            sojourn_ns,
+        })
     }
 
     /// When to ask again at the latest after [`Mux::dequeue`] gave nothing, ns; `None`: after an event.
@@ -246,7 +347,9 @@ impl<P: Policy, T> Mux<P, T> {
         let queue = &self.queues[class];
         let limit = self.classes[class].limit;
         limit.pkts.is_none_or(|most| queue.backlog_pkts < most)
-            && limit.bytes.is_none_or(|most| queue.backlog_bytes + u64::from(bytes) <= most)
+            && limit
+                .bytes
+                .is_none_or(|most| queue.backlog_bytes + u64::from(bytes) <= most)
             && queue.backlog_pkts < u32::MAX
     }
 
@@ -313,21 +416,47 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     fn drop_tail(&mut self, class: usize) -> Option<T> {
-        let Class { waiting, counters, .. } = &mut self.classes[class];
+        let Class {
+            waiting, counters, ..
+        } = &mut self.classes[class];
         let Waiting { bytes, item, .. } = waiting.pop_back()?;
         counters.dropped_policy_pkts += 1;
         counters.dropped_policy_bytes += u64::from(bytes);
         let queue = &mut self.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        policy.dropped(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, class, bytes);
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        policy.dropped(
+            &View {
+                now_ns: *now_ns,
+                link_bps: *link_bps,
+                queues,
+            },
+            class,
+            bytes,
+        );
         Some(item)
     }
 
     fn rated(&mut self) {
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        policy.rated(&View { now_ns: *now_ns, link_bps: *link_bps, queues });
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        policy.rated(&View {
+            now_ns: *now_ns,
+            link_bps: *link_bps,
+            queues,
+        });
     }
 
     /// Time stands still rather than going back.
@@ -337,7 +466,11 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     fn view(&self) -> View<'_> {
-        View { now_ns: self.now_ns, link_bps: self.link_bps, queues: &self.queues }
+        View {
+            now_ns: self.now_ns,
+            link_bps: self.link_bps,
+            queues: &self.queues,
+        }
     }
 }
 
@@ -348,7 +481,21 @@ impl<T> Mux<CorePolicy, T> {
     /// Values the policy refuses; it then goes on with its old ones.
     pub fn change(&mut self, now_ns: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
         self.clock(now_ns);
-        let Mux { policy, queues, now_ns, link_bps, .. } = self;
-        policy.change(&View { now_ns: *now_ns, link_bps: *link_bps, queues }, params, qparams)
+        let Mux {
+            policy,
+            queues,
+            now_ns,
+            link_bps,
+            ..
+        } = self;
+        policy.change(
+            &View {
+                now_ns: *now_ns,
+                link_bps: *link_bps,
+                queues,
+            },
+            params,
+            qparams,
+        )
     }
 }

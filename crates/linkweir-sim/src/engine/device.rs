@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The transmitter behind the scheduler: a ring of packets it pulled at once, of which it sends one after another.
+//!
+//! With a rate, a packet occupies the link until the rate has added up to its bits; back-to-back packets carry the
+//! fraction of a nanosecond over, so the long-run rate is exact. With opportunities, each instant lets a number of bytes
+//! go; a packet may need several of them, and several may share one; what finds no packet is lost.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::experiment::{Capacity, Link};
+use crate::signal::{Instant, Track};
+
+use super::Packet;
+
+#[derive(Debug)]
+pub(super) struct Device {
+    /// Pulled packets, the one being sent in front, with their bytes on the wire.
+    pub(super) ring: VecDeque<(u32, Packet)>,
+    pub(super) pace: Pace,
+    horizon_ns: u64,
+    /// Bits that have left since the start.
+    sent_bits: f64,
+    /// Bits offered and carried up to the last measurement, and its time.
+    measured: Measured,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Measured {
+    carried: f64,
+    offered: f64,
+    at_ns: u64,
+}
+
+#[derive(Debug)]
+pub(super) enum Pace {
+    Rate {
+        rate: Track,
+        /// A second walker over the rate, for measuring.
+        meter: Track,
+        /// The packet in front began at this time.
+        began: Instant,
+        /// When it will end; none if not before the end of the run.
+        ends: Option<Instant>,
+    },
+    Opportunities {
+        at_ns: Arc<[u64]>,
+        bits_each: f64,
+        bytes_each: u32,
+        next: usize,
+        round_ns: u64,
+        /// Bytes the packet in front still needs.
+        left_bytes: u32,
+        offered_bits: f64,
+    },
+}
+
+impl Device {
+    pub(super) fn new(link: &Link, horizon_ns: u64) -> Device {
+        let pace = match &link.capacity {
+            Capacity::Rate(signal) => Pace::Rate {
+                rate: Track::new(signal),
+                meter: Track::new(signal),
+                began: Instant::at(0),
+                ends: None,
+            },
+            Capacity::Opportunities { at_ns, bytes } => Pace::Opportunities {
+                at_ns: at_ns.clone(),
+                bits_each: 8.0 * f64::from(*bytes),
+                bytes_each: *bytes,
+                next: 0,
+                round_ns: 0,
+                left_bytes: 0,
+                offered_bits: 0.0,
+            },
+        };
+        Device {
+            ring: VecDeque::with_capacity(link.ring as usize),
+            pace,
+            horizon_ns,
+            sent_bits: 0.0,
+            measured: Measured::default(),
+        }
+    }
+
+    /// Whether packets wait for their time on the link.
+    #[inline]
+    pub(super) fn is_busy(&self) -> bool {
+        !self.ring.is_empty()
+    }
+
+    /// Begins the packet in front, at the end of the one before it if that was `follows`. Returns when it will end.
+    #[inline]
+    pub(super) fn begin(&mut self, now_ns: u64, follows: bool) -> Option<u64> {
+        let (bytes, _) = *self.ring.front()?;
+        match &mut self.pace {
+            Pace::Rate {
+                rate, began, ends, ..
+            } => {
+                *began = ends.filter(|_| follows).unwrap_or(Instant::at(now_ns));
+                *ends = rate.reaches(*began, 8.0 * f64::from(bytes), self.horizon_ns);
+                ends.map(|end| end.ns)
+            }
+            Pace::Opportunities { left_bytes, .. } => {
+                *left_bytes = bytes;
+                None
+            }
+        }
+    }
+
+    /// The packet in front has left.
+    #[inline]
+    pub(super) fn end(&mut self) -> Option<Packet> {
+        let (bytes, packet) = self.ring.pop_front()?;
+        if matches!(self.pace, Pace::Rate { .. }) {
+            self.sent_bits += 8.0 * f64::from(bytes);
+        }
+        Some(packet)
+    }
+
+    /// Gives the packet in front some of an opportunity's bytes; whether it leaves with them.
+    pub(super) fn spend(&mut self, budget: &mut u32) -> bool {
+        let Pace::Opportunities { left_bytes, .. } = &mut self.pace else {
+            return false;
+        };
+        let used = (*budget).min(*left_bytes);
+        *budget -= used;
+        *left_bytes -= used;
+        self.sent_bits += 8.0 * f64::from(used);
+        *left_bytes == 0
+    }
+
+    /// Time of the next opportunity.
+    pub(super) fn opportunity_ns(&self) -> Option<u64> {
+        let Pace::Opportunities {
+            at_ns,
+            next,
+            round_ns,
+            ..
+        } = &self.pace
+        else {
+            return None;
+        };
+        at_ns.get(*next).map(|at| round_ns.saturating_add(*at))
+    }
+
+    /// Takes the opportunity that is due; returns its bytes.
+    pub(super) fn take_opportunity(&mut self) -> u32 {
+        let Pace::Opportunities {
+            at_ns,
+            bits_each,
+            bytes_each,
+            next,
+            round_ns,
+            offered_bits,
+            ..
+        } = &mut self.pace
+        else {
+            return 0;
+        };
+        *offered_bits += *bits_each;
+        *next += 1;
+        if *next == at_ns.len() {
+            *next = 0;
+            *round_ns = round_ns.saturating_add(at_ns[at_ns.len() - 1]);
+        }
+        *bytes_each
+    }
+
+    /// Bits that opportunities have offered since the start.
+    pub(super) fn offered_bits(&self) -> f64 {
+        match &self.pace {
+            Pace::Opportunities { offered_bits, .. } => *offered_bits,
+            Pace::Rate { .. } => 0.0,
+        }
+    }
+
+    /// Bits offered and carried since this was last asked.
+    pub(super) fn measure(&mut self, now_ns: u64) -> (f64, f64) {
+        let mut now = Measured {
+            carried: self.sent_bits,
+            at_ns: now_ns,
+            ..self.measured
+        };
+        let offered = match &mut self.pace {
+            Pace::Rate { meter, began, .. } => {
+                let offered = meter.sum(self.measured.at_ns, now_ns);
+                if let Some((bytes, _)) = self.ring.front() {
+                    // What the packet in front has had so far.
+                    now.carried += meter.sum_from(*began, now_ns).min(8.0 * f64::from(*bytes));
+                }
+                offered
+            }
+            Pace::Opportunities { offered_bits, .. } => {
+                now.offered = *offered_bits;
+                now.offered - self.measured.offered
+            }
+        };
+        let carried = now.carried - self.measured.carried;
+        self.measured = now;
+        (offered, carried)
+    }
+}

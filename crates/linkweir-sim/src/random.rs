@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Random numbers that are the same on every machine: PCG (O'Neill 2014) and `libm`, one stream per flow, so that one
+//! more flow does not disturb the others.
+
+use rand_pcg::rand_core::Rng;
+use rand_pcg::Pcg64;
+
+use crate::experiment::Sizes;
+
+/// One stream of random numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Random(Pcg64);
+
+impl Random {
+    /// The stream of this number among those of a seed.
+    pub(crate) fn new(seed: u64, stream: u64) -> Random {
+        let high = mixed(seed ^ mixed(stream));
+        let low = mixed(high);
+        Random(Pcg64::new(
+            u128::from(high) << 64 | u128::from(low),
+            u128::from(stream),
+        ))
+    }
+
+    /// Uniform in [0, 1), a multiple of 2^-53.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Exponential with mean 1.
+    pub(crate) fn exponential(&mut self) -> f64 {
+        -libm::log(1.0 - self.unit())
+    }
+
+    /// Pareto with mean 1.
+    pub(crate) fn pareto(&mut self, shape: f64) -> f64 {
+        (shape - 1.0) / shape * libm::pow(1.0 - self.unit(), -1.0 / shape)
+    }
+
+    /// A packet size in bytes.
+    pub(crate) fn size(&mut self, sizes: &Sizes) -> u32 {
+        match sizes {
+            Sizes::Fixed(bytes) => *bytes,
+            Sizes::Mix(parts) => {
+                let total: f64 = parts.iter().map(|part| part.1).sum();
+                let mut left = self.unit() * total;
+                for &(bytes, weight) in parts.iter() {
+                    if left < weight {
+                        return bytes;
+                    }
+                    left -= weight;
+                }
+                parts[parts.len() - 1].0
+            }
+            Sizes::Uniform(least, most) => {
+                least + (self.unit() * f64::from(most - least + 1)) as u32
+            }
+        }
+    }
+}
+
+/// Mean of a distribution of sizes, bytes.
+pub(crate) fn mean_size(sizes: &Sizes) -> f64 {
+    match sizes {
+        Sizes::Fixed(bytes) => f64::from(*bytes),
+        Sizes::Mix(parts) => {
+            let total: f64 = parts.iter().map(|part| part.1).sum();
+            parts
+                .iter()
+                .map(|part| f64::from(part.0) * part.1)
+                .sum::<f64>()
+                / total
+        }
+        Sizes::Uniform(least, most) => (f64::from(*least) + f64::from(*most)) / 2.0,
+    }
+}
+
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
+fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distributions_have_their_means() {
+        let mut random = Random::new(1, 0);
+        let n = 1_000_000;
+        let mean =
+            |draw: &mut dyn FnMut() -> f64| (0..n).map(|_| draw()).sum::<f64>() / f64::from(n);
+        // Four standard errors: sd 1 (exponential), 0.2887 (uniform), 1.155 (Pareto with shape 3: variance 1/3 of 4/3).
+        assert!((mean(&mut || random.unit()) - 0.5).abs() < 4.0 * 0.2887e-3);
+        assert!((mean(&mut || random.exponential()) - 1.0).abs() < 4.0 * 1e-3);
+        assert!((mean(&mut || random.pareto(3.0)) - 1.0).abs() < 4.0 * 0.5774e-3);
+        let mix = Sizes::Mix([(40, 1.0), (1500, 3.0)].into());
+        assert!((mean_size(&mix) - 1135.0).abs() < 1e-9);
+        assert!((mean(&mut || f64::from(random.size(&mix))) - 1135.0).abs() < 4.0 * 632.2e-3);
+        let uniform = Sizes::Uniform(64, 67);
+        assert!((mean(&mut || f64::from(random.size(&uniform))) - 65.5).abs() < 4.0 * 1.118e-3);
+    }
+
+    #[test]
+    fn streams_and_seeds_differ() {
+        let draw = |seed, stream| Random::new(seed, stream).0.next_u64();
+        let all = [draw(1, 0), draw(1, 1), draw(2, 0), draw(2, 1), draw(0, 3)];
+        for (i, a) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|b| a != b));
+        }
+        assert_eq!(draw(7, 7), draw(7, 7));
+    }
+}

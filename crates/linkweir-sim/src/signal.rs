@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Values as functions of time, walked forwards: their value now, what they add up to, and when they have added up to a
+//! given amount.
+//!
+//! Everything is made of straight pieces, whose integrals and their inverses are exact (one square root). A cosine is
+//! cut into 4096 chords per period: they differ from it by less than 3e-7 of its amplitude, and their sum over a period
+//! is that of the cosine itself.
+
+use crate::experiment::{End, Signal};
+
+const CHORDS: u64 = 4096;
+const FOREVER: u64 = u64::MAX;
+
+/// A point in time: whole nanoseconds and a fraction of one, in [0, 1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Instant {
+    pub(crate) ns: u64,
+    fraction: f64,
+}
+
+impl Instant {
+    pub(crate) fn at(ns: u64) -> Instant {
+        Instant { ns, fraction: 0.0 }
+    }
+
+    /// `ns` later.
+    pub(crate) fn plus(self, ns: f64) -> Instant {
+        let sum = self.fraction + ns;
+        let whole = sum as u64;
+        Instant {
+            ns: self.ns.saturating_add(whole),
+            fraction: sum - whole as f64,
+        }
+    }
+
+    /// Nanoseconds from `earlier` to this.
+    pub(crate) fn since(self, earlier: Instant) -> f64 {
+        (self.ns - earlier.ns) as f64 + (self.fraction - earlier.fraction)
+    }
+}
+
+/// A signal and the piece of it that was asked for last.
+#[derive(Clone, Debug)]
+pub(crate) struct Track {
+    signal: Signal,
+    piece: Piece,
+}
+
+/// A straight line from one time to another, the end excluded.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from_ns: u64,
+    until_ns: u64,
+    value: f64,
+    slope_per_ns: f64,
+}
+
+impl Piece {
+    fn flat(from_ns: u64, until_ns: u64, value: f64) -> Piece {
+        Piece {
+            from_ns,
+            until_ns,
+            value,
+            slope_per_ns: 0.0,
+        }
+    }
+
+    fn sloped(from_ns: u64, until_ns: u64, first: f64, last: f64) -> Piece {
+        Piece {
+            from_ns,
+            until_ns,
+            value: first,
+            slope_per_ns: (last - first) / (until_ns - from_ns) as f64,
+        }
+    }
+
+    fn value_at(&self, at: Instant) -> f64 {
+        self.value + self.slope_per_ns * ((at.ns - self.from_ns) as f64 + at.fraction)
+    }
+
+    /// Time left from `at` to the end, ns.
+    fn left(&self, at: Instant) -> f64 {
+        if self.until_ns == FOREVER {
+            return f64::INFINITY;
+        }
+        (self.until_ns - at.ns) as f64 - at.fraction
+    }
+}
+
+impl Track {
+    pub(crate) fn new(signal: &Signal) -> Track {
+        Track {
+            signal: signal.clone(),
+            piece: locate(signal, 0),
+        }
+    }
+
+    /// The value at a time.
+    pub(crate) fn value(&mut self, now_ns: u64) -> f64 {
+        self.seek(now_ns);
+        self.piece.value_at(Instant::at(now_ns))
+    }
+
+    /// First time after `now_ns` at which the line changes its course.
+    pub(crate) fn next_change_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.seek(now_ns);
+        (self.piece.until_ns != FOREVER).then_some(self.piece.until_ns)
+    }
+
+    /// Integral over time in seconds: bits, where the signal is a rate in bit/s.
+    pub(crate) fn sum(&mut self, from_ns: u64, until_ns: u64) -> f64 {
+        self.sum_from(Instant::at(from_ns), until_ns)
+    }
+
+    pub(crate) fn sum_from(&mut self, from: Instant, until_ns: u64) -> f64 {
+        let mut at = from;
+        let mut sum = 0.0;
+        while at.ns < until_ns {
+            self.seek(at.ns);
+            let end_ns = self.piece.until_ns.min(until_ns);
+            let span = (end_ns - at.ns) as f64 - at.fraction;
+            sum += (self.piece.value_at(at) + 0.5 * self.piece.slope_per_ns * span) * span;
+            at = Instant::at(end_ns);
+        }
+        sum * 1e-9
+    }
+
+    /// The first time at which the integral from `start` on reaches `amount` (with `amount` 0: at which the signal is
+    /// not 0); none when that is not before `horizon_ns`.
+    pub(crate) fn reaches(
+        &mut self,
+        start: Instant,
+        amount: f64,
+        horizon_ns: u64,
+    ) -> Option<Instant> {
+        let mut at = start;
+        let mut left = amount * 1e9;
+        while at.ns < horizon_ns {
+            self.seek(at.ns);
+            let Piece {
+                until_ns,
+                slope_per_ns,
+                ..
+            } = self.piece;
+            let value = self.piece.value_at(at).max(0.0);
+            let span = self.piece.left(at);
+            if slope_per_ns == 0.0 {
+                if value > 0.0 && left <= value * span {
+                    return Some(at.plus(left / value)).filter(|end| end.ns < horizon_ns);
+                }
+                if value > 0.0 {
+                    left -= value * span;
+                }
+            } else {
+                let whole = (value + 0.5 * slope_per_ns * span) * span;
+                if left <= whole && whole > 0.0 {
+                    // The stable root of value * d + slope / 2 * d^2 = left.
+                    let root = (value * value + 2.0 * slope_per_ns * left).max(0.0).sqrt();
+                    let after = if left > 0.0 {
+                        2.0 * left / (value + root)
+                    } else {
+                        0.0
+                    };
+                    return Some(at.plus(after.min(span))).filter(|end| end.ns < horizon_ns);
+                }
+                left -= whole;
+            }
+            if until_ns == FOREVER {
+                return None;
+            }
+            left = left.max(0.0);
+            at = Instant::at(until_ns);
+        }
+        None
+    }
+
+    #[inline]
+    fn seek(&mut self, now_ns: u64) {
+        if now_ns < self.piece.from_ns || now_ns >= self.piece.until_ns {
+            self.piece = locate(&self.signal, now_ns);
+        }
+    }
+}
+
+/// The piece that holds at a time.
+fn locate(signal: &Signal, now_ns: u64) -> Piece {
+    match signal {
+        Signal::Constant(value) => Piece::flat(0, FOREVER, *value),
+        Signal::Cosine {
+            mean,
+            amplitude,
+            period_ns,
+            phase_rad,
+        } => {
+            let start =
+                |chord: u128| (chord * u128::from(*period_ns)).div_ceil(u128::from(CHORDS)) as u64;
+            let value = |ns: u64| {
+                let turn = (ns % period_ns) as f64 / *period_ns as f64;
+                mean * (1.0 + amplitude * libm::cos(std::f64::consts::TAU * turn + phase_rad))
+            };
+            // Chord i covers ceil(i p / n) .. ceil((i + 1) p / n); chords without a nanosecond of their own are skipped.
+            let chord = u128::from(now_ns) * u128::from(CHORDS) / u128::from(*period_ns);
+            let from_ns = start(chord);
+            let mut next = chord + 1;
+            while start(next) <= now_ns {
+                next += 1;
+            }
+            Piece::sloped(from_ns, start(next), value(from_ns), value(start(next)))
+        }
+        Signal::Steps { points, end } => {
+            let (offset, inside) = match *end {
+                End::Loop { period_ns } => (now_ns - now_ns % period_ns, now_ns % period_ns),
+                End::Hold | End::Stop { .. } => (0, now_ns),
+            };
+            let last_end = match *end {
+                End::Loop { period_ns } => period_ns,
+                End::Hold => FOREVER,
+                End::Stop { at_ns } => at_ns,
+            };
+            if inside >= last_end {
+                return Piece::flat(last_end, FOREVER, 0.0);
+            }
+            let next = points.partition_point(|point| point.0 <= inside);
+            let (from_ns, value) = points[next - 1];
+            let until_ns = points
+                .get(next)
+                .map_or(last_end, |point| point.0.min(last_end));
+            Piece::flat(offset + from_ns, offset.saturating_add(until_ns), value)
+        }
+        Signal::Lines { points } => {
+            let next = points.partition_point(|point| point.0 <= now_ns);
+            let (from_ns, value) = points[next - 1];
+            match points.get(next) {
+                Some(&(until_ns, last)) => Piece::sloped(from_ns, until_ns, value, last),
+                None => Piece::flat(from_ns, FOREVER, value),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    fn cosine() -> Signal {
+        Signal::Cosine {
+            mean: 20e6,
+            amplitude: 0.3,
+            period_ns: 15 * S,
+            phase_rad: 0.0,
+        }
+    }
+
+    #[test]
+    fn constant_rates_lose_no_fraction() {
+        // 3 bits at 7 bit/s take 428571428.57 ns; seven of them take 3 s to the ns.
+        let mut track = Track::new(&Signal::Constant(7.0));
+        let mut at = Instant::at(0);
+        for _ in 0..7_000 {
+            at = track.reaches(at, 3.0, FOREVER).unwrap();
+        }
+        let late = at.ns as f64 + at.fraction - 3e12;
+        assert!(late.abs() < 1e-2, "off by {late} ns");
+    }
+
+    #[test]
+    fn a_cosine_adds_up_to_its_closed_form() {
+        // Integral of m (1 + a cos(2 pi t / p)) = m (t + a p / (2 pi) sin(2 pi t / p)).
+        let mut track = Track::new(&cosine());
+        for ms in [1, 100, 3_750, 7_500, 9_001, 15_000, 47_123] {
+            let t = f64::from(ms) / 1e3;
+            let exact = 20e6
+                * (t + 0.3 * 15.0 / std::f64::consts::TAU
+                    * libm::sin(std::f64::consts::TAU * t / 15.0));
+            let sum = track.sum(0, u64::from(ms as u32) * 1_000_000);
+            assert!(
+                (sum - exact).abs() < 1e-6 * exact,
+                "{ms} ms: {sum} instead of {exact}"
+            );
+        }
+        let period = track.sum(0, 15 * S);
+        assert!(
+            (period - 300e6).abs() < 1e-3,
+            "a period adds up to {period}"
+        );
+    }
+
+    #[test]
+    fn reaching_is_the_inverse_of_the_sum() {
+        let lines = Signal::Lines {
+            points: [
+                (0, 0.0),
+                (S, 10.0),
+                (3 * S, 0.0),
+                (4 * S, 0.0),
+                (5 * S, 8.0),
+            ]
+            .into(),
+        };
+        for signal in [cosine(), lines] {
+            let mut track = Track::new(&signal);
+            let total = track.sum(0, 6 * S);
+            for part in 1..20 {
+                let amount = total * f64::from(part) / 20.0;
+                let end = track.reaches(Instant::at(0), amount, FOREVER).unwrap();
+                let back = track.sum(0, end.ns);
+                let next = track.sum(0, end.ns + 1);
+                let slack = 1e-12 * total;
+                assert!(
+                    back <= amount + slack && amount <= next + slack,
+                    "{back} .. {next} holds {amount}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn steps_wait_through_outages_and_end_as_told() {
+        let points: std::sync::Arc<[(u64, f64)]> = [(0, 1000.0), (S, 0.0), (2 * S, 500.0)].into();
+        let steps = |end| {
+            Track::new(&Signal::Steps {
+                points: points.clone(),
+                end,
+            })
+        };
+        let reach = |track: &mut Track, from_ns, bits| {
+            track
+                .reaches(Instant::at(from_ns), bits, 100 * S)
+                .map(|end| end.ns)
+        };
+        let mut hold = steps(End::Hold);
+        assert_eq!(reach(&mut hold, 0, 900.0), Some(900_000_000));
+        // 500 bits before the outage, 500 more behind it at half the rate.
+        assert_eq!(reach(&mut hold, 500_000_000, 1000.0), Some(3 * S));
+        assert_eq!(reach(&mut hold, S, 0.0), Some(2 * S));
+        let mut round = steps(End::Loop { period_ns: 3 * S });
+        assert_eq!(
+            reach(&mut round, 0, 1500.0 + 1500.0 + 250.0),
+            Some(6 * S + 250_000_000)
+        );
+        assert_eq!(round.next_change_ns(4 * S), Some(5 * S));
+        let mut stop = steps(End::Stop { at_ns: 3 * S });
+        assert_eq!(reach(&mut stop, 0, 1500.0), Some(3 * S));
+        assert_eq!(reach(&mut stop, 0, 1501.0), None);
+        assert_eq!(stop.value(3 * S), 0.0);
+        let mut never = Track::new(&Signal::Steps {
+            points: [(0, 0.0)].into(),
+            end: End::Loop { period_ns: S },
+        });
+        assert_eq!(reach(&mut never, 0, 1.0), None);
+    }
+}

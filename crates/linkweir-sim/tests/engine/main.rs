@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The engine against numbers worked by hand, queueing theory and the specification of the schedulers.
+
+mod build;
+mod published;
