@@ -52,15 +52,15 @@ class Model(Policy):
     def backlogged(self):
         return [q for q, queue in enumerate(self.view.queues) if queue.backlogged]
 
-    def received(self, q):
-        if self.history == "ring":
-            return sum(1 for arrival in self.last_arrivals if arrival.q == q)
-        return self.rcv[q]
-
-    def lost(self, q):
-        if self.history == "ring":
-            return sum(1 for arrival in self.last_arrivals if arrival.q == q and arrival.dropped)
-        return self.loss[q]
+    def counters(self):
+        """Received and lost packets of each queue, as the history knows them."""
+        if self.history != "ring":
+            return self.rcv, self.loss
+        received, lost = [0] * len(self.rcv), [0] * len(self.rcv)
+        for arrival in self.last_arrivals:
+            received[arrival.q] += 1
+            lost[arrival.q] += arrival.dropped
+        return received, lost
 
     # Delay
 
@@ -79,12 +79,12 @@ class Model(Policy):
 
     def least_loss(self, queues, with_debt):
         """The queue with the smallest normalised loss; ties: the smaller coefficient, then the lower index."""
+        received, lost = self.counters()
 
         def order(q):
-            loss = self.lost(q) + (self.debt[q] if with_debt else 0)
-            rcv = self.received(q)
+            loss = lost[q] + (self.debt[q] if with_debt else 0)
             coefficient = self.qparams[q]["loss"]
-            normalised = Fraction(coefficient * loss, rcv) if rcv else Fraction(0)
+            normalised = Fraction(coefficient * loss, received[q]) if received[q] else Fraction(0)
             return (normalised, coefficient, q)
 
         return min(queues, key=order, default=None)
@@ -171,4 +171,5 @@ class Model(Policy):
         super().change(params, qparams)
 
     def observe(self, q):
-        return {"received": self.received(q), "lost": self.lost(q), "debt": self.debt[q]}
+        received, lost = self.counters()
+        return {"received": received[q], "lost": lost[q], "debt": self.debt[q]}

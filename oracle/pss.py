@@ -3,7 +3,8 @@
 
 A controlled queue has a level that falls with time at its reserved rate and rises with its own packets. At or below LR
 the queue has its urgent priority; from LM on it has its other one until it is back at LR. The level is kept as the
-instant `tat` at which it would be 0, so V = tat - now is the level in time. Deviations from the paper: the switch back
+instant `tat` at which it would be 0, so V = tat - now is the level in time. With early=ignore, the older algorithm, the
+level stands still until `mark`, the nominal end of the queue's last packet, also where that ended earlier. Deviations from the paper: the switch back
 is at LR itself, the level starts at LR, and an idle interval is closed when a packet arrives, not when one is sent.
 pss_bits.py is the same scheduler with levels in bits and exact fractions.
 """
@@ -184,17 +185,16 @@ class Model(Policy):
 
     def sent(self, q, size):
         now_ns = self.clock.read(self.view.now_ns)
-        for bucket in self.buckets.values():
-            if bucket.mark > now_ns:  # only with early=ignore
-                bucket.tat -= bucket.mark - now_ns
-                bucket.mark = now_ns
         self.settle(now_ns)
         if self.params["sat"] == "paper":
             for bucket in self.buckets.values():
-                bucket.tat = min(bucket.tat, now_ns + bucket.tm)
+                bucket.tat = min(bucket.tat, max(now_ns, bucket.mark) + bucket.tm)
         if q not in self.buckets:
             return
         bucket = self.buckets[q]
+        if bucket.mark > now_ns:  # only with early=ignore: the level is the one at `mark`, and is taken as it is
+            bucket.tat -= bucket.mark - now_ns
+            bucket.mark = now_ns
         tx_ns = self.tx.ns(size)
         if bucket.tat < now_ns:
             bucket.tat = now_ns

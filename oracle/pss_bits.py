@@ -40,9 +40,10 @@ class Model(Policy):
         if elapsed > 0:
             floor = 0 if backlogged else min(state.credit, state.lr)
             state.credit = max(floor, state.credit - state.rho * elapsed)
+            state.mark = Fraction(self.view.now_ns)
         elif elapsed < 0 and self.params["early"] == "charge":
             state.credit += state.rho * -elapsed
-        state.mark = Fraction(self.view.now_ns)
+            state.mark = Fraction(self.view.now_ns)
         if state.low and state.credit <= state.lr:
             state.low = False
 
