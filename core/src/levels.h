@@ -15,9 +15,11 @@
 	{ "level", help_, NULL, 0, LW_MAX_LEVEL, LW_UNSET, LW_NUMBER, 0 }
 
 /* a level that was not given is the queue's index */
+/*@ assigns \nothing;
+    ensures \result == (value > LW_MAX_LEVEL ? q : value); */
 static inline uint32_t lw_level(uint64_t value, uint32_t q)
 {
-	return value == LW_UNSET ? q : (uint32_t)value;
+	return value > LW_MAX_LEVEL ? q : (uint32_t)value;
 }
 
 /*
@@ -28,11 +30,13 @@ static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, ui
 				   uint32_t low_at, uint32_t *clash_queue, uint32_t *clash_column)
 {
 	uint64_t seen[LW_BITMAP_SIZE / 64];
-	uint32_t base, q, last = nqueues;
+	uint32_t base, q;
 
+	*clash_queue = nqueues;
+	*clash_column = at;
 	for (base = 0; base <= LW_MAX_LEVEL; base += LW_BITMAP_SIZE) {
 		memset(seen, 0, sizeof(seen));
-		for (q = 0; q < last; q++) {
+		for (q = 0; q < *clash_queue; q++) {
 			const uint64_t *row = qparams + (size_t)q * nqparams;
 			uint32_t low;
 
@@ -42,27 +46,42 @@ static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, ui
 
 				if (low && (low_at >= nqparams || row[low_at] == LW_UNSET))
 					continue;
-				level = lw_level(row[column], q) - base;
-				if (level >= LW_BITMAP_SIZE)
+				level = lw_level(row[column], q);
+				if (level / LW_BITMAP_SIZE != base / LW_BITMAP_SIZE)
 					continue;
+				level %= LW_BITMAP_SIZE;
 				bit = (uint64_t)1 << (level & 63);
 				if (seen[level >> 6] & bit) {
 					*clash_queue = q;
 					*clash_column = column;
-					last = q;
 					break;
 				}
 				seen[level >> 6] |= bit;
 			}
 		}
 	}
-	return last < nqueues;
+	return *clash_queue < nqueues;
 }
 
+/*
+ * A key is a level and, below it, the queue that has it: key % LW_BITMAP_SIZE is the queue. Sorting moves keys and makes
+ * none up, so whatever bounds the queues before bounds them after.
+ */
+/*@ predicate lw_queues_below{L}(uint32_t *key, integer n, integer bound) =
+	\forall integer i; 0 <= i < n ==> \at(key[i], L) % LW_BITMAP_SIZE < bound; */
+
+/*@ requires room: parent < n <= 2 * LW_BITMAP_SIZE && \valid(key + (0 .. n - 1));
+    assigns key[0 .. n - 1];
+    ensures kept: \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==> lw_queues_below{Post}(key, n, bound); */
 static inline void lw_sift_down(uint32_t *key, uint32_t parent, uint32_t n)
 {
 	uint32_t value = key[parent], child;
 
+	/*@ loop invariant place: parent < n && child == 2 * parent + 1;
+	    loop invariant kept: \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==>
+			lw_queues_below{Here}(key, n, bound) && value % LW_BITMAP_SIZE < bound;
+	    loop assigns key[0 .. n - 1], parent, child;
+	    loop variant n - parent; */
 	for (child = 2 * parent + 1; child < n; child = 2 * parent + 1) {
 		if (child + 1 < n && key[child + 1] > key[child])
 			child++;
@@ -75,18 +94,31 @@ static inline void lw_sift_down(uint32_t *key, uint32_t parent, uint32_t n)
 }
 
 /* ascending, in place, O(n log n): heapsort */
+/*@ requires room: n <= 2 * LW_BITMAP_SIZE && \valid(key + (0 .. n - 1));
+    assigns key[0 .. n - 1];
+    ensures kept: \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==> lw_queues_below{Post}(key, n, bound); */
 static inline void lw_sort(uint32_t *key, uint32_t n)
 {
 	uint32_t i;
 
-	for (i = n / 2; i-- > 0;)
-		lw_sift_down(key, i, n);
-	for (i = n; i-- > 1;) {
+	/*@ loop invariant 0 <= i <= n / 2;
+	    loop invariant \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==> lw_queues_below{Here}(key, n, bound);
+	    loop assigns i, key[0 .. n - 1];
+	    loop variant i; */
+	for (i = n / 2; i > 0; i--)
+		lw_sift_down(key, i - 1, n);
+	/*@ loop invariant 0 <= i <= n;
+	    loop invariant \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==> lw_queues_below{Here}(key, n, bound);
+	    loop assigns i, key[0 .. n - 1];
+	    loop variant i; */
+	for (i = n; i > 1; i--) {
 		uint32_t top = key[0];
 
-		key[0] = key[i];
-		key[i] = top;
-		lw_sift_down(key, 0, i);
+		key[0] = key[i - 1];
+		key[i - 1] = top;
+		/*@ assert swapped: \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==>
+				lw_queues_below{Here}(key, n, bound) && lw_queues_below{Here}(key, i - 1, bound); */
+		lw_sift_down(key, 0, i - 1);
 	}
 }
 

@@ -76,11 +76,20 @@ static void strict_init(void *state, const struct lw_view *v, const uint64_t *pa
 
 	(void)params;
 	memset(st, 0, sizeof(*st));
+	/*@ loop invariant r <= n && lw_queues_below{Here}(key, r, n);
+	    loop assigns r, key[0 .. n - 1]; */
 	for (r = 0; r < n; r++)
 		key[r] = lw_level(qparams[r * STRICT_NQPARAMS + STRICT_LEVEL], r) * LW_BITMAP_SIZE + r;
 	lw_sort(key, n);
-	for (r = n; r-- > 0;)                   /* downwards: entry r lies at or behind key[r] */
-		queues[r].holder = key[r] % LW_BITMAP_SIZE;
+	/*@ loop invariant r <= n && lw_queues_below{Here}(key, r, n);
+	    loop assigns r, queues[0 .. n - 1]; */
+	for (r = n; r > 0; r--) {               /* downwards: entry r - 1 lies at or behind key[r - 1] */
+		uint32_t q = key[r - 1] % LW_BITMAP_SIZE;
+
+		//@ assert holder_exists: q < n;
+		queues[r - 1].holder = q;
+		queues[r - 1].rank = 0;
+	}
 	for (r = 0; r < n; r++)
 		queues[queues[r].holder].rank = r;
 	strict_rated(st, v);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * data_plane.h - the most general data plane, for Eva: any accepted parameters, any view, any operations in any order.
+ *
+ * Define POLICY (its name), include its source, define STATE_BYTES and include this file. The state is a block of
+ * exactly state_size() bytes, not initialised, so that a read before a write, or one byte beyond, is an alarm. Nothing
+ * ties a view to the one before it: backlogs appear and vanish, rates jump, the clock steps back, any queue is named
+ * with any length. That is more than the contract of policy.h allows, so a proof for this data plane holds for every
+ * one that keeps the contract.
+ */
+#include "__fc_builtin.h"
+#include <linkweir/policy.h>
+
+#ifndef QUEUES
+#define QUEUES 3
+#endif
+#define PROOF_JOIN_(a, b) a##b
+#define PROOF_JOIN(a, b) PROOF_JOIN_(a, b)
+#define PROVED PROOF_JOIN(lw_policy_, POLICY)
+
+#define PROOF_LAST_NS ((uint64_t)1 << 62)               /* 146 years of clock, so gaps of days and steps back */
+#define PROOF_MIN_RATE_BPS 1000ull
+#define PROOF_MAX_RATE_BPS 400000000000ull
+
+static uint64_t proof_between(uint64_t min, uint64_t max)
+{
+	return Frama_C_unsigned_long_long_interval(min, max);
+}
+
+static uint64_t proof_rate(void)
+{
+	return Frama_C_interval(0, 1) ? proof_between(PROOF_MIN_RATE_BPS, PROOF_MAX_RATE_BPS) : 0;
+}
+
+static uint64_t proof_value(const struct lw_param *param)
+{
+	if (param->def == LW_UNSET && Frama_C_interval(0, 1))
+		return LW_UNSET;
+	return proof_between(param->min, param->max);
+}
+
+static struct lw_queue proof_queues[QUEUES];
+static struct lw_view proof_view;
+
+static void proof_look(void)
+{
+	uint32_t q;
+
+	proof_view.now_ns = proof_between(0, PROOF_LAST_NS);
+	proof_view.link_bps = proof_rate();
+	proof_view.queues = proof_queues;
+	proof_view.nqueues = QUEUES;
+	//@ loop unroll QUEUES;
+	for (q = 0; q < QUEUES; q++) {
+		proof_queues[q].backlog_pkts = (uint32_t)proof_between(0, UINT32_MAX);
+		proof_queues[q].backlog_bytes = proof_between(0, UINT64_MAX);
+		proof_queues[q].rate_bps = proof_rate();
+		if (proof_queues[q].backlog_pkts) {
+			proof_queues[q].head_bytes = (uint32_t)proof_between(0, LW_MAX_PACKET_BYTES - 1);
+			proof_queues[q].head_arrival_ns = proof_between(0, UINT64_MAX);
+		}
+	}
+}
+
+static void proof_params(uint64_t *params, uint64_t *qparams)
+{
+	uint32_t q, p;
+
+	//@ loop unroll 16;
+	for (p = 0; p < PROVED.nparams; p++)
+		params[p] = proof_value(PROVED.params + p);
+	//@ loop unroll QUEUES;
+	for (q = 0; q < QUEUES; q++)
+		//@ loop unroll 16;
+		for (p = 0; p < PROVED.nqparams; p++)
+			qparams[q * PROVED.nqparams + p] = proof_value(PROVED.qparams + p);
+}
+
+static bool proof_accepts(const uint64_t *params, const uint64_t *qparams)
+{
+	struct lw_fault fault;
+
+	return !PROVED.check || PROVED.check(&proof_view, params, qparams, &fault);
+}
+
+/* Whoever is picked exists. */
+static void proof_pick(void *state)
+{
+	struct lw_pick pick = PROVED.pick(state, &proof_view);
+
+	//@ assert picked_in_range: pick.queue < QUEUES || pick.queue == LW_NONE;
+	//@ assert retry_given: pick.retry_ns == 0 || pick.retry_ns == LW_NEVER;
+}
+
+static void proof_operate(void *state, const uint64_t *params, const uint64_t *qparams)
+{
+	uint32_t q = (uint32_t)proof_between(0, QUEUES - 1), bytes = (uint32_t)proof_between(0, LW_MAX_PACKET_BYTES - 1);
+	int64_t values[8];
+
+	switch (Frama_C_interval(0, 7)) {
+	case 0:
+		proof_pick(state);
+		break;
+	case 1:
+		if (PROVED.enqueued)
+			PROVED.enqueued(state, &proof_view, q, bytes);
+		break;
+	case 2:
+		if (PROVED.sent)
+			PROVED.sent(state, &proof_view, q, bytes);
+		break;
+	case 3:
+		if (PROVED.dropped)
+			PROVED.dropped(state, &proof_view, q, bytes);
+		break;
+	case 4:
+		if (PROVED.rated)
+			PROVED.rated(state, &proof_view);
+		break;
+	case 5:
+		if (PROVED.change && proof_accepts(params, qparams))
+			PROVED.change(state, &proof_view, params, qparams);
+		break;
+	case 6:
+		if (PROVED.victim) {
+			q = PROVED.victim(state, &proof_view, q, bytes);
+			//@ assert victim_in_range: q < QUEUES || q == LW_NONE;
+		}
+		break;
+	default:
+		if (PROVED.observe)
+			PROVED.observe(state, &proof_view, q, values);
+	}
+}
+
+int main(void)
+{
+	static uint64_t params[16], qparams[QUEUES * 16];
+	unsigned char state[STATE_BYTES];       /* on the stack: not initialised */
+	size_t size;
+
+	proof_look();
+	proof_params(params, qparams);
+	if (!proof_accepts(params, qparams))
+		return 0;
+	size = PROVED.state_size(QUEUES, params);
+	//@ assert state_bytes_are_those_declared: size == STATE_BYTES;
+	PROVED.init(state, &proof_view, params, qparams);
+	for (;;) {
+		proof_look();
+		proof_params(params, qparams);
+		proof_operate(state, params, qparams);
+	}
+}
