@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Random lives of packet queues under every policy, watched by a parent that counts for itself.
+
+use std::collections::VecDeque;
+
+use linkweir_core::{policies, CorePolicy, Departure, DropReason, Limit, Mux, PolicyInfo};
+use proptest::prelude::*;
+
+/// A packet that knows what it is, so that the parent notices any other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    serial: u64,
+    class: usize,
+    bytes: u32,
+    arrival_ns: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Wait(u64),
+    Arrive { class: usize, bytes: u32 },
+    Depart,
+    Block(usize),
+    Unblock(usize),
+    Link(u64),
+    Limit { class: usize, limit: Limit },
+}
+
+fn steps(nclasses: usize) -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => (0..3_000_000u64).prop_map(Step::Wait),
+        8 => (0..nclasses, 40..1600u32).prop_map(|(class, bytes)| Step::Arrive { class, bytes }),
+        5 => Just(Step::Depart),
+        1 => (0..nclasses).prop_map(Step::Block),
+        1 => (0..nclasses).prop_map(Step::Unblock),
+        1 => (1_000_000..100_000_000u64).prop_map(Step::Link),
+        1 => (0..nclasses, limit()).prop_map(|(class, limit)| Step::Limit { class, limit }),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+fn limit() -> impl Strategy<Value = Limit> {
+    (prop::option::of(0..20u32), prop::option::of(0..20_000u64))
+        .prop_map(|(pkts, bytes)| Limit { pkts, bytes })
+}
+
+/// Sets that every policy accepts for these classes; pds with a limit small enough to be met.
+fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u64>, Vec<u64>) {
+    let mut params = info.default_params();
+    let mut qparams = info.default_qparams(nclasses);
+    let mut set = |queue: usize, name: &str, value: u64| {
+        qparams[queue * info.qparams.len() + info.qparam(name).unwrap()] = value;
+    };
+    match info.name {
+        "pss" => {
+            for q in 0..nclasses {
+                set(q, "level", 2 * q as u64);
+            }
+            set(0, "low_level", 2 * nclasses as u64 + 1);
+            set(0, "rate", 100_000);
+        }
+        "pds" => {
+            for q in 0..nclasses {
+                set(q, "loss", 1 + q as u64);
+            }
+            params[info.param("limit").unwrap()] = 12;
+            params[info.param("qmin").unwrap()] = 4;
+            params[info.param("early").unwrap()] = u64::from(early);
+        }
+        _ => {}
+    }
+    (params, qparams)
+}
+
+/// What the parent believes.
+struct Parent {
+    waiting: Vec<VecDeque<Packet>>,
+    arrived: Vec<(u64, u64)>,
+    sent: Vec<(u64, u64)>,
+    refused: Vec<(u64, u64)>,
+    victims: Vec<(u64, u64)>,
+}
+
+fn count(place: &mut (u64, u64), bytes: u32) {
+    place.0 += 1;
+    place.1 += u64::from(bytes);
+}
+
+fn live(info: &'static PolicyInfo, early: bool, nclasses: usize, limits: &[Limit], steps: &[Step]) {
+    let (params, qparams) = configured(info, nclasses, early);
+    let mut mux: Mux<CorePolicy, Packet> = Mux::new(0, 10_000_000, limits, |view| {
+        CorePolicy::new(info, view, &params, &qparams)
+    })
+    .unwrap();
+    let mut parent = Parent {
+        waiting: vec![VecDeque::new(); nclasses],
+        arrived: vec![(0, 0); nclasses],
+        sent: vec![(0, 0); nclasses],
+        refused: vec![(0, 0); nclasses],
+        victims: vec![(0, 0); nclasses],
+    };
+    let mut limits = limits.to_vec();
+    let (mut now_ns, mut serial) = (0, 0);
+    for step in steps {
+        match *step {
+            Step::Wait(ns) => now_ns += ns,
+            Step::Arrive { class, bytes } => {
+                serial += 1;
+                let packet = Packet {
+                    serial,
+                    class,
+                    bytes,
+                    arrival_ns: now_ns,
+                };
+                let queue = &mut parent.waiting[class];
+                let backlog: u64 = queue.iter().map(|p| u64::from(p.bytes)).sum();
+                let fits = limits[class]
+                    .pkts
+                    .is_none_or(|most| queue.len() < most as usize)
+                    && limits[class]
+                        .bytes
+                        .is_none_or(|most| backlog + u64::from(bytes) <= most);
+                count(&mut parent.arrived[class], bytes);
+                if fits {
+                    queue.push_back(packet);
+                }
+                mux.enqueue(now_ns, class, bytes, packet, |item, of, reason| {
+                    assert_eq!(item.class, of);
+                    match reason {
+                        DropReason::Limit => {
+                            assert!(
+                                !fits && item == packet,
+                                "the limit refuses exactly the packet that does not fit"
+                            );
+                            count(&mut parent.refused[of], item.bytes);
+                        }
+                        DropReason::Policy => {
+                            assert!(fits, "no victim is asked for a packet that never came in");
+                            assert_eq!(
+                                parent.waiting[of].pop_back(),
+                                Some(item),
+                                "the victim is a tail"
+                            );
+                            count(&mut parent.victims[of], item.bytes);
+                        }
+                    }
+                });
+            }
+            Step::Depart => {
+                let ready = mux
+                    .queues()
+                    .iter()
+                    .any(|q| q.backlog_pkts > 0 && q.rate_bps > 0);
+                let departure = mux.dequeue(now_ns);
+                assert_eq!(departure.is_some(), ready, "work conservation");
+                if let Some(Departure {
+                    class,
+                    item,
+                    bytes,
+                    sojourn_ns,
+                }) = departure
+                {
+                    assert_eq!(
+                        parent.waiting[class].pop_front(),
+                        Some(item),
+                        "the head leaves"
+                    );
+                    assert_eq!((item.class, item.bytes), (class, bytes));
+                    assert_eq!(sojourn_ns, now_ns - item.arrival_ns);
+                    assert_ne!(
+                        mux.queues()[class].rate_bps,
+                        0,
+                        "a blocked class sends nothing"
+                    );
+                    count(&mut parent.sent[class], bytes);
+                }
+            }
+            Step::Block(class) => mux.set_rate(now_ns, class, 0),
+            Step::Unblock(class) => mux.set_rate(now_ns, class, 10_000_000),
+            Step::Link(bps) => mux.set_link(now_ns, bps),
+            Step::Limit { class, limit } => {
+                limits[class] = limit;
+                mux.set_limit(class, limit);
+            }
+        }
+        for class in 0..nclasses {
+            agree(&mux, &parent, class);
+        }
+    }
+}
+
+fn agree(mux: &Mux<CorePolicy, Packet>, parent: &Parent, class: usize) {
+    let (queue, counters, waiting) = (
+        mux.queues()[class],
+        mux.counters(class),
+        &parent.waiting[class],
+    );
+    assert_eq!(queue.backlog_pkts as usize, waiting.len());
+    assert_eq!(
+        queue.backlog_bytes,
+        waiting.iter().map(|p| u64::from(p.bytes)).sum::<u64>()
+    );
+    if let Some(head) = waiting.front() {
+        assert_eq!(
+            (queue.head_bytes, queue.head_arrival_ns),
+            (head.bytes, head.arrival_ns)
+        );
+    }
+    assert_eq!(
+        (counters.arrived_pkts, counters.arrived_bytes),
+        parent.arrived[class]
+    );
+    assert_eq!(
+        (counters.sent_pkts, counters.sent_bytes),
+        parent.sent[class]
+    );
+    assert_eq!(
+        (counters.dropped_limit_pkts, counters.dropped_limit_bytes),
+        parent.refused[class]
+    );
+    assert_eq!(
+        (counters.dropped_policy_pkts, counters.dropped_policy_bytes),
+        parent.victims[class]
+    );
+    assert_eq!(counters.sojourn_ns.len(), counters.sent_pkts);
+    assert_eq!(
+        counters.arrived_pkts,
+        counters.sent_pkts
+            + counters.dropped_limit_pkts
+            + counters.dropped_policy_pkts
+            + u64::from(queue.backlog_pkts)
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn packets_and_bytes_are_conserved(
+        (limits, steps) in (1..6usize).prop_flat_map(|n| (prop::collection::vec(limit(), n), steps(n))),
+        early: bool,
+    ) {
+        for info in policies() {
+            live(info, early, limits.len(), &limits, &steps);
+        }
+    }
+}
+
+#[test]
+fn time_that_steps_back_stands_still() {
+    let info = linkweir_core::policy("fifo").unwrap();
+    let mut mux: Mux<CorePolicy, ()> = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
+        CorePolicy::new(info, view, &[], &[])
+    })
+    .unwrap();
+    mux.enqueue(1_000, 0, 100, (), |(), _, _| {});
+    assert_eq!(mux.dequeue(400).unwrap().sojourn_ns, 0);
+    mux.enqueue(400, 0, 100, (), |(), _, _| {});
+    assert_eq!(mux.dequeue(1_700).unwrap().sojourn_ns, 700);
+}
+
+#[test]
+fn counters_begin_again_and_waiting_times_are_known_to_one_percent() {
+    let info = linkweir_core::policy("fifo").unwrap();
+    let mut mux: Mux<CorePolicy, u64> = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
+        CorePolicy::new(info, view, &[], &[])
+    })
+    .unwrap();
+    mux.enqueue(0, 0, 100, 0, |_, _, _| {});
+    mux.dequeue(5);
+    mux.reset_counters();
+    assert_eq!(
+        mux.counters(0).arrived_pkts + mux.counters(0).sent_pkts + mux.counters(0).sojourn_ns.len(),
+        0
+    );
+    let mut now_ns = 5;
+    for wait_ns in 1..=10_000u64 {
+        mux.enqueue(now_ns, 0, 100, wait_ns, |_, _, _| {});
+        now_ns += wait_ns * 1_000;
+        mux.dequeue(now_ns);
+    }
+    for q in [0.5, 0.9, 0.99, 1.0] {
+        let found = mux.counters(0).sojourn_ns.value_at_quantile(q) as f64;
+        let exact = q * 1e7;
+        assert!(
+            (found - exact).abs() <= 0.01 * exact,
+            "{q}: {found} instead of {exact}"
+        );
+    }
+}
+
+#[test]
+fn a_refused_configuration_names_parameter_queue_value_range_and_cure() {
+    let info = linkweir_core::policy("drr").unwrap();
+    let mut qparams = info.default_qparams(2);
+    let quantum = info.qparam("quantum").unwrap();
+    qparams[info.qparams.len() + quantum] = 1 << 30;
+    let start = Mux::<CorePolicy, ()>::new(0, 1_000_000, &[Limit::default(); 2], |view| {
+        CorePolicy::new(info, view, &info.default_params(), &qparams)
+    });
+    let fault = start.unwrap_err();
+    assert_eq!((fault.param, fault.queue), (Some("quantum"), Some(1)));
+    let range = info.qparams[quantum].range();
+    assert_eq!(
+        fault.to_string(),
+        format!("drr: queue 1: quantum = 1073741824 bytes (allowed: {range}): give a value inside the range")
+    );
+}
