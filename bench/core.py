@@ -3,9 +3,10 @@
 """Nanoseconds and instructions per packet of each policy, beside a bare strict-priority loop.
 
 Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links bench/core/bench.c
-to them and runs every case with 3, 64 and 4096 queues. Each repetition times the bare loop, the loop that also keeps the
+to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the figure to go by) and in turn (what
+it costs when the processor guesses every branch). Each repetition times the bare loop, the loop that also keeps the
 policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios are taken within one.
-Instructions are counted by valgrind's callgrind inside the measured loop only.
+Instructions are counted by valgrind's callgrind inside the measured loop only, with random draws.
 
     bench/core.py [--queues 3] [--case pss] [--repetitions 9] [--no-instructions] [--json | --markdown] [--out FILE]
 """
@@ -60,15 +61,13 @@ def packets_for(linear, queues, packets):
     return packets if not linear or queues <= 64 else max(packets // 100, 1000)
 
 
-def time_case(name, linear, queues, repetitions):
+def time_case(name, order, linear, queues, repetitions):
     packets = packets_for(linear, queues, TIMED_PACKETS)
-    said = json.loads(run([str(BINARY), "time", name, str(queues), str(packets), str(repetitions)]).stdout)
+    said = json.loads(run([str(BINARY), "time", name, order, str(queues), str(packets), str(repetitions)]).stdout)
     if "refused" in said:
         return said
     bare, view, policy = said["bare_ns"], said["view_ns"], said["policy_ns"]
     return {
-        "case": name,
-        "queues": queues,
         "packets": packets,
         "state_bytes": said["state_bytes"],
         "bare_ns": statistics.median(bare),
@@ -86,7 +85,7 @@ def count_instructions(what, linear, queues):
     with tempfile.TemporaryDirectory() as scratch:
         done = run([
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", "--collect-atstart=no",
-            "--toggle-collect=measured_*", str(BINARY), "count", what, str(queues), str(packets),
+            "--toggle-collect=measured_*", str(BINARY), "count", what, "random", str(queues), str(packets),
         ])
     collected = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if not collected:
@@ -95,8 +94,8 @@ def count_instructions(what, linear, queues):
 
 
 COLUMNS = [
-    "policy", "queues", "ns/packet", "least", "bare ns", "view ns", "x bare", "instructions", "bare", "view", "x bare",
-    "state bytes",
+    "policy", "queues", "ns", "least ns", "bare ns", "view ns", "ns / bare", "instructions", "of view", "of bare",
+    "instr. / bare", "ns in turn", "bare in turn", "state bytes",
 ]
 
 
@@ -107,21 +106,22 @@ def number(value, digits):
 def cells_of(row):
     if "refused" in row:
         return [row["case"], str(row["queues"]), row["refused"], *[""] * (len(COLUMNS) - 3)]
-    counted = row["instructions"]
-    bare = row["bare_instructions"]
+    drawn, turn, counted = row["random"], row["turn"], row["instructions"]
     return [
         row["case"],
         str(row["queues"]),
-        number(row["policy_ns"], 1),
-        number(row["policy_least_ns"], 1),
-        number(row["bare_ns"], 1),
-        number(row["view_ns"], 1),
-        number(row["ratio_to_bare"], 2),
-        number(counted, 0),
-        number(bare, 0),
-        number(row["view_instructions"], 0),
-        number(counted / bare if counted and bare else None, 2),
-        str(row["state_bytes"]),
+        number(drawn["policy_ns"], 1),
+        number(drawn["policy_least_ns"], 1),
+        number(drawn["bare_ns"], 1),
+        number(drawn["view_ns"], 1),
+        number(drawn["ratio_to_bare"], 2),
+        number(counted and counted["policy"], 0),
+        number(counted and counted["view"], 0),
+        number(counted and counted["bare"], 0),
+        number(counted and counted["policy"] / counted["bare"], 2),
+        number(turn["policy_ns"], 1),
+        number(turn["bare_ns"], 1),
+        str(drawn["state_bytes"]),
     ]
 
 
@@ -137,8 +137,9 @@ def render(rows, markdown):
     for row in rows:
         target = TARGET_NS.get((row["case"], row["queues"]))
         if target is not None and "refused" not in row:
-            verdict = "reached" if row["policy_ns"] <= target else "missed"
-            lines += ["", f"{row['case']}, {row['queues']} queues: {row['policy_ns']:.1f} ns, target {target:g} ns: {verdict}"]
+            ns = row["random"]["policy_ns"]
+            verdict = "reached" if ns <= target else "missed"
+            lines += ["", f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"]
     return "\n".join(lines) + "\n"
 
 
@@ -183,11 +184,15 @@ def main():
         for name in names:
             linear = known[name] == "linear"
             print(f"{name}, {queues} queues", file=sys.stderr)
-            row = time_case(name, linear, queues, options.repetitions)
-            if "refused" not in row:
-                row["instructions"] = count_instructions(name, linear, queues) if counting else None
-                row["bare_instructions"] = plain.get("bare")
-                row["view_instructions"] = plain.get("view")
+            row = {"case": name, "queues": queues}
+            for order in ("random", "turn"):
+                timed = time_case(name, order, linear, queues, options.repetitions)
+                if "refused" in timed:
+                    row = timed
+                    break
+                row[order] = timed
+            else:
+                row["instructions"] = {**plain, "policy": count_instructions(name, linear, queues)} if counting else None
             rows.append(row)
     text = json.dumps(rows, indent=1, allow_nan=False) + "\n" if options.json else render(rows, options.markdown)
     if options.out:

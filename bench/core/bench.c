@@ -3,10 +3,10 @@
  * bench.c - what one packet costs in each policy: enqueued + pick + sent, and the data plane that feeds them.
  *
  * The data plane is the least there can be: one ring of 64 packets per queue, and the policy's view kept true. One turn
- * of the loop takes packets from a prepared sequence of random queues and lengths until one fits its ring, then sends
- * one, so that the backlog stays at eight packets per queue on average. The clock advances by the time a packet of that
- * length takes at 1 Gbit/s. Which queue is drawn, and so which runs empty, is a matter of chance: part of each figure is
- * the processor's wrong guesses at that, in the bare loop too.
+ * of the loop draws a packet that fits its ring from a prepared sequence of queues and lengths, then sends one, so that
+ * the backlog stays at eight packets per queue on average. The clock advances by the time a packet of that length takes
+ * at 1 Gbit/s. With the order `random` it is a matter of chance which queue is drawn and so which runs empty, and part
+ * of each figure is the processor's wrong guesses at that, in the bare loop too; with `turn` the queues are drawn in turn.
  *
  * The loop exists three times, from one text:
  *   bare     rings and a bitmap of the backlogged ones, the first of them is served: strict priority without a policy
@@ -14,8 +14,10 @@
  *   policy   the same data plane with the view, the choice made by a policy through its contract
  *
  * Usage: bench list
- *        bench time CASE QUEUES PACKETS REPETITIONS     alternates the three loops; prints ns per packet of each repetition
- *        bench count bare|view|CASE QUEUES PACKETS      runs one loop once, for callgrind --toggle-collect=measured_*
+ *        bench time CASE random|turn QUEUES PACKETS REPETITIONS
+ *            alternates the three loops; prints ns per packet of each repetition
+ *        bench count bare|view|CASE random|turn QUEUES PACKETS
+ *            runs one loop once, for callgrind --toggle-collect=measured_*
  */
 #include <linkweir/policy.h>
 
@@ -26,7 +28,8 @@
 
 #define RING_PKTS 64u
 #define MEAN_BACKLOG_PKTS 8u
-#define SEQUENCE_PKTS 65536u
+#define SEQUENCE_PKTS 65536u           /* at most; whole blocks are used */
+#define DRAWS_PER_QUEUE 16u             /* in a block */
 #define LINK_BPS 1000000000u
 #define NS_PER_BYTE 8u                  /* at LINK_BPS */
 #define MAX_QUEUES 4096u
@@ -38,7 +41,7 @@ struct packet {
 };
 
 struct ring {
-	uint32_t first, used;
+	uint32_t in, out;               /* packets ever put in and taken out */
 };
 
 struct arrival {
@@ -52,8 +55,7 @@ struct plane {
 	struct packet (*packets)[RING_PKTS];
 	struct arrival *sequence;
 	uint64_t ready[MAX_QUEUES / 64];        /* bare and view: the backlogged queues */
-	uint64_t sum_bytes;             /* of what was sent, so that no loop is optimised away */
-	uint32_t next_arrival, backlog_pkts, limit_pkts;
+	uint32_t drawn, sequence_pkts;  /* the next of how many, round and round */
 	const struct lw_policy *policy;
 	void *state;
 	size_t state_bytes;
@@ -61,7 +63,7 @@ struct plane {
 
 enum loop { BARE, VIEW, POLICY };
 
-static void fail(const char *what)
+__attribute__((noreturn, cold)) static void fail(const char *what)
 {
 	fprintf(stderr, "bench: %s\n", what);
 	exit(1);
@@ -103,20 +105,22 @@ static inline __attribute__((always_inline)) uint32_t ready_first(const struct r
 	return (word << 6) | (uint32_t)__builtin_ctzll(r->word[word]);
 }
 
-static inline __attribute__((always_inline)) bool take_in(struct plane *p, struct ready *r, enum loop loop, bool small)
+/* Draws packets until one fits its ring; answers the place in the sequence after it. */
+static inline __attribute__((always_inline)) uint32_t take_in(struct plane *p, uint32_t drawn, struct ready *r,
+							       enum loop loop, bool small)
 {
-	struct arrival a = p->sequence[p->next_arrival];
-	struct ring *ring = &p->rings[a.queue];
 	struct packet *packet;
+	struct arrival a;
+	struct ring *ring;
 
-	p->next_arrival = (p->next_arrival + 1) % SEQUENCE_PKTS;
-	if (ring->used == RING_PKTS)
-		return false;
-	packet = &p->packets[a.queue][(ring->first + ring->used) % RING_PKTS];
+	do {
+		a = p->sequence[drawn];
+		drawn = drawn + 1 == p->sequence_pkts ? 0 : drawn + 1;
+		ring = &p->rings[a.queue];
+	} while (ring->in - ring->out == RING_PKTS);
+	packet = &p->packets[a.queue][ring->in++ % RING_PKTS];
 	packet->arrival_ns = p->view.now_ns;
 	packet->bytes = a.bytes;
-	ring->used++;
-	p->backlog_pkts++;
 	if (loop != POLICY)
 		ready_add(r, a.queue, small);
 	if (loop != BARE) {
@@ -130,12 +134,14 @@ static inline __attribute__((always_inline)) bool take_in(struct plane *p, struc
 		queue->backlog_bytes += a.bytes;
 	}
 	if (loop == POLICY) {
-		if (p->policy->enqueued)
-			p->policy->enqueued(p->state, &p->view, a.queue, a.bytes);
-		if (p->policy->victim && p->policy->victim(p->state, &p->view, a.queue, a.bytes) != LW_NONE)
+		const struct lw_policy *policy = p->policy;
+
+		if (policy->enqueued)
+			policy->enqueued(p->state, &p->view, a.queue, a.bytes);
+		if (policy->victim && policy->victim(p->state, &p->view, a.queue, a.bytes) != LW_NONE)
 			fail("the policy drops; the case must give it room");
 	}
-	return true;
+	return drawn;
 }
 
 static inline __attribute__((always_inline)) void send_one(struct plane *p, struct ready *r, enum loop loop, bool small)
@@ -146,27 +152,21 @@ static inline __attribute__((always_inline)) void send_one(struct plane *p, stru
 
 	if (loop == POLICY) {
 		q = p->policy->pick(p->state, &p->view).queue;
-		if (q >= p->view.nqueues || !p->rings[q].used)
-			fail("the policy picked a queue without a packet");
+		if (q == LW_NONE)
+			fail("the policy picked nothing while packets wait");
 	} else {
 		q = ready_first(r, small);
 	}
 	ring = &p->rings[q];
-	packet = &p->packets[q][ring->first];
-	bytes = packet->bytes;
-	p->sum_bytes += bytes;
-	ring->first = (ring->first + 1) % RING_PKTS;
-	ring->used--;
-	p->backlog_pkts--;
-	if (loop != POLICY && !ring->used)
+	bytes = p->packets[q][ring->out++ % RING_PKTS].bytes;
+	if (loop != POLICY && ring->out == ring->in)
 		ready_remove(r, q, small);
 	if (loop != BARE) {
 		struct lw_queue *queue = &p->queues[q];
 
-		queue->backlog_pkts--;
 		queue->backlog_bytes -= bytes;
-		if (ring->used) {
-			packet = &p->packets[q][ring->first];
+		if (--queue->backlog_pkts) {
+			packet = &p->packets[q][ring->out % RING_PKTS];
 			queue->head_arrival_ns = packet->arrival_ns;
 			queue->head_bytes = packet->bytes;
 		}
@@ -179,17 +179,27 @@ static inline __attribute__((always_inline)) void send_one(struct plane *p, stru
 static inline __attribute__((always_inline)) void turns(struct plane *p, uint64_t packets, enum loop loop, bool small)
 {
 	struct ready r = { 0, p->ready[0], p->ready };
-	uint32_t word;
+	uint32_t word, drawn = p->drawn;
 
 	for (word = 0; !small && word < MAX_QUEUES / 64; word++)
 		r.summary |= (uint64_t)(p->ready[word] != 0) << word;
 	while (packets--) {
-		while (p->backlog_pkts < p->limit_pkts)
-			take_in(p, &r, loop, small);
+		drawn = take_in(p, drawn, &r, loop, small);
 		send_one(p, &r, loop, small);
 	}
+	p->drawn = drawn;
 	if (small)
 		p->ready[0] = r.only;
+}
+
+/* The backlog that stays. */
+static void fill(struct plane *p, enum loop loop)
+{
+	struct ready r = { 0, 0, p->ready };
+	uint32_t i;
+
+	for (i = 0; i < MEAN_BACKLOG_PKTS * p->view.nqueues; i++)
+		p->drawn = take_in(p, p->drawn, &r, loop, false);
 }
 
 static inline __attribute__((always_inline)) void serve(struct plane *p, uint64_t packets, enum loop loop)
@@ -283,7 +293,10 @@ static void fill_two_levels(uint64_t *qparams, const struct lw_policy *policy, u
 		set(qparams, policy, q, "level", 1);
 }
 
-/* A third of the queues is controlled, as far as 4096 levels allow; together they reserve 0.3 of the link. */
+/*
+ * A third of the queues is controlled, as far as 4096 levels allow, each with the rate at which its packets arrive. So
+ * neither they nor the plain queues below them run dry, and they change their level every few packets.
+ */
 static uint32_t controlled_queues(uint32_t nqueues)
 {
 	uint32_t third = nqueues / 3, spare = MAX_QUEUES - nqueues;
@@ -293,13 +306,14 @@ static uint32_t controlled_queues(uint32_t nqueues)
 
 static void fill_reservations(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
 {
-	uint32_t q, left = controlled_queues(nqueues), ncontrolled = left;
+	uint32_t q, left = controlled_queues(nqueues);
 
 	for (q = 0; q < nqueues; q++) {
 		if (q % 3 == 1 && left) {
 			left--;
 			set(qparams, policy, q, "low_level", 2 * MAX_QUEUES + q);
-			set(qparams, policy, q, "rate", LINK_BPS / 10 * 3 / ncontrolled);
+			set(qparams, policy, q, "rate", LINK_BPS / nqueues);
+			set(qparams, policy, q, "burst", 4);
 		} else if (q % 3 == 2) {
 			set(qparams, policy, q, "level", MAX_QUEUES + q);
 		}
@@ -348,26 +362,37 @@ static void *allot(size_t count, size_t size)
 	return block;
 }
 
-/* Every queue is drawn equally often, in random order; lengths are uniform over 64..1500 bytes. */
-static void prepare_sequence(struct arrival *sequence, uint32_t nqueues)
+/*
+ * Blocks of 16 draws per queue, the same 16 lengths for each, in random order: over a block every queue brings the same
+ * bytes, so that a standing backlog stays in place under a policy that shares the link equally.
+ */
+static uint32_t prepare_sequence(struct arrival *sequence, uint32_t nqueues, bool in_turn)
 {
+	uint32_t block = DRAWS_PER_QUEUE * nqueues, blocks = SEQUENCE_PKTS / block, i, j, b;
+	uint16_t lengths[DRAWS_PER_QUEUE];
 	uint64_t seed = 1;
-	uint32_t i, j;
 
-	for (i = 0; i < SEQUENCE_PKTS; i++) {
-		sequence[i].queue = (uint16_t)(i % nqueues);
-		sequence[i].bytes = (uint16_t)(64 + splitmix64(&seed) % 1437);
-	}
-	for (i = SEQUENCE_PKTS - 1; i > 0; i--) {
-		struct arrival kept = sequence[i];
+	for (b = 0; b < blocks; b++) {
+		struct arrival *row = sequence + (size_t)b * block;
 
-		j = (uint32_t)(splitmix64(&seed) % (i + 1));
-		sequence[i] = sequence[j];
-		sequence[j] = kept;
+		for (i = 0; i < DRAWS_PER_QUEUE; i++)
+			lengths[i] = (uint16_t)(64 + splitmix64(&seed) % 1437);
+		for (i = 0; i < block; i++) {
+			row[i].queue = (uint16_t)(i % nqueues);
+			row[i].bytes = lengths[i / nqueues];
+		}
+		for (i = block - 1; i > 0 && !in_turn; i--) {
+			struct arrival kept = row[i];
+
+			j = (uint32_t)(splitmix64(&seed) % (i + 1));
+			row[i] = row[j];
+			row[j] = kept;
+		}
 	}
+	return blocks * block;
 }
 
-static void set_up(struct plane *p, uint32_t nqueues)
+static void set_up(struct plane *p, uint32_t nqueues, bool in_turn)
 {
 	uint32_t q;
 
@@ -380,10 +405,9 @@ static void set_up(struct plane *p, uint32_t nqueues)
 	p->view.link_bps = LINK_BPS;
 	p->view.queues = p->queues;
 	p->view.nqueues = nqueues;
-	p->limit_pkts = MEAN_BACKLOG_PKTS * nqueues;
 	for (q = 0; q < nqueues; q++)
 		p->queues[q].rate_bps = LINK_BPS;
-	prepare_sequence(p->sequence, nqueues);
+	p->sequence_pkts = prepare_sequence(p->sequence, nqueues, in_turn);
 }
 
 /* Answers NULL when the policy was set up, else why it cannot serve so many queues. */
@@ -444,7 +468,7 @@ static void print_list(const char *name, const double *values, uint32_t n, const
 	printf("]%s", end);
 }
 
-static int time_case(const struct bench_case *c, uint32_t nqueues, uint64_t packets, uint32_t repetitions)
+static int time_case(const struct bench_case *c, bool in_turn, uint32_t nqueues, uint64_t packets, uint32_t repetitions)
 {
 	static struct plane planes[3];
 	double *ns[3];
@@ -452,7 +476,7 @@ static int time_case(const struct bench_case *c, uint32_t nqueues, uint64_t pack
 	uint32_t loop, i;
 
 	for (loop = BARE; loop <= POLICY; loop++) {
-		set_up(&planes[loop], nqueues);
+		set_up(&planes[loop], nqueues, in_turn);
 		ns[loop] = allot(repetitions, sizeof(double));
 	}
 	refusal = set_policy(&planes[POLICY], c);
@@ -460,8 +484,10 @@ static int time_case(const struct bench_case *c, uint32_t nqueues, uint64_t pack
 		printf("{\"case\": \"%s\", \"queues\": %u, \"refused\": \"%s\"}\n", c->name, nqueues, refusal);
 		return 0;
 	}
-	for (loop = BARE; loop <= POLICY; loop++)
+	for (loop = BARE; loop <= POLICY; loop++) {
+		fill(&planes[loop], (enum loop)loop);
 		warm_up(&planes[loop], warm_up_packets(loop == POLICY ? c : NULL, nqueues, packets), (enum loop)loop);
+	}
 	for (i = 0; i < repetitions; i++) {
 		for (loop = BARE; loop <= POLICY; loop++) {
 			double begin = seconds();
@@ -476,23 +502,24 @@ static int time_case(const struct bench_case *c, uint32_t nqueues, uint64_t pack
 	print_list("bare_ns", ns[BARE], repetitions, ", ");
 	print_list("view_ns", ns[VIEW], repetitions, ", ");
 	print_list("policy_ns", ns[POLICY], repetitions, "}\n");
-	return planes[BARE].sum_bytes && planes[VIEW].sum_bytes && planes[POLICY].sum_bytes ? 0 : 1;
+	return 0;
 }
 
-static int count_case(const struct bench_case *c, enum loop loop, uint32_t nqueues, uint64_t packets)
+static int count_case(const struct bench_case *c, enum loop loop, bool in_turn, uint32_t nqueues, uint64_t packets)
 {
 	static struct plane plane;
 	const char *refusal;
 
-	set_up(&plane, nqueues);
+	set_up(&plane, nqueues, in_turn);
 	if (loop == POLICY) {
 		refusal = set_policy(&plane, c);
 		if (refusal)
 			fail(refusal);
 	}
+	fill(&plane, loop);
 	warm_up(&plane, warm_up_packets(c, nqueues, packets), loop);
 	run(&plane, packets, loop);
-	return plane.sum_bytes ? 0 : 1;
+	return 0;
 }
 
 static const struct bench_case *find(const char *name)
@@ -518,6 +545,15 @@ static uint64_t whole(const char *text, uint64_t max)
 	return value;
 }
 
+static bool in_turn(const char *order)
+{
+	if (strcmp(order, "random") && strcmp(order, "turn")) {
+		fprintf(stderr, "bench: the order is random or turn, not %s\n", order);
+		exit(2);
+	}
+	return !strcmp(order, "turn");
+}
+
 int main(int argc, char **argv)
 {
 	size_t i;
@@ -527,19 +563,21 @@ int main(int argc, char **argv)
 			printf("%s %s\n", cases[i].name, cases[i].linear ? "linear" : "constant");
 		return 0;
 	}
-	if (argc == 6 && !strcmp(argv[1], "time"))
-		return time_case(find(argv[2]), (uint32_t)whole(argv[3], MAX_QUEUES), whole(argv[4], 1u << 30),
-				 (uint32_t)whole(argv[5], 1000));
-	if (argc == 5 && !strcmp(argv[1], "count")) {
-		uint32_t nqueues = (uint32_t)whole(argv[3], MAX_QUEUES);
-		uint64_t packets = whole(argv[4], 1u << 30);
+	if (argc == 7 && !strcmp(argv[1], "time"))
+		return time_case(find(argv[2]), in_turn(argv[3]), (uint32_t)whole(argv[4], MAX_QUEUES),
+				 whole(argv[5], 1u << 30), (uint32_t)whole(argv[6], 1000));
+	if (argc == 6 && !strcmp(argv[1], "count")) {
+		bool turn = in_turn(argv[3]);
+		uint32_t nqueues = (uint32_t)whole(argv[4], MAX_QUEUES);
+		uint64_t packets = whole(argv[5], 1u << 30);
 
 		if (!strcmp(argv[2], "bare"))
-			return count_case(NULL, BARE, nqueues, packets);
+			return count_case(NULL, BARE, turn, nqueues, packets);
 		if (!strcmp(argv[2], "view"))
-			return count_case(NULL, VIEW, nqueues, packets);
-		return count_case(find(argv[2]), POLICY, nqueues, packets);
+			return count_case(NULL, VIEW, turn, nqueues, packets);
+		return count_case(find(argv[2]), POLICY, turn, nqueues, packets);
 	}
-	fprintf(stderr, "usage: bench list | time CASE QUEUES PACKETS REPETITIONS | count bare|view|CASE QUEUES PACKETS\n");
+	fprintf(stderr, "usage: bench list | time CASE random|turn QUEUES PACKETS REPETITIONS |\n"
+			"       bench count bare|view|CASE random|turn QUEUES PACKETS\n");
 	return 2;
 }
