@@ -1,3 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The native half of the Python package `linkweir`; not a public interface.
+//! The native half of the Python package `linkweir`, imported there as `linkweir._native`; not a public interface.
+//!
+//! Nothing is decided here: scenarios are parsed and run by `linkweir-sim`, results cross as Arrow-shaped buffers, and
+//! long calls run without the interpreter lock, looking for Ctrl-C now and then.
 #![deny(unsafe_code)]
+
+mod batch;
+mod columns;
+mod panics;
+mod policies;
+mod run;
+mod scenario;
+
+use pyo3::prelude::*;
+
+/// The native half of linkweir.
+#[pymodule]
+mod _native {
+    use super::{panics, PyModule, PyModuleMethods, PyResult};
+    use pyo3::Bound;
+
+    #[pymodule_export]
+    use super::batch::run_batch;
+    #[pymodule_export]
+    use super::policies::policies;
+    #[pymodule_export]
+    use super::run::{run, RunError};
+    #[pymodule_export]
+    use super::scenario::{load, parse, Scenario, ScenarioError};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        panics::keep_quiet();
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("commit", env!("LINKWEIR_COMMIT"))
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A panic is a defect of ours; people see one sentence that says so, not a stack trace.
+
+use std::cell::RefCell;
+use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
+
+thread_local! {
+    static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Keeps panics off stderr; what they say is kept for [`caught`].
+pub fn keep_quiet() {
+    set_hook(Box::new(|info| {
+        let place = info.location().map(|l| format!("{}:{}", l.file(), l.line())).unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or("unknown cause");
+        LAST.with(|last| *last.borrow_mut() = Some(format!("{what} ({place})")));
+    }));
+}
+
+/// Runs `work`; a panic becomes a message.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+        let what = LAST.with(|last| last.borrow_mut().take()).unwrap_or_default();
+        format!("internal error, please report it with the scenario: {what}")
+    })
+}

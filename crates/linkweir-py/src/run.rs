@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! One run, its results handed to Python as they come.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use linkweir_sim::table::{Sink, Table};
+use linkweir_sim::Outcome;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns;
+use crate::panics::caught;
+use crate::scenario::Scenario;
+
+create_exception!(linkweir, RunError, PyRuntimeError, "A run failed although its scenario is sound.");
+
+/// How a run ended, for Python.
+pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("complete", outcome.complete)?;
+    dict.set_item("simulated_s", outcome.simulated_ns as f64 / 1e9)?;
+    dict.set_item("events", outcome.events)?;
+    dict.set_item("packets", outcome.packets)?;
+    Ok(dict)
+}
+
+struct Stream {
+    on_chunk: Py<PyAny>,
+    on_progress: Option<Py<PyAny>>,
+    error: Option<PyErr>,
+}
+
+impl Sink for Stream {
+    fn chunk(&mut self, table: Table) -> Result<(), String> {
+        Python::attach(|py| {
+            let columns = columns::chunk(py, &table)?;
+            self.on_chunk.call1(py, (table.name, columns)).map(drop)
+        })
+        .map_err(|error: PyErr| {
+            let message = error.to_string();
+            self.error = Some(error);
+            message
+        })
+    }
+
+    fn progress(&mut self, now_ns: u64) -> ControlFlow<()> {
+        let result = Python::attach(|py| {
+            py.check_signals()?;
+            match &self.on_progress {
+                Some(callback) => callback.call1(py, (now_ns as f64 / 1e9,)).map(drop),
+                None => Ok(()),
+            }
+        });
+        match result {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                // Ctrl-C is an early end like any other; the caller sees that the run is not complete.
+                if !Python::attach(|py| error.is_instance_of::<PyKeyboardInterrupt>(py)) {
+                    self.error = Some(error);
+                }
+                ControlFlow::Break(())
+            }
+        }
+    }
+}
+
+/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is told how far it is.
+///
+/// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
+#[pyfunction]
+#[pyo3(signature = (scenario, on_chunk, on_progress=None))]
+pub fn run<'py>(
+    py: Python<'py>,
+    scenario: &Scenario,
+    on_chunk: Py<PyAny>,
+    on_progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let scenario = Arc::clone(&scenario.inner);
+    let mut stream = Stream { on_chunk, on_progress, error: None };
+    let result = py.detach(|| caught(|| linkweir_sim::run(&scenario.experiment, &mut stream)));
+    if let Some(error) = stream.error {
+        return Err(error);
+    }
+    match result {
+        Ok(Ok(outcome)) => describe(py, outcome),
+        Ok(Err(error)) => Err(RunError::new_err(error.to_string())),
+        Err(panic) => Err(RunError::new_err(panic)),
+    }
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A parsed scenario as Python holds it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use linkweir_sim::scenario::{self, Fault, Overrides};
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::panics::caught;
+use crate::run::RunError;
+
+create_exception!(
+    linkweir,
+    ScenarioError,
+    PyValueError,
+    "A scenario, or a file it names, is wrong.\n\nAttributes: file (str or None), line (int or None), key, value, message (str)."
+);
+
+/// A scenario that was found to be sound.
+#[pyclass(frozen, module = "linkweir._native")]
+pub struct Scenario {
+    pub inner: Arc<scenario::Scenario>,
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+#[pymethods]
+impl Scenario {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.inner.experiment.name
+    }
+
+    /// Simulated time, s.
+    #[getter]
+    fn duration_s(&self) -> f64 {
+        seconds(self.inner.experiment.duration_ns)
+    }
+
+    /// Start of what totals cover, s.
+    #[getter]
+    fn warmup_s(&self) -> f64 {
+        seconds(self.inner.experiment.warmup_ns)
+    }
+
+    /// Width of the bins of series, s.
+    #[getter]
+    fn interval_s(&self) -> f64 {
+        seconds(self.inner.experiment.interval_ns)
+    }
+
+    /// Seed of all random numbers.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.inner.experiment.seed
+    }
+
+    /// Name of the policy.
+    #[getter]
+    fn policy(&self) -> &str {
+        &self.inner.experiment.scheduler.policy
+    }
+
+    /// Names of the classes, in queue order.
+    #[getter]
+    fn classes(&self) -> Vec<&str> {
+        self.inner.experiment.classes.iter().map(|c| c.name.as_str()).collect()
+    }
+
+    /// Names of the flows, copies counted.
+    #[getter]
+    fn flows(&self) -> Vec<&str> {
+        self.inner.experiment.flows.iter().map(|f| f.name.as_str()).collect()
+    }
+
+    /// The scenario as TOML with every default written out.
+    #[getter]
+    fn resolved(&self) -> &str {
+        &self.inner.resolved_toml
+    }
+
+    /// The files it names: (name in a run directory, path, content).
+    #[getter]
+    fn inputs<'py>(&self, py: Python<'py>) -> Vec<(&str, String, Bound<'py, PyBytes>)> {
+        let shown = |path: &PathBuf| path.display().to_string();
+        self.inner.inputs.iter().map(|i| (i.name.as_str(), shown(&i.path), PyBytes::new(py, &i.bytes))).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        let e = &self.inner.experiment;
+        format!(
+            "<Scenario {:?}: {}, {} classes, {} flows, {} s>",
+            e.name,
+            e.scheduler.policy,
+            e.classes.len(),
+            e.flows.len(),
+            seconds(e.duration_ns)
+        )
+    }
+}
+
+fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
+    let error = ScenarioError::new_err(fault.to_string());
+    let value = error.value(py);
+    let set = || -> PyResult<()> {
+        value.setattr("file", fault.file.as_ref().map(|f| f.display().to_string()))?;
+        value.setattr("line", fault.line)?;
+        value.setattr("key", &fault.key)?;
+        value.setattr("value", &fault.value)?;
+        value.setattr("message", &fault.message)
+    };
+    match set() {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+fn finish(py: Python<'_>, parsed: Result<Result<scenario::Scenario, Fault>, String>) -> PyResult<Scenario> {
+    match parsed {
+        Ok(Ok(inner)) => Ok(Scenario { inner: Arc::new(inner) }),
+        Ok(Err(fault)) => Err(raise(py, &fault)),
+        Err(panic) => Err(RunError::new_err(panic)),
+    }
+}
+
+/// Parses TOML; `path` is for messages and for paths in it, and need not exist.
+#[pyfunction]
+#[pyo3(signature = (text, path=None, *, seed=None, trace=None))]
+pub fn parse(
+    py: Python<'_>,
+    text: &str,
+    path: Option<PathBuf>,
+    seed: Option<u64>,
+    trace: Option<PathBuf>,
+) -> PyResult<Scenario> {
+    let overrides = Overrides { seed, trace };
+    let parsed = py.detach(|| caught(|| scenario::parse_with(text, path.as_deref(), &overrides)));
+    finish(py, parsed)
+}
+
+/// Reads and parses a scenario file.
+#[pyfunction]
+#[pyo3(signature = (path, *, seed=None, trace=None))]
+pub fn load(py: Python<'_>, path: PathBuf, seed: Option<u64>, trace: Option<PathBuf>) -> PyResult<Scenario> {
+    let overrides = Overrides { seed, trace };
+    let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));
+    finish(py, parsed)
+}
