@@ -14,10 +14,25 @@ struct lw_link {
 	uint32_t next, prev;            /* next is LW_NONE while the queue is in no list */
 };
 
+/*
+ * What keeps every index in range: whoever is in a list has neighbours that know it, and a head is in a list. Whoever is
+ * named as head of a list must not stay so when it leaves, so a queue leaves by the head of its own list.
+ */
+/*@ predicate lw_linked{L}(struct lw_link *links, integer n) =
+	\forall integer q; 0 <= q < n ==>
+		(links[q].next == LW_NONE && links[q].prev == LW_NONE) ||
+		(links[q].next < n && links[q].prev < n && links[links[q].next].prev == q && links[links[q].prev].next == q);
+    predicate lw_headed{L}(struct lw_link *links, integer n, integer head) =
+	head == LW_NONE || (0 <= head < n && links[head].next != LW_NONE); */
+
 static inline void lw_unlink_all(struct lw_link *links, uint32_t nqueues)
 {
 	uint32_t q;
 
+	/*@ loop invariant q <= nqueues;
+	    loop invariant \forall integer i; 0 <= i < q ==> links[i].next == LW_NONE && links[i].prev == LW_NONE;
+	    loop assigns q, links[0 .. nqueues - 1];
+	    loop variant nqueues - q; */
 	for (q = 0; q < nqueues; q++)
 		links[q].next = links[q].prev = LW_NONE;
 }

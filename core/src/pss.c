@@ -59,13 +59,14 @@ struct pss_queue {
 	uint64_t floor_ns;              /* while empty: the level does not fall below this */
 	uint64_t resume_ns;             /* TR: at or below it the queue returns to its high level */
 	uint64_t full_ns;               /* TM: from here on it goes to its low level */
-	uint64_t mult;                  /* the pace of rho */
-	uint32_t shift;
+	uint64_t mark_ns;               /* early=ignore: nominal end of the last packet; otherwise 0 */
+	uint32_t mult;                  /* the pace of rho */
 	uint16_t rank[2];               /* of the high and of the low level */
+	uint8_t shift;                  /* of mult */
 	uint8_t low;                    /* stands at its low level */
 	uint8_t controlled;
 	uint8_t empty;
-	uint8_t unused[5];
+	uint32_t unused;
 };
 
 struct pss_state {
@@ -73,11 +74,9 @@ struct pss_state {
 	uint64_t review_ns;             /* before this no low queue can be due */
 	struct lw_pace tx;              /* of the link */
 	uint64_t link_bps;
-	uint64_t mark_ns;               /* early=ignore: nominal end of the last packet if it was of mark_queue */
-	uint32_t mark_queue;
 	uint32_t nlow;
 	uint8_t paper, reset, ignore;
-	uint8_t unused[5];
+	uint8_t unused;
 	struct lw_bitmap ready;         /* current ranks of the eligible queues */
 };
 
@@ -217,8 +216,8 @@ static void pss_set_constants(struct pss_queue *queue, struct pss_setting *setti
 	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
 		r.rho_bps = PSS_MIN_RATE_BPS;
 	pace = lw_pace_of(r.rho_bps);
-	queue->mult = pace.mult;
-	queue->shift = pace.shift;
+	queue->mult = (uint32_t)pace.mult;      /* < 2^32 from 2 bit/s up */
+	queue->shift = (uint8_t)pace.shift;
 	queue->resume_ns = pss_time_of(r.lr_bits, r.rho_bps);
 	queue->full_ns = pss_time_of(r.lm_bits, r.rho_bps);
 	setting->rho_bps = r.rho_bps;
@@ -226,15 +225,15 @@ static void pss_set_constants(struct pss_queue *queue, struct pss_setting *setti
 
 /* ---- the credit ---- */
 
-/* The instant from which a level is counted: now, or with early=ignore the nominal end of q's packet if later. */
-static uint64_t pss_origin(const struct pss_state *st, uint32_t q, uint64_t now)
+/* The instant from which a level is counted: now, or with early=ignore the nominal end of its last packet if later. */
+static uint64_t pss_origin(const struct pss_queue *queue, uint64_t now)
 {
-	return st->mark_queue == q && st->mark_ns > now ? st->mark_ns : now;
+	return queue->mark_ns > now ? queue->mark_ns : now;
 }
 
-static uint64_t pss_level(const struct pss_state *st, const struct pss_queue *queue, uint32_t q, uint64_t now)
+static uint64_t pss_level(const struct pss_queue *queue, uint64_t now)
 {
-	uint64_t level = lw_excess(queue->tat_ns, pss_origin(st, q, now));
+	uint64_t level = lw_excess(queue->tat_ns, pss_origin(queue, now));
 
 	return queue->empty && level < queue->floor_ns ? queue->floor_ns : level;
 }
@@ -243,11 +242,11 @@ static uint64_t pss_level(const struct pss_state *st, const struct pss_queue *qu
  * When a low queue is due to return. The floor does not matter: it never exceeds TR. With early=ignore the level stands
  * still up to the mark, so a queue that will be due by then is due already.
  */
-static uint64_t pss_due(const struct pss_state *st, const struct pss_queue *queue, uint32_t q)
+static uint64_t pss_due(const struct pss_queue *queue)
 {
 	uint64_t due = lw_excess(queue->tat_ns, queue->resume_ns);
 
-	return st->mark_queue == q && due <= st->mark_ns ? 0 : due;
+	return due <= queue->mark_ns ? 0 : due;
 }
 
 static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t low)
@@ -263,7 +262,7 @@ static void pss_switch(struct pss_state *st, struct pss_queue *queue, uint8_t lo
 
 static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_queue *queue, uint32_t q)
 {
-	uint64_t due = pss_due(st, queue, q);
+	uint64_t due = pss_due(queue);
 
 	pss_lows(st, v->nqueues)[st->nlow++] = q;
 	pss_switch(st, queue, 1);
@@ -279,7 +278,7 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 	st->review_ns = LW_NEVER;
 	while (i < st->nlow) {
 		struct pss_queue *queue = pss_queues(st) + lows[i];
-		uint64_t due = pss_due(st, queue, lows[i]);
+		uint64_t due = pss_due(queue);
 
 		if (due <= now) {
 			pss_switch(st, queue, 0);
@@ -292,20 +291,6 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 	}
 }
 
-/* early=ignore: a packet that left before its nominal end: the time gained is not counted against the credit. */
-static void pss_forget_early(struct pss_state *st, uint64_t now)
-{
-	struct pss_queue *queue;
-
-	if (st->mark_ns > now) {
-		queue = pss_queues(st) + st->mark_queue;
-		queue->tat_ns = lw_excess(queue->tat_ns, st->mark_ns - now);
-		st->review_ns = 0;
-	}
-	st->mark_ns = 0;
-	st->mark_queue = LW_NONE;
-}
-
 /* sat=paper: no credit exceeds LM at a departure. */
 static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t now)
 {
@@ -313,9 +298,10 @@ static void pss_saturate(struct pss_state *st, const struct lw_view *v, uint64_t
 
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
+		uint64_t most = pss_origin(queue, now) + queue->full_ns;
 
-		if (queue->controlled && queue->tat_ns > now + queue->full_ns) {
-			queue->tat_ns = now + queue->full_ns;
+		if (queue->controlled && queue->tat_ns > most) {
+			queue->tat_ns = most;
 			st->review_ns = 0;
 		}
 	}
@@ -328,11 +314,16 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	uint64_t full = now + queue->full_ns + tx_ns;   /* tat of a level that is LM at the packet's nominal end */
 	uint64_t cost, tat;
 
+	if (st->ignore) {                               /* time gained by the packet before is not counted */
+		queue->tat_ns = lw_excess(queue->tat_ns, lw_excess(queue->mark_ns, now));
+		queue->mark_ns = now + tx_ns;
+		st->review_ns = 0;
+	}
 	if (queue->tat_ns < now) {                      /* the level had reached 0 */
 		queue->tat_ns = now;
 		queue->frac = 0;
 	}
-	cost = bytes * queue->mult + queue->frac;
+	cost = (uint64_t)bytes * queue->mult + queue->frac;
 	tat = queue->tat_ns + (cost >> queue->shift);
 	cost &= ((uint64_t)1 << queue->shift) - 1;
 	if (!queue->low) {
@@ -344,10 +335,6 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	} else if (queue->tat_ns < full) {
 		queue->frac = 0;
 		queue->tat_ns = full;
-	}
-	if (st->ignore) {
-		st->mark_ns = now + tx_ns;
-		st->mark_queue = q;
 	}
 	if (!queue->low && queue->tat_ns >= full)
 		pss_sink(st, v, queue, q);
@@ -381,7 +368,7 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 
 	(void)bytes;
 	if (queue->empty) {
-		uint64_t least = pss_origin(st, q, now) + queue->floor_ns;
+		uint64_t least = pss_origin(queue, now) + queue->floor_ns;
 
 		if (queue->controlled && queue->tat_ns < least) {
 			queue->tat_ns = least;
@@ -399,8 +386,6 @@ static void pss_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 	struct pss_queue *queue = pss_queues(st) + q;
 	uint64_t now = lw_clock(&st->seen_ns, v);
 
-	if (st->ignore)
-		pss_forget_early(st, now);
 	if (st->paper)
 		pss_saturate(st, v, now);
 	if (now >= st->review_ns)
@@ -422,7 +407,7 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	(void)bytes;
 	if (v->queues[q].backlog_pkts || queue->empty)
 		return;
-	queue->floor_ns = pss_level(st, queue, q, now);
+	queue->floor_ns = pss_level(queue, now);
 	if (st->reset || queue->floor_ns > queue->resume_ns)
 		queue->floor_ns = queue->resume_ns;
 	queue->empty = 1;
@@ -436,11 +421,11 @@ static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, str
 	uint64_t old_bps = setting->rho_bps, most;
 
 	pss_set_constants(queue, setting, st->link_bps);
-	most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * queue->mult >> queue->shift);
+	most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * (uint64_t)queue->mult >> queue->shift);
 	level_ns = lw_mul_div(level_ns, old_bps, setting->rho_bps);
 	if (level_ns > most)
 		level_ns = most;
-	queue->tat_ns = pss_origin(st, q, now) + level_ns;
+	queue->tat_ns = pss_origin(queue, now) + level_ns;
 	queue->frac = 0;
 	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->low = queue->low && level_ns > queue->resume_ns;
@@ -490,10 +475,6 @@ static void pss_configure(struct pss_state *st, const struct lw_view *v, const u
 	st->paper = params[PSS_SAT] == PSS_PAPER;
 	st->reset = params[PSS_ON_EMPTY] == PSS_RESET;
 	st->ignore = params[PSS_EARLY] == PSS_IGNORE;
-	if (!st->ignore) {
-		st->mark_ns = 0;
-		st->mark_queue = LW_NONE;
-	}
 	if (v->link_bps) {
 		st->link_bps = v->link_bps;
 		st->tx = lw_pace_of(v->link_bps);
@@ -525,7 +506,6 @@ static void pss_init(void *state, const struct lw_view *v, const uint64_t *param
 	memset(pss_queues(st), 0, v->nqueues * sizeof(struct pss_queue));
 	memset(pss_lows(st, v->nqueues), 0, v->nqueues * sizeof(uint32_t));
 	st->seen_ns = v->now_ns;
-	st->mark_queue = LW_NONE;
 	pss_configure(st, v, params);
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_setting *setting = settings + q;
@@ -550,8 +530,10 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
 		struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
-		uint64_t level_ns = pss_level(st, queue, q, now);
+		uint64_t level_ns = pss_level(queue, now);
 
+		if (!st->ignore)
+			queue->mark_ns = 0;
 		memcpy(setting->value, qparams + (size_t)q * PSS_NQPARAMS, sizeof(setting->value));
 		if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
 			queue->controlled = queue->low = 0;
@@ -579,7 +561,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
 
 			if (queue->controlled && setting->value[PSS_SHARE])
-				pss_rescale(st, q, pss_level(st, queue, q, now), setting, now);
+				pss_rescale(st, q, pss_level(queue, now), setting, now);
 		}
 	}
 	pss_rebuild(st, v);
@@ -598,7 +580,7 @@ static void pss_observe(const void *state, const struct lw_view *v, uint32_t q, 
 	uint64_t now = v->now_ns > st->seen_ns ? v->now_ns : st->seen_ns, bits = 0;
 
 	if (queue->controlled)
-		bits = lw_mul_div(pss_level(st, queue, q, now), setting->rho_bps, PSS_SECOND_NS);
+		bits = lw_mul_div(pss_level(queue, now), setting->rho_bps, PSS_SECOND_NS);
 	values[PSS_SEE_CREDIT] = (int64_t)(bits >> 63 ? UINT64_MAX >> 1 : bits);
 	values[PSS_SEE_LOW] = queue->low;
 }

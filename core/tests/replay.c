@@ -20,7 +20,7 @@ struct replay {
 	const struct lw_policy *policy;
 	uint32_t nqueues;
 	uint64_t link_bps;
-	bool opened, configured;
+	bool has_link, opened, configured;
 	unsigned long picks, drops, observations, refusals;
 };
 
@@ -113,7 +113,7 @@ static bool open_plane(struct replay *r)
 {
 	if (r->opened)
 		return true;
-	if (!r->policy || !r->nqueues || !r->link_bps)
+	if (!r->policy || !r->nqueues || !r->has_link)
 		return wrong(r, "policy, queues and link must come first");
 	plane_open(&r->plane, r->policy, r->nqueues, r->link_bps);
 	r->opened = true;
@@ -352,8 +352,10 @@ static bool statement(struct replay *r, uint32_t n)
 		r->nqueues = (uint32_t)value;
 		return true;
 	}
-	if (!strcmp(words[0], "link"))
+	if (!strcmp(words[0], "link")) {
+		r->has_link = true;
 		return number(r, words[1], UINT64_MAX, &r->link_bps);
+	}
 	return wrong(r, "\"%s\" is not a statement", words[0]);
 }
 

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+"""Mutation tests of the core: small faults are put into the sources, one at a time, and the tests must find each.
+
+    python core/tests/mutate.py [FILE ...]      all sources, or those named (pss.c, math.h)
+
+A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object code
+of the original or of another mutant, are left out. The rest face the vectors and random lives of every policy. A mutant that survives must
+be explained in mutants.toml, and an explanation must have its survivor; else the run fails. Counts and explanations are
+written to docs/mutation.md when all sources were run.
+"""
+
+import argparse
+import concurrent.futures
+import hashlib
+import pathlib
+import queue
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from typing import NamedTuple
+
+CORE = pathlib.Path(__file__).resolve().parent.parent
+ROOT = CORE.parent
+BUILD = CORE / "build" / "mutate"
+EXPLANATIONS = CORE / "tests" / "mutants.toml"
+REPORT = ROOT / "docs" / "mutation.md"
+WORKERS = 2
+LIVES = ("1", "20")  # seeds of the random lives
+HANGS_S = 20  # both tests take about a second
+
+COMPILE = ["gcc", "-std=c11", "-O2", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
+
+# Faults
+
+SWAPS = {
+    "<": ("<=", ">="),
+    "<=": ("<", ">"),
+    ">": (">=", "<="),
+    ">=": (">", "<"),
+    "==": ("!=",),
+    "!=": ("==",),
+    "&&": ("||",),
+    "||": ("&&",),
+    "+": ("-",),
+    "-": ("+",),
+    "*": ("+",),
+    "/": ("*",),
+    "%": ("/",),
+    "<<": (">>",),
+    ">>": ("<<",),
+    "&": ("|",),
+    "|": ("&",),
+    "^": ("&",),
+    "++": ("--",),
+    "--": ("++",),
+    "+=": ("-=", "="),
+    "-=": ("+=", "="),
+    "|=": ("&=", "="),
+    "&=": ("|=", "="),
+    "<<=": (">>=",),
+    ">>=": ("<<=",),
+    "!": ("",),
+    "~": ("",),
+}
+TOKEN = re.compile(
+    r"""(?P<blank>\s+|/\*.*?\*/|//[^\n]*|\\\n)
+    |(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
+    |(?P<number>0[xX][0-9a-fA-F]+[uUlL]*|\d+[uUlL]*)
+    |(?P<word>[A-Za-z_]\w*)
+    |(?P<sign>->|\+\+|--|<<=|>>=|<<|>>|[-+*/%&|^<>=!]=|&&|\|\||\.\.\.|.)""",
+    re.S | re.X,
+)
+BINARY_ONLY = {"+", "-", "*", "&", "/", "%", "|", "^", "<<", ">>"}
+KEYWORDS = {"return", "if", "else", "for", "while", "do", "switch", "case", "break", "continue", "sizeof", "goto"}
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+    @property
+    def end(self):
+        return self.at + len(self.text)
+
+
+class Mutant(NamedTuple):
+    file: str
+    function: str
+    was: str  # the source line, and what it becomes
+    now: str
+    source: str
+
+    @property
+    def name(self):
+        return (self.file, self.function, self.was, self.now)
+
+
+def tokens_of(source):
+    """Without comments, and without preprocessor lines other than definitions of values."""
+    skipped = [match.span() for match in re.finditer(r"^#(?!define \w+ )(?:[^\n]|\\\n)*", source, re.M)]
+    tokens = [Token(m.lastgroup, m.group(), m.start()) for m in TOKEN.finditer(source)]
+    return [
+        token
+        for token in tokens
+        if token.kind != "blank" and not any(start <= token.at < end for start, end in skipped)
+    ]
+
+
+def closing(tokens, i):
+    """Index of the bracket that closes the one at i."""
+    depth = 0
+    for j in range(i, len(tokens)):
+        depth += (tokens[j].text in "([{") - (tokens[j].text in ")]}")
+        if depth == 0:
+            return j
+    raise ValueError("unbalanced brackets")
+
+
+def edits_of(source):
+    """(start, end, replacement) of every fault."""
+    tokens = tokens_of(source)
+    for i, token in enumerate(tokens):
+        before = tokens[i - 1] if i else token
+        if token.kind == "number":
+            digits = token.text.rstrip("uUlL")
+            suffix = token.text[len(digits) :]
+            value = int(digits, 0)
+            for other in (value + 1, value - 1):
+                if other >= 0:
+                    yield token.at, token.end, f"{other}{suffix}"
+        elif token.kind == "sign" and token.text in SWAPS:
+            operand = before.kind in ("number", "word") and before.text not in KEYWORDS or before.text in (")", "]")
+            if token.text not in BINARY_ONLY or operand:
+                for other in SWAPS[token.text]:
+                    yield token.at, token.end, other
+        elif token.text in ("if", "while") and tokens[i + 1].text == "(":
+            end = tokens[closing(tokens, i + 1)]
+            yield tokens[i + 1].end, end.at, f"!({source[tokens[i + 1].end : end.at]})"
+        elif token.text == "?":
+            yield from swapped_branches(source, tokens, i)
+    yield from removed_statements(source, tokens)
+
+
+def swapped_branches(source, tokens, i):
+    depth, colon = 0, None
+    for j in range(i + 1, len(tokens)):
+        text = tokens[j].text
+        if text in "([{":
+            depth += 1
+        elif depth == 0 and text == ":" and colon is None:
+            colon = j
+        elif depth == 0 and text in (")", "]", "}", ",", ";", ":"):
+            first = source[tokens[i].end : tokens[colon].at]
+            second = source[tokens[colon].end : tokens[j].at]
+            yield tokens[i].end, tokens[j].at, f"{second} :{first}"
+            return
+        elif text in ")]}":
+            depth -= 1
+
+
+def removed_statements(source, tokens):
+    """Expression statements, break, continue and return without a value become empty."""
+    depth = 0  # of round brackets: the parts of a for are no statements
+    for i in range(1, len(tokens)):
+        depth += (tokens[i - 1].text == "(") - (tokens[i - 1].text == ")")
+        starts = depth == 0 and tokens[i - 1].text in (";", "{", "}", "else", "do", ")")
+        if starts and tokens[i].kind == "word" and tokens[i].text not in KEYWORDS - {"break", "continue", "return"}:
+            j = i
+            while j < len(tokens) and tokens[j].text not in (";", "{", "}"):
+                j = closing(tokens, j) + 1 if tokens[j].text in ("(", "[") else j + 1
+                if j < len(tokens) and tokens[j].text == ")":
+                    break
+            declared = j > i + 1 and tokens[i + 1].kind == "word"
+            if j < len(tokens) and tokens[j].text == ";" and not declared and tokens[i].text not in ("struct", "enum"):
+                yield tokens[i].at, tokens[j].at, ""
+
+
+def function_at(source, at):
+    """Name of the function or table that holds a place."""
+    name = "-"
+    for match in re.finditer(r"^(?:[a-z].*?)?(\w+)(?:\(|\[.*\] = \{| = \{)", source, re.M):
+        if match.start() > at:
+            break
+        name = match.group(1)
+    return name
+
+
+def line_at(text, at):
+    return " ".join(text[text.rfind("\n", 0, at) + 1 : (text + "\n").find("\n", at)].split())
+
+
+def mutants_of(path, root):
+    source = path.read_text(encoding="utf-8")
+    for start, end, text in edits_of(source):
+        was, mutated = line_at(source, start), source[:start] + text + source[end:]
+        if "unused" not in was:  # padding
+            yield Mutant(str(path.relative_to(root)), function_at(source, start), was, line_at(mutated, start), mutated)
+
+
+# Runs
+
+
+def objects_of(workshop, files):
+    """Compiles the named sources; None when one of them does not compile. Else a digest of what came out."""
+    digest = hashlib.sha256()
+    for name in files:
+        out = workshop / f"{name}.o"
+        command = [*COMPILE, "-Iinclude", "-c", f"src/{name}", "-o", str(out)]
+        if subprocess.run(command, cwd=workshop, capture_output=True).returncode:
+            return None
+        digest.update(out.read_bytes())
+    return digest.hexdigest()
+
+
+def survives(command, cwd):
+    """None when the command succeeds, else how it failed."""
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=HANGS_S)
+    except subprocess.TimeoutExpired:
+        return "hangs"
+    return None if done.returncode == 0 else "fails"
+
+
+class Bench:
+    """A copy of the core, and the tests compiled from the original."""
+
+    def __init__(self, number):
+        self.path = BUILD / str(number)
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.path.mkdir(parents=True)
+        shutil.copytree(CORE / "src", self.path / "src")
+        shutil.copytree(CORE / "include", self.path / "include")
+        self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
+        for test in ("replay", "property"):
+            command = ["gcc", "-std=c11", "-O2", "-w", "-Iinclude", "-Isrc", "-c", str(CORE / "tests" / f"{test}.c"), "-o", f"{test}.o"]
+            subprocess.run(command, cwd=self.path, check=True)
+        self.originals = {name: objects_of(self.path, [name]) for name in self.sources}
+        self.original = objects_of(self.path, self.sources)
+        self.vectors = [str(path) for path in sorted((ROOT / "vectors").glob("*/*.vec"))]
+
+    def link(self):
+        for test in ("replay", "property"):
+            objects = [f"{test}.o", *(f"{name}.o" for name in self.sources)]
+            subprocess.run(["gcc", *objects, "-o", test], cwd=self.path, check=True)
+
+    def test(self):
+        """How a mutant was found: vectors, lives, hangs; or survived."""
+        self.link()
+        for command, name in ((["./replay", *self.vectors], "vectors"), (["./property", *LIVES], "lives")):
+            failed = survives(command, self.path)
+            if failed:
+                return "hangs" if failed == "hangs" else name
+        return "survived"
+
+    def run(self, mutant, seen):
+        place = self.path / mutant.file
+        files = [place.name] if place.suffix == ".c" else self.sources
+        original = place.read_text(encoding="utf-8")
+        place.write_text(mutant.source, encoding="utf-8")
+        try:
+            digest = objects_of(self.path, files)
+            if digest is None:
+                return "invalid"
+            if digest == (self.originals[place.name] if place.suffix == ".c" else self.original):
+                return "identical"
+            if seen.setdefault((mutant.file, digest), mutant) is not mutant:
+                return "repeated"
+            return self.test()
+        finally:
+            place.write_text(original, encoding="utf-8")
+            objects_of(self.path, files)
+
+
+def explanations():
+    """{name of a mutant: why it may survive}; an entry may stand for several replacements of one line."""
+    why = {}
+    if EXPLANATIONS.exists():
+        for entry in tomllib.loads(EXPLANATIONS.read_text(encoding="utf-8")).get("mutant", []):
+            for now in entry["now"]:
+                why[(entry["file"], entry["function"], entry["was"], now)] = entry["why"]
+    return why
+
+
+HOW = ("vectors", "lives", "hangs", "survived")
+
+
+def report(counts, survivors, why):
+    lines = [
+        "# Mutation tests of the core",
+        "",
+        "`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one, a",
+        "negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object code",
+        "as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies;",
+        "one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation fails the run.",
+        "",
+        "| source | mutants | found by vectors | by random lives | by hanging | survived, explained |",
+        "|---|---|---|---|---|---|",
+    ]
+    total = Counter()
+    for file in sorted(counts):
+        count = counts[file]
+        total.update(count)
+        lines.append(f"| `{file}` | {sum(count[how] for how in HOW)} | " + " | ".join(str(count[how]) for how in HOW) + " |")
+    lines.append(f"| all | {sum(total[how] for how in HOW)} | " + " | ".join(str(total[how]) for how in HOW) + " |")
+    lines += ["", "## Survivors", ""]
+    by_why = {}
+    for mutant in survivors:
+        by_why.setdefault((mutant.file, why[mutant.name]), []).append(mutant)
+    for (file, reason), mutants in sorted(by_why.items(), key=lambda item: item[0]):
+        lines += [f"**`{file}`**: {reason}", ""]
+        lines += [f"* `{m.function}`: `{m.was}` → `{m.now or '(nothing)'}`" for m in mutants]
+        lines.append("")
+    REPORT.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
+    arguments = parser.parse_args()
+    paths = [*sorted(CORE.glob("src/*.[ch]")), CORE / "include" / "linkweir" / "math.h"]
+    chosen = [path for path in paths if not arguments.file or path.name in arguments.file]
+    mutants = [mutant for path in chosen for mutant in mutants_of(path, CORE)]
+    benches = queue.Queue()
+    for number in range(WORKERS):
+        benches.put(Bench(number))
+    first = benches.get()
+    if first.test() != "survived":
+        sys.exit("the original does not pass its tests")
+    benches.put(first)
+    seen, counts, survivors, done = {}, {}, [], 0
+
+    def run(mutant):
+        bench = benches.get()
+        try:
+            return mutant, bench.run(mutant, seen)
+        finally:
+            benches.put(bench)
+
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        for mutant, how in pool.map(run, mutants):
+            counts.setdefault(mutant.file, Counter())[how] += 1
+            done += 1
+            if how == "survived":
+                survivors.append(mutant)
+            if sys.stderr.isatty():
+                print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
+    why = explanations()
+    failed = False
+    for mutant in survivors:
+        if mutant.name not in why:
+            failed = True
+            print(f"survived, not explained: {mutant.file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}")
+    for name in set(why) - {mutant.name for mutant in survivors}:
+        if name[0] in {str(path.relative_to(CORE)) for path in chosen}:
+            failed = True
+            print(f"explained, but found or gone: {name[0]} {name[1]}\n  was {name[2]}\n  now {name[3]}")
+    for file, count in sorted(counts.items()):
+        print(file, dict(sorted(count.items())))
+    if not failed and not arguments.file:
+        report(counts, survivors, why)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
