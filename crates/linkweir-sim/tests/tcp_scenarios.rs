@@ -6,7 +6,7 @@ mod tcp_link;
 use std::collections::{BTreeMap, BTreeSet};
 
 use linkweir_sim::tcp::{Ack, Algorithm, Config, Phase, Profile, Segment, Sender};
-use tcp_link::{run, Blind, Draw, Observer, Outcome, Path};
+use tcp_link::{run, Draw, Observer, Outcome, Path};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
@@ -19,6 +19,11 @@ const ALL: [(Algorithm, Profile); 4] = [
 
 /// 100 ms round trip, no queue to speak of, no overflow.
 const WIDE: Path = Path { rate_bps: 10_000_000_000, buffer_segments: 100_000, forward_ns: 50 * MS, reverse_ns: 50 * MS };
+
+/// Watches nothing.
+struct Blind;
+
+impl Observer for Blind {}
 
 /// Drops the listed transmissions (by sequence: how many times) and notes what the sender did.
 #[derive(Default)]
@@ -181,27 +186,31 @@ fn the_timer_backs_off_while_nothing_gets_through() {
 
 #[test]
 fn hystart_leaves_slow_start_before_the_buffer_overflows() {
-    // 20 Mbit/s, 100 ms: 167 segments in flight, as many in the buffer.
-    let path = Path { rate_bps: 20_000_000, buffer_segments: 167, forward_ns: 50 * MS, reverse_ns: 50 * MS };
+    // 20 Mbit/s, 100 ms: 167 segments in flight. The delay shows when the window has passed that twice over, 640, and the
+    // five rounds that follow multiply it by 1.25^5 at most, to 1953.
+    let path = Path { rate_bps: 20_000_000, buffer_segments: 2500, forward_ns: 50 * MS, reverse_ns: 50 * MS };
     for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
         let config = Config::new(algorithm, Profile::Linux);
-        let with = run(&config, path, 3 * S, &mut Blind);
-        let without = run(&without_hystart(config), path, 3 * S, &mut Blind);
-        assert_eq!(with.buffer_drops, 0);
-        assert!(without.buffer_drops > 50, "{without:?}");
+        let mut script = Script::default();
+        assert_eq!(run(&config, path, 10 * S, &mut script).buffer_drops, 0);
+        assert_eq!(script.phases, [Phase::SlowStart, Phase::CongestionAvoidance]);
+        let mut script = Script::default();
+        assert!(run(&without_hystart(config), path, 10 * S, &mut script).buffer_drops > 1000);
+        assert_eq!(script.phases[..2], [Phase::SlowStart, Phase::Recovery]);
     }
 }
 
 #[test]
-fn a_full_buffer_is_kept_busy() {
-    // One bandwidth-delay product of buffer: after the start the link never idles, with every algorithm.
+fn a_full_buffer_keeps_the_link_busy() {
+    // One bandwidth-delay product of buffer: once the first overshoot is repaired the link does not idle.
     let path = Path { rate_bps: 20_000_000, buffer_segments: 200, forward_ns: 50 * MS, reverse_ns: 50 * MS };
     for (algorithm, profile) in ALL {
         let config = Config::new(algorithm, profile);
-        let outcome = run(&config, path, 60 * S, &mut Blind);
-        let busy = outcome.delivered as f64 * f64::from(config.segment_bytes()) * 8.0 / 60.0 / 20e6;
-        assert!(busy > 0.95, "{algorithm:?} {profile:?} {busy}");
-        assert_eq!(outcome.counters.timeouts, 0, "{algorithm:?} {profile:?}");
+        let [early, late] = [40, 80].map(|end_s| run(&config, path, end_s * S, &mut Blind));
+        let delivered = late.delivered - early.delivered;
+        let busy = delivered as f64 * f64::from(config.segment_bytes()) * 8.0 / 40.0 / 20e6;
+        assert!(busy > 0.98, "{algorithm:?} {profile:?} {busy}");
+        assert_eq!(late.counters.timeouts, 0, "{algorithm:?} {profile:?}");
     }
 }
 
@@ -238,9 +247,9 @@ impl Observer for Lossy {
 
 #[test]
 fn everything_arrives_whatever_is_lost() {
-    for seed in 1..=40 {
+    for seed in 1..=20 {
         for (algorithm, profile) in ALL {
-            let per_10000 = seed * 50;
+            let per_10000 = seed * 100;
             let ack_per_10000 = if seed % 2 == 0 { 0 } else { per_10000 / 2 };
             let mut lossy = Lossy { draw: Draw(seed), per_10000, ack_per_10000, seen: BTreeSet::new() };
             let mut config = finite(algorithm, profile, 1500);
@@ -276,8 +285,10 @@ impl Observer for Periodic {
     }
 }
 
+/// The mean window over the second half of a run of `rtts` round trips.
 fn segments_per_rtt(config: &Config, period: u64, rtts: u64) -> f64 {
-    run(config, WIDE, rtts * 100 * MS, &mut Periodic { period }).delivered as f64 / rtts as f64
+    let [half, whole] = [rtts / 2, rtts].map(|n| run(config, WIDE, n * 100 * MS, &mut Periodic { period }).delivered);
+    (whole - half) as f64 / (rtts - rtts / 2) as f64
 }
 
 #[test]
@@ -296,10 +307,11 @@ fn cubic_follows_its_response_function() {
     // RFC 9438, section 5.2: 1.054 (RTT/p)^(3/4) segments where that exceeds Reno's, RTT in seconds.
     let mut config = Config::new(Algorithm::Cubic, Profile::Linux);
     config.delayed_ack = false;
-    for period in [10_000_u64, 30_000, 100_000] {
+    for period in [10_000_u64, 20_000, 50_000] {
         let expected = 1.054 * (0.1 * period as f64).powf(0.75);
-        let measured = segments_per_rtt(&config, period, 20_000);
-        assert!((measured / expected - 1.0).abs() < 0.1, "1/{period}: {measured} against {expected}");
+        let measured = segments_per_rtt(&config, period, (60.0 * period as f64 / expected) as u64);
+        // The formula knows neither fast convergence nor the round trip of recovery: a fluid model that has both is 6 % lower.
+        assert!((measured / expected - 1.0).abs() < 0.15, "1/{period}: {measured} against {expected}");
     }
 }
 

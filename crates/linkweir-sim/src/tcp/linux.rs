@@ -394,7 +394,7 @@ impl Sender {
 
     /// NextSeg of RFC 6675 but for its rule 2, new data.
     fn next_to_retransmit(&mut self) -> Option<u64> {
-        if let Some(sequence) = self.board.next_lost() {
+        if let Some(sequence) = self.board.next_lost(0) {
             self.high_rxt = self.high_rxt.max(sequence + 1);
             return Some(sequence);
         }

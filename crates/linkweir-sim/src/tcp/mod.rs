@@ -70,7 +70,7 @@ pub struct Config {
     pub mss_bytes: u32,
     /// IP and TCP headers of a segment, bytes.
     pub header_bytes: u32,
-    /// Size of an acknowledgement on the wire, bytes.
+    /// Size of an acknowledgement without SACK blocks, bytes; see [`Config::ack_wire_bytes`].
     pub ack_bytes: u32,
     /// First congestion window, segments; at least 1.
     pub initial_window_segments: u32,
@@ -147,6 +147,15 @@ impl Config {
     /// Bytes of a segment on the wire.
     pub fn segment_bytes(&self) -> u32 {
         self.mss_bytes + self.header_bytes
+    }
+
+    /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`.
+    pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
+        match (self.profile, u32::from(ack.nsack)) {
+            (_, 0) => self.ack_bytes,
+            (Profile::Linux, blocks) => self.ack_bytes + 4 + 8 * blocks,
+            (Profile::Ns2, blocks) => self.ack_bytes + 8 * blocks,
+        }
     }
 
     /// Segments to send; `u64::MAX` without end.

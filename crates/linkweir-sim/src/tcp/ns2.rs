@@ -17,8 +17,13 @@
 //! * The window is bounded by `max_window_segments` as a congestion window, not as a receive window.
 //! * One segment at a time is timed; the back-off ends when a segment so timed is acknowledged.
 //!
-//! The original decides on a lost retransmission in one pass over the board and so sometimes one acknowledgement later
-//! than this model.
+//! * What an acknowledgement brings is worked in by one pass along the board. A retransmission acknowledged in that pass
+//!   overtakes others only from the next pass on. A pass that brings nothing above the highest SACKed segment and no
+//!   retransmission ends at the first segment not SACKed beyond the blocks told: if no lost segment came into sight by
+//!   then, new data is sent instead, until the next pass.
+//!
+//! After a slow start that overran the buffer, these rules and the emptied board keep the original busy with needless
+//! retransmissions for many round trips. The model does the same, for about as long.
 
 use std::collections::VecDeque;
 
@@ -83,6 +88,8 @@ pub struct Sender {
     next_id: u32,
     /// Highest number among retransmissions acknowledged.
     acked_id: Option<u32>,
+    /// Where the search for the next retransmission starts; `u64::MAX`: nothing is to be retransmitted now.
+    search_from: u64,
     control: Control,
     rto: TickRto,
     /// The segment being timed and when it was sent.
@@ -113,6 +120,7 @@ impl Sender {
             ids: Vec::new(),
             next_id: 0,
             acked_id: None,
+            search_from: u64::MAX,
             control: match config.algorithm {
                 Algorithm::NewReno => Control::NewReno(0),
                 Algorithm::Cubic => Control::Cubic(Ns2Cubic::new()),
@@ -135,14 +143,14 @@ impl Sender {
         let acked = ack.cumulative - self.una;
         let mut sacked = false;
         let mut lost = false;
-        if acked > 0 {
-            self.advance(ack.cumulative);
-        }
-        if ack.nsack > 0 {
-            sacked = self.take_sack(ack);
-        }
-        if !self.board.is_empty() {
-            lost = self.mark_losses();
+        let mut thorough = acked > 0 && self.advance(ack.cumulative);
+        if ack.nsack > 0 || thorough {
+            let overtaking = self.acked_id;
+            let told_end = self.take_sack(ack, &mut sacked, &mut thorough);
+            if !self.board.is_empty() {
+                lost = self.mark_losses(overtaking);
+                self.search_from = self.first_lost_seen(told_end, thorough);
+            }
         }
         self.measure(now_ns, ack);
         self.deadline_ns = if self.una < self.limit { now_ns + self.rto.timeout_ns() } else { u64::MAX };
@@ -184,6 +192,7 @@ impl Sender {
             self.ids.resize(self.board.capacity() as usize, 0);
         }
         self.marked_below = self.next;
+        self.search_from = self.una;
         self.timed = None;
         self.rto.back_off();
         self.deadline_ns = now_ns + self.rto.timeout_ns();
@@ -194,7 +203,7 @@ impl Sender {
         if self.flight() >= self.cwnd.max(self.halving) {
             return None;
         }
-        let segment = match self.board.next_lost() {
+        let segment = match self.board.next_lost(self.search_from) {
             Some(sequence) => self.retransmit(now_ns, sequence),
             None if self.next < self.limit => self.send_new(now_ns),
             None => return None,
@@ -251,9 +260,11 @@ impl Sender {
         }
     }
 
+    /// Moves `una`; true if that acknowledged a retransmission later than all acknowledged before.
     #[inline]
-    fn advance(&mut self, una: u64) {
+    fn advance(&mut self, una: u64) -> bool {
         let known = !self.board.is_empty();
+        let before = self.acked_id;
         let (ids, acked_id) = (&self.ids, &mut self.acked_id);
         self.board.advance(una, |sequence| {
             let id = ids[sequence as usize & (ids.len() - 1)];
@@ -262,33 +273,53 @@ impl Sender {
         self.una = una;
         if known && self.board.is_empty() {
             self.clear();
+            return false;
         }
+        self.acked_id > before
     }
 
-    /// Takes in the SACK blocks; true if they tell anything new.
-    fn take_sack(&mut self, ack: &Ack) -> bool {
-        let mut news = false;
+    /// Takes in the SACK blocks and returns the end of the highest; sets `sacked` if they tell anything new, `thorough`
+    /// if they reach higher than all before or acknowledge a retransmission.
+    fn take_sack(&mut self, ack: &Ack, sacked: &mut bool, thorough: &mut bool) -> u64 {
+        let mut told_end = 0;
         for block in &ack.sack[..usize::from(ack.nsack).min(4)] {
             let end = block.end.min(self.next);
             if end <= self.una {
                 continue;
             }
+            told_end = told_end.max(end);
             self.cover(end);
+            *thorough |= end > self.fack_end;
             self.fack_end = self.fack_end.max(end);
             let (ids, acked_id) = (&self.ids, &mut self.acked_id);
             self.board.sack(block.start, end, |sequence, standing| {
-                news = true;
+                *sacked = true;
                 if standing == Standing::Retransmitted {
+                    *thorough = true;
                     let id = ids[sequence as usize & (ids.len() - 1)];
                     *acked_id = (*acked_id).max(Some(id));
                 }
             });
         }
-        news
+        told_end
     }
 
-    /// Marks what is lost by now; true if anything was.
-    fn mark_losses(&mut self) -> bool {
+    /// The original looks for the first lost segment along the board, but unless the acknowledgement was `thorough` no
+    /// further than the first segment not SACKed beyond the blocks told.
+    fn first_lost_seen(&self, told_end: u64, thorough: bool) -> u64 {
+        let Some(lost) = self.board.next_lost(0) else { return u64::MAX };
+        if thorough || lost < told_end || self.board.next_pending(told_end, lost).is_none() {
+            return lost;
+        }
+        if told_end == 0 {
+            return self.search_from;
+        }
+        u64::MAX
+    }
+
+    /// Marks what is lost by now, `overtaking` being the highest retransmission acknowledged before this acknowledgement's
+    /// blocks; true if anything was.
+    fn mark_losses(&mut self, overtaking: Option<u32>) -> bool {
         let mut found = false;
         // A segment s is lost when the highest SACKed one, fack_end - 1, is at least REACH above it.
         let below = self.fack_end.saturating_sub(REACH);
@@ -305,7 +336,7 @@ impl Sender {
         }
         while let Some(&oldest) = self.retransmissions.front() {
             if self.is_outstanding(&oldest) {
-                let overtaken = self.acked_id.is_some_and(|acked| oldest.id + (REACH as u32) < acked);
+                let overtaken = overtaking.is_some_and(|acked| oldest.id + (REACH as u32) < acked);
                 if oldest.next >= self.fack_end && !overtaken {
                     break;
                 }
@@ -453,6 +484,7 @@ impl Sender {
         self.board.clear();
         self.fack_end = 0;
         self.marked_below = 0;
+        self.search_from = u64::MAX;
         self.forget_retransmissions();
     }
 

@@ -3,8 +3,12 @@
 //! section 4.2; Linux's quick acknowledgements at the start), timestamp echo (RFC 7323, section 4.3).
 //!
 //! Linux also returns to quick acknowledgements after some events in the middle of a connection; this model only
-//! acknowledges at once while segments are missing, when one fills a gap, and on duplicates. With `Ns2` every segment is
-//! acknowledged at once and the echo is of the segment that caused the acknowledgement.
+//! acknowledges at once while segments are missing, when one fills a gap, and on duplicates.
+//!
+//! With `Ns2` (TCPSink/Sack1) every segment is acknowledged at once, and the SACK blocks are: the block of the segment
+//! received, unless it is below the cumulative acknowledgement, and the first blocks of the last three acknowledgements
+//! that had one, as they were then, except those the new block or the cumulative acknowledgement contains. Blocks no
+//! longer among these are told to nobody again, which slows the original's recoveries down and this one's.
 
 use std::collections::VecDeque;
 
@@ -16,12 +20,12 @@ pub struct Receiver {
     next: u64,
     /// Blocks held above `next`, ascending, not adjacent.
     held: VecDeque<Block>,
-    /// One member of each of the blocks that arrived last, most recent first.
-    recent: [u64; 4],
+    /// The blocks that arrived last, most recent first: with `Linux` one member of each, with `Ns2` as they were told.
+    recent: [Block; 4],
     nrecent: usize,
     /// SACK blocks an acknowledgement carries.
     max_blocks: usize,
-    echo_any: bool,
+    ns2: bool,
     timestamps: bool,
     echo_ns: u64,
     /// `cumulative` of the last acknowledgement.
@@ -40,10 +44,10 @@ impl Receiver {
         Receiver {
             next: 0,
             held: VecDeque::with_capacity(16),
-            recent: [0; 4],
+            recent: [Block::default(); 4],
             nrecent: 0,
             max_blocks: if config.timestamps || ns2 { 3 } else { 4 },
-            echo_any: ns2,
+            ns2,
             timestamps: config.timestamps,
             echo_ns: 0,
             last_acked: 0,
@@ -58,7 +62,7 @@ impl Receiver {
     #[inline]
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
-        if self.echo_any || sequence <= self.last_acked {
+        if sequence <= self.last_acked {
             self.echo_ns = segment.sent_ns;
         }
         if sequence == self.next && self.held.is_empty() {
@@ -77,7 +81,13 @@ impl Receiver {
             return None;
         }
         let duplicate = self.hold(sequence);
-        Some(self.acknowledge(duplicate))
+        let mut ack = self.acknowledge(duplicate);
+        if self.ns2 {
+            self.report_ns2(&mut ack, sequence);
+        } else if !self.held.is_empty() {
+            self.report(&mut ack, sequence);
+        }
+        Some(ack)
     }
 
     /// When an acknowledgement held back is due.
@@ -112,13 +122,12 @@ impl Receiver {
         }
         // The first block that ends at or after `sequence`.
         let at = self.held.partition_point(|block| block.end < sequence);
-        let mut duplicate = false;
         match self.held.get(at).copied() {
-            Some(block) if block.start <= sequence && sequence < block.end => duplicate = true,
+            Some(block) if block.start <= sequence && sequence < block.end => return true,
             Some(block) if block.end == sequence => {
-                let joins = self.held.get(at + 1).is_some_and(|after| after.start == sequence + 1);
-                if joins {
-                    self.held[at].end = self.held[at + 1].end;
+                let next = self.held.get(at + 1).copied();
+                if let Some(next) = next.filter(|next| next.start == sequence + 1) {
+                    self.held[at].end = next.end;
                     self.held.remove(at + 1);
                 } else {
                     self.held[at].end += 1;
@@ -127,72 +136,98 @@ impl Receiver {
             Some(block) if block.start == sequence + 1 => self.held[at].start = sequence,
             _ => self.held.insert(at, Block { start: sequence, end: sequence + 1 }),
         }
-        if !duplicate || !self.echo_any {
-            self.remember(sequence, at);
-        }
-        duplicate
-    }
-
-    /// Makes the block at index `at` of `held`, which contains `sequence`, the most recent one.
-    fn remember(&mut self, sequence: u64, at: usize) {
-        let block = self.held[at];
-        let mut kept = 0;
-        for i in 0..self.nrecent {
-            let member = self.recent[i];
-            if member >= self.next && !(block.start <= member && member < block.end) {
-                self.recent[kept] = member;
-                kept += 1;
-            }
-        }
-        kept = kept.min(self.recent.len() - 1);
-        self.recent.copy_within(0..kept, 1);
-        self.recent[0] = sequence;
-        self.nrecent = kept + 1;
+        false
     }
 
     #[inline]
     fn acknowledge(&mut self, duplicate: bool) -> Ack {
         self.last_acked = self.next;
         self.deadline_ns = u64::MAX;
-        let mut ack = Ack {
+        Ack {
             cumulative: self.next,
             sack: [Block::default(); 4],
             nsack: 0,
             echo_ns: self.timestamps.then_some(self.echo_ns),
             duplicate,
-        };
-        if !self.held.is_empty() {
-            self.report(&mut ack);
         }
-        ack
     }
 
-    /// Fills in the SACK blocks: the recent ones, then the highest others.
-    fn report(&self, ack: &mut Ack) {
+    /// The block held that contains `sequence`.
+    fn block_of(&self, sequence: u64) -> Option<Block> {
+        let at = self.held.partition_point(|block| block.end <= sequence);
+        self.held.get(at).copied().filter(|block| block.start <= sequence)
+    }
+
+    /// Fills in the SACK blocks: that of `sequence`, the other recent ones, then the highest others.
+    fn report(&mut self, ack: &mut Ack, sequence: u64) {
         let mut count = 0;
-        for &member in &self.recent[..self.nrecent] {
-            if member < self.next || count == self.max_blocks {
+        if sequence >= self.next {
+            self.push_recent(Block { start: sequence, end: sequence + 1 });
+        }
+        let mut kept = 0;
+        for i in 0..self.nrecent {
+            let member = self.recent[i];
+            let Some(block) = self.block_of(member.start) else { continue };
+            if ack.sack[..count].contains(&block) {
                 continue;
             }
-            let at = self.held.partition_point(|block| block.end <= member);
-            let block = self.held[at];
+            self.recent[kept] = member;
+            kept += 1;
+            if count < self.max_blocks {
+                ack.sack[count] = block;
+                count += 1;
+            }
+        }
+        self.nrecent = kept;
+        for &block in self.held.iter().rev() {
+            if count == self.max_blocks.min(self.held.len()) {
+                break;
+            }
             if !ack.sack[..count].contains(&block) {
                 ack.sack[count] = block;
                 count += 1;
             }
         }
-        if count < self.max_blocks && count < self.held.len() {
-            for &block in self.held.iter().rev() {
-                if count == self.max_blocks {
-                    break;
-                }
-                if !ack.sack[..count].contains(&block) {
-                    ack.sack[count] = block;
-                    count += 1;
-                }
+        ack.nsack = count as u8;
+    }
+
+    /// Fills in the SACK blocks as TCPSink/Sack1 does; see the module.
+    fn report_ns2(&mut self, ack: &mut Ack, sequence: u64) {
+        if self.held.is_empty() {
+            self.nrecent = 0;
+            return;
+        }
+        let mut count = 0;
+        let told = self.block_of(sequence);
+        if let Some(block) = told {
+            ack.sack[0] = block;
+            count = 1;
+        }
+        let covers = told.unwrap_or(Block { start: 0, end: self.next });
+        let mut at = 0;
+        while count < self.max_blocks && at < self.nrecent {
+            let earlier = self.recent[at];
+            if covers.start <= earlier.start && earlier.end <= covers.end {
+                self.recent.copy_within(at + 1..self.nrecent, at);
+                self.nrecent -= 1;
+                continue;
             }
+            ack.sack[count] = earlier;
+            count += 1;
+            at += 1;
+        }
+        if let Some(block) = told {
+            self.nrecent = self.nrecent.min(self.max_blocks - 1);
+            self.push_recent(block);
         }
         ack.nsack = count as u8;
+    }
+
+    fn push_recent(&mut self, block: Block) {
+        let kept = self.nrecent.min(self.recent.len() - 1);
+        self.recent.copy_within(0..kept, 1);
+        self.recent[0] = block;
+        self.nrecent = kept + 1;
     }
 }
 
@@ -209,6 +244,14 @@ mod tests {
 
     fn ns2() -> Receiver {
         Receiver::new(&Config::new(Algorithm::NewReno, Profile::Ns2))
+    }
+
+    fn receive(receiver: &mut Receiver, sequences: &[u64]) -> Vec<Vec<(u64, u64)>> {
+        let mut told = Vec::new();
+        for &n in sequences {
+            told.extend(receiver.on_segment(0, &segment(n, 0)).map(|ack| blocks(&ack)));
+        }
+        told
     }
 
     fn linux(quick_ack_segments: u32) -> Receiver {
@@ -251,20 +294,30 @@ mod tests {
 
     #[test]
     fn most_recent_block_first() {
-        let mut receiver = ns2();
-        for n in [2, 6, 10] {
-            receiver.on_segment(0, &segment(n, 0));
-        }
-        let ack = receiver.on_segment(0, &segment(14, 0)).unwrap();
-        assert_eq!(blocks(&ack), [(14, 15), (10, 11), (6, 7)]);
-        let ack = receiver.on_segment(0, &segment(7, 0)).unwrap();
-        assert_eq!(blocks(&ack), [(6, 8), (14, 15), (10, 11)]);
-        for n in [8, 9] {
-            receiver.on_segment(0, &segment(n, 0));
-        }
+        let mut receiver = linux(0);
+        let told = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 0, 1]);
+        assert_eq!(told[3], [(14, 15), (10, 11), (6, 7)]);
+        assert_eq!(told[4], [(6, 8), (14, 15), (10, 11)]);
         // 6 to 11 are now one block; 2 to 3, reported first of all, comes back.
-        let ack = receiver.on_segment(0, &segment(15, 0)).unwrap();
-        assert_eq!(blocks(&ack), [(14, 16), (6, 11), (2, 3)]);
+        assert_eq!(told[7], [(14, 16), (6, 11), (2, 3)]);
+        assert_eq!(told[8], [(14, 16), (6, 11), (2, 3)]);
+        assert_eq!(told[9], [(14, 16), (6, 11)]);
+    }
+
+    #[test]
+    fn blocks_of_the_ns2_sink() {
+        let mut receiver = ns2();
+        let told = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 2, 0, 1, 3]);
+        assert_eq!(told[3], [(14, 15), (10, 11), (6, 7)]);
+        // 6 to 7 has left the three remembered; the block that holds 7 is told in full.
+        assert_eq!(told[4], [(6, 8), (14, 15), (10, 11)]);
+        assert_eq!(told[6], [(6, 11), (14, 15)]);
+        assert_eq!(told[7], [(14, 16), (6, 11)]);
+        // A duplicate is told like a new segment.
+        assert_eq!(told[8], [(2, 3), (14, 16), (6, 11)]);
+        assert_eq!(told[9], [(2, 3), (14, 16), (6, 11)]);
+        assert_eq!(told[10], [(14, 16), (6, 11)]);
+        assert_eq!(told[11], [(14, 16), (6, 11)]);
     }
 
     #[test]
@@ -296,7 +349,8 @@ mod tests {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33) % bound
             };
-            let mut receiver = ns2();
+            let mut receiver = linux(0);
+            receiver.delayed_ack = false;
             let mut have = std::collections::BTreeSet::new();
             for _ in 0..2000 {
                 let sequence = (receiver.next + draw(40)).saturating_sub(3);

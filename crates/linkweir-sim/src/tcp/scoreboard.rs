@@ -139,13 +139,13 @@ impl Scoreboard {
         self.pending.next(from, to)
     }
 
-    /// The lowest segment that waits for retransmission.
+    /// The lowest segment from `from` on that waits for retransmission.
     #[inline]
-    pub fn next_lost(&self) -> Option<u64> {
+    pub fn next_lost(&self, from: u64) -> Option<u64> {
         if self.queued == 0 {
             return None;
         }
-        self.queue.next(self.una, self.high)
+        self.queue.next(from.max(self.una), self.high)
     }
 
     /// Whether a covered segment was retransmitted and is outstanding.

@@ -14,7 +14,7 @@ pub struct Path {
     pub buffer_segments: usize,
     /// Propagation, sender to receiver.
     pub forward_ns: u64,
-    /// Propagation and transmission, receiver to sender.
+    /// Propagation, receiver to sender, where the rate is the same but no queue forms.
     pub reverse_ns: u64,
 }
 
@@ -35,10 +35,6 @@ pub trait Observer {
     /// The sender's timer expired; it has not yet sent.
     fn on_timeout(&mut self, _now_ns: u64, _sender: &Sender) {}
 }
-
-/// Watches nothing.
-pub struct Blind;
-impl Observer for Blind {}
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,8 +59,8 @@ enum Event {
 /// and no timer armed before the end.
 pub fn run(config: &Config, path: Path, end_ns: u64, observer: &mut impl Observer) -> Outcome {
     let mut run = Run {
+        config: config.clone(),
         path,
-        service_ns: u64::from(config.segment_bytes()) * 8 * 1_000_000_000 / path.rate_bps,
         sender: Sender::new(config),
         receiver: Receiver::new(config),
         events: BinaryHeap::new(),
@@ -95,8 +91,8 @@ pub fn run(config: &Config, path: Path, end_ns: u64, observer: &mut impl Observe
 }
 
 struct Run {
+    config: Config,
     path: Path,
-    service_ns: u64,
     sender: Sender,
     receiver: Receiver,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -153,7 +149,8 @@ impl Run {
         let Some(ack) = ack else { return };
         self.acks.push(ack);
         if !observer.drops_ack() {
-            self.at(self.now_ns + self.path.reverse_ns, Event::Return(self.acks.len() - 1));
+            let sent_ns = self.now_ns + self.transmission_ns(self.config.ack_wire_bytes(&ack));
+            self.at(sent_ns + self.path.reverse_ns, Event::Return(self.acks.len() - 1));
         }
     }
 
@@ -181,9 +178,13 @@ impl Run {
 
     fn serve(&mut self, index: usize) {
         self.busy = true;
-        let sent_ns = self.now_ns + self.service_ns;
+        let sent_ns = self.now_ns + self.transmission_ns(self.config.segment_bytes());
         self.at(sent_ns, Event::Departure);
         self.at(sent_ns + self.path.forward_ns, Event::Arrival(index));
+    }
+
+    fn transmission_ns(&self, bytes: u32) -> u64 {
+        u64::from(bytes) * 8 * 1_000_000_000 / self.path.rate_bps
     }
 }
 
