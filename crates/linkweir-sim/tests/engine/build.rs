@@ -117,23 +117,19 @@ pub fn greedy(bytes: u32) -> Traffic {
     }
 }
 
-/// `count` packets at one instant.
-pub fn burst(class: usize, at_ns: u64, bytes: u32, count: u32) -> Flow {
-    let traffic = Traffic::Greedy {
-        backlog_pkts: count,
-        packet: Sizes::Fixed(bytes),
-    };
+/// One packet at one instant.
+pub fn packet(class: usize, at_ns: u64, bytes: u32) -> Flow {
     Flow {
         start_ns: at_ns,
         stop_ns: at_ns + 1,
-        ..flow(class, traffic)
+        ..flow(class, cbr(1.0, bytes))
     }
 }
 
 /// All rows of a run, by table.
 #[derive(Default)]
 pub struct Tables {
-    tables: BTreeMap<&'static str, Vec<(String, Column)>>,
+    pub tables: BTreeMap<&'static str, Vec<(String, Column)>>,
     pub chunks: Vec<Table>,
     pub keep_chunks: bool,
     pub stop_at_ns: Option<u64>,

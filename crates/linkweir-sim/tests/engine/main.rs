@@ -2,4 +2,7 @@
 //! The engine against numbers worked by hand, queueing theory and the specification of the schedulers.
 
 mod build;
+mod by_hand;
 mod published;
+mod snapshots;
+mod theory;

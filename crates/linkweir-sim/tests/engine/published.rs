@@ -3,7 +3,7 @@
 //! follows from the definition of PSS).
 
 use crate::build::*;
-use linkweir_sim::experiment::{Capacity, End, Experiment, Signal};
+use linkweir_sim::experiment::{Capacity, Experiment, Signal, Sizes, Traffic};
 
 const C: f64 = 20e6;
 
@@ -83,4 +83,83 @@ fn fixed_capacity_figures_5_and_6() {
             );
         }
     }
+}
+
+/// Packets pulled in bursts: time a packet finished before its nominal end is charged, so the reservation holds for
+/// every size of ring. The older algorithm forgets it and gives AF ever more.
+#[test]
+fn bursts_pulled_by_the_device_do_not_change_a_reservation() {
+    for (ring, older) in [(1, 8.0), (2, 9.19), (4, 10.91), (8, 12.0), (16, 12.63)] {
+        let af = |early| {
+            let mut e = three_classes(pss(8e6, 100 * MS, &[("early", early)]), 5e6, 100 * S);
+            e.link.ring = ring;
+            class_mbps(&e)[1]
+        };
+        close(af("charge"), 8.0, 0.005, &format!("ring of {ring}"));
+        close(
+            af("ignore"),
+            older,
+            0.01,
+            &format!("ring of {ring}, older algorithm"),
+        );
+    }
+}
+
+/// Below the sum of the reservations the controlled queues get what is left in order of their urgent levels.
+#[test]
+fn two_reservations_on_too_little_capacity_give_6_2_0() {
+    let queues: [&[_]; 4] = [
+        &[("level", 0)],
+        &[("level", 1), ("low_level", 4), ("rate", 6_000_000)],
+        &[("level", 2), ("low_level", 5), ("rate", 4_000_000)],
+        &[("level", 3)],
+    ];
+    let mut e = experiment(rate(C), C as u64, scheduler("pss", &[], &queues), 4, 30 * S);
+    e.flows = vec![
+        flow(0, cbr(12e6, 1500)),
+        flow(1, greedy(1500)),
+        flow(2, greedy(1500)),
+        flow(3, greedy(1500)),
+    ];
+    let found = class_mbps(&e);
+    for (class, expected) in [12.0, 6.0, 2.0, 0.0].into_iter().enumerate() {
+        close(found[class], expected, 0.005, &format!("class {class}"));
+    }
+}
+
+/// Capacity and EF both swing; with a memory of the capacity's period AF gets its mean, without one it does not.
+#[test]
+fn varying_capacity_figure_7() {
+    let swing = |mean: f64, amplitude, period_ms| Signal::Cosine {
+        mean,
+        amplitude,
+        period_ns: period_ms * MS,
+        phase_rad: 0.0,
+    };
+    let af = |memory: &[(&str, u64)]| {
+        let mut queue = vec![
+            ("level", 1),
+            ("low_level", 3),
+            ("rate", 8_100_000),
+            ("mtu", 1500),
+        ];
+        queue.extend_from_slice(memory);
+        let pss = scheduler("pss", &[], &[&[("level", 0)], &queue, &[("level", 2)]]);
+        let mut e = three_classes(pss, 10e6, 915 * S);
+        e.link.capacity = Capacity::Rate(swing(C, 0.3, 15_000));
+        e.flows[0].traffic = Traffic::Cbr {
+            rate_bps: swing(10e6, 0.6, 6_100),
+            jitter: 0.0,
+            packet: Sizes::Fixed(1500),
+        };
+        class_mbps(&e)[1]
+    };
+    close(af(&[("memory", 15 * S)]), 8.10, 0.01, "with memory");
+    // LR of one packet of the reserved share.
+    close(
+        af(&[("lr", 12_000 * 81 / 200)]),
+        6.47,
+        0.01,
+        "without memory",
+    );
 }

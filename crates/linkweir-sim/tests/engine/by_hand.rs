@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Small cases whose every packet was followed by hand. At 12 Mbit/s a packet of 1500 bytes takes 1 ms.
+
+use crate::build::*;
+use linkweir_sim::experiment::{Capacity, End, Experiment, Signal, Sizes, Traffic};
+use linkweir_sim::{run, RunError};
+
+const BPS: u64 = 12_000_000;
+
+fn strict(nclasses: usize, duration_ns: u64) -> Experiment {
+    let queues = vec![&[][..]; nclasses];
+    experiment(
+        rate(BPS as f64),
+        BPS,
+        scheduler("strict", &[], &queues),
+        nclasses,
+        duration_ns,
+    )
+}
+
+fn steps(points: &[(u64, f64)], end: End) -> Signal {
+    Signal::Steps {
+        points: points.into(),
+        end,
+    }
+}
+
+/// Columns of a table in ms.
+fn ms(e: &Experiment, table: &str, column: &str) -> Vec<f64> {
+    tables(e)
+        .numbers(table, column)
+        .iter()
+        .map(|s| (s * 1e9).round() / 1e6)
+        .collect()
+}
+
+#[test]
+fn three_packets() {
+    let mut e = strict(2, S);
+    e.link.delay_s = Signal::Constant(0.01);
+    e.flows = vec![
+        packet(1, 0, 1500),
+        packet(1, 0, 1500),
+        packet(0, 500_000, 1500),
+    ];
+    // 0..1 the first, 1..2 the urgent one, 2..3 the second; 10 ms on the way.
+    assert_eq!(ms(&e, "flows", "delay_max_s"), [11.0, 13.0, 11.5]);
+    assert_eq!(ms(&e, "classes", "delay_mean_s"), [0.5, 1.0]);
+    assert_eq!(ms(&e, "classes", "delay_max_s"), [0.5, 2.0]);
+    // The second packet waited 2 ms of the second.
+    let t = tables(&e);
+    assert!((t.numbers("classes", "backlog_mean_pkts")[1] - 0.002).abs() < 1e-15);
+    assert_eq!(t.numbers("link", "used_bps"), [36_000.0]);
+}
+
+#[test]
+fn access_delay_comes_before_the_queue() {
+    let mut e = strict(1, S);
+    e.flows = vec![packet(0, 0, 1500), packet(0, 0, 1500)];
+    e.flows[1].access_delay_ns = 500_000;
+    // Created together; the second arrives at 0.5, waits until 1 and leaves at 2.
+    assert_eq!(ms(&e, "flows", "delay_max_s"), [1.0, 2.0]);
+    assert_eq!(ms(&e, "classes", "delay_max_s"), [0.5]);
+}
+
+#[test]
+fn an_outage_interrupts_a_packet() {
+    let mut e = strict(1, S);
+    let points = [(0, BPS as f64), (500_000, 0.0), (10 * MS, BPS as f64)];
+    e.link.capacity = Capacity::Rate(steps(&points, End::Hold));
+    e.flows = vec![packet(0, 0, 1500), packet(0, 0, 1500)];
+    assert_eq!(ms(&e, "flows", "delay_max_s"), [10.5, 11.5]);
+    assert_eq!(ms(&e, "classes", "delay_max_s"), [10.5]);
+    e.link.capacity = Capacity::Rate(steps(&points[..2], End::Hold));
+    let t = tables(&e);
+    assert_eq!(t.numbers("flows", "delivered_pkts"), [0.0, 0.0]);
+    assert_eq!(
+        t.numbers("link", "used_bps"),
+        [6_000.0],
+        "half a packet went out"
+    );
+    assert_eq!(t.numbers("link", "capacity_bps"), [6_000.0]);
+}
+
+#[test]
+fn opportunities_are_shared_split_lost_and_repeated() {
+    let mut e = strict(1, 9 * MS);
+    // 3000 bytes at 1 ms, 1500 at 3 ms; again at 4 and 6, at 7 and (when the run is over) 9.
+    e.link.capacity = Capacity::Opportunities {
+        at_ns: [MS, MS, 3 * MS].into(),
+        bytes: 1500,
+    };
+    e.flows = (0..4).map(|_| packet(0, 0, 1000)).collect();
+    e.flows.push(packet(0, 3_500_000, 2000));
+    e.flows.push(packet(0, 4_500_000, 1600));
+    // Three share the first instant, one takes 3 ms and wastes 500 bytes; 2000 bytes are two opportunities of 4 ms;
+    // of 1600 bytes 1500 go at 6 and the rest at 7.
+    assert_eq!(
+        ms(&e, "flows", "delay_max_s"),
+        [1.0, 1.0, 1.0, 3.0, 0.5, 2.5]
+    );
+    // A packet is pulled when there are bytes for it.
+    assert_eq!(ms(&e, "classes", "delay_max_s"), [3.0]);
+    let t = tables(&e);
+    assert_eq!(t.numbers("link", "capacity_bps"), [8.0 * 12_000.0 / 0.009]);
+    assert_eq!(t.numbers("link", "used_bps"), [7_600.0 * 8.0 / 0.009]);
+}
+
+#[test]
+fn a_ring_takes_its_packets_at_one_instant() {
+    let mut e = strict(2, S);
+    e.link.ring = 3;
+    e.flows = (0..5).map(|_| packet(1, 0, 1500)).collect();
+    e.flows.push(packet(0, 1_500_000, 1500));
+    // At 0 there is one packet, at 1 the ring takes three; the urgent one waits for them until 4, then goes first.
+    assert_eq!(
+        ms(&e, "flows", "delay_max_s"),
+        [1.0, 2.0, 3.0, 4.0, 6.0, 3.5]
+    );
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "delay_mean_s"), [0.0025, 0.0014]);
+}
+
+#[test]
+fn limits_count_what_waits() {
+    let mut e = strict(1, S);
+    e.classes[0].limit_pkts = Some(2);
+    e.flows = (0..5).map(|_| packet(0, 0, 1500)).collect();
+    let t = tables(&e);
+    assert_eq!(
+        t.numbers("flows", "dropped_limit_pkts"),
+        [0.0, 0.0, 0.0, 1.0, 1.0]
+    );
+    assert_eq!(t.numbers("classes", "loss"), [0.4]);
+    e.classes[0].limit_pkts = None;
+    e.classes[0].limit_bytes = Some(4499);
+    assert_eq!(tables(&e).numbers("classes", "dropped_limit_pkts"), [2.0]);
+}
+
+#[test]
+fn overhead_and_least_size_take_time_and_are_not_counted() {
+    let mut e = strict(1, S);
+    e.link.overhead_bytes = 38;
+    e.link.mpu_bytes = 200;
+    e.flows = vec![packet(0, 0, 100), packet(0, 0, 1462)];
+    let ms: Vec<f64> = ms(&e, "flows", "delay_max_s");
+    assert!(
+        (ms[0] - 200.0 / 1500.0).abs() < 1e-6 && (ms[1] - 1700.0 / 1500.0).abs() < 2e-6,
+        "{ms:?}"
+    );
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "sent_bytes"), [1562.0]);
+    assert_eq!(t.numbers("link", "used_bps"), [13_600.0]);
+}
+
+#[test]
+fn packets_do_not_overtake_when_the_way_gets_shorter() {
+    let mut e = strict(1, S);
+    e.link.delay_s = steps(&[(0, 0.1), (1_500_000, 0.01)], End::Hold);
+    e.flows = vec![
+        packet(0, 0, 1500),
+        packet(0, MS, 1500),
+        packet(0, 200 * MS, 1500),
+    ];
+    assert_eq!(ms(&e, "flows", "delay_max_s"), [101.0, 100.0, 11.0]);
+}
+
+#[test]
+fn losses_happen_behind_the_scheduler() {
+    let mut e = strict(1, 100 * S);
+    e.flows = vec![flow(0, cbr(1.2e6, 1500))];
+    e.link.loss = Signal::Constant(0.3);
+    let t = tables(&e);
+    let lost = t.numbers("classes", "lost_link_pkts")[0];
+    assert_eq!(t.numbers("classes", "sent_pkts"), [10_000.0]);
+    assert_eq!(t.numbers("flows", "delivered_pkts"), [10_000.0 - lost]);
+    // Four standard deviations of a binomial of 10,000 and 0.3.
+    assert!((lost - 3_000.0).abs() < 4.0 * 45.9, "{lost} packets lost");
+    e.link.loss = steps(&[(0, 1.0), (10 * S, 0.0)], End::Hold);
+    // The packet that leaves at 0.001 is the first to be lost, the one at 9.991 the last.
+    assert_eq!(tables(&e).numbers("flows", "lost_link_pkts"), [1_000.0]);
+}
+
+#[test]
+fn a_cosine_carries_its_integral() {
+    let signal = Signal::Cosine {
+        mean: 20e6,
+        amplitude: 0.3,
+        period_ns: 15 * S,
+        phase_rad: 0.0,
+    };
+    let mut e = experiment(
+        Capacity::Rate(signal),
+        20_000_000,
+        scheduler("fifo", &[], &[&[]]),
+        1,
+        20 * S,
+    );
+    e.interval_ns = 5 * S;
+    e.flows = vec![flow(0, greedy(1500))];
+    let t = tables(&e);
+    let (capacity, used) = (
+        t.numbers("link", "capacity_bps"),
+        t.numbers("link", "used_bps"),
+    );
+    let sent = t.numbers("series", "sent_bytes");
+    let until = |s: f64| {
+        20e6 * (s + 0.3 * 15.0 / std::f64::consts::TAU
+            * libm::sin(std::f64::consts::TAU * s / 15.0))
+    };
+    for bin in 0..4 {
+        let bits = until(5.0 * (bin as f64 + 1.0)) - until(5.0 * bin as f64);
+        assert!(
+            (capacity[bin] * 5.0 - bits).abs() < 1e-6 * bits,
+            "bin {bin}"
+        );
+        assert!(
+            (used[bin] - capacity[bin]).abs() < 1e-3,
+            "bin {bin} is full"
+        );
+        assert!(
+            (sent[bin] * 8.0 - bits).abs() <= 12_000.0,
+            "bin {bin} to a packet"
+        );
+    }
+}
+
+#[test]
+fn a_following_scheduler_is_told() {
+    let link = steps(&[(0, 20e6), (10 * S, 10e6)], End::Hold);
+    let queues: [&[_]; 2] = [
+        &[("level", 0), ("low_level", 2), ("share", 500_000)],
+        &[("level", 1)],
+    ];
+    let mut e = experiment(
+        Capacity::Rate(link),
+        20_000_000,
+        scheduler("pss", &[], &queues),
+        2,
+        30 * S,
+    );
+    e.interval_ns = 10 * S;
+    e.flows = vec![flow(0, greedy(1500)), flow(1, greedy(1500))];
+    let rates = |e: &Experiment| -> Vec<f64> {
+        tables(e)
+            .numbers("series", "sent_bps")
+            .iter()
+            .map(|bps| (bps / 1e5).round() / 10.0)
+            .collect()
+    };
+    // Half of the nominal rate is all of what is left.
+    assert_eq!(rates(&e), [10.0, 10.0, 10.0, 0.0, 10.0, 0.0]);
+    e.link.follow = true;
+    // The credit of the old share, more bits than the new one may keep, is worked off first.
+    let followed = rates(&e);
+    assert_eq!(followed[..2], [10.0, 10.0]);
+    assert_eq!(followed[4..], [5.0, 5.0]);
+}
+
+#[test]
+fn greedy_flows_stay_inside_limits_and_survive_being_victims() {
+    let mut e = strict(1, S);
+    e.classes[0].limit_pkts = Some(5);
+    e.flows = vec![flow(0, greedy(1500)), flow(0, cbr(12e6, 1500))];
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "sent_pkts"), [1_000.0]);
+    assert_eq!(t.numbers("flows", "dropped_limit_pkts")[0], 0.0);
+
+    // Two greedy flows of 20 packets drive each other out of 10 places; the link stays full.
+    let mut e = experiment(
+        rate(12e6),
+        BPS,
+        scheduler("pds", &[("limit", "10")], &[&[], &[]]),
+        2,
+        S,
+    );
+    e.flows = vec![flow(0, greedy(1500)), flow(1, greedy(1500))];
+    let t = tables(&e);
+    assert_eq!(
+        t.numbers("classes", "sent_pkts").iter().sum::<f64>(),
+        1_000.0
+    );
+    assert!(t.numbers("series", "backlog_pkts").iter().sum::<f64>() <= 10.0);
+}
+
+#[test]
+fn totals_begin_after_the_warm_up() {
+    let mut e = strict(1, 3 * S);
+    e.warmup_ns = S + 1;
+    e.interval_ns = S;
+    e.flows = vec![flow(0, cbr(24e6, 1500))];
+    e.classes[0].limit_pkts = Some(10);
+    let t = tables(&e);
+    assert_eq!(
+        t.numbers("series", "arrived_pkts"),
+        [2_000.0, 2_000.0, 2_000.0]
+    );
+    // Packets at 0, 0.5, ... ms: 2 s - 1 ns hold 3999 arrivals and 1999 departures.
+    assert_eq!(t.numbers("classes", "arrived_pkts"), [3_999.0]);
+    assert_eq!(t.numbers("classes", "sent_pkts"), [1_999.0]);
+    assert_eq!(
+        t.numbers("classes", "rate_bps"),
+        [1_999.0 * 12_000.0 / 1.999_999_999]
+    );
+    assert_eq!(t.numbers("flows", "delivered_pkts"), [1_999.0]);
+    assert_eq!(t.numbers("series", "t_s"), [0.0, 1.0, 2.0]);
+}
+
+#[test]
+fn every_packet_is_accounted_for() {
+    let mut e = experiment(
+        rate(10e6),
+        10_000_000,
+        scheduler("pds", &[("limit", "50")], &[&[], &[]]),
+        2,
+        20 * S,
+    );
+    e.link.delay_s = Signal::Constant(0.05);
+    e.link.return_delay_ns = 50 * MS;
+    e.link.loss = Signal::Constant(0.01);
+    e.classes[1].limit_pkts = Some(30);
+    let packet = Sizes::Mix([(64, 1.0), (576, 1.0), (1500, 2.0)].into());
+    e.flows = vec![
+        flow(
+            0,
+            Traffic::Poisson {
+                rate_bps: Signal::Constant(6e6),
+                packet,
+            },
+        ),
+        flow(
+            1,
+            Traffic::Tcp(linkweir_sim::tcp::Config::new(
+                linkweir_sim::tcp::Algorithm::Cubic,
+                linkweir_sim::tcp::Profile::Linux,
+            )),
+        ),
+        flow(1, cbr(5e6, 1500)),
+    ];
+    for flow in &mut e.flows {
+        flow.stop_ns = 15 * S;
+    }
+    let t = tables(&e);
+    let n = |table, column| t.numbers(table, column);
+    for flow in 0..3 {
+        assert_eq!(
+            n("flows", "arrived_pkts")[flow],
+            n("flows", "delivered_pkts")[flow]
+                + n("flows", "dropped_limit_pkts")[flow]
+                + n("flows", "dropped_policy_pkts")[flow]
+                + n("flows", "lost_link_pkts")[flow],
+            "flow {flow}"
+        );
+        assert!(n("flows", "lost_link_pkts")[flow] > 0.0);
+    }
+    for class in 0..2 {
+        let dropped =
+            n("classes", "dropped_limit_pkts")[class] + n("classes", "dropped_policy_pkts")[class];
+        assert_eq!(
+            n("classes", "arrived_pkts")[class],
+            n("classes", "sent_pkts")[class] + dropped
+        );
+    }
+    assert!(t.reals("flows", "retransmitted_pkts")[1] > Some(0.0));
+    assert_eq!(
+        t.reals("flows", "timeouts")[0],
+        None,
+        "a Poisson source knows no timeouts"
+    );
+    assert!(n("classes", "dropped_policy_pkts").iter().sum::<f64>() > 0.0);
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_what_it_has() {
+    let mut e = strict(1, 1_000 * S);
+    e.interval_ns = S;
+    e.flows = vec![flow(0, cbr(6e6, 1500))];
+    let (t, outcome) = run_into(
+        &e,
+        Tables {
+            stop_at_ns: Some(50 * S),
+            ..Tables::default()
+        },
+    );
+    assert!(
+        !outcome.complete && outcome.simulated_ns >= 50 * S && outcome.simulated_ns < 1_000 * S
+    );
+    let seconds = outcome.simulated_ns as f64 / 1e9;
+    assert_eq!(t.numbers("series", "t_s").len(), seconds.ceil() as usize);
+    let rate_bps = t.numbers("classes", "rate_bps")[0];
+    assert!(
+        (rate_bps - 6e6).abs() <= 12_000.0 / seconds,
+        "{rate_bps} over the time that was simulated"
+    );
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let refused = |change: &dyn Fn(&mut Experiment)| {
+        let mut e = strict(1, S);
+        e.flows = vec![flow(0, cbr(1e6, 1500))];
+        change(&mut e);
+        match run(&e, &mut Tables::default()) {
+            Err(RunError::Invalid(message)) => message,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(refused(&|e| e.flows[0].class = 1).contains("class 1"));
+    assert!(refused(&|e| e.warmup_ns = S).contains("warm-up"));
+    assert!(refused(&|e| e.link.ring = 0).contains("ring"));
+    assert!(refused(&|e| e.scheduler.policy = "best".to_owned()).contains("best"));
+    assert!(refused(&|e| e.flows[0].traffic = cbr(1e6, 1 << 20)).contains("bytes"));
+    assert!(refused(&|e| e.link.overhead_bytes = -1500).contains("bytes"));
+
+    let mut e = strict(2, S);
+    e.scheduler = scheduler("strict", &[], &[&[("level", 3)], &[("level", 3)]]);
+    let error = run(&e, &mut Tables::default()).unwrap_err();
+    assert!(
+        matches!(&error, RunError::Policy(fault) if fault.param == Some("level")),
+        "{error}"
+    );
+
+    struct Full;
+    impl linkweir_sim::table::Sink for Full {
+        fn chunk(&mut self, _: linkweir_sim::table::Table) -> Result<(), String> {
+            Err("the disk is full".to_owned())
+        }
+    }
+    assert_eq!(
+        run(&strict(1, S), &mut Full),
+        Err(RunError::Sink("the disk is full".to_owned()))
+    );
+}
