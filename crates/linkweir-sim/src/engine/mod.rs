@@ -295,8 +295,8 @@ impl<'a> Engine<'a> {
         self.sample_levels();
         let mut boundary_ns = self.boundary_ns();
         loop {
-            let first = self.heap.first().filter(|first| first.time_ns < end_ns);
-            let until_ns = first.map_or(end_ns, |first| first.time_ns);
+            let first = self.heap.first().filter(|first| first.time_ns() < end_ns);
+            let until_ns = first.map_or(end_ns, heap::Entry::time_ns);
             let mut boundaries = 0u32;
             while until_ns >= boundary_ns && boundary_ns < end_ns {
                 self.cross(boundary_ns, sink).map_err(RunError::Sink)?;
@@ -310,9 +310,9 @@ impl<'a> Engine<'a> {
             let Some(first) = first.filter(|_| complete) else {
                 break;
             };
-            self.now_ns = first.time_ns;
+            self.now_ns = first.time_ns();
             // What an event schedules comes after it, so it is still the first entry when it has run.
-            match self.handle(first.event) {
+            match self.handle(first.event()) {
                 Some(again_ns) => self.heap.postpone(again_ns),
                 None => self.heap.pop(),
             }
