@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, TypedDict, final
+
+__version__: str
+commit: str
+
+class ScenarioError(ValueError):
+    """A scenario, or a file it names, is wrong."""
+
+    file: str | None
+    line: int | None
+    key: str
+    value: str
+    message: str
+
+class RunError(RuntimeError):
+    """A run failed although its scenario is sound."""
+
+class _Param(TypedDict):
+    name: str
+    help: str
+    unit: str
+    choices: list[str]
+    min: str | None
+    max: str | None
+    default: str | None
+    at_init: bool
+
+class _Stat(TypedDict):
+    name: str
+    help: str
+    unit: str
+    column: str
+
+class _Policy(TypedDict):
+    name: str
+    help: str
+    params: list[_Param]
+    class_params: list[_Param]
+    stats: list[_Stat]
+
+class _Outcome(TypedDict):
+    complete: bool
+    simulated_s: float
+    events: int
+    packets: int
+
+_Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
+
+@final
+class Scenario:
+    @property
+    def name(self) -> str: ...
+    @property
+    def duration_s(self) -> float: ...
+    @property
+    def warmup_s(self) -> float: ...
+    @property
+    def interval_s(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def classes(self) -> list[str]: ...
+    @property
+    def flows(self) -> list[str]: ...
+    @property
+    def resolved(self) -> str: ...
+    @property
+    def inputs(self) -> list[tuple[str, str, bytes]]: ...
+
+def policies() -> list[_Policy]: ...
+def load(
+    path: str | PathLike[str], *, seed: int | None = None, trace: str | PathLike[str] | None = None
+) -> Scenario: ...
+def parse(
+    text: str,
+    path: str | PathLike[str] | None = None,
+    *,
+    seed: int | None = None,
+    trace: str | PathLike[str] | None = None,
+) -> Scenario: ...
+def run(
+    scenario: Scenario,
+    on_chunk: Callable[[str, list[_Column]], Any],
+    on_progress: Callable[[float], Any] | None = None,
+) -> _Outcome: ...
+def run_batch(
+    scenarios: Sequence[Scenario],
+    threads: int,
+    on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
+) -> None: ...

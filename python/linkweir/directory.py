@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run directories: what a run leaves, and how it is read again.
+
+::
+
+    scenario.toml      the scenario with every default, which alone repeats the run
+    inputs/            copies of the files it names
+    provenance.json    what ran, when and where, and how it ended; nothing of this is in the results
+    results/*.parquet  the tables, which grow on disk while the run goes on
+    summary.json       totals, with units in the keys
+    figures/*.svg
+    report.html        figures and tables in one file
+
+``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
+``failed``; it changes by renaming a whole file. A run that was killed says ``running`` for ever, and nothing reads it as
+a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import filecmp
+import hashlib
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir import _native
+from linkweir.fault import DirectoryError
+from linkweir.result import TABLES, Result
+from linkweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROVENANCE = "provenance.json"
+SCENARIO = "scenario.toml"
+SUMMARY = "summary.json"
+REPORT = "report.html"
+RESULTS = "results"
+FIGURES = "figures"
+INPUTS = "inputs"
+_OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT, PROVENANCE)
+_ENDED = ("complete", "interrupted")
+_HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
+_GROUP_ROWS = 65_536
+_FORMAT = 1
+
+
+def write_whole(path: Path, content: str) -> None:
+    """Writes a file that is either the old one or the new one, whole, whatever happens."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def dump(value: object) -> str:
+    """JSON as people read it; never NaN."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_provenance(directory: Path) -> dict[str, Any]:
+    """What a run directory says of its run.
+
+    Raises:
+        DirectoryError: it is no run directory.
+    """
+    try:
+        provenance = json.loads((directory / PROVENANCE).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DirectoryError(f"{directory}: is no run directory ({PROVENANCE}: {error.strerror})") from error
+    except ValueError as error:
+        raise DirectoryError(f"{directory}: {PROVENANCE} is damaged ({error})") from error
+    if not isinstance(provenance, dict) or "linkweir" not in provenance or "status" not in provenance:
+        raise DirectoryError(f"{directory}: {PROVENANCE} is not of a run of linkweir")
+    return provenance
+
+
+@contextlib.contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Makes an operating system's refusal to write into a directory a `DirectoryError`."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or directory
+        raise DirectoryError(f"{where}: cannot write the run directory: {error.strerror or error}") from error
+
+
+class _TableFile:
+    """A Parquet file that grows by row groups and gets its name when it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._part = path.with_name(f".{path.name}.part")
+        self._writer: Any = None
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, table: pa.Table) -> None:
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= _GROUP_ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.concat_tables(self._waiting).combine_chunks()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._part, table.schema, compression="zstd")
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self._waiting, self._rows = [], 0
+
+    def close(self, *, keep: bool) -> None:
+        if keep and self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+            if keep:
+                self._part.replace(self._path)
+        if not keep:
+            self._part.unlink(missing_ok=True)
+
+
+class RunDirectory:
+    """A run directory being written: made before the run, so that one that cannot be is refused before any work.
+
+    Args:
+        path: where; it may exist if it is empty.
+        scenario: what will run.
+        force: an earlier run directory is overwritten.
+
+    Raises:
+        DirectoryError: the directory cannot be made or written, or holds something.
+    """
+
+    def __init__(self, path: Path, scenario: Scenario, *, force: bool = False) -> None:
+        self.path = path
+        self._scenario = scenario
+        self._files: dict[str, _TableFile] = {}
+        self._began = time.monotonic()
+        self._provenance: dict[str, Any] = {}
+        with writing(path):
+            self._prepare(force=force)
+
+    def _prepare(self, *, force: bool) -> None:
+        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            self._clear(force=force)
+        for folder in (INPUTS, RESULTS, FIGURES):
+            (self.path / folder).mkdir(parents=True, exist_ok=True)
+        resolved = _HEADER + self._scenario.resolved
+        inputs = []
+        for name, source, content in self._scenario.inputs:
+            (self.path / name).write_bytes(content)
+            digest = hashlib.sha256(content).hexdigest()
+            inputs.append({"name": name, "source": source, "sha256": digest, "size_bytes": len(content)})
+        self._provenance = {
+            "linkweir": _native.__version__,
+            "format": _FORMAT,
+            "commit": _native.commit,
+            "status": "running",
+            "name": self._scenario.name,
+            "seed": self._scenario.seed,
+            "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
+            "inputs": inputs,
+            "started_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "pyarrow": _version("pyarrow"),
+            "matplotlib": _version("matplotlib"),
+            "command": sys.argv,
+        }
+        self._note()
+        write_whole(self.path / SCENARIO, resolved)
+
+    def _clear(self, *, force: bool) -> None:
+        if not self.path.is_dir():
+            raise DirectoryError(f"{self.path}: is not a directory; choose another --out")
+        try:
+            read_provenance(self.path)
+        except DirectoryError as fault:
+            message = f"{self.path}: is not empty and no earlier run; choose another --out"
+            raise DirectoryError(message) from fault
+        if not force:
+            raise DirectoryError(f"{self.path}: holds an earlier run; choose another --out or overwrite it with --force")
+        # The note goes first: what is left when this stops half-way is no result.
+        for name in reversed(_OURS):
+            target = self.path / name
+            if target.is_dir() and not target.is_symlink():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+        rest = sorted(entry.name for entry in self.path.iterdir() if not entry.name.endswith(".part"))
+        if rest:
+            raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
+
+    def _note(self, **changes: Any) -> None:
+        self._provenance.update(changes)
+        write_whole(self.path / PROVENANCE, dump(self._provenance))
+
+    def add(self, name: str, table: pa.Table) -> None:
+        """Appends rows to a table."""
+        if name not in self._files:
+            self._files[name] = _TableFile(self.path / RESULTS / f"{name}.parquet")
+        self._files[name].add(table)
+
+    def fail(self, error: BaseException) -> None:
+        """Notes that the run ended without a result; what it had written is removed."""
+        with contextlib.suppress(OSError):
+            for file in self._files.values():
+                file.close(keep=False)
+            self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
+
+    def finish(self, outcome: _native._Outcome, figures: Callable[[Result, Path], None]) -> Result:
+        """Writes all that is left; the directory has a status other than ``running`` only when everything is there."""
+        for file in self._files.values():
+            file.close(keep=True)
+        status = "complete" if outcome["complete"] else "interrupted"
+        result = Result(
+            self._scenario,
+            _sources(self.path),
+            status=status,
+            simulated_s=outcome["simulated_s"],
+            events=outcome["events"],
+            packets=outcome["packets"],
+            directory=self.path,
+        )
+        write_whole(self.path / SUMMARY, dump(result.summary))
+        ended = {
+            "simulated_s": outcome["simulated_s"],
+            "events": outcome["events"],
+            "packets": outcome["packets"],
+            "wall_s": self._wall_s(),
+        }
+        self._provenance.update(ended)
+        figures(result, self.path)
+        self._note(status=status)
+        return result
+
+    def _wall_s(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _read_table(path: Path) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path)
+    except (OSError, ValueError) as error:
+        raise DirectoryError(f"{path}: is damaged ({error})") from error
+
+
+def _sources(directory: Path) -> dict[str, Callable[[], pa.Table]]:
+    paths = {name: directory / RESULTS / f"{name}.parquet" for name in TABLES}
+    return {name: partial(_read_table, path) for name, path in paths.items() if path.exists()}
+
+
+def open_result(directory: Path) -> Result:
+    """Opens the result in a run directory.
+
+    Raises:
+        DirectoryError: it is no run directory, or its run did not end.
+    """
+    provenance = read_provenance(directory)
+    status = provenance["status"]
+    if status not in _ENDED:
+        why = "is still running or was killed" if status == "running" else "failed"
+        raise DirectoryError(f"{directory}: the run {why} (status {status}); there is no result to read")
+    try:
+        scenario = Scenario.load(directory / SCENARIO)
+    except _native.ScenarioError as fault:
+        raise DirectoryError(f"{directory}: its scenario cannot be read: {fault}") from fault
+    return Result(
+        scenario,
+        _sources(directory),
+        status=status,
+        simulated_s=float(provenance["simulated_s"]),
+        events=int(provenance["events"]),
+        packets=int(provenance["packets"]),
+        directory=directory,
+    )
+
+
+def result_files(directory: Path) -> list[str]:
+    """Names of the result files of a run: tables and summary."""
+    tables = sorted(path.name for path in (directory / RESULTS).glob("*.parquet"))
+    return [*(f"{RESULTS}/{name}" for name in tables), SUMMARY]
+
+
+def compare(first: Path, second: Path) -> list[tuple[str, str]]:
+    """Compares the result files of two runs byte by byte.
+
+    Returns:
+        One pair per file: its name, and ``identical``, ``different``, ``same values, other bytes`` (of a table, written by
+        another version of pyarrow), ``missing`` or ``new``.
+    """
+    before, after = result_files(first), result_files(second)
+    return [(name, _verdict(first / name, second / name)) for name in _union(before, after)]
+
+
+def _union(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    return [*first, *(name for name in second if name not in first)]
+
+
+def _verdict(first: Path, second: Path) -> str:
+    if not second.exists():
+        return "missing"
+    if not first.exists():
+        return "new"
+    if filecmp.cmp(first, second, shallow=False):
+        return "identical"
+    if first.suffix == ".parquet" and _read_table(first).equals(_read_table(second)):
+        return "same values, other bytes"
+    return "different"

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run gives: tables, a summary, figures."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from matplotlib.figure import Figure
+
+TABLES = ("series", "link", "flow_series", "levels", "classes", "flows")
+"""Names of the tables, of which a run has those for which there is something to say."""
+
+
+class _Tables(Mapping[str, "pa.Table"]):
+    """Tables by name, read when first asked for."""
+
+    def __init__(self, sources: Mapping[str, Callable[[], pa.Table]]) -> None:
+        self._sources = {name: sources[name] for name in TABLES if name in sources}
+        self._read: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._read:
+            self._read[name] = self._sources[name]()
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+class Result:
+    """The result of a run.
+
+    Tables are `pyarrow.Table`. Their columns carry units (`_s`, `_bps`, `_bytes`, `_pkts`); what is undefined is null.
+
+    Attributes:
+        scenario: what was run.
+        status: ``complete`` or ``interrupted``.
+        simulated_s: simulated time reached, s.
+        events: events the simulator ran.
+        packets: packets the scheduler handed to the link.
+        directory: the run directory, if one was written.
+        tables: the tables by name.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        sources: Mapping[str, Callable[[], pa.Table]],
+        *,
+        status: str,
+        simulated_s: float,
+        events: int,
+        packets: int,
+        directory: Path | None = None,
+    ) -> None:
+        self.scenario = scenario
+        self.status = status
+        self.simulated_s = simulated_s
+        self.events = events
+        self.packets = packets
+        self.directory = directory
+        self.tables: Mapping[str, pa.Table] = _Tables(sources)
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Result:
+        """Opens the result of an earlier run.
+
+        Args:
+            directory: a run directory whose run is complete or was interrupted.
+
+        Raises:
+            DirectoryError: it is no run directory, or its run did not end.
+        """
+        from linkweir.directory import open_result
+
+        return open_result(Path(directory))
+
+    def _table(self, name: str) -> pa.Table:
+        if name in self.tables:
+            return self.tables[name]
+        import pyarrow as pa
+
+        return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})
+
+    @property
+    def series(self) -> pa.Table:
+        """One row per bin and class: packets and bytes arrived, sent, dropped and lost, sent_bps, queueing delay, backlog."""
+        return self._table("series")
+
+    @property
+    def link(self) -> pa.Table:
+        """One row per bin: mean capacity_bps and used_bps."""
+        return self._table("link")
+
+    @property
+    def flow_series(self) -> pa.Table:
+        """One row per bin and flow: delivered packets and bytes, goodput_bps; cwnd_pkts and srtt_s of TCP."""
+        return self._table("flow_series")
+
+    @property
+    def levels(self) -> pa.Table:
+        """One row per instant and class: what the policy shows, such as credits; no rows if it shows nothing."""
+        return self._table("levels")
+
+    @property
+    def classes(self) -> pa.Table:
+        """One row per class over warmup .. duration: counts, rate_bps, loss, mean and percentiles of the queueing delay."""
+        return self._table("classes")
+
+    @property
+    def flows(self) -> pa.Table:
+        """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did."""
+        return self._table("flows")
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        """All rows of a table as dicts, null as None.
+
+        Raises:
+            KeyError: there is no table of this name.
+        """
+        rows: list[dict[str, Any]] = self.tables[table].to_pylist()
+        return rows
+
+    def to_pandas(self, table: str) -> pd.DataFrame:
+        """A table as a pandas data frame.
+
+        Raises:
+            KeyError: there is no table of this name.
+        """
+        return self.tables[table].to_pandas()
+
+    def to_polars(self, table: str) -> pl.DataFrame:
+        """A table as a polars data frame.
+
+        Raises:
+            KeyError: there is no table of this name.
+        """
+        import polars as pl
+
+        frame = pl.from_arrow(self.tables[table])
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The run in a few numbers, for JSON: no NaN, units in the keys.
+
+        ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use.
+        """
+        totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
+        return {
+            "name": self.scenario.name,
+            "status": self.status,
+            "policy": self.scenario.policy,
+            "seed": self.scenario.seed,
+            "duration_s": self.scenario.duration_s,
+            "warmup_s": self.scenario.warmup_s,
+            "simulated_s": self.simulated_s,
+            "packets": self.packets,
+            "link": self._link_means(),
+            "classes": totals,
+        }
+
+    def _link_means(self) -> dict[str, float | None]:
+        """Means over the bins from warmup on."""
+        import pyarrow.compute as pc
+
+        means: dict[str, float | None] = {"capacity_bps": None, "used_bps": None}
+        if "link" in self.tables:
+            link = self.tables["link"]
+            link = link.filter(pc.greater_equal(link["t_s"], self.scenario.warmup_s))
+            means = {key: pc.mean(link[key]).as_py() for key in means}
+        return means
+
+    def plot(self) -> Figure:
+        """One figure over time: rates with the capacity, delays, drops, and what the policy shows."""
+        from linkweir.plot import overview
+
+        return overview(self)
+
+    def __repr__(self) -> str:
+        kept = "" if self.directory is None else f", in {self.directory}"
+        return f"<Result {self.scenario.name!r}: {self.status}, {self.simulated_s:g} s, {self.packets} packets{kept}>"
+
+    def _repr_html_(self) -> str:
+        from linkweir.report import class_table
+
+        return f"<p><b>{html.escape(self.scenario.name)}</b>: {self.status}</p>{class_table(self)}"

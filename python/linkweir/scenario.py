@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Scenarios: what to simulate, from a file, a text or a dict."""
+
+from __future__ import annotations
+
+import json
+import math
+import numbers
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from linkweir import _native
+
+_WIDEST = 2**63
+
+
+class Scenario:
+    """A scenario that was read and found to be sound; nothing in it needs a further check.
+
+    Make one with `load`, `parse` or `from_dict`; all raise `linkweir.ScenarioError`, whose message names file, line,
+    key, value, the range allowed and what to do.
+    """
+
+    def __init__(self, native: _native.Scenario) -> None:
+        self._native = native
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, seed: int | None = None, trace: str | os.PathLike[str] | None = None
+    ) -> Scenario:
+        """Reads a TOML file.
+
+        Args:
+            path: the file; paths in it are relative to its folder.
+            seed: takes the place of the file's seed.
+            trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``.
+
+        Raises:
+            ScenarioError: the file, or one it names, cannot be read or is wrong.
+        """
+        return cls(_native.load(os.fspath(path), seed=_seed(seed), trace=_path(trace)))
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        trace: str | os.PathLike[str] | None = None,
+    ) -> Scenario:
+        """Reads TOML text.
+
+        Args:
+            text: the scenario.
+            path: a name for messages, whose folder is where paths of the scenario start; the file need not exist.
+            seed: takes the place of the text's seed.
+            trace: as for `load`.
+
+        Raises:
+            ScenarioError: the text, or a file it names, is wrong.
+        """
+        return cls(_native.parse(text, _path(path), seed=_seed(seed), trace=_path(trace)))
+
+    @classmethod
+    def from_dict(
+        cls, keys: Mapping[str, Any], *, seed: int | None = None, trace: str | os.PathLike[str] | None = None
+    ) -> Scenario:
+        """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts.
+
+        Args:
+            keys: the scenario; paths in it are relative to the working directory.
+            seed: takes the place of the dict's seed.
+            trace: as for `load`.
+
+        Raises:
+            ScenarioError: something in it is wrong or cannot be written as TOML.
+
+        >>> fifo = {"duration": "1s", "link": {"rate": "1Mbit"}, "scheduler": {"policy": "fifo"},
+        ...         "class": [{"name": "all"}], "flow": [{"class": "all", "kind": "poisson", "rate": "1"}]}
+        >>> Scenario.from_dict(fifo)
+        Traceback (most recent call last):
+        ...
+        linkweir.ScenarioError: flow[0].rate = "1": needs a unit: one of Gbit, Mbit, kbit, bit, like "20Mbit"
+        """
+        lines = [f"{_key(key)} = {_toml(value, str(key))}\n" for key, value in keys.items()]
+        return cls.parse("".join(lines), seed=seed, trace=trace)
+
+    @property
+    def native(self) -> _native.Scenario:
+        """The parsed form, for the native module."""
+        return self._native
+
+    @property
+    def name(self) -> str:
+        """Name shown in reports."""
+        return self._native.name
+
+    @property
+    def duration_s(self) -> float:
+        """Simulated time, s."""
+        return self._native.duration_s
+
+    @property
+    def warmup_s(self) -> float:
+        """Start of the time that totals and percentiles cover, s."""
+        return self._native.warmup_s
+
+    @property
+    def interval_s(self) -> float:
+        """Width of the bins of every series, s."""
+        return self._native.interval_s
+
+    @property
+    def seed(self) -> int:
+        """Seed of every random number of the run."""
+        return self._native.seed
+
+    @property
+    def policy(self) -> str:
+        """Name of the scheduling policy."""
+        return self._native.policy
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in queue order."""
+        return self._native.classes
+
+    @property
+    def flows(self) -> list[str]:
+        """Names of the flows, copies counted."""
+        return self._native.flows
+
+    @property
+    def resolved(self) -> str:
+        """The scenario as TOML with every default written out."""
+        return self._native.resolved
+
+    @property
+    def inputs(self) -> list[tuple[str, str, bytes]]:
+        """Files the scenario names: (name of the copy in a run directory, path it was read from, content)."""
+        return self._native.inputs
+
+    def __repr__(self) -> str:
+        return repr(self._native)
+
+
+def _path(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.fspath(path)
+
+
+def _fault(key: str, message: str) -> _native.ScenarioError:
+    fault = _native.ScenarioError(f"{key}: {message}")
+    fault.file, fault.line, fault.key, fault.value, fault.message = None, None, key, "", message
+    return fault
+
+
+def _seed(seed: int | None) -> int | None:
+    if seed is None or 0 <= seed < _WIDEST:
+        return seed
+    raise _fault("seed", f"must be a whole number 0 .. {_WIDEST - 1}")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise _fault(repr(key), "keys must be strings")
+    return _toml(key, key)
+
+
+def _toml(value: object, place: str) -> str:
+    """One value as TOML on one line."""
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "shape", None) == ():
+        value = item()  # a scalar of numpy
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if isinstance(value, str):
+        # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only what must be is escaped.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, numbers.Integral):
+        if not -_WIDEST <= int(value) < _WIDEST:
+            raise _fault(place, "the number is too large")
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return repr(number) if math.isfinite(number) else str(number)
+    if isinstance(value, Mapping):
+        members = (f"{_key(key)} = {_toml(member, f'{place}.{key}')}" for key, member in value.items())
+        return "{ " + ", ".join(members) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(member, f"{place}[{i}]") for i, member in enumerate(value)) + "]"
+    raise _fault(place, f"cannot be written as TOML: {type(value).__name__}; give a string, number, list or dict")
+
+
+def as_scenario(
+    scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
+    *,
+    seed: int | None = None,
+    trace: str | os.PathLike[str] | None = None,
+) -> Scenario:
+    """What `linkweir.run` takes, made a `Scenario`: a dict, a path, or one already."""
+    if isinstance(scenario, Scenario):
+        if seed is None and trace is None:
+            return scenario
+        raise ValueError("seed and trace are given where a Scenario is made, not where it is run")
+    if isinstance(scenario, Mapping):
+        return Scenario.from_dict(scenario, seed=seed, trace=trace)
+    return Scenario.load(Path(scenario), seed=seed, trace=trace)

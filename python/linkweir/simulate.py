@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running scenarios: one, with its results on disk if wanted, or many in parallel."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+from linkweir import _native
+from linkweir.fault import Interrupted
+from linkweir.result import Result
+from linkweir.scenario import Scenario, as_scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
+"""What can be run: a `Scenario`, a dict, or the path of a TOML file."""
+
+
+class _Patience:
+    """Holds Ctrl-C back until a safe point, so that no table is cut in the middle; a second one acts at once."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+        self._before: Any = None
+
+    def __enter__(self) -> _Patience:
+        if threading.current_thread() is threading.main_thread():
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):  # else Ctrl-C is ignored or not Python's business
+                self._before = before
+                signal.signal(signal.SIGINT, self._press)
+        return self
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self.pressed:
+            self._before(number, frame)
+        self.pressed = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+
+def run(
+    scenario: AnyScenario,
+    *,
+    seed: int | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Simulates a scenario.
+
+    Args:
+        scenario: a `Scenario`, a dict with the keys of the TOML form, or the path of a TOML file.
+        seed: takes the place of the scenario's seed.
+        trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``.
+        out: directory for the results, made by the run; without it they are kept in memory.
+        force: `out` may be an earlier run directory, which is overwritten.
+        progress: told now and then how far simulated time has come, in seconds.
+
+    Returns:
+        The result. The same scenario and seed give the same tables on any machine.
+
+    Raises:
+        ScenarioError: the scenario is wrong; nothing was run or written.
+        DirectoryError: `out` cannot be written; nothing was run.
+        RunError: the run failed; `out` is marked ``failed``.
+        Interrupted: Ctrl-C; its `result` holds what was recorded, and `out` is marked ``interrupted``.
+    """
+    sound = as_scenario(scenario, seed=seed, trace=trace)
+    if out is None:
+        return _run_in_memory(sound, progress)
+    return _run_to_disk(sound, Path(out), force, progress)
+
+
+def _simulate(
+    scenario: Scenario,
+    take: Callable[[str, list[_native._Column]], None],
+    patience: _Patience,
+    progress: Callable[[float], None] | None,
+) -> _native._Outcome:
+    def look(simulated_s: float) -> None:
+        if patience.pressed:
+            raise KeyboardInterrupt
+        if progress is not None:
+            progress(simulated_s)
+
+    return _native.run(scenario.native, take, look)
+
+
+def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None) -> Result:
+    from linkweir import arrow
+
+    chunks: dict[str, list[list[_native._Column]]] = {}
+    with _Patience() as patience:
+        outcome = _simulate(scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), patience, progress)
+        sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
+        result = _in_memory(scenario, outcome, sources)
+    return _unless_interrupted(result, patience)
+
+
+def _run_to_disk(
+    scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None
+) -> Result:
+    from linkweir import arrow
+    from linkweir.directory import RunDirectory
+
+    with _Patience() as patience:
+        directory = RunDirectory(out, scenario, force=force)
+        try:
+            outcome = _simulate(
+                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), patience, progress
+            )
+            result = directory.finish(outcome, _figures)
+        except BaseException as error:
+            directory.fail(error)
+            raise
+    return _unless_interrupted(result, patience)
+
+
+def _figures(result: Result, directory: Path) -> None:
+    from linkweir.report import write_report
+
+    write_report(result, directory)
+
+
+def _unless_interrupted(result: Result, patience: _Patience) -> Result:
+    if result.status != "complete":
+        raise Interrupted(result)
+    if patience.pressed:
+        raise KeyboardInterrupt  # came after the last safe point: the result is whole
+    return result
+
+
+def _kept(table: pa.Table) -> Callable[[], pa.Table]:
+    return lambda: table
+
+
+def _in_memory(scenario: Scenario, outcome: _native._Outcome, sources: Mapping[str, Callable[[], pa.Table]]) -> Result:
+    return Result(
+        scenario,
+        sources,
+        status="complete" if outcome["complete"] else "interrupted",
+        simulated_s=outcome["simulated_s"],
+        events=outcome["events"],
+        packets=outcome["packets"],
+    )
+
+
+def processors() -> int:
+    """Processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def run_many(
+    scenarios: Sequence[AnyScenario],
+    *,
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    on_result: Callable[[int, Result], None] | None = None,
+) -> list[Result]:
+    """Simulates scenarios in parallel, results in memory.
+
+    All are checked before the first one runs. Results do not depend on `jobs` or on the order of ending.
+
+    Args:
+        scenarios: what `run` takes, each.
+        jobs: how many at a time; as many as there are processors when None.
+        progress: told how many of how many are done, after each.
+        on_result: told the number and result of each as it ends, from the calling thread.
+
+    Returns:
+        The results, in the order of the scenarios.
+
+    Raises:
+        ScenarioError: one of them is wrong; nothing was run.
+        RunError: the first that failed; the others are stopped.
+        KeyboardInterrupt: Ctrl-C; what `on_result` was told of is whole.
+
+    >>> base = {"duration": "1s", "scheduler": {"policy": "fifo"}, "class": [{"name": "all"}],
+    ...         "flow": [{"class": "all", "kind": "greedy"}]}
+    >>> results = run_many([{**base, "link": {"rate": f"{mbit}Mbit"}} for mbit in (1, 2, 3)])
+    >>> [round(result.rows("classes")[0]["rate_bps"] / 1e6) for result in results]
+    [1, 2, 3]
+    """
+    from linkweir import arrow
+
+    if jobs is not None and jobs < 1:
+        raise ValueError("jobs must be at least 1")
+    sound = [as_scenario(scenario) for scenario in scenarios]
+    results: dict[int, Result] = {}
+
+    def take(
+        index: int, outcome: _native._Outcome, chunks: dict[str, list[list[_native._Column]]]
+    ) -> None:
+        if not outcome["complete"]:
+            return
+        sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
+        results[index] = _in_memory(sound[index], outcome, sources)
+        if on_result is not None:
+            on_result(index, results[index])
+        if progress is not None:
+            progress(len(results), len(sound))
+
+    _native.run_batch([scenario.native for scenario in sound], jobs or processors(), take)
+    return [results[index] for index in range(len(sound))]
