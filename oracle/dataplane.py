@@ -11,7 +11,7 @@ POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds")
 
 
 def model_of(policy):
-    """The module that models `policy`: PARAMS, QPARAMS, check() and class Model."""
+    """The module that models `policy`: PARAMS, QPARAMS (defaults), RANGES, check() and class Model."""
     return importlib.import_module(policy)
 
 
@@ -63,7 +63,12 @@ class DataPlane:
             self.qparams[q].update(values)
 
     def fault(self):
-        """(parameter, queue or None) when the policy refuses the configuration, else None."""
+        """(parameter, queue or None) when a value is out of its range or the policy refuses, else None."""
+        for q, values in [(None, self.params), *enumerate(self.qparams)]:
+            for name, value in values.items():
+                low, high = self.source.RANGES.get(name, (value, value))
+                if value is not None and not low <= value <= high:
+                    return (name, q)
         return self.source.check(self.view, self.params, self.qparams)
 
     def init(self, now_ns):

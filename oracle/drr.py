@@ -9,6 +9,7 @@ from dataplane import Policy
 
 PARAMS = {}
 QPARAMS = {"quantum": 1514, "level": 0}
+RANGES = {"quantum": (1, 2**20 - 1), "level": (0, 63)}
 
 
 def check(view, params, qparams):

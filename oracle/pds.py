@@ -12,6 +12,7 @@ from dataplane import Clock, Policy
 
 PARAMS = {"limit": 80, "history": "decayed", "k": 1500, "early": "off", "qmin": 20, "tie": "larger_delay"}
 QPARAMS = {"delay": 1, "loss": 1}
+RANGES = {"limit": (1, 2**20), "k": (2, 2**22), "qmin": (0, 2**20), "delay": (1, 65535), "loss": (1, 65535)}
 
 LONGEST_WAIT_NS = 2**47
 

@@ -24,6 +24,15 @@ QPARAMS = {
     "lm": None,
     "credit": None,
 }
+RANGES = {
+    "level": (0, 65535),
+    "low_level": (0, 65535),
+    "rate": (0, 400 * 10**9),
+    "share": (0, 999_999),
+    "burst": (2, 2**20),
+    "mtu": (64, 2**20 - 1),
+    "memory": (0, 7 * 86_400 * 10**9),
+}
 
 NS = 10**9
 LONGEST_NS = 2**62

@@ -9,9 +9,9 @@ the same parameters as pss.py, knows sat=exact and on_empty=keep alone, and neit
 from fractions import Fraction
 
 from dataplane import Policy
-from pss import NS, PARAMS, QPARAMS, check, controlled, level_of, thresholds
+from pss import NS, PARAMS, QPARAMS, RANGES, check, controlled, level_of, thresholds
 
-__all__ = ["PARAMS", "QPARAMS", "check", "Model"]
+__all__ = ["PARAMS", "QPARAMS", "RANGES", "check", "Model"]
 
 
 class Credit:

@@ -5,6 +5,7 @@ from dataplane import Policy
 
 PARAMS = {}
 QPARAMS = {}
+RANGES = {}
 
 
 def check(view, params, qparams):

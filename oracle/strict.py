@@ -5,6 +5,7 @@ from dataplane import Policy, first_equal_level
 
 PARAMS = {}
 QPARAMS = {"level": None}
+RANGES = {"level": (0, 65535)}
 
 
 def levels_of(qparams):

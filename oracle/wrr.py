@@ -10,6 +10,7 @@ from dataplane import Policy
 
 PARAMS = {"mode": "burst"}
 QPARAMS = {"weight": 1, "level": 0}
+RANGES = {"weight": (1, 65535), "level": (0, 63)}
 
 
 def check(view, params, qparams):

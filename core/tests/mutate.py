@@ -4,9 +4,9 @@
     python core/tests/mutate.py [FILE ...]      all sources, or those named (pss.c, math.h)
 
 A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object code
-of the original or of another mutant, are left out. The rest face the vectors and random lives of every policy. A mutant that survives must
-be explained in mutants.toml, and an explanation must have its survivor; else the run fails. Counts and explanations are
-written to docs/mutation.md when all sources were run.
+of the original or of another mutant, are left out. The rest face the vectors, random lives of every policy and the limits
+of the contract. A mutant that survives must be explained in mutants.toml, and an explanation must have its survivor; else
+the run fails. Counts and explanations are written to docs/mutation.md when all sources were run.
 """
 
 import argparse
@@ -29,9 +29,10 @@ EXPLANATIONS = CORE / "tests" / "mutants.toml"
 REPORT = ROOT / "docs" / "mutation.md"
 WORKERS = 2
 LIVES = ("1", "20")  # seeds of the random lives
-HANGS_S = 20  # both tests take about a second
+HANGS_S = 30  # both tests take about a second
 
 COMPILE = ["gcc", "-std=c11", "-O2", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
+SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 # Faults
 
@@ -235,25 +236,35 @@ class Bench:
         shutil.copytree(CORE / "src", self.path / "src")
         shutil.copytree(CORE / "include", self.path / "include")
         self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
-        for test in ("replay", "property"):
-            command = ["gcc", "-std=c11", "-O2", "-w", "-Iinclude", "-Isrc", "-c", str(CORE / "tests" / f"{test}.c"), "-o", f"{test}.o"]
+        for test in ("replay", "property", "limits"):
+            command = ["gcc", "-std=c11", "-O2", "-w", "-Iinclude", "-c", str(CORE / "tests" / f"{test}.c"), "-o", f"{test}.o"]
             subprocess.run(command, cwd=self.path, check=True)
         self.originals = {name: objects_of(self.path, [name]) for name in self.sources}
         self.original = objects_of(self.path, self.sources)
+        self.objects = {name: (self.path / f"{name}.o").read_bytes() for name in self.sources}
         self.vectors = [str(path) for path in sorted((ROOT / "vectors").glob("*/*.vec"))]
 
-    def link(self):
-        for test in ("replay", "property"):
-            objects = [f"{test}.o", *(f"{name}.o" for name in self.sources)]
-            subprocess.run(["gcc", *objects, "-o", test], cwd=self.path, check=True)
+    def link(self, test, options=()):
+        objects = [f"{test}.o", *(f"{name}.o" for name in self.sources)]
+        subprocess.run(["gcc", *options, *objects, "-o", test], cwd=self.path, check=True)
 
     def test(self):
-        """How a mutant was found: vectors, lives, hangs; or survived."""
-        self.link()
-        for command, name in ((["./replay", *self.vectors], "vectors"), (["./property", *LIVES], "lives")):
+        """How a mutant was found: vectors, lives, limits, hangs; or survived."""
+        for how, command in (("vectors", ["./replay", *self.vectors]), ("lives", ["./property", *LIVES]), ("limits", ["./limits"])):
+            self.link(command[0][2:])
             failed = survives(command, self.path)
             if failed:
-                return "hangs" if failed == "hangs" else name
+                return "hangs" if failed == "hangs" else how
+        return "survived"
+
+    def test_sanitized(self):
+        """The same again with AddressSanitizer and UBSan, which see what the answers do not show."""
+        sources = [f"src/{name}" for name in self.sources]
+        for test, arguments in (("replay", self.vectors), ("limits", [])):
+            command = ["gcc", "-std=c11", "-O1", "-w", *SANITIZE, "-Iinclude", str(CORE / "tests" / f"{test}.c"), *sources]
+            subprocess.run([*command, "-o", "sanitized"], cwd=self.path, check=True)
+            if survives(["./sanitized", *arguments], self.path):
+                return "sanitizers"
         return "survived"
 
     def run(self, mutant, seen):
@@ -269,10 +280,12 @@ class Bench:
                 return "identical"
             if seen.setdefault((mutant.file, digest), mutant) is not mutant:
                 return "repeated"
-            return self.test()
+            how = self.test()
+            return self.test_sanitized() if how == "survived" else how
         finally:
             place.write_text(original, encoding="utf-8")
-            objects_of(self.path, files)
+            for name in files:
+                (self.path / f"{name}.o").write_bytes(self.objects[name])
 
 
 def explanations():
@@ -285,7 +298,7 @@ def explanations():
     return why
 
 
-HOW = ("vectors", "lives", "hangs", "survived")
+HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 
 
 def report(counts, survivors, why):
@@ -294,11 +307,11 @@ def report(counts, survivors, why):
         "",
         "`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one, a",
         "negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object code",
-        "as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies;",
-        "one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation fails the run.",
+        "as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies, then the",
+        "limits of the contract, then the same with AddressSanitizer and UBSan; one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation fails the run.",
         "",
-        "| source | mutants | found by vectors | by random lives | by hanging | survived, explained |",
-        "|---|---|---|---|---|---|",
+        "| source | mutants | found by vectors | by random lives | at the limits | by sanitizers | by hanging | survived, explained |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     total = Counter()
     for file in sorted(counts):

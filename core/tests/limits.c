@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * limits.c - what the contract promises of every policy beside its answers: how many queues it serves, that its state is
+ * large enough for them, and that its tables can drive a user interface.
+ */
+#include <linkweir/policy.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define GUARD_BYTES 64u
+
+static const char *policy_name;
+
+static bool wrong(const char *what, const char *name)
+{
+	fprintf(stderr, "%s: %s %s\n", policy_name, what, name);
+	return false;
+}
+
+/* spec: strict and pss find a level in a bitmap of 4096; the others serve what the contract allows */
+static uint32_t most_queues(const struct lw_policy *policy)
+{
+	return !strcmp(policy->name, "strict") || !strcmp(policy->name, "pss") ? 4096 : LW_MAX_QUEUES;
+}
+
+static uint32_t choices_of(const struct lw_param *param)
+{
+	const char *c;
+	uint32_t n = 1;
+
+	for (c = param->choices; *c; c++)
+		n += *c == '|';
+	return n;
+}
+
+static bool table_holds(const struct lw_param *table, uint32_t n)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < n; i++) {
+		const struct lw_param *param = table + i;
+
+		if (!param->name || !param->name[0] || !param->help || !param->help[0])
+			return wrong("a parameter without name or help:", param->name ? param->name : "");
+		for (j = 0; j < i; j++)
+			if (!strcmp(param->name, table[j].name))
+				return wrong("two parameters named", param->name);
+		if (param->min > param->max || (param->def != LW_UNSET && (param->def < param->min || param->def > param->max)))
+			return wrong("the default is outside the range:", param->name);
+		if ((param->unit == LW_CHOICE) != (param->choices != NULL))
+			return wrong("choices and unit do not agree:", param->name);
+		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
+			return wrong("the range is not that of the choices:", param->name);
+	}
+	return true;
+}
+
+/* A full house: every queue at its default, a packet in each, the state between guards and not zero before. */
+static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *params)
+{
+	size_t size = policy->state_size(n, params), i;
+	struct lw_queue *queues = (struct lw_queue *)calloc(n, sizeof(*queues));
+	uint64_t *qparams = (uint64_t *)calloc((size_t)n * policy->nqparams + 1, sizeof(*qparams));
+	unsigned char *room = (unsigned char *)malloc(size + GUARD_BYTES);
+	struct lw_view v = { 1000, 1000000000, queues, n };
+	struct lw_fault fault = { NULL, NULL, LW_NONE };
+	struct lw_pick pick;
+	bool good = false;
+	uint32_t q;
+
+	if (!queues || !qparams || !room || !size) {
+		wrong("cannot serve as many queues as it should", "");
+		goto out;
+	}
+	memset(room, 0x5a, size + GUARD_BYTES);
+	for (q = 0; q < n; q++) {
+		queues[q].rate_bps = v.link_bps;
+		for (i = 0; i < policy->nqparams; i++)
+			qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
+	}
+	if (policy->check && !policy->check(&v, params, qparams, &fault)) {
+		wrong("refuses its defaults:", fault.param);
+		goto out;
+	}
+	policy->init(room, &v, params, qparams);
+	pick = policy->pick(room, &v);
+	if (pick.queue != LW_NONE || pick.retry_ns != LW_NEVER) {
+		wrong("an answer without a packet", "");
+		goto out;
+	}
+	for (q = n; q-- > 0;) {
+		queues[q].backlog_pkts = 1;
+		queues[q].backlog_bytes = queues[q].head_bytes = 100;
+		queues[q].head_arrival_ns = v.now_ns;
+		if (policy->enqueued)
+			policy->enqueued(room, &v, q, 100);
+	}
+	for (i = 0; i < n; i++) {
+		pick = policy->pick(room, &v);
+		if (pick.queue >= n || !queues[pick.queue].backlog_pkts) {
+			wrong("picks a queue without a packet", "");
+			goto out;
+		}
+		queues[pick.queue].backlog_pkts = 0;
+		queues[pick.queue].backlog_bytes = 0;
+		if (policy->sent)
+			policy->sent(room, &v, pick.queue, 100);
+	}
+	good = true;
+	for (i = 0; i < GUARD_BYTES; i++)
+		good = good && room[size + i] == 0x5a;
+	if (!good)
+		wrong("writes behind its state", "");
+	if (policy->pick(room, &v).queue != LW_NONE)
+		good = wrong("an answer without a packet", "");
+out:
+	free(queues);
+	free(qparams);
+	free(room);
+	return good;
+}
+
+static bool policy_holds(const struct lw_policy *policy)
+{
+	uint64_t params[16] = { 0 };
+	uint32_t i, most = most_queues(policy);
+
+	policy_name = policy->name;
+	if (policy->abi != LW_ABI || policy->nparams > 16 || !policy->help || !policy->help[0])
+		return wrong("a table for another contract", "");
+	for (i = 0; i < policy->nparams; i++)
+		params[i] = policy->params[i].def;
+	for (i = 0; i < policy->nstats; i++)
+		if (!policy->stats[i].name || !policy->stats[i].help || !policy->observe)
+			return wrong("a value that cannot be shown", "");
+	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
+		return wrong("would serve more queues than it can", "");
+	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
+	       house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
+	       house_holds(policy, most < 4096 ? most : 4096, params) &&
+	       policy->state_size(most, params) >= policy->state_size(most - 1, params);
+}
+
+#define LW_POLICY(name) good = policy_holds(&lw_policy_##name) && good;
+
+int main(void)
+{
+	bool good = true;
+
+#include <linkweir/policies.def>
+	return good ? 0 : 1;
+}
