@@ -56,10 +56,16 @@ impl Observer for Rfc6675 {
     }
 
     fn on_segment(&mut self, _now_ns: u64, segment: &Segment, sender: &Sender) {
-        let entry = self.outstanding.entry(segment.sequence).or_insert((false, false));
+        let entry = self
+            .outstanding
+            .entry(segment.sequence)
+            .or_insert((false, false));
         assert!(!entry.0, "a SACKed segment was sent again");
         if segment.retransmission {
-            assert!(!entry.1, "a segment was retransmitted twice without a timeout");
+            assert!(
+                !entry.1,
+                "a segment was retransmitted twice without a timeout"
+            );
             entry.1 = true;
         }
         self.check(sender);
@@ -69,7 +75,11 @@ impl Observer for Rfc6675 {
         for (_, retransmitted) in self.outstanding.values_mut() {
             *retransmitted = false;
         }
-        self.lost_below = self.outstanding.keys().next_back().map_or(0, |last| last + 1);
+        self.lost_below = self
+            .outstanding
+            .keys()
+            .next_back()
+            .map_or(0, |last| last + 1);
         self.check(sender);
     }
 }
@@ -110,7 +120,10 @@ impl Standing {
 
 impl ForwardAck {
     fn flight(&self) -> u64 {
-        self.outstanding.values().filter(|s| !matches!(s, Standing::Sacked | Standing::Lost)).count() as u64
+        self.outstanding
+            .values()
+            .filter(|s| !matches!(s, Standing::Sacked | Standing::Lost))
+            .count() as u64
     }
 
     fn reset(&mut self) {
@@ -153,7 +166,9 @@ impl ForwardAck {
         for (&sequence, standing) in &mut self.outstanding {
             let lost = match *standing {
                 Standing::Flight => sequence + 4 < self.fack_end,
-                Standing::Again { id, next } => next < self.fack_end || overtaking.is_some_and(|acked| id + 4 < acked),
+                Standing::Again { id, next } => {
+                    next < self.fack_end || overtaking.is_some_and(|acked| id + 4 < acked)
+                }
                 _ => false,
             };
             if lost {
@@ -200,7 +215,10 @@ impl Observer for ForwardAck {
         let standing = if segment.retransmission {
             assert_eq!(self.outstanding[&segment.sequence], Standing::Lost);
             self.next_id += 1;
-            Standing::Again { id: self.next_id - 1, next: self.next }
+            Standing::Again {
+                id: self.next_id - 1,
+                next: self.next,
+            }
         } else {
             assert_eq!(segment.sequence, self.next);
             self.next += 1;
@@ -277,7 +295,12 @@ fn flight_is_that_of_forward_acknowledgement() {
                 phase: Phase::SlowStart,
                 checks: 0,
             };
-            run(&Config::new(algorithm, Profile::Ns2), path(seed), 6 * S, &mut oracle);
+            run(
+                &Config::new(algorithm, Profile::Ns2),
+                path(seed),
+                6 * S,
+                &mut oracle,
+            );
             checks += oracle.checks;
         }
     }

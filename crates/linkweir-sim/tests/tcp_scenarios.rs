@@ -18,7 +18,12 @@ const ALL: [(Algorithm, Profile); 4] = [
 ];
 
 /// 100 ms round trip, no queue to speak of, no overflow.
-const WIDE: Path = Path { rate_bps: 10_000_000_000, buffer_segments: 100_000, forward_ns: 50 * MS, reverse_ns: 50 * MS };
+const WIDE: Path = Path {
+    rate_bps: 10_000_000_000,
+    buffer_segments: 100_000,
+    forward_ns: 50 * MS,
+    reverse_ns: 50 * MS,
+};
 
 /// Watches nothing.
 struct Blind;
@@ -37,7 +42,10 @@ struct Script {
 
 impl Script {
     fn dropping(sequences: impl IntoIterator<Item = u64>) -> Script {
-        Script { losses: sequences.into_iter().map(|n| (n, 1)).collect(), ..Script::default() }
+        Script {
+            losses: sequences.into_iter().map(|n| (n, 1)).collect(),
+            ..Script::default()
+        }
     }
 }
 
@@ -107,8 +115,18 @@ fn one_loss_one_fast_retransmission() {
         let outcome = run(&config, WIDE, 60 * S, &mut script);
         let counters = outcome.counters;
         assert_eq!(outcome.delivered, 2000);
-        assert_eq!((counters.sent, counters.retransmitted_fast, counters.retransmitted_rto), (2001, 1, 0));
-        assert_eq!((counters.recoveries, counters.timeouts, counters.spurious), (1, 0, 0));
+        assert_eq!(
+            (
+                counters.sent,
+                counters.retransmitted_fast,
+                counters.retransmitted_rto
+            ),
+            (2001, 1, 0)
+        );
+        assert_eq!(
+            (counters.recoveries, counters.timeouts, counters.spurious),
+            (1, 0, 0)
+        );
         let after = script.cwnd_after[0];
         let share = after / script.cwnd_at_loss.floor();
         match (algorithm, profile) {
@@ -116,7 +134,9 @@ fn one_loss_one_fast_retransmission() {
             (Algorithm::Cubic, Profile::Linux) => assert!((share - 0.7).abs() < 1e-12, "{share}"),
             // Half of it rounded down, or less by the rule of flight + 3.
             (Algorithm::NewReno, Profile::Ns2) => assert!(share <= 0.5, "{share}"),
-            (Algorithm::Cubic, Profile::Ns2) => assert_eq!(after, (script.cwnd_at_loss * 819.0 / 1024.0).floor()),
+            (Algorithm::Cubic, Profile::Ns2) => {
+                assert_eq!(after, (script.cwnd_at_loss * 819.0 / 1024.0).floor())
+            }
         }
     }
 }
@@ -128,8 +148,14 @@ fn many_losses_of_one_window_one_recovery() {
         let losses = [100, 101, 102, 105, 110, 111, 120, 130, 131, 132, 133, 140];
         let outcome = run(&config, WIDE, 60 * S, &mut Script::dropping(losses));
         assert_eq!(outcome.delivered, 3000);
-        assert_eq!((outcome.counters.sent, outcome.counters.retransmitted_fast), (3012, 12));
-        assert_eq!((outcome.counters.recoveries, outcome.counters.timeouts), (1, 0));
+        assert_eq!(
+            (outcome.counters.sent, outcome.counters.retransmitted_fast),
+            (3012, 12)
+        );
+        assert_eq!(
+            (outcome.counters.recoveries, outcome.counters.timeouts),
+            (1, 0)
+        );
     }
 }
 
@@ -137,12 +163,27 @@ fn many_losses_of_one_window_one_recovery() {
 fn a_lost_retransmission_waits_for_the_timeout_or_is_marked_again() {
     for (algorithm, profile) in ALL {
         let config = without_hystart(finite(algorithm, profile, 2000));
-        let mut script = Script { losses: BTreeMap::from([(100, 2)]), ..Script::default() };
+        let mut script = Script {
+            losses: BTreeMap::from([(100, 2)]),
+            ..Script::default()
+        };
         let outcome = run(&config, WIDE, 60 * S, &mut script);
         assert_eq!(outcome.delivered, 2000);
         match profile {
-            Profile::Linux => assert_eq!((outcome.counters.timeouts, outcome.counters.retransmitted_fast), (1, 1)),
-            Profile::Ns2 => assert_eq!((outcome.counters.timeouts, outcome.counters.retransmitted_fast), (0, 2)),
+            Profile::Linux => assert_eq!(
+                (
+                    outcome.counters.timeouts,
+                    outcome.counters.retransmitted_fast
+                ),
+                (1, 1)
+            ),
+            Profile::Ns2 => assert_eq!(
+                (
+                    outcome.counters.timeouts,
+                    outcome.counters.retransmitted_fast
+                ),
+                (0, 2)
+            ),
         }
     }
 }
@@ -153,13 +194,22 @@ fn a_lost_tail_waits_for_the_timeout() {
         let config = finite(algorithm, profile, 200);
         let mut script = Script::dropping([199]);
         let outcome = run(&config, WIDE, 60 * S, &mut script);
-        assert_eq!((outcome.delivered, outcome.counters.timeouts, outcome.counters.recoveries), (200, 1, 0));
+        assert_eq!(
+            (
+                outcome.delivered,
+                outcome.counters.timeouts,
+                outcome.counters.recoveries
+            ),
+            (200, 1, 0)
+        );
         // SRTT 100 ms and no variance: 300 ms from the last acknowledgement with Linux's floor, the least timeout of
         // 200 ms with ns-2; then a round trip.
         let acks = &script.ack_times_ns;
         let wait_ns = acks[acks.len() - 1] - acks[acks.len() - 2];
         let timeout_ms = if profile == Profile::Linux { 300 } else { 200 };
-        let excess_ns = wait_ns.checked_sub((timeout_ms + 100) * MS).expect("too early");
+        let excess_ns = wait_ns
+            .checked_sub((timeout_ms + 100) * MS)
+            .expect("too early");
         // A few microseconds of transmission, ns-2's whole ticks, a timer set when the last acknowledgement came.
         assert!(excess_ns < 60 * MS, "{wait_ns}");
     }
@@ -177,23 +227,44 @@ fn the_timer_backs_off_while_nothing_gets_through() {
         }
     }
     let mut dead = Dead(Vec::new());
-    run(&Config::new(Algorithm::Cubic, Profile::Linux), WIDE, 200 * S, &mut dead);
+    run(
+        &Config::new(Algorithm::Cubic, Profile::Linux),
+        WIDE,
+        200 * S,
+        &mut dead,
+    );
     assert_eq!(dead.0, [1000, 3000, 7000, 15_000, 31_000, 63_000, 127_000]);
     let mut dead = Dead(Vec::new());
-    run(&Config::new(Algorithm::Cubic, Profile::Ns2), WIDE, 400 * S, &mut dead);
-    assert_eq!(dead.0, [3000, 9000, 21_000, 45_000, 93_000, 189_000, 309_000]);
+    run(
+        &Config::new(Algorithm::Cubic, Profile::Ns2),
+        WIDE,
+        400 * S,
+        &mut dead,
+    );
+    assert_eq!(
+        dead.0,
+        [3000, 9000, 21_000, 45_000, 93_000, 189_000, 309_000]
+    );
 }
 
 #[test]
 fn hystart_leaves_slow_start_before_the_buffer_overflows() {
     // 20 Mbit/s, 100 ms: 167 segments in flight. The delay shows when the window has passed that twice over, 640, and the
     // five rounds that follow multiply it by 1.25^5 at most, to 1953.
-    let path = Path { rate_bps: 20_000_000, buffer_segments: 2500, forward_ns: 50 * MS, reverse_ns: 50 * MS };
+    let path = Path {
+        rate_bps: 20_000_000,
+        buffer_segments: 2500,
+        forward_ns: 50 * MS,
+        reverse_ns: 50 * MS,
+    };
     for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
         let config = Config::new(algorithm, Profile::Linux);
         let mut script = Script::default();
         assert_eq!(run(&config, path, 10 * S, &mut script).buffer_drops, 0);
-        assert_eq!(script.phases, [Phase::SlowStart, Phase::CongestionAvoidance]);
+        assert_eq!(
+            script.phases,
+            [Phase::SlowStart, Phase::CongestionAvoidance]
+        );
         let mut script = Script::default();
         assert!(run(&without_hystart(config), path, 10 * S, &mut script).buffer_drops > 1000);
         assert_eq!(script.phases[..2], [Phase::SlowStart, Phase::Recovery]);
@@ -203,7 +274,12 @@ fn hystart_leaves_slow_start_before_the_buffer_overflows() {
 #[test]
 fn a_full_buffer_keeps_the_link_busy() {
     // One bandwidth-delay product of buffer: once the first overshoot is repaired the link does not idle.
-    let path = Path { rate_bps: 20_000_000, buffer_segments: 200, forward_ns: 50 * MS, reverse_ns: 50 * MS };
+    let path = Path {
+        rate_bps: 20_000_000,
+        buffer_segments: 200,
+        forward_ns: 50 * MS,
+        reverse_ns: 50 * MS,
+    };
     for (algorithm, profile) in ALL {
         let config = Config::new(algorithm, profile);
         let [early, late] = [40, 80].map(|end_s| run(&config, path, end_s * S, &mut Blind));
@@ -222,7 +298,11 @@ fn the_receive_window_bounds_what_is_outstanding() {
         let outcome = run(&config, WIDE, 20 * S, &mut Blind);
         // 64 segments per round trip, less the first rounds.
         let expected = 64 * 200;
-        assert!(outcome.delivered <= expected && outcome.delivered > expected - 64 * 5, "{}", outcome.delivered);
+        assert!(
+            outcome.delivered <= expected && outcome.delivered > expected - 64 * 5,
+            "{}",
+            outcome.delivered
+        );
     }
 }
 
@@ -251,11 +331,19 @@ fn everything_arrives_whatever_is_lost() {
         for (algorithm, profile) in ALL {
             let per_10000 = seed * 100;
             let ack_per_10000 = if seed % 2 == 0 { 0 } else { per_10000 / 2 };
-            let mut lossy = Lossy { draw: Draw(seed), per_10000, ack_per_10000, seen: BTreeSet::new() };
+            let mut lossy = Lossy {
+                draw: Draw(seed),
+                per_10000,
+                ack_per_10000,
+                seen: BTreeSet::new(),
+            };
             let mut config = finite(algorithm, profile, 1500);
             config.timestamps = (seed % 3 == 0) != (profile == Profile::Linux);
             let outcome = run(&config, WIDE, 100_000 * S, &mut lossy);
-            assert_eq!(outcome.delivered, 1500, "seed {seed} {algorithm:?} {profile:?}");
+            assert_eq!(
+                outcome.delivered, 1500,
+                "seed {seed} {algorithm:?} {profile:?}"
+            );
             let counters = outcome.counters;
             assert_eq!(counters.sent, 1500 + counters.retransmitted);
             assert_eq!(lossy.seen.len(), 1500);
@@ -267,8 +355,18 @@ fn everything_arrives_whatever_is_lost() {
 fn a_run_repeats_itself() {
     for (algorithm, profile) in ALL {
         let once = || -> Outcome {
-            let mut lossy = Lossy { draw: Draw(7), per_10000: 100, ack_per_10000: 100, seen: BTreeSet::new() };
-            run(&finite(algorithm, profile, 5000), WIDE, 100_000 * S, &mut lossy)
+            let mut lossy = Lossy {
+                draw: Draw(7),
+                per_10000: 100,
+                ack_per_10000: 100,
+                seen: BTreeSet::new(),
+            };
+            run(
+                &finite(algorithm, profile, 5000),
+                WIDE,
+                100_000 * S,
+                &mut lossy,
+            )
         };
         assert_eq!(once(), once());
     }
@@ -287,7 +385,8 @@ impl Observer for Periodic {
 
 /// The mean window over the second half of a run of `rtts` round trips.
 fn segments_per_rtt(config: &Config, period: u64, rtts: u64) -> f64 {
-    let [half, whole] = [rtts / 2, rtts].map(|n| run(config, WIDE, n * 100 * MS, &mut Periodic { period }).delivered);
+    let [half, whole] = [rtts / 2, rtts]
+        .map(|n| run(config, WIDE, n * 100 * MS, &mut Periodic { period }).delivered);
     (whole - half) as f64 / (rtts - rtts / 2) as f64
 }
 
@@ -298,7 +397,10 @@ fn newreno_follows_the_square_root_law() {
     for period in [100, 200, 500, 1000] {
         let expected = (1.5 * period as f64).sqrt();
         let measured = segments_per_rtt(&config, period, 3000);
-        assert!((measured / expected - 1.0).abs() < 0.25, "1/{period}: {measured} against {expected}");
+        assert!(
+            (measured / expected - 1.0).abs() < 0.25,
+            "1/{period}: {measured} against {expected}"
+        );
     }
 }
 
@@ -311,7 +413,10 @@ fn cubic_follows_its_response_function() {
         let expected = 1.054 * (0.1 * period as f64).powf(0.75);
         let measured = segments_per_rtt(&config, period, (60.0 * period as f64 / expected) as u64);
         // The formula knows neither fast convergence nor the round trip of recovery: a fluid model that has both is 6 % lower.
-        assert!((measured / expected - 1.0).abs() < 0.15, "1/{period}: {measured} against {expected}");
+        assert!(
+            (measured / expected - 1.0).abs() < 0.15,
+            "1/{period}: {measured} against {expected}"
+        );
     }
 }
 
@@ -322,6 +427,9 @@ fn cubic_is_as_fast_as_reno_where_that_is_faster() {
     for period in [100, 300, 1000] {
         let reno = (1.5 * period as f64).sqrt();
         let measured = segments_per_rtt(&config, period, 3000);
-        assert!((measured / reno - 1.0).abs() < 0.25, "1/{period}: {measured} against {reno}");
+        assert!(
+            (measured / reno - 1.0).abs() < 0.25,
+            "1/{period}: {measured} against {reno}"
+        );
     }
 }

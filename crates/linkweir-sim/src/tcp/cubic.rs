@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! CUBIC (RFC 9438): the window as a cubic function of the time since the last congestion event.
 //!
-//! Windows are in segments, times in seconds inside, nanoseconds outside. Floating point is limited to
-//! + - * / and `libm::cbrt`, so that every machine computes the same bits. Deviations: the slow start threshold comes
-//! from cwnd instead of flight size, as in Linux, and the window grows only while it limits the sender (section 4.2
-//! allows either); an acknowledgement in the Reno-friendly region never shrinks the window.
+//! Windows are in segments, times in seconds inside, nanoseconds outside. Floating point is limited to sums,
+//! products, quotients and `libm::cbrt`, so that every machine computes the same bits. Deviations: the slow start
+//! threshold comes from cwnd instead of flight size, as in Linux, and so the window grows only while it limits the
+//! sender; an acknowledgement in the Reno-friendly region never shrinks the window.
 
 /// C of section 5, segments per second cubed.
 const C: f64 = 0.4;
@@ -41,7 +41,11 @@ impl Cubic {
         self.last_ns = now_ns;
         let acked = acked as f64;
         let t_s = seconds(now_ns - epoch_ns);
-        let alpha = if self.w_est < self.cwnd_prior { ALPHA } else { 1.0 };
+        let alpha = if self.w_est < self.cwnd_prior {
+            ALPHA
+        } else {
+            1.0
+        };
         self.w_est += alpha * acked / cwnd;
         if self.at(t_s) < self.w_est {
             return self.w_est.max(cwnd);
@@ -60,7 +64,11 @@ impl Cubic {
 
     /// Slow start threshold after a congestion event, with fast convergence (sections 4.6 and 4.7).
     pub fn reduce(&mut self, cwnd: f64) -> f64 {
-        self.w_max = if cwnd < self.w_max { cwnd * (1.0 + BETA) / 2.0 } else { cwnd };
+        self.w_max = if cwnd < self.w_max {
+            cwnd * (1.0 + BETA) / 2.0
+        } else {
+            cwnd
+        };
         self.cwnd_prior = cwnd;
         self.epoch_ns = None;
         (cwnd * BETA).max(2.0)
@@ -108,7 +116,10 @@ mod tests {
     }
 
     fn near(value: f64, expected: f64) {
-        assert!((value - expected).abs() <= 1e-9 * expected.abs().max(1.0), "{value} is not {expected}");
+        assert!(
+            (value - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+            "{value} is not {expected}"
+        );
     }
 
     #[test]
@@ -131,8 +142,12 @@ mod tests {
         let (mut cubic, _) = after_loss_at(1000.0);
         cubic.begin(0, 700.0);
         // t = 1 s, RTT 100 ms: target W(1.1) = 0.4 (1.1 - K)^3 + 1000.
-        let target = 1000.0 + 0.4 * (1.1 - 9.085_602_964_160_7_f64).powi(3);
-        near(cubic.grow(1_000_000_000, 100_000_000, 720.0, 3), 720.0 + 3.0 * (target - 720.0) / 720.0);
+        let d = 1.1 - 9.085_602_964_160_698;
+        let target = 1000.0 + 0.4 * d * d * d;
+        near(
+            cubic.grow(1_000_000_000, 100_000_000, 720.0, 3),
+            720.0 + 3.0 * (target - 720.0) / 720.0,
+        );
     }
 
     #[test]

@@ -51,7 +51,8 @@ impl HyStart {
         if self.samples >= N_RTT_SAMPLE {
             match self.baseline_ns {
                 None if self.last_min_ns != u64::MAX => {
-                    let thresh_ns = (self.last_min_ns / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH_NS, MAX_RTT_THRESH_NS);
+                    let thresh_ns = (self.last_min_ns / MIN_RTT_DIVISOR)
+                        .clamp(MIN_RTT_THRESH_NS, MAX_RTT_THRESH_NS);
                     if self.current_min_ns >= self.last_min_ns + thresh_ns {
                         self.baseline_ns = Some(self.current_min_ns);
                         self.css_rounds = 0;

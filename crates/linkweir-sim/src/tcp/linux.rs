@@ -83,7 +83,9 @@ impl Prr {
     fn quota(&mut self, delivered: u64, pipe: u64, ssthresh: u64) -> u64 {
         self.delivered += delivered;
         let quota = if pipe > ssthresh {
-            (self.delivered * ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
+            (self.delivered * ssthresh)
+                .div_ceil(self.recover_fs)
+                .saturating_sub(self.out)
         } else {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + 1;
             limit.min(ssthresh - pipe)
@@ -138,7 +140,11 @@ impl Sender {
         if acked > 0 {
             rtt_ns = self.measure(now_ns, ack);
             delivered -= self.advance(ack.cumulative);
-            self.deadline_ns = if self.una < self.next { now_ns + self.rto.timeout_ns() } else { u64::MAX };
+            self.deadline_ns = if self.una < self.next {
+                now_ns + self.rto.timeout_ns()
+            } else {
+                u64::MAX
+            };
         }
         if ack.nsack > 0 {
             delivered += self.take_sack(ack);
@@ -182,7 +188,10 @@ impl Sender {
             self.window_limited = true;
             return None;
         }
-        if self.board.queued() == 0 && self.next < self.limit && self.next - self.una < self.max_window {
+        if self.board.queued() == 0
+            && self.next < self.limit
+            && self.next - self.una < self.max_window
+        {
             return Some(self.send_new(now_ns));
         }
         let Some(sequence) = self.next_to_retransmit() else {
@@ -214,7 +223,10 @@ impl Sender {
     }
 
     pub fn counters(&self) -> Counters {
-        Counters { retransmitted: self.counters.retransmitted_fast + self.counters.retransmitted_rto, ..self.counters }
+        Counters {
+            retransmitted: self.counters.retransmitted_fast + self.counters.retransmitted_rto,
+            ..self.counters
+        }
     }
 
     pub fn is_done(&self) -> bool {
@@ -233,7 +245,9 @@ impl Sender {
         let sent_ns = if self.timestamps {
             ack.echo_ns
         } else {
-            self.timed.take_if(|timed| timed.0 < ack.cumulative).map(|timed| timed.1)
+            self.timed
+                .take_if(|timed| timed.0 < ack.cumulative)
+                .map(|timed| timed.1)
         };
         let rtt_ns = now_ns.saturating_sub(sent_ns?);
         self.rto.sample(rtt_ns);
@@ -244,7 +258,9 @@ impl Sender {
     #[inline]
     fn advance(&mut self, una: u64) -> u64 {
         let (lost_below, doubled) = (self.lost_below, &mut self.doubled);
-        let sacked = self.board.advance(una, |sequence| *doubled -= u64::from(sequence >= lost_below));
+        let sacked = self.board.advance(una, |sequence| {
+            *doubled -= u64::from(sequence >= lost_below)
+        });
         self.una = una;
         sacked
     }
@@ -258,7 +274,8 @@ impl Sender {
                 continue;
             }
             self.board.cover(end);
-            let (lost_below, doubled, highest) = (self.lost_below, &mut self.doubled, &mut self.highest);
+            let (lost_below, doubled, highest) =
+                (self.lost_below, &mut self.doubled, &mut self.highest);
             let nhighest = &mut self.nhighest;
             self.board.sack(block.start, end, |sequence, standing| {
                 delivered += 1;
@@ -319,7 +336,11 @@ impl Sender {
         self.recovery_point = self.next;
         self.high_rxt = self.una;
         self.rescued = false;
-        self.prr = Prr { recover_fs: self.next - self.una, delivered: 0, out: 0 };
+        self.prr = Prr {
+            recover_fs: self.next - self.una,
+            delivered: 0,
+            out: 0,
+        };
         self.reduce();
         self.reduce_in_proportion(delivered);
     }
@@ -356,7 +377,9 @@ impl Sender {
         }
         self.cwnd = match &mut self.control {
             Control::NewReno => newreno::grow(self.cwnd, left),
-            Control::Cubic(cubic) => cubic.grow(now_ns, self.rto.srtt_ns().unwrap_or(0), self.cwnd, left),
+            Control::Cubic(cubic) => {
+                cubic.grow(now_ns, self.rto.srtt_ns().unwrap_or(0), self.cwnd, left)
+            }
         };
     }
 
@@ -389,7 +412,11 @@ impl Sender {
         if self.deadline_ns == u64::MAX {
             self.deadline_ns = now_ns + self.rto.timeout_ns();
         }
-        Segment { sequence, retransmission: false, sent_ns: now_ns }
+        Segment {
+            sequence,
+            retransmission: false,
+            sent_ns: now_ns,
+        }
     }
 
     /// NextSeg of RFC 6675 but for its rule 2, new data.
@@ -403,7 +430,10 @@ impl Sender {
         }
         // Rule 3: unsettled segments below the highest SACKed one.
         let mut at = self.high_rxt.max(self.una);
-        while let Some(sequence) = self.board.next_pending(at, self.highest[0].min(self.board.high())) {
+        while let Some(sequence) = self
+            .board
+            .next_pending(at, self.highest[0].min(self.board.high()))
+        {
             if !self.board.is_retransmitted(sequence) {
                 self.high_rxt = sequence + 1;
                 self.doubled += 1;
@@ -423,7 +453,8 @@ impl Sender {
     fn rescue(&mut self) -> Option<u64> {
         self.board.cover(self.next);
         let last = self.next - 1;
-        let open = self.board.next_pending(last, self.next).is_some() && !self.board.is_retransmitted(last);
+        let open = self.board.next_pending(last, self.next).is_some()
+            && !self.board.is_retransmitted(last);
         self.doubled += u64::from(open);
         open.then_some(last)
     }
@@ -441,6 +472,10 @@ impl Sender {
         if self.deadline_ns == u64::MAX {
             self.deadline_ns = now_ns + self.rto.timeout_ns();
         }
-        Segment { sequence, retransmission: true, sent_ns: now_ns }
+        Segment {
+            sequence,
+            retransmission: true,
+            sent_ns: now_ns,
+        }
     }
 }

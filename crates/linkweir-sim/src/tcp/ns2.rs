@@ -153,7 +153,11 @@ impl Sender {
             }
         }
         self.measure(now_ns, ack);
-        self.deadline_ns = if self.una < self.limit { now_ns + self.rto.timeout_ns() } else { u64::MAX };
+        self.deadline_ns = if self.una < self.limit {
+            now_ns + self.rto.timeout_ns()
+        } else {
+            u64::MAX
+        };
         if acked > 0 && self.state == State::Open {
             if let Control::Cubic(cubic) = &mut self.control {
                 cubic.acked(acked);
@@ -234,7 +238,10 @@ impl Sender {
     }
 
     pub fn counters(&self) -> Counters {
-        Counters { retransmitted: self.counters.retransmitted_fast + self.counters.retransmitted_rto, ..self.counters }
+        Counters {
+            retransmitted: self.counters.retransmitted_fast + self.counters.retransmitted_rto,
+            ..self.counters
+        }
     }
 
     pub fn is_done(&self) -> bool {
@@ -307,7 +314,9 @@ impl Sender {
     /// The original looks for the first lost segment along the board, but unless the acknowledgement was `thorough` no
     /// further than the first segment not SACKed beyond the blocks told.
     fn first_lost_seen(&self, told_end: u64, thorough: bool) -> u64 {
-        let Some(lost) = self.board.next_lost(0) else { return u64::MAX };
+        let Some(lost) = self.board.next_lost(0) else {
+            return u64::MAX;
+        };
         if thorough || lost < told_end || self.board.next_pending(told_end, lost).is_none() {
             return lost;
         }
@@ -450,14 +459,22 @@ impl Sender {
         if self.timed.is_none() {
             self.timed = Some((sequence, now_ns));
         }
-        Segment { sequence, retransmission: false, sent_ns: now_ns }
+        Segment {
+            sequence,
+            retransmission: false,
+            sent_ns: now_ns,
+        }
     }
 
     fn retransmit(&mut self, now_ns: u64, sequence: u64) -> Segment {
         self.board.mark_retransmitted(sequence);
         let slot = sequence as usize & (self.ids.len() - 1);
         self.ids[slot] = self.next_id;
-        self.retransmissions.push_back(Retransmission { sequence, id: self.next_id, next: self.next });
+        self.retransmissions.push_back(Retransmission {
+            sequence,
+            id: self.next_id,
+            next: self.next,
+        });
         self.next_id += 1;
         self.counters.sent += 1;
         if self.state == State::Loss {
@@ -465,7 +482,11 @@ impl Sender {
         } else {
             self.counters.retransmitted_fast += 1;
         }
-        Segment { sequence, retransmission: true, sent_ns: now_ns }
+        Segment {
+            sequence,
+            retransmission: true,
+            sent_ns: now_ns,
+        }
     }
 
     fn cover(&mut self, to: u64) {

@@ -89,7 +89,11 @@ impl Ns2Cubic {
     /// Slow start threshold after a congestion event.
     pub fn reduce(&mut self, cwnd: u64) -> u64 {
         self.epoch_ms = 0;
-        self.w_max = if cwnd < self.w_max { cwnd * (1024 + BETA_1024) / 2048 } else { cwnd };
+        self.w_max = if cwnd < self.w_max {
+            cwnd * (1024 + BETA_1024) / 2048
+        } else {
+            cwnd
+        };
         self.lost_before = true;
         (cwnd * BETA_1024 / 1024).max(2)
     }
@@ -99,17 +103,33 @@ impl Ns2Cubic {
             self.epoch_ms = now_ms;
             self.acks = 1;
             self.reno_cwnd = cwnd;
-            self.k = if self.w_max <= cwnd { 0 } else { cube_root((1 << 40) / C_1024 * (self.w_max - cwnd)) };
+            self.k = if self.w_max <= cwnd {
+                0
+            } else {
+                cube_root((1 << 40) / C_1024 * (self.w_max - cwnd))
+            };
             self.origin = self.w_max.max(cwnd);
         }
         let t = (now_ms + (self.delay_min_8 >> 3) - self.epoch_ms) * 1024 / 1000;
         let offset = u128::from(t.abs_diff(self.k));
         let delta = (u128::from(C_1024) * offset * offset * offset) >> 40;
-        let delta = u64::try_from(delta).unwrap_or(u64::MAX / 2).min(u64::MAX / 2);
-        let target = if t < self.k { self.origin.saturating_sub(delta) } else { self.origin + delta };
-        self.count = if target > cwnd { cwnd / (target - cwnd) } else { 100 * cwnd };
+        let delta = u64::try_from(delta)
+            .unwrap_or(u64::MAX / 2)
+            .min(u64::MAX / 2);
+        let target = if t < self.k {
+            self.origin.saturating_sub(delta)
+        } else {
+            self.origin + delta
+        };
+        self.count = if target > cwnd {
+            cwnd / (target - cwnd)
+        } else {
+            100 * cwnd
+        };
         if self.delay_min_8 > 0 && t >= self.k {
-            self.count = self.count.max(cwnd * 1000 * 8 / (10 * MAX_INCREMENT * self.delay_min_8));
+            self.count = self
+                .count
+                .max(cwnd * 1000 * 8 / (10 * MAX_INCREMENT * self.delay_min_8));
         }
         if !self.lost_before {
             self.count = 50;
@@ -149,7 +169,16 @@ mod tests {
 
     #[test]
     fn cube_roots() {
-        for (a, root) in [(0, 0), (1, 1), (7, 1), (8, 2), (26, 2), (27, 3), (1 << 60, 1 << 20), ((1 << 60) - 1, (1 << 20) - 1)] {
+        for (a, root) in [
+            (0, 0),
+            (1, 1),
+            (7, 1),
+            (8, 2),
+            (26, 2),
+            (27, 3),
+            (1 << 60, 1 << 20),
+            ((1 << 60) - 1, (1 << 20) - 1),
+        ] {
             assert_eq!(cube_root(a), root);
         }
     }

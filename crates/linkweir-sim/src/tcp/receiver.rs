@@ -134,7 +134,13 @@ impl Receiver {
                 }
             }
             Some(block) if block.start == sequence + 1 => self.held[at].start = sequence,
-            _ => self.held.insert(at, Block { start: sequence, end: sequence + 1 }),
+            _ => self.held.insert(
+                at,
+                Block {
+                    start: sequence,
+                    end: sequence + 1,
+                },
+            ),
         }
         false
     }
@@ -155,19 +161,27 @@ impl Receiver {
     /// The block held that contains `sequence`.
     fn block_of(&self, sequence: u64) -> Option<Block> {
         let at = self.held.partition_point(|block| block.end <= sequence);
-        self.held.get(at).copied().filter(|block| block.start <= sequence)
+        self.held
+            .get(at)
+            .copied()
+            .filter(|block| block.start <= sequence)
     }
 
     /// Fills in the SACK blocks: that of `sequence`, the other recent ones, then the highest others.
     fn report(&mut self, ack: &mut Ack, sequence: u64) {
         let mut count = 0;
         if sequence >= self.next {
-            self.push_recent(Block { start: sequence, end: sequence + 1 });
+            self.push_recent(Block {
+                start: sequence,
+                end: sequence + 1,
+            });
         }
         let mut kept = 0;
         for i in 0..self.nrecent {
             let member = self.recent[i];
-            let Some(block) = self.block_of(member.start) else { continue };
+            let Some(block) = self.block_of(member.start) else {
+                continue;
+            };
             if ack.sack[..count].contains(&block) {
                 continue;
             }
@@ -203,7 +217,10 @@ impl Receiver {
             ack.sack[0] = block;
             count = 1;
         }
-        let covers = told.unwrap_or(Block { start: 0, end: self.next });
+        let covers = told.unwrap_or(Block {
+            start: 0,
+            end: self.next,
+        });
         let mut at = 0;
         while count < self.max_blocks && at < self.nrecent {
             let earlier = self.recent[at];
@@ -239,7 +256,11 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn segment(sequence: u64, sent_ns: u64) -> Segment {
-        Segment { sequence, retransmission: false, sent_ns }
+        Segment {
+            sequence,
+            retransmission: false,
+            sent_ns,
+        }
     }
 
     fn ns2() -> Receiver {
@@ -249,7 +270,11 @@ mod tests {
     fn receive(receiver: &mut Receiver, sequences: &[u64]) -> Vec<Vec<(u64, u64)>> {
         let mut told = Vec::new();
         for &n in sequences {
-            told.extend(receiver.on_segment(0, &segment(n, 0)).map(|ack| blocks(&ack)));
+            told.extend(
+                receiver
+                    .on_segment(0, &segment(n, 0))
+                    .map(|ack| blocks(&ack)),
+            );
         }
         told
     }
@@ -261,21 +286,32 @@ mod tests {
     }
 
     fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
-        ack.sack[..usize::from(ack.nsack)].iter().map(|block| (block.start, block.end)).collect()
+        ack.sack[..usize::from(ack.nsack)]
+            .iter()
+            .map(|block| (block.start, block.end))
+            .collect()
     }
 
     #[test]
     fn delayed_acknowledgements_come_every_second_segment_or_after_40_ms() {
         let mut receiver = linux(16);
-        let acks = (0..116).filter(|&n| receiver.on_segment(n * MS, &segment(n, 0)).is_some()).count();
+        let acks = (0..116)
+            .filter(|&n| receiver.on_segment(n * MS, &segment(n, 0)).is_some())
+            .count();
         // 16 quick ones, then every second of 100.
         assert_eq!(acks, 66);
         assert_eq!(receiver.deadline_ns(), None);
         assert_eq!(receiver.on_segment(200 * MS, &segment(116, 0)), None);
         assert_eq!(receiver.deadline_ns(), Some(240 * MS));
         assert_eq!(receiver.on_timer(239 * MS), None);
-        assert_eq!(receiver.on_timer(240 * MS).map(|ack| ack.cumulative), Some(117));
-        assert_eq!((receiver.deadline_ns(), receiver.on_timer(300 * MS)), (None, None));
+        assert_eq!(
+            receiver.on_timer(240 * MS).map(|ack| ack.cumulative),
+            Some(117)
+        );
+        assert_eq!(
+            (receiver.deadline_ns(), receiver.on_timer(300 * MS)),
+            (None, None)
+        );
     }
 
     #[test]
@@ -283,7 +319,10 @@ mod tests {
         let mut receiver = linux(0);
         assert!(receiver.on_segment(0, &segment(0, 0)).is_none());
         let gap = receiver.on_segment(0, &segment(2, 0)).unwrap();
-        assert_eq!((gap.cumulative, blocks(&gap), gap.duplicate), (1, vec![(2, 3)], false));
+        assert_eq!(
+            (gap.cumulative, blocks(&gap), gap.duplicate),
+            (1, vec![(2, 3)], false)
+        );
         let again = receiver.on_segment(0, &segment(2, 0)).unwrap();
         assert_eq!((again.cumulative, again.duplicate), (1, true));
         let fill = receiver.on_segment(0, &segment(1, 0)).unwrap();
@@ -325,7 +364,10 @@ mod tests {
         let mut config = Config::new(Algorithm::NewReno, Profile::Linux);
         config.timestamps = false;
         let mut receiver = Receiver::new(&config);
-        let acks: Vec<Ack> = [2, 4, 6, 8, 10].iter().filter_map(|&n| receiver.on_segment(0, &segment(n, 0))).collect();
+        let acks: Vec<Ack> = [2, 4, 6, 8, 10]
+            .iter()
+            .filter_map(|&n| receiver.on_segment(0, &segment(n, 0)))
+            .collect();
         assert_eq!(blocks(&acks[4]), [(10, 11), (8, 9), (6, 7), (4, 5)]);
         assert_eq!(acks[4].echo_ns, None);
     }
@@ -335,10 +377,19 @@ mod tests {
         let mut receiver = linux(0);
         receiver.on_segment(0, &segment(0, 10));
         // Of two segments acknowledged together, the first.
-        assert_eq!(receiver.on_segment(0, &segment(1, 11)).unwrap().echo_ns, Some(10));
+        assert_eq!(
+            receiver.on_segment(0, &segment(1, 11)).unwrap().echo_ns,
+            Some(10)
+        );
         // Out of order: the last one in order.
-        assert_eq!(receiver.on_segment(0, &segment(3, 13)).unwrap().echo_ns, Some(10));
-        assert_eq!(receiver.on_segment(0, &segment(2, 20)).unwrap().echo_ns, Some(20));
+        assert_eq!(
+            receiver.on_segment(0, &segment(3, 13)).unwrap().echo_ns,
+            Some(10)
+        );
+        assert_eq!(
+            receiver.on_segment(0, &segment(2, 20)).unwrap().echo_ns,
+            Some(20)
+        );
     }
 
     #[test]
@@ -346,7 +397,9 @@ mod tests {
         for seed in 1..30_u64 {
             let mut state = seed;
             let mut draw = move |bound: u64| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33) % bound
             };
             let mut receiver = linux(0);
@@ -366,7 +419,10 @@ mod tests {
                     }
                 }
                 let told = blocks(&ack);
-                assert!(told.iter().all(|block| above.contains(block)), "{told:?} of {above:?}");
+                assert!(
+                    told.iter().all(|block| above.contains(block)),
+                    "{told:?} of {above:?}"
+                );
                 assert_eq!(told.len(), above.len().min(3));
                 if sequence > ack.cumulative && !known {
                     assert!(told[0].0 <= sequence && sequence < told[0].1);

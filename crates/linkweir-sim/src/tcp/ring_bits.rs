@@ -93,7 +93,12 @@ impl RingBits {
             at += 64 - slot % 64;
             let word = ((at & self.mask) / 64) as usize;
             let summary = self.summary[word / 64] >> (word % 64);
-            at += 64 * if summary == 0 { 64 - word as u64 % 64 } else { u64::from(summary.trailing_zeros()) };
+            at += 64
+                * if summary == 0 {
+                    64 - word as u64 % 64
+                } else {
+                    u64::from(summary.trailing_zeros())
+                };
         }
         None
     }
@@ -151,7 +156,9 @@ mod tests {
         for seed in 1..20_u64 {
             let mut state = seed;
             let mut draw = move |bound: u64| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33) % bound
             };
             let (mut ring, mut set) = (RingBits::default(), BTreeSet::new());

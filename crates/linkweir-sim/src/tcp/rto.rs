@@ -46,7 +46,10 @@ impl Rto {
             }
         };
         self.srtt_ns = Some(srtt_ns);
-        self.base_ns = srtt_ns + (4 * self.rttvar_ns).max(self.granularity_ns).max(self.min_ns);
+        self.base_ns = srtt_ns
+            + (4 * self.rttvar_ns)
+                .max(self.granularity_ns)
+                .max(self.min_ns);
         self.backoff = 0;
     }
 
@@ -66,7 +69,9 @@ impl Rto {
         if self.backoff == 0 {
             return self.base_ns.min(self.max_ns);
         }
-        self.base_ns.saturating_mul(1 << self.backoff.min(32)).min(self.max_ns)
+        self.base_ns
+            .saturating_mul(1 << self.backoff.min(32))
+            .min(self.max_ns)
     }
 
     /// Smoothed round-trip time.
@@ -150,7 +155,10 @@ impl TickRto {
     #[inline]
     pub fn timeout_ns(&self) -> u64 {
         let least_ns = 2 * self.tick_ns;
-        (self.current_ns.max(self.min_ns)).saturating_mul(self.backoff).min(self.max_ns).max(least_ns)
+        (self.current_ns.max(self.min_ns))
+            .saturating_mul(self.backoff)
+            .min(self.max_ns)
+            .max(least_ns)
     }
 
     /// Smoothed round-trip time.
@@ -172,13 +180,22 @@ mod tests {
         assert_eq!(rto.timeout_ns(), 1000 * MS);
         // SRTT 400, RTTVAR 200: 400 + 800.
         rto.sample(400 * MS);
-        assert_eq!((rto.srtt_ns(), rto.timeout_ns()), (Some(400 * MS), 1200 * MS));
+        assert_eq!(
+            (rto.srtt_ns(), rto.timeout_ns()),
+            (Some(400 * MS), 1200 * MS)
+        );
         // RTTVAR 3/4 200 + 1/4 |400 - 800| = 250, SRTT 7/8 400 + 1/8 800 = 450: 450 + 1000.
         rto.sample(800 * MS);
-        assert_eq!((rto.srtt_ns(), rto.timeout_ns()), (Some(450 * MS), 1450 * MS));
+        assert_eq!(
+            (rto.srtt_ns(), rto.timeout_ns()),
+            (Some(450 * MS), 1450 * MS)
+        );
         // RTTVAR 3/4 250 + 1/4 |450 - 50| = 287.5, SRTT 7/8 450 + 1/8 50 = 400: 400 + 1150.
         rto.sample(50 * MS);
-        assert_eq!((rto.srtt_ns(), rto.timeout_ns()), (Some(400 * MS), 1550 * MS));
+        assert_eq!(
+            (rto.srtt_ns(), rto.timeout_ns()),
+            (Some(400 * MS), 1550 * MS)
+        );
     }
 
     #[test]
@@ -190,7 +207,10 @@ mod tests {
             rto.back_off();
             timeouts_ms.push(rto.timeout_ns() / MS);
         }
-        assert_eq!(timeouts_ms, [2400, 4800, 9600, 19_200, 38_400, 76_800, 120_000, 120_000]);
+        assert_eq!(
+            timeouts_ms,
+            [2400, 4800, 9600, 19_200, 38_400, 76_800, 120_000, 120_000]
+        );
         rto.sample(400 * MS);
         // RTTVAR 150: 400 + 600.
         assert_eq!(rto.timeout_ns(), 1000 * MS);
@@ -213,7 +233,10 @@ mod tests {
         assert_eq!(rto.timeout_ns(), 3000 * MS);
         // Sent at 5 ms, back at 108 ms: (103 + 5) / 10 = 10 ticks; SRTT 10, RTTVAR 5: 30 ticks.
         rto.sample(5 * MS, 108 * MS);
-        assert_eq!((rto.srtt_ns(), rto.timeout_ns()), (Some(100 * MS), 300 * MS));
+        assert_eq!(
+            (rto.srtt_ns(), rto.timeout_ns()),
+            (Some(100 * MS), 300 * MS)
+        );
         // 20 ticks: error 10; SRTT 90/8, RTTVAR (20 + 10 - 5)/4 = 25/4: (8 * 25 + 90) / 8 = 36 ticks.
         rto.sample(200 * MS, 400 * MS);
         assert_eq!(rto.timeout_ns(), 360 * MS);

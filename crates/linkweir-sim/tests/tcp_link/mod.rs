@@ -74,7 +74,9 @@ pub fn run(config: &Config, path: Path, end_ns: u64, observer: &mut impl Observe
     };
     run.transmit(observer);
     while !run.sender.is_done() {
-        let Some(Reverse((at_ns, _, event))) = run.events.pop() else { panic!("the connection stalled") };
+        let Some(Reverse((at_ns, _, event))) = run.events.pop() else {
+            panic!("the connection stalled")
+        };
         if at_ns > end_ns {
             break;
         }
@@ -136,7 +138,11 @@ impl Run {
                 self.transmit(observer);
             }
             Event::SenderTimer => {
-                if self.sender.deadline_ns().is_some_and(|due_ns| due_ns <= self.now_ns) {
+                if self
+                    .sender
+                    .deadline_ns()
+                    .is_some_and(|due_ns| due_ns <= self.now_ns)
+                {
                     self.sender.on_timer(self.now_ns);
                     observer.on_timeout(self.now_ns, &self.sender);
                     self.transmit(observer);
@@ -150,7 +156,10 @@ impl Run {
         self.acks.push(ack);
         if !observer.drops_ack() {
             let sent_ns = self.now_ns + self.transmission_ns(self.config.ack_wire_bytes(&ack));
-            self.at(sent_ns + self.path.reverse_ns, Event::Return(self.acks.len() - 1));
+            self.at(
+                sent_ns + self.path.reverse_ns,
+                Event::Return(self.acks.len() - 1),
+            );
         }
     }
 
@@ -193,7 +202,10 @@ pub struct Draw(pub u64);
 
 impl Draw {
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
