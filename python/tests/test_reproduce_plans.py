@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from linkweir.fault import DirectoryError
 from linkweir.reproduce import app, execute, keep, native, page, pds, plot, pss
 from linkweir.reproduce.figure import Case, Row, Scenario, Tables
 
@@ -79,6 +80,7 @@ def test_tcp_run() -> None:
     assert (run["link"]["delay"], run["link"]["return_delay"]) == ("250ms", "250ms")
     assert [f["count"] for f in run["flow"] if f["kind"] == "tcp"] == [10, 10]
     assert class_of(run, "af")["limit"] == "833p"
+    assert run["warmup"] == "10s"
 
 
 def test_changing_capacity_run() -> None:
@@ -138,14 +140,14 @@ def test_rate_rows_have_the_promised_keys() -> None:
 
 
 def test_first_seconds_come_from_the_series() -> None:
-    case = Case({"point": pss.Point("dwrr", 0.5, 0.5, 0.5, None, True), "traffic": "backlogged", "duration_s": 101.0}, {})
+    case = Case({"point": pss.Point("dwrr", 0.5, 0.5, 0.5, None, True), "traffic": "backlogged"}, {})
     series = [{"t_s": float(t), "class": c, "sent_bytes": 125_000 if t < 100 else 0} for t in range(101) for c in ("ef", "af", "cs0")]
     row = pss.first_seconds_rows([(case, Fake(series=series))])[0]
     assert (row["ef_mbps"], row["af_mbps"], row["cs0_mbps"]) == (1.0, 1.0, 1.0)
 
 
 def test_series_rows() -> None:
-    case = Case({"point": pss.Point("pss", 0.75, 0.75, 0.81, 15.0, True), "traffic": "backlogged", "duration_s": 1.0}, {})
+    case = Case({"point": pss.Point("pss", 0.75, 0.75, 0.81, 15.0, True), "traffic": "backlogged"}, {})
     series = [{"t_s": 0.0, "class": c, "sent_bps": b} for c, b in (("ef", 9e6), ("af", 4e6), ("cs0", 7e6))]
     levels = [{"t_s": 0.0, "class": c, "credit_bits": b} for c, b in (("ef", 0), ("af", 60_750_000), ("cs0", 0))]
     assert pss.series_rows([(case, Fake(series=series, levels=levels))]) == [
@@ -195,7 +197,7 @@ def test_history_rows_measure_the_error() -> None:
     rows = pds.history_rows([(case, Fake(series=series_of_pds([0.4] + [0.1] * 7, [0.001] * 8, 90)))])
     assert [row["phase"] for row in rows] == ["light", "loaded"]
     nominal = [157 / lo for lo in pds.USUAL[::-1]]
-    expected = (abs(4 / nominal[0] - 1) + sum(1 - 1 / n for n in nominal[1:7])) / 7
+    expected = (abs(4 / nominal[0] - 1) + sum(1 - 1 / n for n in nominal[1:7])) / 8
     assert rows[1]["ratio"] == pytest.approx(4.0)
     assert rows[1]["error_in_windows"] == pytest.approx(expected)
 
@@ -231,6 +233,7 @@ def test_json_is_figure_and_rows(faked: Path) -> None:
 def test_directory_holds_rows_pictures_and_report(faked: Path) -> None:
     result = runner.invoke(app, ["pss", "--figure", "6", "--out", "out"])
     assert result.exit_code == 0, result.output
+    assert "PSS EF 0.25" in result.stdout
     assert "out/report.html" in result.stdout.replace("\n", "")
     out = faked / "out"
     assert pq.read_table(out / "figure-6.parquet").num_rows == 54
@@ -243,9 +246,19 @@ def test_directory_holds_rows_pictures_and_report(faked: Path) -> None:
     assert "<script" not in text
 
 
-def test_default_directory(faked: Path) -> None:
-    assert runner.invoke(app, ["pss", "--figure", "13"]).exit_code == 0
+def test_default_directory_is_a_new_one(faked: Path) -> None:
+    for _ in range(2):
+        assert runner.invoke(app, ["pss", "--figure", "13"]).exit_code == 0
     assert (faked / "runs/reproduce-pss-figure13-backlogged/report.html").exists()
+    assert (faked / "runs/reproduce-pss-figure13-backlogged-2/report.html").exists()
+
+
+def test_an_earlier_reproduction_is_overwritten_on_demand_only(faked: Path) -> None:
+    args = ["pss", "--figure", "13", "--out", "out"]
+    assert runner.invoke(app, args).exit_code == 0
+    with pytest.raises(DirectoryError, match="add --force"):
+        runner.invoke(app, args, catch_exceptions=False)
+    assert runner.invoke(app, [*args, "--force"]).exit_code == 0
 
 
 def test_figure_13_is_theory_only(faked: Path) -> None:
@@ -276,7 +289,7 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
         raise RuntimeError("no simulator")
 
     monkeypatch.setattr(native, "runner", lambda jobs: broken)
-    assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out"]).exit_code == 1
+    assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out", "--force"]).exit_code == 1
     assert not (faked / "out/summary.json").exists()
 
 
@@ -300,10 +313,16 @@ def test_refusals(faked: Path, args: list[str], part: str) -> None:
 
 def test_unwritable_directory(faked: Path) -> None:
     (faked / "file").write_text("")
-    result = runner.invoke(app, ["pss", "--figure", "13", "--out", "file/out"])
-    assert result.exit_code == 2
-    assert "cannot be written" in result.stderr
-    assert "Choose another" in result.stderr
+    with pytest.raises(DirectoryError, match=r"cannot be written.*choose another"):
+        runner.invoke(app, ["pss", "--figure", "13", "--out", "file/out"], catch_exceptions=False)
+
+
+def test_directory_with_other_files_is_left_alone(faked: Path) -> None:
+    (faked / "mine").mkdir()
+    (faked / "mine/report.html").write_text("my thesis")
+    with pytest.raises(DirectoryError, match="holds other files"):
+        runner.invoke(app, ["pss", "--figure", "13", "--out", "mine"], catch_exceptions=False)
+    assert (faked / "mine/report.html").read_text() == "my thesis"
 
 
 def test_same_rows_same_picture() -> None:

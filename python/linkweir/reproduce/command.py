@@ -28,7 +28,8 @@ Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
 Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
-Out = Annotated[Path | None, typer.Option(help="Directory of results [runs/reproduce-...].")]
+Out = Annotated[Path | None, typer.Option(help="Directory of results to make [runs/reproduce-...].")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
 
 
 @app.callback()
@@ -49,6 +50,7 @@ def reproduce_pss(
     markdown: Markdown = False,
     into: Into = None,
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
     if traffic not in ("backlogged", "tcp"):
@@ -56,7 +58,7 @@ def reproduce_pss(
     settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
     figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
     suffix = f"-{traffic}"
-    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out)
+    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
@@ -70,11 +72,12 @@ def reproduce_pds(
     markdown: Markdown = False,
     into: Into = None,
     out: Out = None,
+    force: Force = False,
 ) -> None:
     """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond them."""
     settings = pds.Settings(quick, _duration_s("pds", duration), seed)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
-    _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out)
+    _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
 
 
 def _refuse(paper: str, message: str) -> None:
@@ -117,14 +120,13 @@ def _chosen(
 
 def _carry_out(
     paper: str, figure: str | None, table: str | None, suffix: str, figures: Sequence[Figure], jobs: int | None, seed: int,
-    as_json: bool, markdown: bool, into: Path | None, out: Path | None,
+    as_json: bool, markdown: bool, into: Path | None, out: Path | None, force: bool,
 ) -> None:  # fmt: skip
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
-    directory = out or Path("runs") / f"reproduce-{paper}-{what}{suffix}"
-    try:
-        keep.prepare(directory)
-    except OSError as error:
-        _refuse(paper, f'--out = "{directory}": cannot be written: {error.strerror or error}. Choose another directory')
+    directory = out or keep.free_directory(f"reproduce-{paper}-{what}{suffix}")
+    if into is not None and not into.is_file():
+        _refuse(paper, f'--into = "{into}": there is no such file')
+    keep.prepare(directory, force=force)
     scenarios = distinct(figures)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
@@ -145,12 +147,10 @@ def _carry_out(
         for s in shown:
             typer.echo(f"### {s.figure.name}: {s.figure.title}\n\n{page.markdown(s)}")
     else:
-        console = Console()
+        console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
         for s in shown:
             for item in page.terminal(s):
                 console.print(item)
-            if text := page.deviation(s.rows):
-                console.print(text)
     if into is not None:
         _replace_tables(into, paper, suffix, shown)
     typer.echo(f"report: {report}", err=as_json or markdown)

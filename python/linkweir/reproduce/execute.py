@@ -65,6 +65,6 @@ def show(figure: Figure, outcome: Outcome) -> Shown:
         figure,
         rows,
         figure.details(pairs) if figure.details is not None else [],
-        figure.early_rows(pairs) if figure.early_rows is not None else [],
+        figure.other_rows(pairs) if figure.other_rows is not None else [],
         svg(figure, rows) if figure.panels and rows else "",
     )

@@ -68,7 +68,12 @@ class Figure:
     details: Measure | None = None
     """Further rows under the figure, with keys of their own."""
     details_title: str = ""
-    early_rows: Measure | None = None
-    """The same rows over the paper's shorter time, where ours is longer."""
+    telling: Callable[[Row], bool] | None = None
+    """Which details matter enough for a terminal; all when absent."""
+    other_rows: Measure | None = None
+    """The same rows over another stretch of time, under `other_title`."""
+    other_title: str = ""
+    terminal_table: bool = True
+    """Whether the rows go to a terminal; a series is better seen as a picture."""
     table_rows: Callable[[list[Row]], list[Row]] | None = None
     """Which rows the printed table shows; all when absent."""

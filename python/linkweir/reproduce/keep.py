@@ -14,22 +14,44 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Row
 
 SUMMARY = "summary.json"
+ROWS = "rows.json"
 
 
-def prepare(directory: Path) -> None:
+def prepare(directory: Path, *, force: bool) -> None:
     """Makes the directory and takes away an older summary, so that nothing half-written passes for whole.
 
-    Raises OSError when it cannot be written.
+    Raises:
+        DirectoryError: it cannot be written, or holds something; `force` overwrites an earlier reproduction, nothing else.
     """
-    directory.mkdir(parents=True, exist_ok=True)
-    probe = directory / ".writable"
-    probe.touch()
-    probe.unlink()
-    (directory / SUMMARY).unlink(missing_ok=True)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if any(directory.iterdir()):
+            if not (directory / ROWS).exists():
+                raise DirectoryError(f"{directory}: holds other files; choose another --out")
+            if not force:
+                raise DirectoryError(f"{directory}: holds an earlier reproduction; choose another --out or add --force")
+        probe = directory / ".writable"
+        probe.touch()
+        probe.unlink()
+        (directory / SUMMARY).unlink(missing_ok=True)
+        for stale in directory.glob("figure-*"):
+            stale.unlink()
+    except OSError as error:
+        raise DirectoryError(f"{directory}: cannot be written: {error.strerror or error}; choose another --out") from None
+
+
+def free_directory(name: str) -> Path:
+    """`runs/NAME`, or with a number behind it the first that is not there."""
+    number, path = 1, Path("runs") / name
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{name}-{number}"
+    return path
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
@@ -49,10 +71,10 @@ def write(
 ) -> Path:
     """Writes everything and returns the path of the report."""
     _json(
-        directory / "rows.json",
+        directory / ROWS,
         [
             {"figure": figure_key(s.figure.name), "title": s.figure.title, "rows": s.rows}
-            | ({"rows_100s": s.early} if s.early else {})
+            | ({"other_rows": s.other, "other_title": s.figure.other_title} if s.other else {})
             | ({"details": s.details} if s.details else {})
             for s in figures
         ],

@@ -20,8 +20,13 @@ class Shown:
     figure: Figure
     rows: list[Row]
     details: list[Row] = field(default_factory=list)
-    early: list[Row] = field(default_factory=list)
+    other: list[Row] = field(default_factory=list)
     picture: str = ""
+
+    @property
+    def telling(self) -> list[Row]:
+        """The details worth a terminal."""
+        return [row for row in self.details if self.figure.telling is None or self.figure.telling(row)]
 
     @property
     def table(self) -> list[Row]:
@@ -44,31 +49,64 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def terminal(shown: Shown) -> list[Table]:
-    """Tables for the terminal."""
-    tables = [_terminal_table(f"{shown.figure.name}: {shown.figure.title}", shown.table, list(shown.figure.columns))]
+def terminal(shown: Shown) -> list[Table | str]:
+    """Tables and sentences for the terminal."""
+    title = f"{_heading(shown.figure)}"
+    items: list[Table | str] = []
+    if _is_grid(shown):
+        columns, lines = _pivot(shown.rows, with_theory=False)
+        items.append(_terminal_table(f"{title}\nAF and CS0, Mbit/s", columns, lines))
+    elif shown.figure.terminal_table:
+        columns = list(shown.figure.columns)
+        items.append(_terminal_table(title, columns, [[cell(row[c]) for c in columns] for row in shown.table]))
+    else:
+        items.append(f"{title}: {len(shown.rows)} rows")
+    if text := deviation(shown.rows):
+        items.append(text)
+    telling = shown.telling
     if shown.details:
-        tables.append(_terminal_table(shown.figure.details_title, shown.details, list(shown.details[0])))
-    return tables
+        items.append(_telling_sentence(shown))
+    if telling:
+        columns = list(telling[0])
+        items.append(_terminal_table(shown.figure.details_title, columns, [[cell(row[c]) for c in columns] for row in telling]))
+    return items
 
 
-def _terminal_table(title: str, rows: Sequence[Row], columns: list[str]) -> Table:
-    table = Table(title=title)
+def _telling_sentence(shown: Shown) -> str:
+    if shown.figure.telling is None:
+        return ""
+    return (
+        f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory"
+        + (": their queues run empty, or losses keep their windows small." if shown.telling else ".")
+    )
+
+
+def _is_grid(shown: Shown) -> bool:
+    return bool(shown.rows and shown.figure.panels and shown.figure.panels[0].x == "k_af")
+
+
+def _terminal_table(title: str, columns: list[str], lines: Sequence[Sequence[str]]) -> Table:
+    table = Table(title=title, box=None, pad_edge=False, title_justify="left")
     for column in columns:
         table.add_column(column, justify="right")
-    for row in rows:
-        table.add_row(*(cell(row[column]) for column in columns))
+    for line in lines:
+        table.add_row(*line)
     return table
 
 
 def deviation(rows: Sequence[Row]) -> str:
-    """The largest distance of rates from theory, in words; empty when there is nothing to compare."""
+    """The largest distance of rates from theory, in words; empty when there is nothing to compare.
+
+    The older PSS is left out: how far it is off is what its figure shows.
+    """
     parts = []
     for name in ("af", "cs0"):
         known = [
             (abs(row[f"{name}_mbps"] - row[f"{name}_theory_mbps"]), row)
             for row in rows
-            if row.get(f"{name}_mbps") is not None and row.get(f"{name}_theory_mbps") is not None
+            if row.get(f"{name}_mbps") is not None
+            and row.get(f"{name}_theory_mbps") is not None
+            and row.get("scheduler") != "pss-early-ignored"
         ]
         if not known:
             return ""
@@ -80,23 +118,27 @@ def deviation(rows: Sequence[Row]) -> str:
 def markdown(shown: Shown) -> str:
     """Tables in Markdown, rates pivoted: a row for each K_AF, a column for each scheduler and load."""
     parts = []
-    for rows, note in ((shown.rows, ""), (shown.early, "Over the first 100 s, the paper's run length:\n\n")):
+    for rows, note in ((shown.rows, ""), (shown.other, shown.figure.other_title + ":\n\n")):
         if not rows:
             continue
-        if "af_theory_mbps" in rows[0]:
-            parts.append(note + _pivot(rows))
-            if text := deviation(rows):
-                parts.append(text)
+        if _is_grid(shown):
+            columns, lines = _pivot(rows, with_theory=True)
+            parts.append(f"{note}AF, CS0 in Mbit/s; theory in brackets.\n\n" + _markdown_table(columns, lines))
         else:
             table = rows if shown.figure.table_rows is None else shown.figure.table_rows(rows)
-            parts.append(note + _markdown_table(table, list(shown.figure.columns)))
-    if shown.details:
+            parts.append(note + _markdown_rows(table, list(shown.figure.columns)))
+        if text := deviation(rows):
+            parts.append(text)
+    if shown.details and (text := _telling_sentence(shown)):
+        parts.append(text)
+    if shown.telling:
         parts.append(shown.figure.details_title + ":")
-        parts.append(_markdown_table(shown.details, list(shown.details[0])))
+        parts.append(_markdown_rows(shown.telling, list(shown.telling[0])))
     return "\n\n".join(parts) + "\n"
 
 
-def _pivot(rows: Sequence[Row]) -> str:
+def _pivot(rows: Sequence[Row], *, with_theory: bool) -> tuple[list[str], list[list[str]]]:
+    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load."""
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
     def column(row: Row) -> str:
@@ -111,18 +153,21 @@ def _pivot(rows: Sequence[Row]) -> str:
         pairs = []
         for name in ("af", "cs0"):
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
-            pairs.append(f"{wanted:.2f}" if ours is None else f"{ours:.2f} ({wanted:.2f})")
-        cells[row["k_af"], column(row)] = ", ".join(pairs)
-    lines = ["| K_AF | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for k in sorted({row["k_af"] for row in rows}):
-        lines.append(f"| {k:g} | " + " | ".join(cells.get((k, name), "") for name in columns) + " |")
-    return "AF, CS0 in Mbit/s; theory in brackets.\n\n" + "\n".join(lines)
+            pairs.append(f"{ours:.2f} ({wanted:.2f})" if with_theory else f"{ours:.2f}")
+        cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
+    lines = [
+        [f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})
+    ]
+    return ["K_AF", *columns], lines
 
 
-def _markdown_table(rows: Sequence[Row], columns: list[str]) -> str:
-    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
-    lines += ["| " + " | ".join(cell(row[column]) for column in columns) + " |" for row in rows]
-    return "\n".join(lines)
+def _markdown_rows(rows: Sequence[Row], columns: list[str]) -> str:
+    return _markdown_table(columns, [[cell(row[column]) for column in columns] for row in rows])
+
+
+def _markdown_table(columns: list[str], lines: Sequence[Sequence[str]]) -> str:
+    text = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    return "\n".join(text + ["| " + " | ".join(line) + " |" for line in lines])
 
 
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
@@ -150,9 +195,10 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
             parts.append(f"<p>{html.escape(text)}</p>")
         parts.append(shown.picture)
         parts.append(_html_table("Values", shown.table, list(figure.columns)))
-        if shown.early:
-            parts.append(_html_table("Values over the first 100 s", shown.early, list(figure.columns)))
+        if shown.other:
+            parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
         if shown.details:
+            parts.append(f"<p>{html.escape(_telling_sentence(shown))}</p>")
             parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
     return "\n".join([*parts, "</body></html>\n"])
 

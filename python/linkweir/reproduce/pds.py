@@ -241,8 +241,8 @@ def phases_only(made: list[Row]) -> list[Row]:
 def history_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     """How near the loss ratios come to nominal: over a phase, and in single windows of 0.2 s.
 
-    `error_in_windows` is the mean of |ratio / nominal - 1| over windows, classes 1 to 7 and seeds; windows in which class 8
-    lost nothing are left out.
+    `error_in_windows` is the mean of |ratio / nominal - 1| over windows, seeds and all eight classes (class 8's is 0); windows
+    in which class 8 lost nothing are left out.
     """
     made: list[Row] = []
     for variant, runs in _by_variant(results).items():
@@ -256,7 +256,7 @@ def history_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
                 bins = _bins([tables])
                 for n in range(round(from_s / WINDOW_S), round(to_s / WINDOW_S)):
                     window = _over(bins, n * WINDOW_S, (n + 1) * WINDOW_S)
-                    ratios = [_ratio(window[i].loss, window[8].loss) for i in CLASSES[:7]]
+                    ratios = [_ratio(window[i].loss, window[8].loss) for i in CLASSES]
                     errors += [abs(r / nominal[i] - 1) for i, r in enumerate(ratios) if r is not None]
                     firsts += [ratios[0]] if ratios[0] is not None else []
             made.append(
