@@ -10,7 +10,7 @@
  *   strict      the smallest level goes; between levels so do wrr and drr
  *   rr          while a queue stays eligible, at most n - 1 packets of others go between two of its own
  *   wrr         within a level, at most the others' weights (burst), or their weights + 1 each (smooth)
- *   drr         within a level, at most (r + 1) quanta + one packet of each other queue, r = rounds that its packet needs
+ *   drr         within a level, at most r quanta + one packet of each other queue, r = rounds that its packet needs
  *   pss         the smallest current level goes; credits are not negative; none below LR stays at the low level; what a controlled queue sends at its high level
  *               conforms to a leaky bucket of its rate and LM + one packet and what leaks while that is sent (spec 1.3)
  *   pds         the largest d * wait goes; never more than `limit` packets remain; without early drops nothing is dropped
@@ -310,8 +310,8 @@ static uint64_t body_wait_bound(struct body *b, uint32_t q, bool *in_bytes)
 		} else if (body_is(b, "wrr")) {
 			bound += *body_of(b, other, "weight") + (body_param(b, "mode") == 1);
 		} else {
-			rounds = b->longest_bytes / *body_of(b, q, "quantum") + 1;
-			bound += (rounds + 1) * *body_of(b, other, "quantum") + b->longest_bytes;
+			rounds = (b->longest_bytes - 1) / *body_of(b, q, "quantum") + 1;
+			bound += rounds * *body_of(b, other, "quantum") + b->longest_bytes;
 		}
 	}
 	return bound;
