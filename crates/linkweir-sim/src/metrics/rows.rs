@@ -4,7 +4,7 @@
 use crate::table::{Column, Sink, Table};
 
 /// Rows per chunk.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 2048;
 
 /// A column to be: its name and what it holds.
 #[derive(Clone, Copy, Debug)]

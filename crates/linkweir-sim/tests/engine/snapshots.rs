@@ -272,7 +272,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_does_not() {
                 "rows come in chunks"
             );
             assert!(
-                t.chunks.iter().all(|c| c.columns[0].1.len() <= 8192),
+                t.chunks.iter().all(|c| c.columns[0].1.len() <= 4096),
                 "chunks stay small"
             );
             hash(&t.chunks)
