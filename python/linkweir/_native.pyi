@@ -3,6 +3,19 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, TypedDict, final
 
+__all__ = [
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "__version__",
+    "commit",
+    "load",
+    "parse",
+    "policies",
+    "run",
+    "run_batch",
+]
+
 __version__: str
 commit: str
 

@@ -257,7 +257,7 @@ def _rerun(
     force: _Force = False,
     as_json: _Json = False,
 ) -> None:
-    """Repeat a run in a new directory (DIR-rerun unless --out says otherwise) and compare all result files byte by byte."""
+    """Repeat a run in a new directory, DIR-rerun unless --out names one, and compare all result files byte by byte."""
     from linkweir.directory import SCENARIO, compare, read_provenance
 
     provenance = read_provenance(directory)

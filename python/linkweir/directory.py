@@ -12,8 +12,8 @@
     report.html        figures and tables in one file
 
 ``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
-``failed``; it changes by renaming a whole file. A run that was killed says ``running`` for ever, and nothing reads it as
-a result.
+``failed``; it changes by renaming a whole file. A run that was killed says ``running`` for ever, and nothing reads it
+as a result.
 """
 
 from __future__ import annotations
@@ -124,14 +124,14 @@ class _TableFile:
         self._waiting, self._rows = [], 0
 
     def close(self, *, keep: bool) -> None:
-        if keep and self._waiting:
+        if not keep:
+            self._part.unlink(missing_ok=True)
+        elif self._waiting:
             self._write()
         if self._writer is not None:
             self._writer.close()
-            if keep:
-                self._part.replace(self._path)
-        if not keep:
-            self._part.unlink(missing_ok=True)
+        if keep:
+            self._part.replace(self._path)
 
 
 class RunDirectory:
@@ -195,7 +195,9 @@ class RunDirectory:
             message = f"{self.path}: is not empty and no earlier run; choose another --out"
             raise DirectoryError(message) from fault
         if not force:
-            raise DirectoryError(f"{self.path}: holds an earlier run; choose another --out or overwrite it with --force")
+            raise DirectoryError(
+                f"{self.path}: holds an earlier run; choose another --out or overwrite it with --force"
+            )
         # The note goes first: what is left when this stops half-way is no result.
         for name in reversed(_OURS):
             target = self.path / name
@@ -219,9 +221,10 @@ class RunDirectory:
 
     def fail(self, error: BaseException) -> None:
         """Notes that the run ended without a result; what it had written is removed."""
-        with contextlib.suppress(OSError):
-            for file in self._files.values():
+        for file in self._files.values():
+            with contextlib.suppress(Exception):  # whatever broke the run may break this too
                 file.close(keep=False)
+        with contextlib.suppress(OSError):
             self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
 
     def finish(self, outcome: _native._Outcome, figures: Callable[[Result, Path], None]) -> Result:
@@ -313,8 +316,8 @@ def compare(first: Path, second: Path) -> list[tuple[str, str]]:
     """Compares the result files of two runs byte by byte.
 
     Returns:
-        One pair per file: its name, and ``identical``, ``different``, ``same values, other bytes`` (of a table, written by
-        another version of pyarrow), ``missing`` or ``new``.
+        One pair per file: its name, and ``identical``, ``different``, ``same values, other bytes`` (of a table, written
+        by another version of pyarrow), ``missing`` or ``new``.
     """
     before, after = result_files(first), result_files(second)
     return [(name, _verdict(first / name, second / name)) for name in _union(before, after)]

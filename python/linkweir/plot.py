@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MOST_CLASSES = 12
 _MOST_POINTS = 5_000
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -48,14 +48,16 @@ class _Columns:
 
         self.classes = result.scenario.classes[:_MOST_CLASSES]
         self.left_out = len(result.scenario.classes) - len(self.classes)
-        rows = result.tables[table] if table in result.tables else None
+        rows = result.tables.get(table)
         self._parts: dict[str, Any] = {}
         if rows is not None and rows.num_rows:
             self._parts = {name: rows.filter(pc.equal(rows["class"], name)) for name in self.classes}
 
     def get(self, name: str, column: str) -> np.ndarray[Any, Any]:
+        import numpy as np
+
         values = self._parts[name][column].to_numpy()
-        return values.astype(float)  # type: ignore[no-any-return]
+        return np.asarray(values, dtype=float)
 
     def times(self, name: str) -> np.ndarray[Any, Any]:
         return self.get(name, "t_s")
@@ -88,6 +90,8 @@ def _legend(axes: Axes, left_out: int) -> None:
 
 def panels(result: Result) -> list[Panel]:
     """The figures there is something to draw for."""
+    import numpy as np
+
     series = _Columns(result, "series")
     found: list[Panel] = []
     if series.any:
@@ -98,16 +102,13 @@ def panels(result: Result) -> list[Panel]:
         ]
     levels = _Columns(result, "levels")
     if levels.any:
-        shown = [name for name in result.tables["levels"].column_names if name not in ("t_s", "class")]
-        found += [
-            Panel(f"levels-{name}", f"{name} at the end of each interval", _level_drawer(levels, name)) for name in shown
-        ]
+        columns = [name for name in result.tables["levels"].column_names if name not in ("t_s", "class")]
+        shown = [name for name in columns if any(np.any(levels.get(of, name) != 0) for of in levels.classes)]
+        found += [Panel(f"levels-{name}", f"{name} over time", _level_drawer(levels, name)) for name in shown]
     return found
 
 
 def _rates(axes: Axes, result: Result, series: _Columns) -> None:
-    import numpy as np
-
     if "link" in result.tables:
         link = result.tables["link"]
         times = link["t_s"].to_numpy().astype(float)
@@ -117,7 +118,6 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
         axes.plot(*_thin(series.times(name), series.get(name, "sent_bps") / 1e6), drawstyle="steps-post", label=name)
     axes.set(xlabel="time (s)", ylabel="Mbit/s")
     axes.set_ylim(bottom=0)
-    axes.set_xlim(0, max(float(np.max(series.times(series.classes[0]))) + result.scenario.interval_s, 1e-9))
     _legend(axes, series.left_out)
 
 
@@ -130,9 +130,11 @@ def _delays(axes: Axes, series: _Columns) -> None:
 
 
 def _drops(axes: Axes, result: Result, series: _Columns) -> None:
+    import numpy as np
+
     interval_s = result.scenario.interval_s
     for name in series.classes:
-        gone = sum(series.get(name, column) for column in _GONE) / interval_s
+        gone = np.sum([series.get(name, column) for column in _GONE], axis=0) / interval_s
         axes.plot(*_thin(series.times(name), gone), drawstyle="steps-post", label=name)
     axes.set(xlabel="time (s)", ylabel="packets/s")
     axes.set_ylim(bottom=0)
@@ -148,11 +150,10 @@ def _level_drawer(levels: _Columns, column: str) -> Callable[[Axes], None]:
 
         for name in levels.classes:
             values = levels.get(name, column)
-            if np.any(values != 0) and not np.all(np.isnan(values)):
+            if np.any(values != 0):
                 axes.plot(*_thin(levels.times(name), values), drawstyle="steps-post", label=name)
         axes.set(xlabel="time (s)", ylabel=column)
-        if axes.lines:
-            _legend(axes, levels.left_out)
+        _legend(axes, levels.left_out)
 
     return draw
 
@@ -173,6 +174,7 @@ def _figure(shown: Sequence[Panel]) -> Figure:
         for axes, panel in zip(grid[:, 0], shown, strict=False):
             axes.set_title(panel.title, loc="left")
             panel.draw(axes)
+            axes.set_xlim(left=0)
     return figure
 
 

@@ -123,20 +123,25 @@ def write_report(result: Result, directory: Path) -> Path:
         )
     title = html.escape(scenario.name)
     flows = result.flows.slice(0, _MOST_ROWS + 1).to_pylist()
+    classes = class_table(result)
+    pictures = "".join(figures)
+    flow_table = _table(flows, "flow", _FLOW_COLUMNS)
+    resolved = html.escape(scenario.resolved)
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
 {warning}
-<p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and percentiles
-cover {scenario.warmup_s:g} s to {result.simulated_s:g} s; delays of classes are queueing delays, those of flows are from
-creation to delivery.</p>
-<h2>Classes</h2>{class_table(result)}
-<h2>Over time</h2>{"".join(figures)}
-<h2>Flows</h2>{_table(flows, "flow", _FLOW_COLUMNS)}
-<h2>Scenario</h2><details><summary>with every default written out</summary><pre>{html.escape(scenario.resolved)}</pre></details>
+<p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and
+percentiles cover {scenario.warmup_s:g} s to {result.simulated_s:g} s; delays of classes are queueing delays, those of
+flows are from creation to delivery.</p>
+<h2>Classes</h2>{classes}
+<h2>Over time</h2>{pictures}
+<h2>Flows</h2>{flow_table}
+<h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>
 <h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>
 <pre>linkweir rerun {html.escape(directory.name)}</pre>
-<p>makes the run again and compares all result files byte by byte. What ran, from {PROVENANCE}:</p>{_provenance(directory)}
+<p>makes the run again and compares all result files byte by byte. What ran, from {PROVENANCE}:</p>
+{_provenance(directory)}
 </body></html>
 """
     path = directory / REPORT

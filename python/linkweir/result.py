@@ -97,7 +97,7 @@ class Result:
 
     @property
     def series(self) -> pa.Table:
-        """One row per bin and class: packets and bytes arrived, sent, dropped and lost, sent_bps, queueing delay, backlog."""
+        """One row per bin and class: packets and bytes that came, left and were lost, sent_bps, delay, backlog."""
         return self._table("series")
 
     @property
@@ -117,7 +117,7 @@ class Result:
 
     @property
     def classes(self) -> pa.Table:
-        """One row per class over warmup .. duration: counts, rate_bps, loss, mean and percentiles of the queueing delay."""
+        """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay with its percentiles."""
         return self._table("classes")
 
     @property

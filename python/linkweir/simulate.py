@@ -104,15 +104,15 @@ def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None)
 
     chunks: dict[str, list[list[_native._Column]]] = {}
     with _Patience() as patience:
-        outcome = _simulate(scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), patience, progress)
+        outcome = _simulate(
+            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), patience, progress
+        )
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
         result = _in_memory(scenario, outcome, sources)
     return _unless_interrupted(result, patience)
 
 
-def _run_to_disk(
-    scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None
-) -> Result:
+def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None) -> Result:
     from linkweir import arrow
     from linkweir.directory import RunDirectory
 
@@ -203,9 +203,7 @@ def run_many(
     sound = [as_scenario(scenario) for scenario in scenarios]
     results: dict[int, Result] = {}
 
-    def take(
-        index: int, outcome: _native._Outcome, chunks: dict[str, list[list[_native._Column]]]
-    ) -> None:
+    def take(index: int, outcome: _native._Outcome, chunks: dict[str, list[list[_native._Column]]]) -> None:
         if not outcome["complete"]:
             return
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}

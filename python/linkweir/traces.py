@@ -54,13 +54,11 @@ class Trace:
             file.write(f"{_seconds(time_s)},{rate_bps}\n")
 
 
-def lte_drive(
-    seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1
-) -> Trace:
+def lte_drive(seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1) -> Trace:
     """The down-link of an LTE modem in a moving car.
 
-    The logarithm of the rate is the sum of shadowing (correlated over 12 s) and the cell's load (0.6 s); fades of 1 to 6 s
-    come every 30 s or so, handovers with a gap of 0.1 to 0.9 s every 45 s, after which another cell serves.
+    The logarithm of the rate is the sum of shadowing (correlated over 12 s) and the cell's load (0.6 s); fades of 1 to
+    6 s come every 30 s or so, handovers with a gap of 0.1 to 0.9 s every 45 s, after which another cell serves.
 
     Args:
         seed: any integer; the same seed gives the same trace.
@@ -101,9 +99,7 @@ def lte_drive(
     return _scaled(values, interval_s, mean_mbit, origin)
 
 
-def starlink(
-    seed: int = 1, duration_s: float = 600.0, *, mean_mbit: float = 150.0, interval_s: float = 1.0
-) -> Trace:
+def starlink(seed: int = 1, duration_s: float = 600.0, *, mean_mbit: float = 150.0, interval_s: float = 1.0) -> Trace:
     """The down-link of a Starlink terminal on the road.
 
     Every 15 s another satellite serves and the level changes; around it the rate scatters within seconds, and now and
