@@ -117,13 +117,20 @@ struct pss_reserve {
 	uint64_t rho_bps, lr_bits, lm_bits;
 };
 
+static uint64_t pss_rho_bps(const uint64_t *row, uint64_t link_bps)
+{
+	return row[PSS_RATE] ? row[PSS_RATE] : lw_mul_div(link_bps, row[PSS_SHARE], PSS_PPM);
+}
+
 /* LR covers the memory and two packets of others; LM lets `burst` packets go on end at high level. */
 static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
 {
 	uint64_t mtu_bits = 8 * row[PSS_MTU], others;
 	struct pss_reserve r;
 
-	r.rho_bps = row[PSS_RATE] ? row[PSS_RATE] : lw_mul_div(link_bps, row[PSS_SHARE], PSS_PPM);
+	r.rho_bps = pss_rho_bps(row, link_bps);
+	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
+		r.rho_bps = PSS_MIN_RATE_BPS;
 	if (row[PSS_LR] == LW_UNSET) {
 		r.lr_bits = lw_mul_div(r.rho_bps, row[PSS_MEMORY], PSS_SECOND_NS);
 		others = lw_mul_div(r.rho_bps, 2 * mtu_bits, link_bps);
@@ -166,7 +173,7 @@ static bool pss_check_queue(const uint64_t *row, uint64_t link_bps, uint32_t q, 
 	if (row[PSS_LOW_LEVEL] <= lw_level(row[PSS_LEVEL], q))
 		return pss_refuse(fault, q, "low_level", "low_level must be less urgent than level: give a larger number");
 	r = pss_derive(row, link_bps);
-	if (r.rho_bps < PSS_MIN_RATE_BPS)
+	if (pss_rho_bps(row, link_bps) < PSS_MIN_RATE_BPS)
 		return pss_refuse(fault, q, given, "the reservation is below 10 bit/s: give a larger one");
 	if (r.rho_bps >= link_bps)
 		return pss_refuse(fault, q, given, "the reservation must be below the link's capacity: give a smaller one");
@@ -213,8 +220,6 @@ static void pss_set_constants(struct pss_queue *queue, struct pss_setting *setti
 	struct pss_reserve r = pss_derive(setting->value, link_bps);
 	struct lw_pace pace;
 
-	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
-		r.rho_bps = PSS_MIN_RATE_BPS;
 	pace = lw_pace_of(r.rho_bps);
 	queue->mult = (uint32_t)pace.mult;      /* < 2^32 from 2 bit/s up */
 	queue->shift = (uint8_t)pace.shift;
