@@ -139,7 +139,8 @@ def render(rows, markdown):
         if target is not None and "refused" not in row:
             ns = row["random"]["policy_ns"]
             verdict = "reached" if ns <= target else "missed"
-            lines += ["", f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"]
+            yardstick = f"bare loop {row['random']['bare_ns']:.1f} ns in the same run"
+            lines += ["", f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}; {yardstick}"]
     return "\n".join(lines) + "\n"
 
 
@@ -174,7 +175,8 @@ def main():
     names = options.case or list(known)
     for name in names:
         if name not in known:
-            raise Failure(f"no case {name}; known: {', '.join(known)}")
+            print(f"core.py: no case {name}; known: {', '.join(known)}", file=sys.stderr)
+            return 2
 
     rows = []
     for queues in options.queues or SIZES:
@@ -192,7 +194,9 @@ def main():
                     break
                 row[order] = timed
             else:
-                row["instructions"] = {**plain, "policy": count_instructions(name, linear, queues)} if counting else None
+                row["instructions"] = None
+                if counting:
+                    row["instructions"] = {**plain, "policy": count_instructions(name, linear, queues)}
             rows.append(row)
     text = json.dumps(rows, indent=1, allow_nan=False) + "\n" if options.json else render(rows, options.markdown)
     if options.out:

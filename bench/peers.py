@@ -120,7 +120,9 @@ class Ns3:
         BUILD.mkdir(parents=True, exist_ok=True)
         libraries = [f"-lns3-{module}" for module in NS3_MODULES]
         compiled = subprocess.run(
-            ["g++", "-std=c++17", "-O2", "-o", str(self.binary), str(source), *libraries], capture_output=True, text=True
+            ["g++", "-std=c++17", "-O2", "-o", str(self.binary), str(source), *libraries],
+            capture_output=True,
+            text=True,
         )
         if compiled.returncode:
             raise Unavailable("not built: g++ failed:\n" + compiled.stderr)
@@ -194,7 +196,7 @@ def median_of(rounds, key):
 
 
 def summarise(rounds, reference):
-    """Medians of one simulator's rounds; ratios against the same rounds of the reference, both with start-up and without."""
+    """Medians of one simulator's rounds, and ratios against the same rounds of the reference."""
     last = rounds[-1]
     row = {key: median_of(rounds, key) for key in ("wall_s", "user_s", "start_up_s", "peak_kb")}
     row["net_s"] = statistics.median(entry["wall_s"] - entry["start_up_s"] for entry in rounds)
