@@ -42,6 +42,11 @@ $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked --quiet
 	touch $@
 
+$(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
+	@echo "Installing the Python packages of requirements-test.lock into $(VENV)"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-test.lock
+	touch $@
+
 # --- the main job ---------------------------------------------------------------------------------------------------
 
 demo: $(VENV)/.built
@@ -49,14 +54,14 @@ demo: $(VENV)/.built
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
-test: $(VENV)/.built
+test: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test
 	$(MAKE) -C core check
 	$(PYTHON) oracle/generate.py --check
 	cargo test --locked --workspace --quiet
 	$(PYTHON) -m pytest --quiet oracle python/tests
 
-check: $(VENV)/.built
+check: $(VENV)/.built $(VENV)/.test-packages
 	cargo fmt --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 	$(VENV)/bin/ruff format --check .
@@ -82,10 +87,10 @@ prove:
 	./setup.sh prove
 	$(MAKE) -C core prove
 
-mutate: $(VENV)/.packages
+mutate: $(VENV)/.test-packages
 	$(PYTHON) core/tests/mutate.py
 
-format:
+format: $(VENV)/.test-packages
 	cargo fmt
 	$(VENV)/bin/ruff format .
 
