@@ -144,9 +144,17 @@ impl Config {
         }
     }
 
-    /// Bytes of a segment on the wire.
+    /// Bytes of a full segment on the wire.
     pub fn segment_bytes(&self) -> u32 {
         self.mss_bytes + self.header_bytes
+    }
+
+    /// Bytes of one segment on the wire. With `Ns2` segment 0 stands for the SYN and has no payload.
+    pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
+        match self.profile {
+            Profile::Ns2 if segment.sequence == 0 => self.header_bytes,
+            _ => self.segment_bytes(),
+        }
     }
 
     /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`.
@@ -332,5 +340,37 @@ impl Sender {
             Machine::Linux(sender) => sender.is_done(),
             Machine::Ns2(sender) => sender.is_done(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_on_the_wire() {
+        let segment = |sequence| Segment {
+            sequence,
+            retransmission: false,
+            sent_ns: 0,
+        };
+        let mut ack = Ack {
+            cumulative: 1,
+            sack: [Block::default(); 4],
+            nsack: 0,
+            echo_ns: None,
+            duplicate: false,
+        };
+        let linux = Config::new(Algorithm::Cubic, Profile::Linux);
+        assert_eq!(linux.segment_wire_bytes(&segment(0)), 1500);
+        let ns2 = Config::new(Algorithm::Cubic, Profile::Ns2);
+        assert_eq!(ns2.segment_wire_bytes(&segment(0)), 40);
+        assert_eq!(ns2.segment_wire_bytes(&segment(1)), 1040);
+        let sizes = [linux.ack_wire_bytes(&ack), ns2.ack_wire_bytes(&ack)];
+        assert_eq!(sizes, [52, 40]);
+        ack.nsack = 3;
+        // 20 IP, 20 TCP, 12 timestamps, 4 + 24 SACK: the 40 bytes of options are full.
+        let sizes = [linux.ack_wire_bytes(&ack), ns2.ack_wire_bytes(&ack)];
+        assert_eq!(sizes, [80, 64]);
     }
 }

@@ -187,7 +187,8 @@ impl Run {
 
     fn serve(&mut self, index: usize) {
         self.busy = true;
-        let sent_ns = self.now_ns + self.transmission_ns(self.config.segment_bytes());
+        let sent_ns = self.now_ns
+            + self.transmission_ns(self.config.segment_wire_bytes(&self.segments[index]));
         self.at(sent_ns, Event::Departure);
         self.at(sent_ns + self.path.forward_ns, Event::Arrival(index));
     }
