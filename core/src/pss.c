@@ -372,15 +372,17 @@ static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 	uint64_t now = lw_clock(&st->seen_ns, v);
 
 	(void)bytes;
-	if (queue->empty) {
+	if (!queue->empty)
+		return;
+	if (queue->controlled) {
 		uint64_t least = pss_origin(queue, now) + queue->floor_ns;
 
-		if (queue->controlled && queue->tat_ns < least) {
+		if (queue->tat_ns < least) {
 			queue->tat_ns = least;
 			queue->frac = 0;
 		}
-		queue->empty = 0;
 	}
+	queue->empty = 0;
 	if (v->queues[q].rate_bps)
 		lw_bitmap_add(&st->ready, queue->rank[queue->low]);
 }
