@@ -158,8 +158,9 @@ class RunDirectory:
     def _prepare(self, *, force: bool) -> None:
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             self._clear(force=force)
+        self.path.mkdir(parents=True, exist_ok=True)
         for folder in (INPUTS, RESULTS, FIGURES):
-            (self.path / folder).mkdir(parents=True, exist_ok=True)
+            (self.path / folder).mkdir(exist_ok=True)
         resolved = _HEADER + self._scenario.resolved
         inputs = []
         for name, source, content in self._scenario.inputs:

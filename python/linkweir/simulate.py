@@ -91,10 +91,10 @@ def _simulate(
     progress: Callable[[float], None] | None,
 ) -> _native._Outcome:
     def look(simulated_s: float) -> None:
-        if patience.pressed:
-            raise KeyboardInterrupt
         if progress is not None:
             progress(simulated_s)
+        if patience.pressed:
+            raise KeyboardInterrupt
 
     return _native.run(scenario.native, take, look)
 

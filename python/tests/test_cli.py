@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the command does when all is well."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command import COMMAND, SCENARIOS, SMALL, linkweir, strict_json
+
+import linkweir as package
+
+
+def test_run_leaves_a_whole_directory(tmp_path: Path) -> None:
+    trace = tmp_path / "cell.csv"
+    trace.write_text("# end=loop\nt_s,capacity_bps\n0,2e6\n1,1e6\n")
+    scenario = tmp_path / "small.toml"
+    scenario.write_text(SMALL.replace('rate = "2Mbit"', 'trace = "cell.csv"', 1))
+    out = tmp_path / "deep" / "out"
+    done = linkweir("run", scenario, "--out", out, "--seed", 7)
+    assert done.returncode == 0, done
+    assert done.stderr == ""
+    assert str(out / "report.html") in done.stdout
+
+    provenance = strict_json((out / "provenance.json").read_text())
+    assert provenance["status"] == "complete"
+    assert provenance["seed"] == 7
+    digest = hashlib.sha256(trace.read_bytes()).hexdigest()
+    assert [(i["name"], i["sha256"]) for i in provenance["inputs"]] == [("inputs/cell.csv", digest)]
+    assert (out / "inputs" / "cell.csv").read_bytes() == trace.read_bytes()
+    resolved = (out / "scenario.toml").read_text()
+    assert provenance["scenario_sha256"] == hashlib.sha256(resolved.encode()).hexdigest()
+    assert 'trace = "inputs/cell.csv"' in resolved
+    assert "seed = 7" in resolved
+
+    summary = strict_json((out / "summary.json").read_text())
+    assert [row["class"] for row in summary["classes"]] == ["ef", "af", "cs0"]
+    assert summary["simulated_s"] == 5.0
+    tables = {path.stem: pq.read_table(path) for path in (out / "results").glob("*.parquet")}
+    assert set(tables) == {"series", "link", "flow_series", "levels", "classes", "flows"}
+    assert tables["series"].num_rows == 3 * 5
+    assert sum(tables["series"]["sent_pkts"].to_pylist()) == summary["packets"]
+    assert {path.suffix for path in (out / "figures").iterdir()} == {".svg"}
+    assert not list(out.rglob("*.part"))
+
+    report = (out / "report.html").read_text()
+    assert report.count("<svg") >= 4
+    assert "linkweir rerun out" in report
+    for outside in ("http://", "https://", "<script", "<link", "src="):
+        for_names = (
+            report.replace("http://www.w3.org", "")
+            .replace("http://purl.org", "")
+            .replace("http://creativecommons.org", "")
+        )
+        assert outside not in for_names, outside
+
+
+def test_json_is_the_summary(tmp_path: Path, small: Path) -> None:
+    done = linkweir("run", small, "--json", "--out", tmp_path / "out")
+    printed = strict_json(done.stdout)
+    assert printed.pop("directory") == str(tmp_path / "out")
+    assert printed == json.loads((tmp_path / "out" / "summary.json").read_text())
+
+
+def test_without_out_the_directory_is_new(tmp_path: Path, small: Path) -> None:
+    for expected in ("runs/small", "runs/small-2"):
+        done = linkweir("run", small, "--json", cwd=tmp_path)
+        assert strict_json(done.stdout)["directory"] == expected
+
+
+def test_rerun_is_identical(tmp_path: Path, small: Path) -> None:
+    out = tmp_path / "out"
+    linkweir("run", small, "--out", out, "--seed", 3)
+    done = linkweir("rerun", out)
+    assert done.returncode == 0, done
+    verdicts = dict(reversed(line.split()) for line in done.stdout.splitlines()[:-1])
+    assert set(verdicts.values()) == {"identical"}
+    assert set(verdicts) >= {"summary.json", "results/series.parquet", "results/flows.parquet"}
+    assert done.stdout.endswith(f"identical: {out} and {out}-rerun\n")
+
+
+@pytest.mark.parametrize("name", ["lte-drive", "pds"])
+def test_rerun_of_shipped_scenarios_is_identical(tmp_path: Path, name: str) -> None:
+    text = (
+        (SCENARIOS / f"{name}.toml").read_text().replace('"300s"', '"30s"').replace('"traces/', f'"{SCENARIOS}/traces/')
+    )
+    (tmp_path / "s.toml").write_text(text)
+    assert linkweir("run", tmp_path / "s.toml", "--out", tmp_path / "out").returncode == 0
+    done = linkweir("rerun", tmp_path / "out", "--json", "--out", tmp_path / "again")
+    answer = strict_json(done.stdout)
+    assert done.returncode == 0
+    assert answer["identical"] is True
+    assert len(answer["files"]) == 7
+
+
+def test_rerun_says_what_differs(tmp_path: Path, small: Path) -> None:
+    out = tmp_path / "out"
+    linkweir("run", small, "--out", out)
+    summary = out / "summary.json"
+    summary.write_text(summary.read_text().replace('"packets": ', '"packets": 1'))
+    done = linkweir("rerun", out)
+    assert done.returncode == 1
+    assert "different   summary.json" in done.stdout
+    assert "identical   results/series.parquet" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("different: ")
+
+
+def test_report_is_made_again(tmp_path: Path, small: Path) -> None:
+    out = tmp_path / "out"
+    linkweir("run", small, "--out", out)
+    first = (out / "report.html").read_bytes()
+    (out / "report.html").unlink()
+    for figure in (out / "figures").iterdir():
+        figure.unlink()
+    done = linkweir("report", out)
+    assert done.returncode == 0, done
+    assert (out / "report.html").read_bytes() == first
+
+
+def test_trace_replaces_the_rate(tmp_path: Path, small: Path) -> None:
+    trace = tmp_path / "cell.down"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 1001)))  # 1500 bytes every ms: 12 Mbit/s
+    done = linkweir("run", small, "--trace", trace, "--json", "--out", tmp_path / "out")
+    assert strict_json(done.stdout)["link"]["capacity_bps"] == pytest.approx(12e6, rel=1e-3)
+
+
+def test_check_runs_nothing(small: Path) -> None:
+    done = linkweir("check", small)
+    assert done.returncode == 0
+    assert done.stdout == f"{small}: sound: 3 classes, 3 flows, 5 s, policy pss\n"
+    resolved = linkweir("check", small, "--resolved").stdout
+    again = small.with_name("again.toml")
+    again.write_text(resolved)
+    assert linkweir("check", again, "--resolved").stdout == resolved
+    assert sorted(path.name for path in small.parent.iterdir()) == ["again.toml", "small.toml"]
+
+
+def test_policies_are_those_of_the_core() -> None:
+    listed = linkweir("policies").stdout
+    assert [line.split()[0] for line in listed.splitlines()[:-2]] == [policy.name for policy in package.policies()]
+    (pss,) = strict_json(linkweir("policies", "pss", "--json").stdout)
+    memory = next(param for param in pss["class_params"] if param["name"] == "memory")
+    assert memory["default"] == "100ms"
+    shown = linkweir("policies", "pss").stdout
+    for param in pss["params"] + pss["class_params"]:
+        assert param["name"] in shown
+
+
+def test_version() -> None:
+    assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
+    shown = linkweir("--help").stdout
+    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan"):
+        assert f" {name} " in shown
+
+
+def test_a_terminal_gets_a_progress_bar(tmp_path: Path, small: Path) -> None:
+    small.write_text(SMALL.replace('"5s"', '"300s"'))
+    ours, theirs = pty.openpty()
+    words = [*COMMAND, "run", str(small), "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    assert process.wait() == 0
+    assert b"s simulated" in seen
+
+
+def test_a_closed_pipe_is_no_traceback(small: Path) -> None:
+    done = subprocess.run(
+        f"'{COMMAND[0]}' -m linkweir.cli check --resolved '{small}' | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == 'name = "small"\n'
+    assert "Traceback" not in done.stderr
