@@ -122,13 +122,65 @@ out:
 	return good;
 }
 
+/* Every single value at an end of its range is accepted, or refused with a reason and a parameter of the tables. */
+static bool refusal_holds(const struct lw_policy *policy, const struct lw_view *v, const uint64_t *params,
+			  const uint64_t *qparams)
+{
+	struct lw_fault fault = { NULL, NULL, LW_NONE };
+	uint32_t i;
+
+	if (policy->check(v, params, qparams, &fault))
+		return true;
+	if (!fault.what || !fault.what[0] || !fault.param)
+		return wrong("refuses without a reason", "");
+	for (i = 0; fault.queue == LW_NONE && i < policy->nparams; i++)
+		if (!strcmp(policy->params[i].name, fault.param))
+			return true;
+	for (i = 0; fault.queue < v->nqueues && i < policy->nqparams; i++)
+		if (!strcmp(policy->qparams[i].name, fault.param))
+			return true;
+	return wrong("refuses for a parameter it does not have:", fault.param);
+}
+
+static bool refusals_hold(const struct lw_policy *policy)
+{
+	struct lw_queue queues[2];
+	uint64_t params[16] = { 0 }, qparams[2 * 16] = { 0 }, kept;
+	struct lw_view v = { 0, 1000000000, queues, 2 };
+	uint32_t i, end;
+
+	memset(queues, 0, sizeof(queues));
+	for (i = 0; i < policy->nparams; i++)
+		params[i] = policy->params[i].def;
+	for (i = 0; i < 2 * policy->nqparams; i++)
+		qparams[i] = policy->qparams[i % policy->nqparams].def;
+	for (i = 0; policy->check && i < policy->nparams; i++) {
+		for (end = 0, kept = params[i]; end < 2; end++) {
+			params[i] = end ? policy->params[i].max : policy->params[i].min;
+			if (!refusal_holds(policy, &v, params, qparams))
+				return false;
+		}
+		if (policy->params[i].unit != LW_CHOICE)
+			params[i] = kept;       /* choices stay at their last: they meet each other */
+	}
+	for (i = 0; policy->check && i < 2 * policy->nqparams; i++) {
+		for (end = 0, kept = qparams[i]; end < 2; end++) {
+			qparams[i] = end ? policy->qparams[i % policy->nqparams].max : policy->qparams[i % policy->nqparams].min;
+			if (!refusal_holds(policy, &v, params, qparams))
+				return false;
+		}
+		qparams[i] = kept;
+	}
+	return true;
+}
+
 static bool policy_holds(const struct lw_policy *policy)
 {
 	uint64_t params[16] = { 0 };
 	uint32_t i, most = most_queues(policy);
 
 	policy_name = policy->name;
-	if (policy->abi != LW_ABI || policy->nparams > 16 || !policy->help || !policy->help[0])
+	if (policy->abi != LW_ABI || policy->nparams > 16 || policy->nqparams > 16 || !policy->help || !policy->help[0])
 		return wrong("a table for another contract", "");
 	for (i = 0; i < policy->nparams; i++)
 		params[i] = policy->params[i].def;
@@ -138,7 +190,7 @@ static bool policy_holds(const struct lw_policy *policy)
 	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
 		return wrong("would serve more queues than it can", "");
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
-	       house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
+	       refusals_hold(policy) && house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);
 }

@@ -31,7 +31,7 @@ WORKERS = 2
 LIVES = ("1", "20")  # seeds of the random lives
 HANGS_S = 30  # both tests take about a second
 
-COMPILE = ["gcc", "-std=c11", "-O2", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
+COMPILE = ["gcc", "-std=c11", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
 SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 # Faults
@@ -205,20 +205,12 @@ def mutants_of(path, root):
 # Runs
 
 
-def objects_of(workshop, files):
-    """Compiles the named sources; None when one of them does not compile. Else a digest of what came out."""
-    digest = hashlib.sha256()
-    for name in files:
-        out = workshop / f"{name}.o"
-        command = [*COMPILE, "-Iinclude", "-c", f"src/{name}", "-o", str(out)]
-        if subprocess.run(command, cwd=workshop, capture_output=True).returncode:
-            return None
-        digest.update(out.read_bytes())
-    return digest.hexdigest()
+def run_quietly(command, cwd):
+    return subprocess.run(command, cwd=cwd, capture_output=True).returncode == 0
 
 
-def survives(command, cwd):
-    """None when the command succeeds, else how it failed."""
+def how_it_fails(command, cwd):
+    """None when the command succeeds."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, timeout=HANGS_S)
     except subprocess.TimeoutExpired:
@@ -226,8 +218,45 @@ def survives(command, cwd):
     return None if done.returncode == 0 else "fails"
 
 
+class Build:
+    """One way to compile the core and its tests: the core as a library, so that a mutant costs one object and one link."""
+
+    def __init__(self, bench, name, options, tests):
+        self.bench, self.name, self.options = bench, name, options
+        self.path = bench.path / name
+        self.path.mkdir()
+        self.compiled = all(self.compile(source) for source in bench.sources)
+        self.originals = {source: self.object(source).read_bytes() for source in bench.sources}
+        self.link()
+        for test in tests:
+            command = ["gcc", "-std=c11", "-w", *options, "-Iinclude", str(CORE / "tests" / f"{test}.c"), f"-L{name}", "-lcore"]
+            subprocess.run([*command, "-Wl,-rpath,$ORIGIN", "-o", f"{name}/{test}"], cwd=bench.path, check=True)
+
+    def object(self, source):
+        return self.path / f"{source}.o"
+
+    def compile(self, source):
+        command = [*COMPILE, *self.options, "-fPIC", "-Iinclude", "-c", f"src/{source}", "-o", str(self.object(source))]
+        return run_quietly(command, self.bench.path)
+
+    def link(self):
+        objects = [str(self.object(source)) for source in self.bench.sources]
+        command = ["gcc", *self.options, "-shared", *objects, "-o", f"{self.name}/libcore.so"]
+        subprocess.run(command, cwd=self.bench.path, check=True)
+
+    def digest(self, sources):
+        return hashlib.sha256(b"".join(self.object(source).read_bytes() for source in sources)).hexdigest()
+
+    def restore(self, sources):
+        for source in sources:
+            self.object(source).write_bytes(self.originals[source])
+
+    def fails(self, test, arguments):
+        return how_it_fails([f"{self.name}/{test}", *arguments], self.bench.path)
+
+
 class Bench:
-    """A copy of the core, and the tests compiled from the original."""
+    """A copy of the core in which one mutant after the other is built and tested."""
 
     def __init__(self, number):
         self.path = BUILD / str(number)
@@ -236,56 +265,61 @@ class Bench:
         shutil.copytree(CORE / "src", self.path / "src")
         shutil.copytree(CORE / "include", self.path / "include")
         self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
-        for test in ("replay", "property", "limits"):
-            command = ["gcc", "-std=c11", "-O2", "-w", "-Iinclude", "-c", str(CORE / "tests" / f"{test}.c"), "-o", f"{test}.o"]
-            subprocess.run(command, cwd=self.path, check=True)
-        self.originals = {name: objects_of(self.path, [name]) for name in self.sources}
-        self.original = objects_of(self.path, self.sources)
-        self.objects = {name: (self.path / f"{name}.o").read_bytes() for name in self.sources}
+        self.plain = Build(self, "plain", ["-O2"], ("replay", "property", "limits"))
+        self.sanitized = Build(self, "sanitized", ["-O1", *SANITIZE], ("replay", "limits"))
         self.vectors = [str(path) for path in sorted((ROOT / "vectors").glob("*/*.vec"))]
 
-    def link(self, test, options=()):
-        objects = [f"{test}.o", *(f"{name}.o" for name in self.sources)]
-        subprocess.run(["gcc", *options, *objects, "-o", test], cwd=self.path, check=True)
+    def users_of(self, file):
+        """The sources to compile when a file has changed."""
+        if file.endswith(".c"):
+            return [pathlib.Path(file).name]
+        headers, grown = {pathlib.Path(file).name}, True
+        texts = {path.name: path.read_text(encoding="utf-8") for path in self.path.rglob("*.[ch]")}
+        while grown:
+            found = {n for n, text in texts.items() if any(re.search(rf'#include ["<](?:linkweir/)?{h}[">]', text) for h in headers)}
+            grown = not found <= headers
+            headers |= found
+        return [source for source in self.sources if source in headers]
 
     def test(self):
         """How a mutant was found: vectors, lives, limits, hangs; or survived."""
-        for how, command in (("vectors", ["./replay", *self.vectors]), ("lives", ["./property", *LIVES]), ("limits", ["./limits"])):
-            self.link(command[0][2:])
-            failed = survives(command, self.path)
+        self.plain.link()
+        for how, test, arguments in (("vectors", "replay", self.vectors), ("lives", "property", LIVES), ("limits", "limits", ())):
+            failed = self.plain.fails(test, arguments)
             if failed:
                 return "hangs" if failed == "hangs" else how
         return "survived"
 
-    def test_sanitized(self):
+    def test_sanitized(self, sources):
         """The same again with AddressSanitizer and UBSan, which see what the answers do not show."""
-        sources = [f"src/{name}" for name in self.sources]
-        for test, arguments in (("replay", self.vectors), ("limits", [])):
-            command = ["gcc", "-std=c11", "-O1", "-w", *SANITIZE, "-Iinclude", str(CORE / "tests" / f"{test}.c"), *sources]
-            subprocess.run([*command, "-o", "sanitized"], cwd=self.path, check=True)
-            if survives(["./sanitized", *arguments], self.path):
-                return "sanitizers"
-        return "survived"
+        try:
+            if not all(self.sanitized.compile(source) for source in sources):
+                return "survived"
+            self.sanitized.link()
+            failed = self.sanitized.fails("replay", self.vectors) or self.sanitized.fails("limits", ())
+            return "sanitizers" if failed else "survived"
+        finally:
+            self.sanitized.restore(sources)
 
     def run(self, mutant, seen):
         place = self.path / mutant.file
-        files = [place.name] if place.suffix == ".c" else self.sources
         original = place.read_text(encoding="utf-8")
+        sources = self.users_of(mutant.file)
+        before = self.plain.digest(sources)
         place.write_text(mutant.source, encoding="utf-8")
         try:
-            digest = objects_of(self.path, files)
-            if digest is None:
+            if not all(self.plain.compile(source) for source in sources):
                 return "invalid"
-            if digest == (self.originals[place.name] if place.suffix == ".c" else self.original):
+            digest = self.plain.digest(sources)
+            if digest == before:
                 return "identical"
             if seen.setdefault((mutant.file, digest), mutant) is not mutant:
                 return "repeated"
             how = self.test()
-            return self.test_sanitized() if how == "survived" else how
+            return self.test_sanitized(sources) if how == "survived" else how
         finally:
             place.write_text(original, encoding="utf-8")
-            for name in files:
-                (self.path / f"{name}.o").write_bytes(self.objects[name])
+            self.plain.restore(sources)
 
 
 def explanations():
@@ -345,6 +379,7 @@ def main():
         sys.exit("the original does not pass its tests")
     benches.put(first)
     seen, counts, survivors, done = {}, {}, [], 0
+    why, failed = explanations(), False
 
     def run(mutant):
         bench = benches.get()
@@ -359,14 +394,11 @@ def main():
             done += 1
             if how == "survived":
                 survivors.append(mutant)
+                if mutant.name not in why:
+                    failed = True
+                    print(f"survived, not explained: {mutant.file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}", flush=True)
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
-    why = explanations()
-    failed = False
-    for mutant in survivors:
-        if mutant.name not in why:
-            failed = True
-            print(f"survived, not explained: {mutant.file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}")
     for name in set(why) - {mutant.name for mutant in survivors}:
         if name[0] in {str(path.relative_to(CORE)) for path in chosen}:
             failed = True
