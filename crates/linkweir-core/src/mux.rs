@@ -3,6 +3,30 @@
 //!
 //! No input or output and no clock: callers say what time it is. What a packet is, is theirs as well (`T`); the
 //! queues know its class and its accounted length.
+//!
+//! ```
+//! use linkweir_core::{policy, CorePolicy, Dscp, DscpMap, Limit, Mux};
+//!
+//! struct Packet { dscp: u8 }
+//! impl Dscp for Packet {
+//!     fn dscp(&self) -> u8 {
+//!         self.dscp
+//!     }
+//! }
+//!
+//! let strict = policy("strict").unwrap();
+//! let limits = [Limit { pkts: Some(100), bytes: None }; 3];
+//! let mut mux = Mux::new(0, 20_000_000, &limits, |view| {
+//!     CorePolicy::new(strict, view, &strict.default_params(), &strict.default_qparams(3))
+//! })
+//! .unwrap();
+//! let classes = DscpMap::ef_af_rest(0, 1, 2);
+//! for dscp in [DscpMap::CS0, DscpMap::af(1, 2), DscpMap::EF] {
+//!     mux.enqueue_by(1_000, &classes, 1500, Packet { dscp }, |_, class, reason| println!("{class}: {reason:?}"));
+//! }
+//! let next = mux.dequeue(2_000).unwrap();
+//! assert_eq!((next.class, next.item.dscp, next.sojourn_ns), (0, DscpMap::EF, 1_000));
+//! ```
 
 use std::collections::VecDeque;
 

@@ -4,6 +4,38 @@
 //!
 //! An [`Experiment`](experiment::Experiment) says what to simulate; [`run`] simulates it and hands result tables to a
 //! [`Sink`](table::Sink) while it goes on. The same experiment gives the same bytes on any machine.
+//!
+//! ```
+//! use std::path::Path;
+//! use linkweir_sim::{run, scenario, table};
+//!
+//! struct Names(Vec<&'static str>);
+//! impl table::Sink for Names {
+//!     fn chunk(&mut self, table: table::Table) -> Result<(), String> {
+//!         self.0.push(table.name);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! let text = r#"
+//! duration = "1s"
+//! [link]
+//! rate = "12Mbit"
+//! [scheduler]
+//! policy = "fifo"
+//! [[class]]
+//! name = "all"
+//! [[flow]]
+//! class = "all"
+//! kind = "greedy"
+//! packet = "1500B"
+//! "#;
+//! let scenario = scenario::parse(text, Path::new("one.toml")).unwrap();
+//! let mut names = Names(Vec::new());
+//! let outcome = run(&scenario.experiment, &mut names).unwrap();
+//! assert_eq!(outcome.packets, 1000);
+//! assert_eq!(names.0, ["series", "link", "flow_series", "classes", "flows"]);
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod experiment;

@@ -4,5 +4,6 @@
 mod build;
 mod by_hand;
 mod published;
+mod random_lives;
 mod snapshots;
 mod theory;
