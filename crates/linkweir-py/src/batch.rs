@@ -41,7 +41,10 @@ impl Sink for Kept<'_> {
 }
 
 fn one(scenario: &scenario::Scenario, stop: &AtomicBool) -> Result<(Outcome, Vec<Table>), String> {
-    let mut sink = Kept { tables: Vec::new(), stop };
+    let mut sink = Kept {
+        tables: Vec::new(),
+        stop,
+    };
     let outcome = caught(|| linkweir_sim::run(&scenario.experiment, &mut sink))?
         .map_err(|error| format!("{}: {error}", scenario.experiment.name))?;
     Ok((outcome, sink.tables))
@@ -57,7 +60,8 @@ pub fn run_batch(
     threads: usize,
     on_done: Py<PyAny>,
 ) -> PyResult<()> {
-    let scenarios: Vec<Arc<scenario::Scenario>> = scenarios.iter().map(|s| Arc::clone(&s.inner)).collect();
+    let scenarios: Vec<Arc<scenario::Scenario>> =
+        scenarios.iter().map(|s| Arc::clone(&s.inner)).collect();
     py.detach(|| {
         let next = AtomicUsize::new(0);
         let stop = AtomicBool::new(false);
@@ -68,7 +72,12 @@ pub fn run_batch(
                 let (next, stop, scenarios) = (&next, &stop, &scenarios);
                 scope.spawn(move || loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(scenario) = scenarios.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else { break };
+                    let Some(scenario) = scenarios
+                        .get(index)
+                        .filter(|_| !stop.load(Ordering::Relaxed))
+                    else {
+                        break;
+                    };
                     if sender.send((index, one(scenario, stop))).is_err() {
                         break;
                     }
@@ -78,7 +87,8 @@ pub fn run_batch(
             loop {
                 let result = match receiver.recv_timeout(LOOK) {
                     Ok((index, Ok((outcome, tables)))) => Python::attach(|py| {
-                        let arguments = (index, describe(py, outcome)?, columns::chunks(py, &tables)?);
+                        let arguments =
+                            (index, describe(py, outcome)?, columns::chunks(py, &tables)?);
                         drop(tables);
                         on_done.call1(py, arguments)?;
                         py.check_signals()

@@ -10,8 +10,14 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 /// One column: (name, kind, rows, values, validity or None, words or None).
 ///
 /// `kind` is `real`, `count`, `whole` or `name`; values are little-endian f64, u64, i64, or u32 indices into `words`.
-type Crossed<'py> =
-    (String, &'static str, usize, Bound<'py, PyBytes>, Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyList>>);
+type Crossed<'py> = (
+    String,
+    &'static str,
+    usize,
+    Bound<'py, PyBytes>,
+    Option<Bound<'py, PyBytes>>,
+    Option<Bound<'py, PyList>>,
+);
 
 fn bytes<'py, T, const N: usize>(
     py: Python<'py>,
@@ -47,8 +53,22 @@ fn column<'py>(py: Python<'py>, name: &str, column: &Column) -> PyResult<Crossed
             let values = bytes(py, v, |x| x.unwrap_or(0.0).to_le_bytes())?;
             (name, "real", v.len(), values, validity(py, v)?, None)
         }
-        Column::Count(v) => (name, "count", v.len(), bytes(py, v, |x| x.to_le_bytes())?, None, None),
-        Column::Whole(v) => (name, "whole", v.len(), bytes(py, v, |x| x.to_le_bytes())?, None, None),
+        Column::Count(v) => (
+            name,
+            "count",
+            v.len(),
+            bytes(py, v, |x| x.to_le_bytes())?,
+            None,
+            None,
+        ),
+        Column::Whole(v) => (
+            name,
+            "whole",
+            v.len(),
+            bytes(py, v, |x| x.to_le_bytes())?,
+            None,
+            None,
+        ),
         Column::Name(v) => {
             let mut known: BTreeMap<&str, u32> = BTreeMap::new();
             let mut words: Vec<&str> = Vec::new();
@@ -62,7 +82,14 @@ fn column<'py>(py: Python<'py>, name: &str, column: &Column) -> PyResult<Crossed
                 })
                 .collect();
             let words = PyList::new(py, words)?;
-            (name, "name", v.len(), bytes(py, &indices, |x| x.to_le_bytes())?, None, Some(words))
+            (
+                name,
+                "name",
+                v.len(),
+                bytes(py, &indices, |x| x.to_le_bytes())?,
+                None,
+                Some(words),
+            )
         }
     })
 }
@@ -71,7 +98,11 @@ fn column<'py>(py: Python<'py>, name: &str, column: &Column) -> PyResult<Crossed
 pub fn chunk<'py>(py: Python<'py>, table: &Table) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for (name, values) in &table.columns {
-        list.append(column(py, name, values)?.into_pyobject(py)?.cast_into::<PyTuple>()?)?;
+        list.append(
+            column(py, name, values)?
+                .into_pyobject(py)?
+                .cast_into::<PyTuple>()?,
+        )?;
     }
     Ok(list)
 }

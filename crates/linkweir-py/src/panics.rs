@@ -11,8 +11,15 @@ thread_local! {
 /// Keeps panics off stderr; what they say is kept for [`caught`].
 pub fn keep_quiet() {
     set_hook(Box::new(|info| {
-        let place = info.location().map(|l| format!("{}:{}", l.file(), l.line())).unwrap_or_default();
-        let what = info.payload_as_str().unwrap_or("unknown cause");
+        let place = info
+            .location()
+            .map(|l| format!("{}:{}", l.file(), l.line()))
+            .unwrap_or_default();
+        let payload = info.payload();
+        let literal = payload.downcast_ref::<&str>().copied();
+        let what = literal
+            .or(payload.downcast_ref::<String>().map(String::as_str))
+            .unwrap_or("unknown cause");
         LAST.with(|last| *last.borrow_mut() = Some(format!("{what} ({place})")));
     }));
 }
@@ -20,7 +27,9 @@ pub fn keep_quiet() {
 /// Runs `work`; a panic becomes a message.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
-        let what = LAST.with(|last| last.borrow_mut().take()).unwrap_or_default();
+        let what = LAST
+            .with(|last| last.borrow_mut().take())
+            .unwrap_or_default();
         format!("internal error, please report it with the scenario: {what}")
     })
 }

@@ -45,7 +45,10 @@ pub fn policies(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         dict.set_item("name", info.name)?;
         dict.set_item("help", info.help)?;
         for (key, params) in [("params", &info.params), ("class_params", &info.qparams)] {
-            let described = params.iter().map(|p| describe(py, p)).collect::<PyResult<Vec<_>>>()?;
+            let described = params
+                .iter()
+                .map(|p| describe(py, p))
+                .collect::<PyResult<Vec<_>>>()?;
             dict.set_item(key, described)?;
         }
         let stats = PyList::empty(py);

@@ -15,7 +15,12 @@ use crate::columns;
 use crate::panics::caught;
 use crate::scenario::Scenario;
 
-create_exception!(linkweir, RunError, PyRuntimeError, "A run failed although its scenario is sound.");
+create_exception!(
+    linkweir,
+    RunError,
+    PyRuntimeError,
+    "A run failed although its scenario is sound."
+);
 
 /// How a run ended, for Python.
 pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
@@ -79,7 +84,11 @@ pub fn run<'py>(
     on_progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = Arc::clone(&scenario.inner);
-    let mut stream = Stream { on_chunk, on_progress, error: None };
+    let mut stream = Stream {
+        on_chunk,
+        on_progress,
+        error: None,
+    };
     let result = py.detach(|| caught(|| linkweir_sim::run(&scenario.experiment, &mut stream)));
     if let Some(error) = stream.error {
         return Err(error);

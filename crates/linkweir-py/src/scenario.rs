@@ -71,13 +71,23 @@ impl Scenario {
     /// Names of the classes, in queue order.
     #[getter]
     fn classes(&self) -> Vec<&str> {
-        self.inner.experiment.classes.iter().map(|c| c.name.as_str()).collect()
+        self.inner
+            .experiment
+            .classes
+            .iter()
+            .map(|c| c.name.as_str())
+            .collect()
     }
 
     /// Names of the flows, copies counted.
     #[getter]
     fn flows(&self) -> Vec<&str> {
-        self.inner.experiment.flows.iter().map(|f| f.name.as_str()).collect()
+        self.inner
+            .experiment
+            .flows
+            .iter()
+            .map(|f| f.name.as_str())
+            .collect()
     }
 
     /// The scenario as TOML with every default written out.
@@ -90,7 +100,11 @@ impl Scenario {
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> Vec<(&str, String, Bound<'py, PyBytes>)> {
         let shown = |path: &PathBuf| path.display().to_string();
-        self.inner.inputs.iter().map(|i| (i.name.as_str(), shown(&i.path), PyBytes::new(py, &i.bytes))).collect()
+        self.inner
+            .inputs
+            .iter()
+            .map(|i| (i.name.as_str(), shown(&i.path), PyBytes::new(py, &i.bytes)))
+            .collect()
     }
 
     fn __repr__(&self) -> String {
@@ -122,9 +136,14 @@ fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
     }
 }
 
-fn finish(py: Python<'_>, parsed: Result<Result<scenario::Scenario, Fault>, String>) -> PyResult<Scenario> {
+fn finish(
+    py: Python<'_>,
+    parsed: Result<Result<scenario::Scenario, Fault>, String>,
+) -> PyResult<Scenario> {
     match parsed {
-        Ok(Ok(inner)) => Ok(Scenario { inner: Arc::new(inner) }),
+        Ok(Ok(inner)) => Ok(Scenario {
+            inner: Arc::new(inner),
+        }),
         Ok(Err(fault)) => Err(raise(py, &fault)),
         Err(panic) => Err(RunError::new_err(panic)),
     }
@@ -148,7 +167,12 @@ pub fn parse(
 /// Reads and parses a scenario file.
 #[pyfunction]
 #[pyo3(signature = (path, *, seed=None, trace=None))]
-pub fn load(py: Python<'_>, path: PathBuf, seed: Option<u64>, trace: Option<PathBuf>) -> PyResult<Scenario> {
+pub fn load(
+    py: Python<'_>,
+    path: PathBuf,
+    seed: Option<u64>,
+    trace: Option<PathBuf>,
+) -> PyResult<Scenario> {
     let overrides = Overrides { seed, trace };
     let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));
     finish(py, parsed)

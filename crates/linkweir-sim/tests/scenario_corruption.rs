@@ -27,8 +27,30 @@ impl Draw {
 
 /// Pieces that have upset parsers before.
 const PIECES: [&str; 24] = [
-    "-1", "nan", "inf", "1e999", "99999999999999999999", "\"", "'''", "[", "]]", "{", "}", "=", "\n", "\0", "\u{feff}", "#",
-    "0x", "1979-05-27", "[[class]]\n", "p", "%", "Mbit", ",,", "\\u{",
+    "-1",
+    "nan",
+    "inf",
+    "1e999",
+    "99999999999999999999",
+    "\"",
+    "'''",
+    "[",
+    "]]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    "\0",
+    "\u{feff}",
+    "#",
+    "0x",
+    "1979-05-27",
+    "[[class]]\n",
+    "p",
+    "%",
+    "Mbit",
+    ",,",
+    "\\u{",
 ];
 
 fn corrupt(original: &[u8], draw: &mut Draw) -> Vec<u8> {
@@ -65,7 +87,9 @@ fn corrupt(original: &[u8], draw: &mut Draw) -> Vec<u8> {
 }
 
 fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../scenarios")
+        .join(folder);
     let mut files: Vec<PathBuf> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -89,19 +113,30 @@ fn corrupted_scenarios_end_in_a_scenario_or_a_fault() {
                 Err(fault) => {
                     faulty += 1;
                     let shown = fault.to_string();
-                    assert!(shown.contains(": ") && !shown.contains('\n') && shown.len() < 2000, "{shown:?}");
+                    assert!(
+                        shown.contains(": ") && !shown.contains('\n') && shown.len() < 2000,
+                        "{shown:?}"
+                    );
                 }
             }
         }
     }
-    assert!(sound > 0 && faulty > ROUNDS, "{sound} sound, {faulty} faulty: the corruptions are too weak or too strong");
+    assert!(
+        sound > 0 && faulty > ROUNDS,
+        "{sound} sound, {faulty} faulty: the corruptions are too weak or too strong"
+    );
 }
 
 #[test]
 fn corrupted_traces_end_in_a_trace_or_a_fault() {
     let mahimahi: String = (1..400).map(|i| format!("{}\n", i * 7 / 3)).collect();
-    let mbit: String = (0..200).map(|i| format!("{i},{}.5,{}\n", i % 40, i % 7)).collect();
-    let mut originals: Vec<Vec<u8>> = files("traces", "csv").iter().map(|f| fs::read(f).unwrap()).collect();
+    let mbit: String = (0..200)
+        .map(|i| format!("{i},{}.5,{}\n", i % 40, i % 7))
+        .collect();
+    let mut originals: Vec<Vec<u8>> = files("traces", "csv")
+        .iter()
+        .map(|f| fs::read(f).unwrap())
+        .collect();
     originals.push(mahimahi.into_bytes());
     originals.push(format!("t_s,dl_mbit,ul_mbit\n{mbit}").into_bytes());
 
@@ -110,8 +145,16 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
         for round in 0..ROUNDS {
             let mut draw = Draw(round * 1000 + number as u64);
             let bytes = corrupt(original, &mut draw);
-            for format in [None, Some(Format::Linkweir), Some(Format::Mahimahi), Some(Format::Mbit)] {
-                let hints = Hints { format, ..Hints::default() };
+            for format in [
+                None,
+                Some(Format::Linkweir),
+                Some(Format::Mahimahi),
+                Some(Format::Mbit),
+            ] {
+                let hints = Hints {
+                    format,
+                    ..Hints::default()
+                };
                 match parse_trace(&bytes, Path::new("trace"), &hints) {
                     Ok(_) => sound += 1,
                     Err(fault) => {
@@ -122,5 +165,8 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
             }
         }
     }
-    assert!(sound > 0 && faulty > ROUNDS, "{sound} sound, {faulty} faulty");
+    assert!(
+        sound > 0 && faulty > ROUNDS,
+        "{sound} sound, {faulty} faulty"
+    );
 }

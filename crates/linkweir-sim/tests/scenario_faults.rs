@@ -46,7 +46,9 @@ kind = "tcp"
 fn fault(from: &str, to: &str) -> String {
     assert!(BASE.contains(from), "{from}");
     let text = BASE.replacen(from, to, 1);
-    parse(&text, Path::new("geo.toml")).expect_err(&text).to_string()
+    parse(&text, Path::new("geo.toml"))
+        .expect_err(&text)
+        .to_string()
 }
 
 #[test]
@@ -94,7 +96,7 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 0", "must be a whole number 1 .. 100000"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nmin_rto = \"10s\"\nmax_rto = \"5s\"", "must not be below min_rto, 10s"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
-        ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two class tables have this name"),
+        ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
         ("[[class]]", "[class]", "geo.toml:"),
         ("[link]", "[link", "geo.toml:3: is not TOML"),
         ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
@@ -119,10 +121,17 @@ fn faults_name_line_key_value_and_cure() {
 
 #[test]
 fn too_much_of_anything_is_refused_before_it_takes_memory() {
-    assert!(fault("kind = \"greedy\"", "kind = \"cbr\"\nrate = \"1Mbit\"\ncount = 99999999999").contains("100000"));
+    assert!(fault(
+        "kind = \"greedy\"",
+        "kind = \"cbr\"\nrate = \"1Mbit\"\ncount = 99999999999"
+    )
+    .contains("100000"));
     let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(parse(&deep, Path::new("deep.toml")).is_err());
-    let wide = fault("name = \"cs0\"\nlevel = 2", "name = \"cs0\"\nlevel = 2\nlimit = \"99999999999p\"");
+    let wide = fault(
+        "name = \"cs0\"\nlevel = 2",
+        "name = \"cs0\"\nlevel = 2\nlimit = \"99999999999p\"",
+    );
     assert!(wide.contains("must be 1p .. 100000000p"), "{wide}");
 }
 
@@ -130,11 +139,18 @@ fn too_much_of_anything_is_refused_before_it_takes_memory() {
 fn without_a_file_the_key_is_the_place() {
     let text = BASE.replace("20Mbit", "20");
     let fault = scenario::parse_with(&text, None, &Overrides::default()).unwrap_err();
-    assert!(fault.to_string().starts_with("link.rate = \"20\": needs a unit"), "{fault}");
+    assert!(
+        fault
+            .to_string()
+            .starts_with("link.rate = \"20\": needs a unit"),
+        "{fault}"
+    );
 }
 
 fn trace_fault(content: &str) -> String {
-    parse_trace(content.as_bytes(), Path::new("t.csv"), &Hints::default()).expect_err(content).to_string()
+    parse_trace(content.as_bytes(), Path::new("t.csv"), &Hints::default())
+        .expect_err(content)
+        .to_string()
 }
 
 #[test]
@@ -143,31 +159,88 @@ fn trace_faults_name_the_line() {
         ("", "t.csv: is empty"),
         ("# only remarks\n", "t.csv: is empty"),
         ("t_s,capacity_bps\n", "t.csv: has a header but no values"),
-        ("t_s,capacity_bps\n0,1e6\n1,-5\n", "t.csv:3: capacity_bps = \"-5\": must be bit/s, 0 .. 400e9"),
-        ("t_s,capacity_bps\n0,1e6\n1,fast\n", "t.csv:3: capacity_bps = \"fast\": is not a number"),
-        ("t_s,capacity_bps\n0,nan\n", "t.csv:2: capacity_bps = \"nan\": is not a number"),
-        ("t_s,capacity_bps\n0,inf\n", "t.csv:2: capacity_bps = \"inf\": is not a number"),
+        (
+            "t_s,capacity_bps\n0,1e6\n1,-5\n",
+            "t.csv:3: capacity_bps = \"-5\": must be bit/s, 0 .. 400e9",
+        ),
+        (
+            "t_s,capacity_bps\n0,1e6\n1,fast\n",
+            "t.csv:3: capacity_bps = \"fast\": is not a number",
+        ),
+        (
+            "t_s,capacity_bps\n0,nan\n",
+            "t.csv:2: capacity_bps = \"nan\": is not a number",
+        ),
+        (
+            "t_s,capacity_bps\n0,inf\n",
+            "t.csv:2: capacity_bps = \"inf\": is not a number",
+        ),
         ("t_s,capacity_bps\n0,1e12\n", "must be bit/s, 0 .. 400e9"),
-        ("t_s,capacity_bps\n0,1\n0,2\n", "t.csv:3: t_s = \"0\": must be later than the line before, 0s"),
-        ("t_s,capacity_bps\n1,1\n", "t.csv:2: t_s = \"1\": the first time must be 0"),
-        ("t_s,capacity_bps\n0,1,2\n", "t.csv:2: has 3 fields where the header has 2"),
-        ("t_s,capacity\n0,1\n", "t.csv:1: cannot tell the trace's format"),
-        ("t_s,capacity_bps,dealy_s\n0,1,2\n", "unknown column \"dealy_s\"; did you mean delay_s?"),
-        ("t_s,capacity_bps,loss\n0,1,1.5\n", "t.csv:2: loss = \"1.5\": must be a probability"),
-        ("# end=lop\nt_s,capacity_bps\n0,1\n", "t.csv:1: end = \"lop\": must be one of loop, hold, stop"),
-        ("# edn=loop\nt_s,capacity_bps\n0,1\n", "t.csv:1: edn = \"loop\": unknown key; did you mean end?"),
-        ("# end=loop\nt_s,capacity_bps\n0,1\n", "needs a line # period_s="),
-        ("# period_s=1\nt_s,capacity_bps\n0,1\n1,2\n", "t.csv:1: period_s must be larger"),
-        ("1\n2\n-3\n", "t.csv:3: ms = \"-3\": must be a whole number of ms"),
+        (
+            "t_s,capacity_bps\n0,1\n0,2\n",
+            "t.csv:3: t_s = \"0\": must be later than the line before, 0s",
+        ),
+        (
+            "t_s,capacity_bps\n1,1\n",
+            "t.csv:2: t_s = \"1\": the first time must be 0",
+        ),
+        (
+            "t_s,capacity_bps\n0,1,2\n",
+            "t.csv:2: has 3 fields where the header has 2",
+        ),
+        (
+            "t_s,capacity\n0,1\n",
+            "t.csv:1: cannot tell the trace's format",
+        ),
+        (
+            "t_s,capacity_bps,dealy_s\n0,1,2\n",
+            "unknown column \"dealy_s\"; did you mean delay_s?",
+        ),
+        (
+            "t_s,capacity_bps,loss\n0,1,1.5\n",
+            "t.csv:2: loss = \"1.5\": must be a probability",
+        ),
+        (
+            "# end=lop\nt_s,capacity_bps\n0,1\n",
+            "t.csv:1: end = \"lop\": must be one of loop, hold, stop",
+        ),
+        (
+            "# edn=loop\nt_s,capacity_bps\n0,1\n",
+            "t.csv:1: edn = \"loop\": unknown key; did you mean end?",
+        ),
+        (
+            "# end=loop\nt_s,capacity_bps\n0,1\n",
+            "needs a line # period_s=",
+        ),
+        (
+            "# period_s=1\nt_s,capacity_bps\n0,1\n1,2\n",
+            "t.csv:1: period_s must be larger",
+        ),
+        (
+            "1\n2\n-3\n",
+            "t.csv:3: ms = \"-3\": must be a whole number of ms",
+        ),
         ("1\n2\nx\n", "t.csv:3: ms = \"x\": is not a number"),
-        ("1\n2.5\n", "t.csv:2: ms = \"2.5\": must be a whole number of ms"),
-        ("5\n4\n", "t.csv:2: ms = \"4\": must not be less than the line before, 5"),
+        (
+            "1\n2.5\n",
+            "t.csv:2: ms = \"2.5\": must be a whole number of ms",
+        ),
+        (
+            "5\n4\n",
+            "t.csv:2: ms = \"4\": must not be less than the line before, 5",
+        ),
         ("0\n0\n", "the last number is the period"),
-        ("t_s,dl_mbit\n0,-1\n", "t.csv:2: dl_mbit = \"-1\": must be Mbit/s"),
+        (
+            "t_s,dl_mbit\n0,-1\n",
+            "t.csv:2: dl_mbit = \"-1\": must be Mbit/s",
+        ),
         ("hello\n", "t.csv:1: cannot tell the trace's format"),
     ] {
         let message = trace_fault(content);
-        assert!(message.contains(expected), "{content:?}\n     got {message}\n  wanted {expected}");
+        assert!(
+            message.contains(expected),
+            "{content:?}\n     got {message}\n  wanted {expected}"
+        );
     }
     let latin1 = parse_trace(b"1\n2\n\xff\n", Path::new("t.csv"), &Hints::default()).unwrap_err();
     assert_eq!(latin1.to_string(), "t.csv:3: is not text (UTF-8)");
@@ -175,6 +248,12 @@ fn trace_faults_name_the_line() {
 
 #[test]
 fn mahimahi_only_loops() {
-    let hints = Hints { end: Some(TraceEnd::Hold), ..Hints::default() };
-    assert!(parse_trace(b"1\n2\n", Path::new("t"), &hints).unwrap_err().to_string().contains("always starts again"));
+    let hints = Hints {
+        end: Some(TraceEnd::Hold),
+        ..Hints::default()
+    };
+    assert!(parse_trace(b"1\n2\n", Path::new("t"), &hints)
+        .unwrap_err()
+        .to_string()
+        .contains("always starts again"));
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linkweir_sim::experiment::{Capacity, End, Lengths, Signal, Sizes, Traffic};
-use linkweir_sim::scenario::{self, parse, parse_trace, Format, Hints, Overrides, Scenario, TraceEnd};
+use linkweir_sim::scenario::{
+    self, parse, parse_trace, Format, Hints, Overrides, Scenario, TraceEnd,
+};
 use linkweir_sim::tcp;
 
 const S: u64 = 1_000_000_000;
@@ -27,7 +29,8 @@ fn shipped() -> Vec<PathBuf> {
 fn again(scenario: &Scenario) -> Scenario {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("linkweir-resolved-{}-{number}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("linkweir-resolved-{}-{number}", std::process::id()));
     fs::create_dir_all(folder.join("inputs")).unwrap();
     for input in &scenario.inputs {
         fs::write(folder.join(&input.name), &input.bytes).unwrap();
@@ -42,10 +45,16 @@ fn again(scenario: &Scenario) -> Scenario {
 #[test]
 fn shipped_scenarios_resolve_to_themselves() {
     for file in shipped() {
-        let scenario = scenario::load(&file, &Overrides::default()).unwrap_or_else(|fault| panic!("{fault}"));
+        let scenario =
+            scenario::load(&file, &Overrides::default()).unwrap_or_else(|fault| panic!("{fault}"));
         let second = again(&scenario);
         assert_eq!(scenario.experiment, second.experiment, "{}", file.display());
-        assert_eq!(scenario.resolved_toml, second.resolved_toml, "{}", file.display());
+        assert_eq!(
+            scenario.resolved_toml,
+            second.resolved_toml,
+            "{}",
+            file.display()
+        );
     }
 }
 
@@ -125,40 +134,96 @@ fn every_key_arrives_in_the_experiment() {
     let scenario = parse(EVERYTHING, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
     let e = &scenario.experiment;
     assert_eq!(e.name, "all kinds \"quoted\"");
-    assert_eq!((e.duration_ns, e.warmup_ns, e.interval_ns, e.seed), (60 * S, S / 2, S / 4, 255));
+    assert_eq!(
+        (e.duration_ns, e.warmup_ns, e.interval_ns, e.seed),
+        (60 * S, S / 2, S / 4, 255)
+    );
     let link = &e.link;
-    let cosine = Signal::Cosine { mean: 20e6, amplitude: 0.3, period_ns: 15 * S, phase_rad: 1.5 };
+    let cosine = Signal::Cosine {
+        mean: 20e6,
+        amplitude: 0.3,
+        period_ns: 15 * S,
+        phase_rad: 1.5,
+    };
     assert_eq!(link.capacity, Capacity::Rate(cosine));
-    assert_eq!((link.nominal_bps, link.follow, link.ring), (18_500_000, true, 4));
-    let steps = Signal::Steps { points: vec![(0, 0.01), (4 * S, 0.02)].into(), end: End::Stop { at_ns: 3600 * S } };
+    assert_eq!(
+        (link.nominal_bps, link.follow, link.ring),
+        (18_500_000, true, 4)
+    );
+    let steps = Signal::Steps {
+        points: vec![(0, 0.01), (4 * S, 0.02)].into(),
+        end: End::Stop { at_ns: 3600 * S },
+    };
     assert_eq!(link.delay_s, steps);
     assert_eq!(link.return_delay_ns, 1500);
-    assert_eq!(link.loss, Signal::Lines { points: vec![(0, 0.0), (10 * S, 0.01)].into() });
+    assert_eq!(
+        link.loss,
+        Signal::Lines {
+            points: vec![(0, 0.0), (10 * S, 0.01)].into()
+        }
+    );
     assert_eq!((link.overhead_bytes, link.mpu_bytes), (-4, 64));
 
     let info = linkweir_core::policy("pss").unwrap();
     let width = info.qparams.len();
     let of_b = |name: &str| e.scheduler.qparams[width + info.qparam(name).unwrap()];
     assert_eq!(e.scheduler.params[info.param("sat").unwrap()], 1);
-    assert_eq!((of_b("level"), of_b("low_level"), of_b("share"), of_b("lr"), of_b("lm")), (1, 7, 333_333, 12_000, 60_000));
-    assert_eq!((e.classes[0].limit_pkts, e.classes[0].limit_bytes), (None, Some(1 << 20)));
-    assert_eq!((e.classes[1].limit_pkts, e.classes[1].limit_bytes), (Some(1000), None));
+    assert_eq!(
+        (
+            of_b("level"),
+            of_b("low_level"),
+            of_b("share"),
+            of_b("lr"),
+            of_b("lm")
+        ),
+        (1, 7, 333_333, 12_000, 60_000)
+    );
+    assert_eq!(
+        (e.classes[0].limit_pkts, e.classes[0].limit_bytes),
+        (None, Some(1 << 20))
+    );
+    assert_eq!(
+        (e.classes[1].limit_pkts, e.classes[1].limit_bytes),
+        (Some(1000), None)
+    );
 
     let names: Vec<&str> = e.flows.iter().map(|f| f.name.as_str()).collect();
-    assert_eq!(names, ["v", "poisson2-1", "poisson2-2", "poisson2-3", "onoff3", "tcp4", "greedy5"]);
+    assert_eq!(
+        names,
+        [
+            "v",
+            "poisson2-1",
+            "poisson2-2",
+            "poisson2-3",
+            "onoff3",
+            "tcp4",
+            "greedy5"
+        ]
+    );
     assert_eq!(
         e.flows[0].traffic,
         Traffic::Cbr {
-            rate_bps: Signal::Steps { points: vec![(0, 1e6), (2 * S, 0.0)].into(), end: End::Loop { period_ns: 3 * S } },
+            rate_bps: Signal::Steps {
+                points: vec![(0, 1e6), (2 * S, 0.0)].into(),
+                end: End::Loop { period_ns: 3 * S }
+            },
             jitter: 0.25,
             packet: Sizes::Mix(vec![(40, 1.0), (1500, 2.5)].into()),
         }
     );
-    assert_eq!((e.flows[3].start_ns, e.flows[3].stop_ns), (S + 2 * S / 10, 2 * S));
-    let poisson = Traffic::Poisson { rate_bps: Signal::Constant(1_000_001.0), packet: Sizes::Uniform(64, 1500) };
+    assert_eq!(
+        (e.flows[3].start_ns, e.flows[3].stop_ns),
+        (S + 2 * S / 10, 2 * S)
+    );
+    let poisson = Traffic::Poisson {
+        rate_bps: Signal::Constant(1_000_001.0),
+        packet: Sizes::Uniform(64, 1500),
+    };
     assert_eq!(e.flows[1].traffic, poisson);
     assert_eq!(e.flows[4].access_delay_ns, 3_000_000);
-    assert!(matches!(e.flows[4].traffic, Traffic::OnOff { lengths: Lengths::Pareto { shape }, .. } if shape == 1.7));
+    assert!(
+        matches!(e.flows[4].traffic, Traffic::OnOff { lengths: Lengths::Pareto { shape }, .. } if shape == 1.7)
+    );
     let expected = tcp::Config {
         mss_bytes: 1000,
         max_window_segments: 500,
@@ -168,7 +233,13 @@ fn every_key_arrives_in_the_experiment() {
         ..tcp::Config::new(tcp::Algorithm::NewReno, tcp::Profile::Ns2)
     };
     assert_eq!(e.flows[5].traffic, Traffic::Tcp(expected));
-    assert_eq!(e.flows[6].traffic, Traffic::Greedy { backlog_pkts: 7, packet: Sizes::Fixed(1500) });
+    assert_eq!(
+        e.flows[6].traffic,
+        Traffic::Greedy {
+            backlog_pkts: 7,
+            packet: Sizes::Fixed(1500)
+        }
+    );
 
     assert_eq!(scenario.experiment, again(&scenario).experiment);
 }
@@ -179,49 +250,101 @@ fn the_seed_and_the_trace_can_be_replaced() {
     fs::create_dir_all(&folder).unwrap();
     let trace = folder.join("my trace.down");
     fs::write(&trace, "1\n2\n3\n4\n").unwrap();
-    let overrides = Overrides { seed: Some(9), trace: Some(trace) };
+    let overrides = Overrides {
+        seed: Some(9),
+        trace: Some(trace),
+    };
     let scenario = scenario::parse_with(EVERYTHING, None, &overrides).unwrap();
     assert_eq!(scenario.experiment.seed, 9);
     let at_ns = vec![1_000_000, 2_000_000, 3_000_000, 4_000_000];
-    assert_eq!(scenario.experiment.link.capacity, Capacity::Opportunities { at_ns: at_ns.into(), bytes: 1500 });
+    assert_eq!(
+        scenario.experiment.link.capacity,
+        Capacity::Opportunities {
+            at_ns: at_ns.into(),
+            bytes: 1500
+        }
+    );
     assert_eq!(scenario.inputs[0].name, "inputs/my_trace.down");
-    assert!(scenario.resolved_toml.contains("trace = \"inputs/my_trace.down\"\ntrace_format = \"mahimahi\""));
+    assert!(scenario
+        .resolved_toml
+        .contains("trace = \"inputs/my_trace.down\"\ntrace_format = \"mahimahi\""));
     assert_eq!(scenario.experiment, again(&scenario).experiment);
     fs::remove_dir_all(folder).unwrap();
 }
 
 fn steps(points: &[(u64, f64)], end: End) -> Signal {
-    Signal::Steps { points: points.into(), end }
+    Signal::Steps {
+        points: points.into(),
+        end,
+    }
 }
 
 #[test]
 fn traces_in_every_notation() {
-    let read = |content: &str, hints: &Hints| parse_trace(content.as_bytes(), Path::new("t"), hints).unwrap();
+    let read = |content: &str, hints: &Hints| {
+        parse_trace(content.as_bytes(), Path::new("t"), hints).unwrap()
+    };
     let plain = Hints::default();
 
     let own = read("# made by hand\n# end = loop\nt_s,capacity_bps,delay_s,loss\n0,1e6,0.25,0\r\n1.5,2000000,0.3,0.01\n", &plain);
     let end = End::Loop { period_ns: 3 * S };
     assert_eq!(own.format, Format::Linkweir);
-    assert_eq!(own.capacity, Capacity::Rate(steps(&[(0, 1e6), (3 * S / 2, 2e6)], end)));
-    assert_eq!(own.delay_s, Some(steps(&[(0, 0.25), (3 * S / 2, 0.3)], end)));
+    assert_eq!(
+        own.capacity,
+        Capacity::Rate(steps(&[(0, 1e6), (3 * S / 2, 2e6)], end))
+    );
+    assert_eq!(
+        own.delay_s,
+        Some(steps(&[(0, 0.25), (3 * S / 2, 0.3)], end))
+    );
     assert_eq!(own.loss, Some(steps(&[(0, 0.0), (3 * S / 2, 0.01)], end)));
 
     let period = read("# end=stop\n# period_s=10\nt_s,capacity_bps\n0,5\n", &plain);
-    assert_eq!(period.capacity, Capacity::Rate(steps(&[(0, 5.0)], End::Stop { at_ns: 10 * S })));
-    let held = read("# end=stop\nt_s,capacity_bps\n0,5\n", &Hints { end: Some(TraceEnd::Hold), ..Hints::default() });
+    assert_eq!(
+        period.capacity,
+        Capacity::Rate(steps(&[(0, 5.0)], End::Stop { at_ns: 10 * S }))
+    );
+    let held = read(
+        "# end=stop\nt_s,capacity_bps\n0,5\n",
+        &Hints {
+            end: Some(TraceEnd::Hold),
+            ..Hints::default()
+        },
+    );
     assert_eq!(held.capacity, Capacity::Rate(steps(&[(0, 5.0)], End::Hold)));
 
     let mbit = "# recorded\nt_s,dl_mbit,ul_mbit\n100,17.596,12.348\n101,0,3\n";
     let first = read(mbit, &plain);
     assert_eq!(first.column.as_deref(), Some("dl_mbit"));
-    assert_eq!(first.capacity, Capacity::Rate(steps(&[(0, 17_596_000.0), (S, 0.0)], End::Hold)));
-    let named = read(mbit, &Hints { column: Some("ul_mbit".into()), ..Hints::default() });
-    assert_eq!(named.capacity, Capacity::Rate(steps(&[(0, 12_348_000.0), (S, 3e6)], End::Hold)));
+    assert_eq!(
+        first.capacity,
+        Capacity::Rate(steps(&[(0, 17_596_000.0), (S, 0.0)], End::Hold))
+    );
+    let named = read(
+        mbit,
+        &Hints {
+            column: Some("ul_mbit".into()),
+            ..Hints::default()
+        },
+    );
+    assert_eq!(
+        named.capacity,
+        Capacity::Rate(steps(&[(0, 12_348_000.0), (S, 3e6)], End::Hold))
+    );
 
     let mahimahi = read("0\n0\n7\n\n7\n10\n", &plain);
-    assert_eq!((mahimahi.format, mahimahi.end), (Format::Mahimahi, TraceEnd::Loop));
+    assert_eq!(
+        (mahimahi.format, mahimahi.end),
+        (Format::Mahimahi, TraceEnd::Loop)
+    );
     let at_ns = vec![0, 0, 7_000_000, 7_000_000, 10_000_000];
-    assert_eq!(mahimahi.capacity, Capacity::Opportunities { at_ns: at_ns.into(), bytes: 1500 });
+    assert_eq!(
+        mahimahi.capacity,
+        Capacity::Opportunities {
+            at_ns: at_ns.into(),
+            bytes: 1500
+        }
+    );
 }
 
 #[test]
@@ -230,11 +353,24 @@ fn nominal_is_the_mean_of_the_capacity() {
         let text = format!(
             "duration = \"10s\"\n[link]\nrate = {rate}\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
         );
-        parse(&text, Path::new("x.toml")).unwrap().experiment.link.nominal_bps
+        parse(&text, Path::new("x.toml"))
+            .unwrap()
+            .experiment
+            .link
+            .nominal_bps
     };
     assert_eq!(nominal("\"7Mbit\""), 7_000_000);
-    assert_eq!(nominal("{ mean = \"3Mbit\", amplitude = 1.0, period = \"1s\" }"), 3_000_000);
-    assert_eq!(nominal("{ steps = [[\"0s\", \"1Mbit\"], [\"4s\", \"2Mbit\"]] }"), 1_600_000);
+    assert_eq!(
+        nominal("{ mean = \"3Mbit\", amplitude = 1.0, period = \"1s\" }"),
+        3_000_000
+    );
+    assert_eq!(
+        nominal("{ steps = [[\"0s\", \"1Mbit\"], [\"4s\", \"2Mbit\"]] }"),
+        1_600_000
+    );
     assert_eq!(nominal("{ steps = [[\"0s\", \"1Mbit\"], [\"4s\", \"2Mbit\"]], end = \"loop\", period = \"5s\" }"), 1_200_000);
-    assert_eq!(nominal("{ lines = [[\"0s\", \"0bit\"], [\"10s\", \"2Mbit\"]] }"), 1_000_000);
+    assert_eq!(
+        nominal("{ lines = [[\"0s\", \"0bit\"], [\"10s\", \"2Mbit\"]] }"),
+        1_000_000
+    );
 }

@@ -26,7 +26,13 @@ impl Fault {
     /// A fault of a file that is not tied to one of its keys.
     #[must_use]
     pub fn in_file(file: PathBuf, line: Option<usize>, message: impl Into<String>) -> Self {
-        Fault { file: Some(file), line, key: String::new(), value: String::new(), message: message.into() }
+        Fault {
+            file: Some(file),
+            line,
+            key: String::new(),
+            value: String::new(),
+            message: message.into(),
+        }
     }
 }
 

@@ -13,15 +13,38 @@ use super::trace::{self, Format, Hints, Trace, TraceEnd};
 use super::units::{self, Kind};
 use super::Input;
 
-pub(super) const RATES: Values = Values { kind: Kind::Rate, min: 0.0, max: limits::RATE_BPS as f64 };
-const DELAYS: Values = Values { kind: Kind::Seconds, min: 0.0, max: limits::DELAY_S };
-const LOSSES: Values = Values { kind: Kind::Fraction, min: 0.0, max: 1.0 };
+pub(super) const RATES: Values = Values {
+    kind: Kind::Rate,
+    min: 0.0,
+    max: limits::RATE_BPS as f64,
+};
+const DELAYS: Values = Values {
+    kind: Kind::Seconds,
+    min: 0.0,
+    max: limits::DELAY_S,
+};
+const LOSSES: Values = Values {
+    kind: Kind::Fraction,
+    min: 0.0,
+    max: 1.0,
+};
 
 /// Where the copy of a trace lies in a run directory, seen from its scenario.
 fn input_name(path: &Path) -> String {
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let clean: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' }).collect();
+    let name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let clean: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
     let clean = clean.trim_start_matches('.');
     format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
 }
@@ -41,7 +64,10 @@ pub(super) fn read(
 
     let mut from_trace = None;
     let capacity = if let Some(path) = replacement {
-        from_trace = Some((path.to_path_buf(), trace_of(section, path.to_path_buf(), &Hints::default(), inputs)?));
+        from_trace = Some((
+            path.to_path_buf(),
+            trace_of(section, path.to_path_buf(), &Hints::default(), inputs)?,
+        ));
         None
     } else if let Some(entry) = trace_key {
         if rate.is_some() {
@@ -51,10 +77,19 @@ pub(super) fn read(
         if text.is_empty() || text.contains('\0') {
             return Err(entry.fault("must be the path of a trace file"));
         }
-        let folder = section.source().file().and_then(Path::parent).unwrap_or_else(|| Path::new(""));
+        let folder = section
+            .source()
+            .file()
+            .and_then(Path::parent)
+            .unwrap_or_else(|| Path::new(""));
         let hints = Hints {
             format: match format_key {
-                Some(entry) => match entry.choice(&["auto", Format::NAMES[0], Format::NAMES[1], Format::NAMES[2]])? {
+                Some(entry) => match entry.choice(&[
+                    "auto",
+                    Format::NAMES[0],
+                    Format::NAMES[1],
+                    Format::NAMES[2],
+                ])? {
                     0 => None,
                     1 => Some(Format::Linkweir),
                     2 => Some(Format::Mahimahi),
@@ -62,7 +97,9 @@ pub(super) fn read(
                 },
                 None => None,
             },
-            column: column_key.map(|e| e.text().map(str::to_string)).transpose()?,
+            column: column_key
+                .map(|e| e.text().map(str::to_string))
+                .transpose()?,
             end: match end_key {
                 Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
                     0 => TraceEnd::Loop,
@@ -76,11 +113,14 @@ pub(super) fn read(
         from_trace = Some((path.clone(), trace_of(section, path, &hints, inputs)?));
         None
     } else {
-        for entry in [format_key, column_key, end_key].into_iter().flatten() {
+        if let Some(entry) = format_key.or(column_key).or(end_key) {
             return Err(entry.fault("is only for a link with a trace"));
         }
         let entry = rate.ok_or_else(|| {
-            section.fault_at("rate", "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"")
+            section.fault_at(
+                "rate",
+                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
+            )
         })?;
         let (signal, shown) = signal::read(&entry, RATES)?;
         if signal::greatest(&signal) < 1.0 {
@@ -113,7 +153,10 @@ pub(super) fn read(
         Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
         None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
     };
-    section.write("return_delay", quote(&units::show_whole(return_delay_ns, Kind::Time)));
+    section.write(
+        "return_delay",
+        quote(&units::show_whole(return_delay_ns, Kind::Time)),
+    );
     let loss = varying(section, "loss", LOSSES, trace_loss, replaced)?;
 
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
@@ -156,14 +199,26 @@ fn trace_of(
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
-        return Err(Fault::in_file(path, None, "the capacity must be above 0 at some time"));
+        return Err(Fault::in_file(
+            path,
+            None,
+            "the capacity must be above 0 at some time",
+        ));
     }
-    inputs.push(Input { name: input_name(&path), path, bytes });
+    inputs.push(Input {
+        name: input_name(&path),
+        path,
+        bytes,
+    });
     Ok(trace)
 }
 
 /// What the scheduler is told unless the scenario says: the mean.
-fn nominal(section: &mut Section<'_, '_>, capacity: &Capacity, duration_ns: u64) -> Result<u64, Fault> {
+fn nominal(
+    section: &mut Section<'_, '_>,
+    capacity: &Capacity,
+    duration_ns: u64,
+) -> Result<u64, Fault> {
     let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
     let value = if let Some(entry) = section.find("nominal") {
         entry.whole(Kind::Rate, bounds)?
@@ -227,7 +282,13 @@ fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
         None => 0,
     };
     let sign = if value < 0 { "-" } else { "" };
-    section.write("overhead", quote(&format!("{sign}{}", units::show_whole(value.unsigned_abs(), Kind::Size))));
+    section.write(
+        "overhead",
+        quote(&format!(
+            "{sign}{}",
+            units::show_whole(value.unsigned_abs(), Kind::Size)
+        )),
+    );
     Ok(i32::try_from(value).unwrap_or(0))
 }
 

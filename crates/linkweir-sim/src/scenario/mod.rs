@@ -37,6 +37,7 @@ mod trace;
 mod traffic;
 mod units;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
@@ -93,14 +94,26 @@ pub fn parse(text: &str, file: &Path) -> Result<Scenario, Fault> {
 ///
 /// # Errors
 /// The first thing wrong with it.
-pub fn parse_with(text: &str, file: Option<&Path>, overrides: &Overrides) -> Result<Scenario, Fault> {
+pub fn parse_with(
+    text: &str,
+    file: Option<&Path>,
+    overrides: &Overrides,
+) -> Result<Scenario, Fault> {
     let source = Source::new(text, file);
     if text.len() as u64 > limits::SCENARIO_BYTES {
-        return Err(source.fault_whole(format!("is too large; at most {} MiB are read", limits::SCENARIO_BYTES >> 20)));
+        return Err(source.fault_whole(format!(
+            "is too large; at most {} MiB are read",
+            limits::SCENARIO_BYTES >> 20
+        )));
     }
     let document = DeTable::parse(text).map_err(|error| {
         let offset = error.span().map_or(0, |span| span.start);
-        source.fault(offset, "", "", format!("is not TOML: {}", error.message().replace('\n', "; ")))
+        source.fault(
+            offset,
+            "",
+            "",
+            format!("is not TOML: {}", error.message().replace('\n', "; ")),
+        )
     })?;
     read(&source, document.get_ref(), overrides)
 }
@@ -112,20 +125,40 @@ pub fn parse_with(text: &str, file: Option<&Path>, overrides: &Overrides) -> Res
 pub fn load(file: &Path, overrides: &Overrides) -> Result<Scenario, Fault> {
     let bytes = trace::read_limited(file, limits::SCENARIO_BYTES)?;
     let text = String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count();
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
         Fault::in_file(file.to_path_buf(), Some(line), "is not text (UTF-8)")
     })?;
     parse_with(&text, Some(file), overrides)
 }
 
-fn read<'i>(source: &Source<'i>, document: &DeTable<'i>, overrides: &Overrides) -> Result<Scenario, Fault> {
+fn read<'i>(
+    source: &Source<'i>,
+    document: &DeTable<'i>,
+    overrides: &Overrides,
+) -> Result<Scenario, Fault> {
     let mut top = Section::new(source, document, String::new(), 0);
-    let file_name = source.file().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    let file_name = source
+        .file()
+        .and_then(Path::file_stem)
+        .map(|stem| stem.to_string_lossy().into_owned());
     let name = top.text("name", file_name.as_deref().unwrap_or("scenario"))?;
-    let duration_ns = top.need("duration", "\"100s\"")?.whole(Kind::Time, (1000, limits::DURATION_NS))?;
-    top.write("duration", quote(&units::show_whole(duration_ns, Kind::Time)));
+    let duration_ns = top
+        .need("duration", "\"100s\"")?
+        .whole(Kind::Time, (1000, limits::DURATION_NS))?;
+    top.write(
+        "duration",
+        quote(&units::show_whole(duration_ns, Kind::Time)),
+    );
     let warmup_ns = top.whole("warmup", Kind::Time, (0, duration_ns - 1), 0)?;
-    let interval_ns = top.whole("interval", Kind::Time, (1000, duration_ns), duration_ns.min(1_000_000_000))?;
+    let interval_ns = top.whole(
+        "interval",
+        Kind::Time,
+        (1000, duration_ns),
+        duration_ns.min(1_000_000_000),
+    )?;
     let seed_key = top.find("seed");
     let seed = match (overrides.seed, seed_key) {
         (Some(seed), _) => seed,
@@ -135,19 +168,30 @@ fn read<'i>(source: &Source<'i>, document: &DeTable<'i>, overrides: &Overrides) 
     top.write("seed", seed.to_string());
     let bins = duration_ns.div_ceil(interval_ns);
     if bins > limits::BINS {
-        let message = format!("would give {bins} bins; at most {} are possible: raise interval", limits::BINS);
+        let message = format!(
+            "would give {bins} bins; at most {} are possible: raise interval",
+            limits::BINS
+        );
         return Err(top.fault_at("interval", message));
     }
 
     let link_entry = top.need("link", "... as a table [link]")?;
-    let mut link_section = link_entry.table().ok_or_else(|| link_entry.fault("must be a table [link]"))?;
+    let mut link_section = link_entry
+        .table()
+        .ok_or_else(|| link_entry.fault("must be a table [link]"))?;
     let mut inputs = Vec::new();
-    let link = link::read(&mut link_section, duration_ns, overrides.trace.as_deref(), &mut inputs)?;
+    let link = link::read(
+        &mut link_section,
+        duration_ns,
+        overrides.trace.as_deref(),
+        &mut inputs,
+    )?;
     let link_lines = link_section.finish()?;
 
     let scheduler_entry = top.need("scheduler", "... as a table [scheduler]")?;
-    let mut scheduler_section =
-        scheduler_entry.table().ok_or_else(|| scheduler_entry.fault("must be a table [scheduler]"))?;
+    let mut scheduler_section = scheduler_entry
+        .table()
+        .ok_or_else(|| scheduler_entry.fault("must be a table [scheduler]"))?;
     let (info, params) = scheduler::policy(&mut scheduler_section)?;
 
     let mut classes = Vec::new();
@@ -158,23 +202,52 @@ fn read<'i>(source: &Source<'i>, document: &DeTable<'i>, overrides: &Overrides) 
         classes.push(class);
         qparams.extend(row);
     }
-    unique(&class_sections, classes.iter().map(|c| c.name.as_str()), "class")?;
-    let held: u64 = classes.iter().map(|c| u64::from(c.limit_pkts.unwrap_or(0))).sum();
+    let mut class_numbers = BTreeMap::new();
+    for (number, class) in classes.iter().enumerate() {
+        if class_numbers.insert(class.name.as_str(), number).is_some() {
+            return Err(
+                class_sections[number].fault_at("name", "two classes have this name; rename one")
+            );
+        }
+    }
+    let held: u64 = classes
+        .iter()
+        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
+        .sum();
     if held > limits::QUEUED_PKTS {
-        let message =
-            format!("the queues together may hold {held} packets, more than {}; lower limit", limits::QUEUED_PKTS);
+        let message = format!(
+            "the queues together may hold {held} packets, more than {}; lower limit",
+            limits::QUEUED_PKTS
+        );
         return Err(top.fault_at("class", message));
     }
 
     let mut flows = Vec::new();
-    let mut flow_names = Vec::new();
-    let mut flow_sections = tables(&mut top, "flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
+    let mut entries = Vec::new();
+    let mut flow_sections = tables(
+        &mut top,
+        "flow",
+        usize::try_from(limits::FLOWS).unwrap_or(usize::MAX),
+    )?;
     for (index, section) in flow_sections.iter_mut().enumerate() {
         let before = flows.len();
-        traffic::read(section, index, &classes, &link, duration_ns, &mut flows)?;
-        flow_names.extend(flows[before..].iter().map(|flow| (index, flow.name.clone())));
+        traffic::read(
+            section,
+            index,
+            &class_numbers,
+            &link,
+            duration_ns,
+            &mut flows,
+        )?;
+        entries.resize(entries.len() + flows.len() - before, index);
     }
-    unique_flows(&flow_sections, flow_names)?;
+    let mut flow_names = BTreeSet::new();
+    for (flow, entry) in flows.iter().zip(entries) {
+        if !flow_names.insert(flow.name.as_str()) {
+            let message = format!("two flows are called {}; rename one", quote(&flow.name));
+            return Err(flow_sections[entry].fault_at("name", message));
+        }
+    }
     let rows = bins.saturating_mul(classes.len() as u64 + flows.len() as u64);
     if rows > limits::SERIES_ROWS {
         let message = format!(
@@ -186,13 +259,29 @@ fn read<'i>(source: &Source<'i>, document: &DeTable<'i>, overrides: &Overrides) 
         return Err(top.fault_at("interval", message));
     }
 
-    let scheduler = Scheduler { policy: info.name.to_string(), params, qparams };
+    let scheduler = Scheduler {
+        policy: info.name.to_string(),
+        params,
+        qparams,
+    };
     let mut resolved = top.finish()?;
     // Keys nobody knows are named before the core is asked: they may be what the core misses.
     let scheduler_lines = scheduler_section.known()?;
-    let class_lines = class_sections.iter().map(Section::known).collect::<Result<Vec<_>, _>>()?;
-    let flow_lines = flow_sections.into_iter().map(Section::finish).collect::<Result<Vec<_>, _>>()?;
-    scheduler::check(info, &scheduler, link.nominal_bps, &scheduler_section, &class_sections)?;
+    let class_lines = class_sections
+        .iter()
+        .map(Section::known)
+        .collect::<Result<Vec<_>, _>>()?;
+    let flow_lines = flow_sections
+        .into_iter()
+        .map(Section::finish)
+        .collect::<Result<Vec<_>, _>>()?;
+    scheduler::check(
+        info,
+        &scheduler,
+        link.nominal_bps,
+        &scheduler_section,
+        &class_sections,
+    )?;
     traffic::fits(&classes, &flows, &class_sections)?;
 
     let mut part = |header: &str, lines: &str| {
@@ -203,11 +292,27 @@ fn read<'i>(source: &Source<'i>, document: &DeTable<'i>, overrides: &Overrides) 
     };
     part("[link]", &link_lines);
     part("[scheduler]", scheduler_lines);
-    class_lines.iter().for_each(|lines| part("[[class]]", lines));
+    class_lines
+        .iter()
+        .for_each(|lines| part("[[class]]", lines));
     flow_lines.iter().for_each(|lines| part("[[flow]]", lines));
 
-    let experiment = Experiment { name, duration_ns, warmup_ns, interval_ns, seed, link, scheduler, classes, flows };
-    Ok(Scenario { experiment, resolved_toml: resolved, inputs })
+    let experiment = Experiment {
+        name,
+        duration_ns,
+        warmup_ns,
+        interval_ns,
+        seed,
+        link,
+        scheduler,
+        classes,
+        flows,
+    };
+    Ok(Scenario {
+        experiment,
+        resolved_toml: resolved,
+        inputs,
+    })
 }
 
 /// The tables `[[key]]`.
@@ -218,33 +323,16 @@ fn tables<'s, 'i>(
 ) -> Result<Vec<Section<'s, 'i>>, Fault> {
     let entry = top.need(key, &format!("... as tables [[{key}]]"))?;
     if entry.table().is_some() {
-        return Err(entry.fault(format!("must be a list of tables; write [[{key}]] with two brackets")));
+        return Err(entry.fault(format!(
+            "must be a list of tables; write [[{key}]] with two brackets"
+        )));
     }
     entry
         .list(max)?
         .into_iter()
-        .map(|item| item.table().ok_or_else(|| item.fault(format!("must be a table [[{key}]]"))))
+        .map(|item| {
+            item.table()
+                .ok_or_else(|| item.fault(format!("must be a table [[{key}]]")))
+        })
         .collect()
-}
-
-fn unique<'n>(sections: &[Section<'_, '_>], names: impl Iterator<Item = &'n str>, what: &str) -> Result<(), Fault> {
-    let mut seen = std::collections::BTreeSet::new();
-    for (section, name) in sections.iter().zip(names) {
-        if !seen.insert(name) {
-            return Err(section.fault_at("name", format!("two {what} tables have this name; rename one")));
-        }
-    }
-    Ok(())
-}
-
-fn unique_flows(sections: &[Section<'_, '_>], names: Vec<(usize, String)>) -> Result<(), Fault> {
-    let mut seen = std::collections::BTreeSet::new();
-    for (index, name) in names {
-        if seen.contains(&name) {
-            let message = format!("two flows are called {}; rename one", quote(&name));
-            return Err(sections[index].fault_at("name", message));
-        }
-        seen.insert(name);
-    }
-    Ok(())
 }

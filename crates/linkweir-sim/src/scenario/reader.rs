@@ -22,8 +22,17 @@ pub(super) struct Source<'a> {
 impl<'a> Source<'a> {
     pub(super) fn new(text: &'a str, file: Option<&'a Path>) -> Self {
         let mut line_starts = vec![0];
-        line_starts.extend(text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1));
-        Source { text, file, line_starts }
+        line_starts.extend(
+            text.bytes()
+                .enumerate()
+                .filter(|(_, b)| *b == b'\n')
+                .map(|(i, _)| i + 1),
+        );
+        Source {
+            text,
+            file,
+            line_starts,
+        }
     }
 
     pub(super) fn file(&self) -> Option<&'a Path> {
@@ -36,11 +45,20 @@ impl<'a> Source<'a> {
 
     /// A fault of the document as a whole.
     pub(super) fn fault_whole(&self, message: impl Into<String>) -> Fault {
-        Fault { line: None, ..self.fault(0, "", "", message) }
+        Fault {
+            line: None,
+            ..self.fault(0, "", "", message)
+        }
     }
 
     /// A fault at a byte of the document.
-    pub(super) fn fault(&self, offset: usize, key: &str, value: &str, message: impl Into<String>) -> Fault {
+    pub(super) fn fault(
+        &self,
+        offset: usize,
+        key: &str,
+        value: &str,
+        message: impl Into<String>,
+    ) -> Fault {
         Fault {
             file: self.file.map(Path::to_path_buf),
             line: self.file.map(|_| self.line(offset)),
@@ -75,7 +93,11 @@ impl<'s, 'i> Entry<'s, 'i> {
         key
     }
 
-    fn member(&self, value: &'s Spanned<DeValue<'i>>, indices: [Option<usize>; 2]) -> Entry<'s, 'i> {
+    fn member(
+        &self,
+        value: &'s Spanned<DeValue<'i>>,
+        indices: [Option<usize>; 2],
+    ) -> Entry<'s, 'i> {
         Entry {
             source: self.source,
             value: value.get_ref(),
@@ -87,8 +109,13 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
-        let shown = self.source.text.get(self.start..self.end).unwrap_or_default();
-        self.source.fault(self.start, &self.key(), &shorten(shown), message)
+        let shown = self
+            .source
+            .text
+            .get(self.start..self.end)
+            .unwrap_or_default();
+        self.source
+            .fault(self.start, &self.key(), &shorten(shown), message)
     }
 
     pub(super) fn table(&self) -> Option<Section<'s, 'i>> {
@@ -97,17 +124,27 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     pub(super) fn text(&self) -> Result<&'s str, Fault> {
-        self.value.as_str().ok_or_else(|| self.fault(format!("must be a string, not {}", kind_of(self.value))))
+        self.value
+            .as_str()
+            .ok_or_else(|| self.fault(format!("must be a string, not {}", kind_of(self.value))))
     }
 
     pub(super) fn flag(&self) -> Result<bool, Fault> {
-        self.value.as_bool().ok_or_else(|| self.fault(format!("must be true or false, not {}", kind_of(self.value))))
+        self.value.as_bool().ok_or_else(|| {
+            self.fault(format!(
+                "must be true or false, not {}",
+                kind_of(self.value)
+            ))
+        })
     }
 
     /// A bare whole number, as for counts and seeds.
     pub(super) fn number(&self, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || format!("must be a whole number {min} .. {max}");
-        let integer = self.value.as_integer().ok_or_else(|| self.fault(format!("{}, not {}", range(), kind_of(self.value))))?;
+        let integer = self
+            .value
+            .as_integer()
+            .ok_or_else(|| self.fault(format!("{}, not {}", range(), kind_of(self.value))))?;
         u64::from_str_radix(integer.as_str(), integer.radix())
             .ok()
             .filter(|n| (min..=max).contains(n))
@@ -117,8 +154,12 @@ impl<'s, 'i> Entry<'s, 'i> {
     /// A bare number that may have a fraction.
     pub(super) fn real(&self, min: f64, max: f64) -> Result<f64, Fault> {
         let range = format!("must be a number {min} .. {max}");
-        let value = self.bare().ok_or_else(|| self.fault(format!("{range}, not {}", kind_of(self.value))))?;
-        let value = value.map_err(|what| self.fault(format!("{what}; {range}")))?.real();
+        let value = self
+            .bare()
+            .ok_or_else(|| self.fault(format!("{range}, not {}", kind_of(self.value))))?;
+        let value = value
+            .map_err(|what| self.fault(format!("{what}; {range}")))?
+            .real();
         if (min..=max).contains(&value) {
             Ok(value)
         } else {
@@ -145,19 +186,32 @@ impl<'s, 'i> Entry<'s, 'i> {
     fn decimal(&self, kind: Kind) -> Result<Decimal, Fault> {
         if let Some(bare) = self.bare() {
             return match kind {
-                Kind::Fraction => bare.map_err(|what| self.fault(format!("{what}; write {}", kind.example()))),
+                Kind::Fraction => {
+                    bare.map_err(|what| self.fault(format!("{what}; write {}", kind.example())))
+                }
                 _ => Err(self.fault(units::needs_unit(kind))),
             };
         }
         let text = self.value.as_str().ok_or_else(|| {
-            self.fault(format!("must be {} like {}, not {}", kind.noun(), kind.example(), kind_of(self.value)))
+            self.fault(format!(
+                "must be {} like {}, not {}",
+                kind.noun(),
+                kind.example(),
+                kind_of(self.value)
+            ))
         })?;
         units::parse(text, kind).map_err(|what| self.fault(what))
     }
 
     /// A quantity in whole base units: rates, times and bits are rounded to the nearest, sizes and packets must be whole.
     pub(super) fn whole(&self, kind: Kind, (min, max): Bounds) -> Result<u64, Fault> {
-        let range = || format!("must be {} .. {}", units::show_whole(min, kind), units::show_whole(max, kind));
+        let range = || {
+            format!(
+                "must be {} .. {}",
+                units::show_whole(min, kind),
+                units::show_whole(max, kind)
+            )
+        };
         match self.decimal(kind)?.whole() {
             Some((_, false)) if matches!(kind, Kind::Size | Kind::Packets) => {
                 Err(self.fault(format!("must be whole; {}", range())))
@@ -186,7 +240,11 @@ impl<'s, 'i> Entry<'s, 'i> {
         if (min..=max).contains(&value) {
             Ok(value)
         } else {
-            Err(self.fault(format!("must be {} .. {}", units::show_real(min, kind), units::show_real(max, kind))))
+            Err(self.fault(format!(
+                "must be {} .. {}",
+                units::show_real(min, kind),
+                units::show_real(max, kind)
+            )))
         }
     }
 
@@ -204,24 +262,36 @@ impl<'s, 'i> Entry<'s, 'i> {
     /// One of some words.
     pub(super) fn choice(&self, words: &[&str]) -> Result<usize, Fault> {
         let all = words.join(", ");
-        let text = self
-            .value
-            .as_str()
-            .ok_or_else(|| self.fault(format!("must be one of {all}, in quotes, not {}", kind_of(self.value))))?;
+        let text = self.value.as_str().ok_or_else(|| {
+            self.fault(format!(
+                "must be one of {all}, in quotes, not {}",
+                kind_of(self.value)
+            ))
+        })?;
         words.iter().position(|w| *w == text).ok_or_else(|| {
-            let cure = nearest(text, words).map_or_else(String::new, |w| format!("; did you mean \"{w}\"?"));
+            let cure = nearest(text, words)
+                .map_or_else(String::new, |w| format!("; did you mean \"{w}\"?"));
             self.fault(format!("must be one of {all}{cure}"))
         })
     }
 
     /// The members of a list of 1 .. `max` values.
     pub(super) fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
-        let items =
-            self.value.as_array().ok_or_else(|| self.fault(format!("must be a list, not {}", kind_of(self.value))))?;
+        let items = self
+            .value
+            .as_array()
+            .ok_or_else(|| self.fault(format!("must be a list, not {}", kind_of(self.value))))?;
         if items.is_empty() || items.len() > max {
-            return Err(self.fault(format!("must hold 1 .. {max} values; it holds {}", items.len())));
+            return Err(self.fault(format!(
+                "must hold 1 .. {max} values; it holds {}",
+                items.len()
+            )));
         }
-        Ok(items.iter().enumerate().map(|(i, item)| self.member(item, [Some(i), None])).collect())
+        Ok(items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| self.member(item, [Some(i), None]))
+            .collect())
     }
 
     /// The members of a list of pairs, such as `[["0s", "20Mbit"], ...]`.
@@ -262,8 +332,20 @@ pub(super) struct Section<'s, 'i> {
 }
 
 impl<'s, 'i> Section<'s, 'i> {
-    pub(super) fn new(source: &'s Source<'i>, table: &'s DeTable<'i>, path: String, start: usize) -> Self {
-        Section { source, table, path, start, asked: Vec::new(), lines: String::new() }
+    pub(super) fn new(
+        source: &'s Source<'i>,
+        table: &'s DeTable<'i>,
+        path: String,
+        start: usize,
+    ) -> Self {
+        Section {
+            source,
+            table,
+            path,
+            start,
+            asked: Vec::new(),
+            lines: String::new(),
+        }
     }
 
     pub(super) fn source(&self) -> &'s Source<'i> {
@@ -279,7 +361,9 @@ impl<'s, 'i> Section<'s, 'i> {
     pub(super) fn fault_at(&self, key: &str, message: impl Into<String>) -> Fault {
         match self.entry(key) {
             Some(entry) => entry.fault(message),
-            None => self.source.fault(self.start, &self.key_of(key), "", message),
+            None => self
+                .source
+                .fault(self.start, &self.key_of(key), "", message),
         }
     }
 
@@ -310,10 +394,15 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// The value of a key that must be given.
-    pub(super) fn need(&mut self, key: &'static str, example: &str) -> Result<Entry<'s, 'i>, Fault> {
+    pub(super) fn need(
+        &mut self,
+        key: &'static str,
+        example: &str,
+    ) -> Result<Entry<'s, 'i>, Fault> {
         self.find(key).ok_or_else(|| {
             let message = format!("is missing; write {key} = {example}");
-            self.source.fault(self.start, &self.key_of(key), "", message)
+            self.source
+                .fault(self.start, &self.key_of(key), "", message)
         })
     }
 
@@ -339,31 +428,66 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(value)
     }
 
-    pub(super) fn number(&mut self, key: &'static str, bounds: Bounds, default: u64) -> Result<u64, Fault> {
+    pub(super) fn number(
+        &mut self,
+        key: &'static str,
+        bounds: Bounds,
+        default: u64,
+    ) -> Result<u64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.number(bounds))?;
         self.write(key, value.to_string());
         Ok(value)
     }
 
-    pub(super) fn real(&mut self, key: &'static str, min: f64, max: f64, default: f64) -> Result<f64, Fault> {
+    pub(super) fn real(
+        &mut self,
+        key: &'static str,
+        min: f64,
+        max: f64,
+        default: f64,
+    ) -> Result<f64, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.real(min, max))?;
         self.write(key, show_number(value));
         Ok(value)
     }
 
-    pub(super) fn whole(&mut self, key: &'static str, kind: Kind, bounds: Bounds, default: u64) -> Result<u64, Fault> {
-        let value = self.find(key).map_or(Ok(default), |e| e.whole(kind, bounds))?;
+    pub(super) fn whole(
+        &mut self,
+        key: &'static str,
+        kind: Kind,
+        bounds: Bounds,
+        default: u64,
+    ) -> Result<u64, Fault> {
+        let value = self
+            .find(key)
+            .map_or(Ok(default), |e| e.whole(kind, bounds))?;
         self.write(key, quote(&units::show_whole(value, kind)));
         Ok(value)
     }
 
     /// A quantity below 2^32 in base units.
-    pub(super) fn small(&mut self, key: &'static str, kind: Kind, bounds: (u32, u32), default: u32) -> Result<u32, Fault> {
-        let value = self.whole(key, kind, (bounds.0.into(), bounds.1.into()), default.into())?;
+    pub(super) fn small(
+        &mut self,
+        key: &'static str,
+        kind: Kind,
+        bounds: (u32, u32),
+        default: u32,
+    ) -> Result<u32, Fault> {
+        let value = self.whole(
+            key,
+            kind,
+            (bounds.0.into(), bounds.1.into()),
+            default.into(),
+        )?;
         Ok(u32::try_from(value).unwrap_or(bounds.1))
     }
 
-    pub(super) fn choice(&mut self, key: &'static str, words: &[&str], default: usize) -> Result<usize, Fault> {
+    pub(super) fn choice(
+        &mut self,
+        key: &'static str,
+        words: &[&str],
+        default: usize,
+    ) -> Result<usize, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.choice(words))?;
         self.write(key, quote(words[value]));
         Ok(value)
@@ -384,9 +508,18 @@ impl<'s, 'i> Section<'s, 'i> {
                     None => format!("known here: {}", self.asked.join(", ")),
                 };
                 let shown = self.source.text.get(value.span()).unwrap_or_default();
-                let shown = if value.get_ref().is_table() { String::new() } else { shorten(shown) };
+                let shown = if value.get_ref().is_table() {
+                    String::new()
+                } else {
+                    shorten(shown)
+                };
                 let key_text = shorten(&self.key_of(key.get_ref()));
-                return Err(self.source.fault(key.span().start, &key_text, &shown, format!("unknown key; {cure}")));
+                return Err(self.source.fault(
+                    key.span().start,
+                    &key_text,
+                    &shown,
+                    format!("unknown key; {cure}"),
+                ));
             }
         }
         Ok(&self.lines)
@@ -428,7 +561,11 @@ pub(super) fn show_ppm(ppm: u64) -> String {
 /// The word nearest to what was written, unless all are far from it.
 pub(super) fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
     const LONGEST: usize = 40;
-    let written: Vec<char> = written.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
+    let written: Vec<char> = written
+        .chars()
+        .take(LONGEST)
+        .flat_map(char::to_lowercase)
+        .collect();
     let allowed = (written.len() / 3).max(1) + 1;
     words
         .iter()
@@ -473,7 +610,10 @@ mod tests {
         let text = "a \"b\" \\ \u{1}\n\u{7f}\u{e9}";
         let quoted = format!("x = {}", quote(text));
         let table = DeTable::parse(&quoted).unwrap();
-        assert_eq!(table.get_ref().get("x").unwrap().get_ref().as_str(), Some(text));
+        assert_eq!(
+            table.get_ref().get("x").unwrap().get_ref().as_str(),
+            Some(text)
+        );
     }
 
     #[test]

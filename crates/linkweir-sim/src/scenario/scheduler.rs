@@ -16,17 +16,29 @@ const SCHEDULER_KEY: &str = "policy";
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
 
 /// Reads `[scheduler]` up to the policy's own parameters.
-pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(&'static PolicyInfo, Vec<u64>), Fault> {
+pub(super) fn policy(
+    section: &mut Section<'_, '_>,
+) -> Result<(&'static PolicyInfo, Vec<u64>), Fault> {
     let names: Vec<&'static str> = linkweir_core::policies().iter().map(|p| p.name).collect();
-    let entry = section.need(SCHEDULER_KEY, &format!("\"{}\"", names.last().copied().unwrap_or("fifo")))?;
+    let entry = section.need(
+        SCHEDULER_KEY,
+        &format!("\"{}\"", names.last().copied().unwrap_or("fifo")),
+    )?;
     let info = &linkweir_core::policies()[entry.choice(&names)?];
     section.write(SCHEDULER_KEY, quote(info.name));
-    let params = info.params.iter().map(|param| parameter(section, param)).collect::<Result<_, _>>()?;
+    let params = info
+        .params
+        .iter()
+        .map(|param| parameter(section, param))
+        .collect::<Result<_, _>>()?;
     Ok((info, params))
 }
 
 /// Reads one `[[class]]`: the class, its row of policy parameters.
-pub(super) fn class(section: &mut Section<'_, '_>, info: &'static PolicyInfo) -> Result<(Class, Vec<u64>), Fault> {
+pub(super) fn class(
+    section: &mut Section<'_, '_>,
+    info: &'static PolicyInfo,
+) -> Result<(Class, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
     let name = entry.text()?.to_string();
     if name.is_empty() {
@@ -49,9 +61,20 @@ pub(super) fn class(section: &mut Section<'_, '_>, info: &'static PolicyInfo) ->
     if let Some(bytes) = limit_bytes {
         section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
     }
-    let row = info.qparams.iter().map(|param| parameter(section, param)).collect::<Result<_, _>>()?;
+    let row = info
+        .qparams
+        .iter()
+        .map(|param| parameter(section, param))
+        .collect::<Result<_, _>>()?;
     let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
-    Ok((Class { name, limit_pkts, limit_bytes }, row))
+    Ok((
+        Class {
+            name,
+            limit_pkts,
+            limit_bytes,
+        },
+        row,
+    ))
 }
 
 fn kind(unit: Unit) -> Option<Kind> {
@@ -72,7 +95,11 @@ pub fn show_parameter(param: &Param, value: u64) -> String {
         (_, Some(kind)) => quote(&units::show_whole(value, kind)),
         (Unit::Ppm, _) => quote(&show_ppm(value)),
         (Unit::Choice, _) => {
-            let word = usize::try_from(value).ok().and_then(|i| param.choices.get(i)).copied().unwrap_or_default();
+            let word = usize::try_from(value)
+                .ok()
+                .and_then(|i| param.choices.get(i))
+                .copied()
+                .unwrap_or_default();
             quote(word)
         }
         _ => value.to_string(),
@@ -114,7 +141,11 @@ pub(super) fn check(
     classes: &[Section<'_, '_>],
 ) -> Result<(), Fault> {
     let queues = vec![Queue::default(); classes.len()];
-    let view = View { now_ns: 0, link_bps, queues: &queues };
+    let view = View {
+        now_ns: 0,
+        link_bps,
+        queues: &queues,
+    };
     linkweir_core::check(info, &view, &scheduler.params, &scheduler.qparams).map_err(|fault| {
         let place = fault.queue.and_then(|q| classes.get(q)).unwrap_or(section);
         let message = format!("{} ({})", fault.cure, info.name);
@@ -136,7 +167,12 @@ mod tests {
                 assert_ne!(param.name, SCHEDULER_KEY, "{}", info.name);
             }
             for param in &info.qparams {
-                assert!(!["name", "limit", "limit_bytes"].contains(&param.name), "{}: {}", info.name, param.name);
+                assert!(
+                    !["name", "limit", "limit_bytes"].contains(&param.name),
+                    "{}: {}",
+                    info.name,
+                    param.name
+                );
             }
         }
     }

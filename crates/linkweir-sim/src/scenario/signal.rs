@@ -53,9 +53,13 @@ fn read_signal(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
             mean: values.read(&mean)?,
             amplitude: match table.find("amplitude") {
                 Some(amplitude) => amplitude.real(0.0, 1.0)?,
-                None => return Err(table.fault_at("amplitude", "is missing; write amplitude = 0.3")),
+                None => {
+                    return Err(table.fault_at("amplitude", "is missing; write amplitude = 0.3"))
+                }
             },
-            period_ns: table.need("period", "\"15s\"")?.whole(Kind::Time, (1000, limits::DURATION_NS))?,
+            period_ns: table
+                .need("period", "\"15s\"")?
+                .whole(Kind::Time, (1000, limits::DURATION_NS))?,
             phase_rad: match table.find("phase") {
                 Some(phase) => phase.real(-1e6, 1e6)?,
                 None => 0.0,
@@ -64,14 +68,26 @@ fn read_signal(entry: &Entry<'_, '_>, values: Values) -> Result<Signal, Fault> {
     } else if let Some(steps) = table.find("steps") {
         let points = points(&steps, values)?;
         let last = points.last().map_or(0, |p| p.0);
-        let end = match table.find("end").map_or(Ok(1), |e| e.choice(&["loop", "hold", "stop"]))? {
-            0 => End::Loop { period_ns: after(&table.need("period", "\"20s\"")?, last)? },
+        let end = match table
+            .find("end")
+            .map_or(Ok(1), |e| e.choice(&["loop", "hold", "stop"]))?
+        {
+            0 => End::Loop {
+                period_ns: after(&table.need("period", "\"20s\"")?, last)?,
+            },
             1 => End::Hold,
-            _ => End::Stop { at_ns: after(&table.need("at", "\"20s\"")?, last)? },
+            _ => End::Stop {
+                at_ns: after(&table.need("at", "\"20s\"")?, last)?,
+            },
         };
-        Signal::Steps { points: points.into(), end }
+        Signal::Steps {
+            points: points.into(),
+            end,
+        }
     } else if let Some(lines) = table.find("lines") {
-        Signal::Lines { points: points(&lines, values)?.into() }
+        Signal::Lines {
+            points: points(&lines, values)?.into(),
+        }
     } else {
         return Err(entry.fault("must be a value or a table with one of mean, steps or lines"));
     };
@@ -84,7 +100,10 @@ fn after(entry: &Entry<'_, '_>, last: u64) -> Result<u64, Fault> {
     if at > last {
         Ok(at)
     } else {
-        Err(entry.fault(format!("must be later than the last step, {}", units::show_whole(last, Kind::Time))))
+        Err(entry.fault(format!(
+            "must be later than the last step, {}",
+            units::show_whole(last, Kind::Time)
+        )))
     }
 }
 
@@ -95,7 +114,10 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
         match points.last() {
             None if t != 0 => return Err(at.fault("the first time must be 0s")),
             Some((before, _)) if t <= *before => {
-                return Err(at.fault(format!("must be later than {}", units::show_whole(*before, Kind::Time))));
+                return Err(at.fault(format!(
+                    "must be later than {}",
+                    units::show_whole(*before, Kind::Time)
+                )));
             }
             _ => {}
         }
@@ -107,13 +129,20 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
 /// The resolved form.
 pub(super) fn show(signal: &Signal, values: Values) -> String {
     let list = |points: &[(u64, f64)]| {
-        let rows: Vec<String> =
-            points.iter().map(|(t, v)| format!("[{}, {}]", show_time(*t), values.show(*v))).collect();
+        let rows: Vec<String> = points
+            .iter()
+            .map(|(t, v)| format!("[{}, {}]", show_time(*t), values.show(*v)))
+            .collect();
         format!("[{}]", rows.join(", "))
     };
     match signal {
         Signal::Constant(value) => values.show(*value),
-        Signal::Cosine { mean, amplitude, period_ns, phase_rad } => format!(
+        Signal::Cosine {
+            mean,
+            amplitude,
+            period_ns,
+            phase_rad,
+        } => format!(
             "{{ mean = {}, amplitude = {}, period = {}, phase = {} }}",
             values.show(*mean),
             show_number(*amplitude),
@@ -122,7 +151,9 @@ pub(super) fn show(signal: &Signal, values: Values) -> String {
         ),
         Signal::Steps { points, end } => {
             let end = match end {
-                End::Loop { period_ns } => format!("end = \"loop\", period = {}", show_time(*period_ns)),
+                End::Loop { period_ns } => {
+                    format!("end = \"loop\", period = {}", show_time(*period_ns))
+                }
                 End::Hold => "end = \"hold\"".to_string(),
                 End::Stop { at_ns } => format!("end = \"stop\", at = {}", show_time(*at_ns)),
             };
@@ -136,8 +167,15 @@ pub(super) fn show(signal: &Signal, values: Values) -> String {
 pub(super) fn first(signal: &Signal) -> f64 {
     match signal {
         Signal::Constant(value) => *value,
-        Signal::Cosine { mean, amplitude, phase_rad, .. } => mean * (1.0 + amplitude * libm::cos(*phase_rad)),
-        Signal::Steps { points, .. } | Signal::Lines { points } => points.first().map_or(0.0, |p| p.1),
+        Signal::Cosine {
+            mean,
+            amplitude,
+            phase_rad,
+            ..
+        } => mean * (1.0 + amplitude * libm::cos(*phase_rad)),
+        Signal::Steps { points, .. } | Signal::Lines { points } => {
+            points.first().map_or(0.0, |p| p.1)
+        }
     }
 }
 
@@ -145,8 +183,12 @@ pub(super) fn first(signal: &Signal) -> f64 {
 pub(super) fn greatest(signal: &Signal) -> f64 {
     match signal {
         Signal::Constant(value) => *value,
-        Signal::Cosine { mean, amplitude, .. } => mean * (1.0 + amplitude),
-        Signal::Steps { points, .. } | Signal::Lines { points } => points.iter().fold(0.0, |m, p| m.max(p.1)),
+        Signal::Cosine {
+            mean, amplitude, ..
+        } => mean * (1.0 + amplitude),
+        Signal::Steps { points, .. } | Signal::Lines { points } => {
+            points.iter().fold(0.0, |m, p| m.max(p.1))
+        }
     }
 }
 
@@ -196,12 +238,17 @@ mod tests {
 
     #[test]
     fn means_are_areas() {
-        let steps = |end| Signal::Steps { points: vec![(0, 10.0), (2 * S, 4.0)].into(), end };
+        let steps = |end| Signal::Steps {
+            points: vec![(0, 10.0), (2 * S, 4.0)].into(),
+            end,
+        };
         assert_eq!(mean(&steps(End::Loop { period_ns: 4 * S }), 100 * S), 7.0);
         assert_eq!(mean(&steps(End::Hold), 8 * S), (20.0 + 24.0) / 8.0);
         assert_eq!(mean(&steps(End::Stop { at_ns: 3 * S }), 8 * S), 24.0 / 8.0);
         assert_eq!(mean(&steps(End::Hold), S), 10.0);
-        let lines = Signal::Lines { points: vec![(0, 0.0), (4 * S, 8.0)].into() };
+        let lines = Signal::Lines {
+            points: vec![(0, 0.0), (4 * S, 8.0)].into(),
+        };
         assert_eq!(mean(&lines, 4 * S), 4.0);
         assert_eq!(mean(&lines, 2 * S), 2.0);
         assert_eq!(mean(&lines, 8 * S), (16.0 + 32.0) / 8.0);

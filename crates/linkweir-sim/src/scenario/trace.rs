@@ -100,9 +100,14 @@ pub fn read_limited(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
         return Err(fault("is not a regular file".to_string()));
     }
     let mut bytes = Vec::new();
-    File::open(path).and_then(|f| f.take(max_bytes + 1).read_to_end(&mut bytes)).map_err(unreadable)?;
+    File::open(path)
+        .and_then(|f| f.take(max_bytes + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
     if bytes.len() as u64 > max_bytes {
-        return Err(fault(format!("is too large; at most {} MiB are read", max_bytes >> 20)));
+        return Err(fault(format!(
+            "is too large; at most {} MiB are read",
+            max_bytes >> 20
+        )));
     }
     Ok(bytes)
 }
@@ -112,7 +117,9 @@ pub fn read_limited(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
 /// # Errors
 /// The first line that is wrong.
 pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
-    let reader = Reader { path: path.to_path_buf() };
+    let reader = Reader {
+        path: path.to_path_buf(),
+    };
     let text = reader.text(bytes)?;
     let format = match hints.format {
         Some(format) => format,
@@ -144,9 +151,19 @@ impl Reader {
         Fault::in_file(self.path.clone(), Some(line), message)
     }
 
-    fn field_fault(&self, line: usize, key: &str, value: &str, message: impl Into<String>) -> Fault {
+    fn field_fault(
+        &self,
+        line: usize,
+        key: &str,
+        value: &str,
+        message: impl Into<String>,
+    ) -> Fault {
         let quoted = format!("\"{}\"", shorten(value));
-        Fault { key: key.to_string(), value: quoted, ..self.fault(line, message) }
+        Fault {
+            key: key.to_string(),
+            value: quoted,
+            ..self.fault(line, message)
+        }
     }
 
     fn whole_fault(&self, message: impl Into<String>) -> Fault {
@@ -155,11 +172,17 @@ impl Reader {
 
     fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
-            let line = 1 + bytes[..error.valid_up_to()].iter().filter(|b| **b == b'\n').count();
+            let line = 1 + bytes[..error.valid_up_to()]
+                .iter()
+                .filter(|b| **b == b'\n')
+                .count();
             self.fault(line, "is not text (UTF-8)")
         })?;
         if text.bytes().filter(|b| *b == b'\n').count() > limits::TRACE_LINES {
-            return Err(self.whole_fault(format!("has too many lines; at most {} are read", limits::TRACE_LINES)));
+            return Err(self.whole_fault(format!(
+                "has too many lines; at most {} are read",
+                limits::TRACE_LINES
+            )));
         }
         Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
@@ -176,20 +199,30 @@ impl Reader {
         } else if columns.len() == 1 && Decimal::parse(first).is_ok() {
             Ok(Format::Mahimahi)
         } else {
-            Err(self.fault(line, format!("cannot tell the trace's format; it must start with {FORMATS}")))
+            Err(self.fault(
+                line,
+                format!("cannot tell the trace's format; it must start with {FORMATS}"),
+            ))
         }
     }
 
     fn mahimahi(&self, text: &str, hints: &Hints) -> Result<Trace, Fault> {
         if hints.end.is_some_and(|end| end != TraceEnd::Loop) {
-            return Err(self.whole_fault("a mahimahi trace always starts again; only end = \"loop\" is possible"));
+            return Err(self.whole_fault(
+                "a mahimahi trace always starts again; only end = \"loop\" is possible",
+            ));
         }
         let mut at_ns: Vec<u64> = Vec::new();
         let mut last_ms = 0_u64;
         for (line, field) in data_lines(text) {
             let ms = self.milliseconds(line, field)?;
             if ms < last_ms {
-                return Err(self.field_fault(line, "ms", field, format!("must not be less than the line before, {last_ms}")));
+                return Err(self.field_fault(
+                    line,
+                    "ms",
+                    field,
+                    format!("must not be less than the line before, {last_ms}"),
+                ));
             }
             last_ms = ms;
             at_ns.push(ms * 1_000_000);
@@ -201,7 +234,10 @@ impl Reader {
             return Err(self.whole_fault("the last number is the period and must be larger than 0"));
         }
         Ok(Trace {
-            capacity: Capacity::Opportunities { at_ns: at_ns.into(), bytes: 1500 },
+            capacity: Capacity::Opportunities {
+                at_ns: at_ns.into(),
+                bytes: 1500,
+            },
             delay_s: None,
             loss: None,
             format: Format::Mahimahi,
@@ -213,7 +249,8 @@ impl Reader {
     fn milliseconds(&self, line: usize, field: &str) -> Result<u64, Fault> {
         let max = limits::DURATION_NS / 1_000_000;
         let range = format!("must be a whole number of ms, 0 .. {max}");
-        let decimal = Decimal::parse(field).map_err(|what| self.field_fault(line, "ms", field, format!("{what}; {range}")))?;
+        let decimal = Decimal::parse(field)
+            .map_err(|what| self.field_fault(line, "ms", field, format!("{what}; {range}")))?;
         match decimal.whole() {
             Some((ms, true)) if ms <= max => Ok(ms),
             _ => Err(self.field_fault(line, "ms", field, range)),
@@ -235,19 +272,33 @@ impl Reader {
         for (line, text) in lines {
             let fields: Vec<&str> = text.split(',').map(str::trim).collect();
             if fields.len() != names.len() {
-                let message = format!("has {} fields where the header has {}", fields.len(), names.len());
+                let message = format!(
+                    "has {} fields where the header has {}",
+                    fields.len(),
+                    names.len()
+                );
                 return Err(self.fault(line, message));
             }
             let t = self.time(line, names[columns.time], fields[columns.time])?;
             match times.last() {
                 None if format == Format::Mbit => origin = t, // recorded clocks start anywhere
                 None if t != 0 => {
-                    return Err(self.field_fault(line, "t_s", fields[columns.time], "the first time must be 0"));
+                    return Err(self.field_fault(
+                        line,
+                        "t_s",
+                        fields[columns.time],
+                        "the first time must be 0",
+                    ));
                 }
                 Some(before) if t <= *before + origin => {
                     let before = units::show_whole(*before + origin, Kind::Time);
                     let message = format!("must be later than the line before, {before}");
-                    return Err(self.field_fault(line, names[columns.time], fields[columns.time], message));
+                    return Err(self.field_fault(
+                        line,
+                        names[columns.time],
+                        fields[columns.time],
+                        message,
+                    ));
                 }
                 _ => {}
             }
@@ -263,7 +314,9 @@ impl Reader {
         let end = hints.end.or(metadata.end).unwrap_or(TraceEnd::Hold);
         let round_ns = match metadata.period {
             Some((_, period)) if period > last => Some(period),
-            Some((line, _)) => return Err(self.fault(line, "period_s must be larger than the last t_s")),
+            Some((line, _)) => {
+                return Err(self.fault(line, "period_s must be larger than the last t_s"))
+            }
             None if line_count > 1 => Some(last + (last - times[line_count - 2])),
             None => None,
         };
@@ -272,16 +325,30 @@ impl Reader {
             (TraceEnd::Loop, Some(period_ns)) => End::Loop { period_ns },
             (TraceEnd::Stop, Some(at_ns)) => End::Stop { at_ns },
             (_, None) => {
-                let message = format!("has one line only, so end={} needs a line # period_s=...", end.name());
+                let message = format!(
+                    "has one line only, so end={} needs a line # period_s=...",
+                    end.name()
+                );
                 return Err(self.whole_fault(message));
             }
         };
         let mut signals = values.into_iter().map(|list| Signal::Steps {
-            points: times.iter().copied().zip(list).collect::<Arc<[(u64, f64)]>>(),
+            points: times
+                .iter()
+                .copied()
+                .zip(list)
+                .collect::<Arc<[(u64, f64)]>>(),
             end: end_of_steps,
         });
-        let mut next = |role: Role| if columns.has(role) { signals.next() } else { None };
-        let capacity = next(Role::Capacity).ok_or_else(|| self.fault(header_line, format!("must be {HEADER}")))?;
+        let mut next = |role: Role| {
+            if columns.has(role) {
+                signals.next()
+            } else {
+                None
+            }
+        };
+        let capacity = next(Role::Capacity)
+            .ok_or_else(|| self.fault(header_line, format!("must be {HEADER}")))?;
         Ok(Trace {
             capacity: Capacity::Rate(capacity),
             delay_s: next(Role::Delay),
@@ -295,7 +362,11 @@ impl Reader {
     fn metadata(&self, text: &str, format: Format) -> Result<Metadata, Fault> {
         let mut metadata = Metadata::default();
         for (i, line) in text.lines().enumerate() {
-            let Some((key, value)) = line.trim().strip_prefix('#').and_then(|l| l.split_once('=')) else {
+            let Some((key, value)) = line
+                .trim()
+                .strip_prefix('#')
+                .and_then(|l| l.split_once('='))
+            else {
                 continue;
             };
             let (key, value) = (key.trim(), value.trim());
@@ -310,7 +381,14 @@ impl Reader {
                         Some(0) => TraceEnd::Loop,
                         Some(1) => TraceEnd::Hold,
                         Some(2) => TraceEnd::Stop,
-                        _ => return Err(self.field_fault(i + 1, "end", value, "must be one of loop, hold, stop")),
+                        _ => {
+                            return Err(self.field_fault(
+                                i + 1,
+                                "end",
+                                value,
+                                "must be one of loop, hold, stop",
+                            ))
+                        }
                     });
                 }
                 "period_s" => metadata.period = Some((i + 1, self.time(i + 1, "period_s", value)?)),
@@ -319,7 +397,12 @@ impl Reader {
                         Some(near) => format!("did you mean {near}?"),
                         None => "known are end and period_s".to_string(),
                     };
-                    return Err(self.field_fault(i + 1, &shorten(key), value, format!("unknown key; {cure}")));
+                    return Err(self.field_fault(
+                        i + 1,
+                        &shorten(key),
+                        value,
+                        format!("unknown key; {cure}"),
+                    ));
                 }
                 _ => {}
             }
@@ -327,7 +410,13 @@ impl Reader {
         Ok(metadata)
     }
 
-    fn columns(&self, line: usize, names: &[&str], format: Format, hints: &Hints) -> Result<Columns, Fault> {
+    fn columns(
+        &self,
+        line: usize,
+        names: &[&str],
+        format: Format,
+        hints: &Hints,
+    ) -> Result<Columns, Fault> {
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
         for (i, name) in names.iter().enumerate() {
             if names[..i].contains(name) {
@@ -339,7 +428,14 @@ impl Reader {
                 .ok_or_else(|| self.fault(line, "needs a column t_s: time in seconds"))?;
             let index = match &hints.column {
                 Some(wanted) => find(&[wanted]).ok_or_else(|| {
-                    self.fault(line, format!("has no column {}; it has {}", shorten(wanted), shorten(&names.join(", "))))
+                    self.fault(
+                        line,
+                        format!(
+                            "has no column {}; it has {}",
+                            shorten(wanted),
+                            shorten(&names.join(", "))
+                        ),
+                    )
                 })?,
                 None => names
                     .iter()
@@ -349,7 +445,14 @@ impl Reader {
             if index == time {
                 return Err(self.fault(line, "the column of times cannot be the capacity"));
             }
-            return Ok(Columns { time, values: vec![ColumnUse { index, role: Role::Capacity, shift: 6 }] });
+            return Ok(Columns {
+                time,
+                values: vec![ColumnUse {
+                    index,
+                    role: Role::Capacity,
+                    shift: 6,
+                }],
+            });
         }
         const KNOWN: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
         if let Some(unknown) = names.iter().find(|name| !KNOWN.contains(name)) {
@@ -357,22 +460,37 @@ impl Reader {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("expected {HEADER}"),
             };
-            return Err(self.fault(line, format!("unknown column \"{}\"; {cure}", shorten(unknown))));
+            return Err(self.fault(
+                line,
+                format!("unknown column \"{}\"; {cure}", shorten(unknown)),
+            ));
         }
-        let missing = |name: &str| self.fault(line, format!("has no column {name}; expected {HEADER}"));
+        let missing =
+            |name: &str| self.fault(line, format!("has no column {name}; expected {HEADER}"));
         let time = find(&["t_s"]).ok_or_else(|| missing("t_s"))?;
         let capacity = find(&["capacity_bps"]).ok_or_else(|| missing("capacity_bps"))?;
-        let mut values = vec![ColumnUse { index: capacity, role: Role::Capacity, shift: 0 }];
+        let mut values = vec![ColumnUse {
+            index: capacity,
+            role: Role::Capacity,
+            shift: 0,
+        }];
         for (name, role) in [("delay_s", Role::Delay), ("loss", Role::Loss)] {
             if let Some(index) = find(&[name]) {
-                values.push(ColumnUse { index, role, shift: 0 });
+                values.push(ColumnUse {
+                    index,
+                    role,
+                    shift: 0,
+                });
             }
         }
         Ok(Columns { time, values })
     }
 
     fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
-        let range = format!("must be seconds, 0 .. {}", limits::DURATION_NS / 1_000_000_000);
+        let range = format!(
+            "must be seconds, 0 .. {}",
+            limits::DURATION_NS / 1_000_000_000
+        );
         Decimal::parse(field)
             .map_err(|what| self.field_fault(line, name, field, format!("{what}; {range}")))?
             .shifted(9)
@@ -382,9 +500,17 @@ impl Reader {
             .ok_or_else(|| self.field_fault(line, name, field, range))
     }
 
-    fn value(&self, line: usize, name: &str, field: &str, column: &ColumnUse) -> Result<f64, Fault> {
+    fn value(
+        &self,
+        line: usize,
+        name: &str,
+        field: &str,
+        column: &ColumnUse,
+    ) -> Result<f64, Fault> {
         let (max, range) = match column.role {
-            Role::Capacity if column.shift == 6 => (limits::RATE_BPS as f64, "must be Mbit/s, 0 .. 400000"),
+            Role::Capacity if column.shift == 6 => {
+                (limits::RATE_BPS as f64, "must be Mbit/s, 0 .. 400000")
+            }
             Role::Capacity => (limits::RATE_BPS as f64, "must be bit/s, 0 .. 400e9"),
             Role::Delay => (limits::DELAY_S, "must be seconds, 0 .. 3600"),
             Role::Loss => (1.0, "must be a probability, 0 .. 1"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[[flow]]` tables.
 
+use std::collections::BTreeMap;
+
 use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
 use crate::tcp;
 
@@ -20,7 +22,7 @@ const WINDOW_PKTS: u32 = 1_000_000;
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     index: usize,
-    classes: &[Class],
+    classes: &BTreeMap<&str, usize>,
     link: &Link,
     duration_ns: u64,
     flows: &mut Vec<Flow>,
@@ -38,7 +40,10 @@ pub(super) fn read(
             jitter: section.real("jitter", 0.0, 1.0, 0.0)?,
             packet: packet(section, link)?,
         },
-        "poisson" => Traffic::Poisson { rate_bps: rate(section)?, packet: packet(section, link)? },
+        "poisson" => Traffic::Poisson {
+            rate_bps: rate(section)?,
+            packet: packet(section, link)?,
+        },
         "onoff" => on_off(section, link)?,
         "greedy" => greedy(section, link)?,
         _ => Traffic::Tcp(tcp_config(section, link)?),
@@ -46,13 +51,22 @@ pub(super) fn read(
 
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
     let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
-    let access_delay_ns = section.whole("access_delay", Kind::Time, (0, (limits::DELAY_S * 1e9) as u64), 0)?;
+    let access_delay_ns = section.whole(
+        "access_delay",
+        Kind::Time,
+        (0, (limits::DELAY_S * 1e9) as u64),
+        0,
+    )?;
     let count = section.number("count", (1, limits::FLOWS), 1)?;
     let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
 
     let last_start = start_ns.saturating_add(stagger_ns.saturating_mul(count - 1));
     if last_start >= stop_ns {
-        let key = if count > 1 && stagger_ns > 0 { "stagger" } else { "start" };
+        let key = if count > 1 && stagger_ns > 0 {
+            "stagger"
+        } else {
+            "start"
+        };
         let message = format!(
             "the last source would start at {}, not before its stop at {}; start earlier or stop later",
             units::show_whole(last_start, Kind::Time),
@@ -61,11 +75,21 @@ pub(super) fn read(
         return Err(section.fault_at(key, message));
     }
     if flows.len() as u64 + count > limits::FLOWS {
-        return Err(section.fault_at("count", format!("there would be more than {} flows; use fewer", limits::FLOWS)));
+        return Err(section.fault_at(
+            "count",
+            format!(
+                "there would be more than {} flows; use fewer",
+                limits::FLOWS
+            ),
+        ));
     }
     for copy in 0..count {
         flows.push(Flow {
-            name: if count == 1 { name.clone() } else { format!("{name}-{}", copy + 1) },
+            name: if count == 1 {
+                name.clone()
+            } else {
+                format!("{name}-{}", copy + 1)
+            },
             class,
             start_ns: start_ns + copy * stagger_ns,
             stop_ns,
@@ -76,16 +100,24 @@ pub(super) fn read(
     Ok(())
 }
 
-fn class_of(section: &mut Section<'_, '_>, classes: &[Class]) -> Result<usize, Fault> {
-    let names: Vec<&str> = classes.iter().map(|c| c.name.as_str()).collect();
-    let entry = section.need("class", &quote(names.first().copied().unwrap_or_default()))?;
+fn class_of(
+    section: &mut Section<'_, '_>,
+    classes: &BTreeMap<&str, usize>,
+) -> Result<usize, Fault> {
+    let entry = section.need(
+        "class",
+        &quote(classes.keys().next().copied().unwrap_or_default()),
+    )?;
     let wanted = entry.text()?;
     section.write("class", quote(wanted));
-    names.iter().position(|name| *name == wanted).ok_or_else(|| {
+    classes.get(wanted).copied().ok_or_else(|| {
         const LISTED: usize = 20;
+        let names: Vec<&str> = classes.keys().copied().collect();
         let cure = match nearest(wanted, &names) {
             Some(near) => format!("did you mean {}?", quote(near)),
-            None if names.len() > LISTED => format!("there are {}, {} and so on", names[0], names[1]),
+            None if names.len() > LISTED => {
+                format!("there are {}, {} and so on", names[0], names[1])
+            }
             None => format!("there are {}", names.join(", ")),
         };
         entry.fault(format!("no class has this name; {cure}"))
@@ -103,12 +135,17 @@ fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Faul
 fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
     const BOUNDS: (u64, u64) = (1, limits::PACKET_BYTES as u64);
     let size = |entry: &super::reader::Entry<'_, '_>| {
-        entry.whole(Kind::Size, BOUNDS).map(|bytes| u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
+        entry
+            .whole(Kind::Size, BOUNDS)
+            .map(|bytes| u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
     };
     let show = |bytes: u32| quote(&units::show_whole(bytes.into(), Kind::Size));
     let entry = section.find("packet");
     let (sizes, shown) = match &entry {
-        None => (Sizes::Fixed(DEFAULT_PACKET_BYTES), show(DEFAULT_PACKET_BYTES)),
+        None => (
+            Sizes::Fixed(DEFAULT_PACKET_BYTES),
+            show(DEFAULT_PACKET_BYTES),
+        ),
         Some(entry) => match entry.table() {
             None => {
                 let bytes = size(entry)?;
@@ -116,22 +153,37 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
             }
             Some(mut table) => {
                 let read = if let Some(list) = table.find("sizes") {
-                    let bytes = list.list(limits::MIX_SIZES)?.iter().map(size).collect::<Result<Vec<u32>, _>>()?;
+                    let bytes = list
+                        .list(limits::MIX_SIZES)?
+                        .iter()
+                        .map(size)
+                        .collect::<Result<Vec<u32>, _>>()?;
                     let weights = match table.find("weights") {
                         Some(weights) => {
                             let values = weights.list(limits::MIX_SIZES)?;
                             if values.len() != bytes.len() {
-                                return Err(weights.fault(format!("must hold {} weights, one per size", bytes.len())));
+                                return Err(weights.fault(format!(
+                                    "must hold {} weights, one per size",
+                                    bytes.len()
+                                )));
                             }
-                            values.iter().map(|w| w.real(1e-9, 1e9)).collect::<Result<Vec<f64>, _>>()?
+                            values
+                                .iter()
+                                .map(|w| w.real(1e-9, 1e9))
+                                .collect::<Result<Vec<f64>, _>>()?
                         }
                         None => vec![1.0; bytes.len()],
                     };
                     let shown_sizes: Vec<String> = bytes.iter().map(|b| show(*b)).collect();
-                    let shown_weights: Vec<String> = weights.iter().map(|w| show_number(*w)).collect();
+                    let shown_weights: Vec<String> =
+                        weights.iter().map(|w| show_number(*w)).collect();
                     (
                         Sizes::Mix(bytes.into_iter().zip(weights).collect()),
-                        format!("{{ sizes = [{}], weights = [{}] }}", shown_sizes.join(", "), shown_weights.join(", ")),
+                        format!(
+                            "{{ sizes = [{}], weights = [{}] }}",
+                            shown_sizes.join(", "),
+                            shown_weights.join(", ")
+                        ),
                     )
                 } else {
                     let min = size(&table.need("min", "\"64B\"")?)?;
@@ -140,7 +192,10 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
                     if max < min {
                         return Err(max_entry.fault(format!("must not be below min, {min}B")));
                     }
-                    (Sizes::Uniform(min, max), format!("{{ min = {}, max = {} }}", show(min), show(max)))
+                    (
+                        Sizes::Uniform(min, max),
+                        format!("{{ min = {}, max = {} }}", show(min), show(max)),
+                    )
                 };
                 table.finish()?;
                 read
@@ -150,7 +205,9 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
     let (least, most) = match &sizes {
         Sizes::Fixed(bytes) => (*bytes, *bytes),
         Sizes::Uniform(min, max) => (*min, *max),
-        Sizes::Mix(mix) => mix.iter().fold((u32::MAX, 0), |(least, most), (b, _)| (least.min(*b), most.max(*b))),
+        Sizes::Mix(mix) => mix.iter().fold((u32::MAX, 0), |(least, most), (b, _)| {
+            (least.min(*b), most.max(*b))
+        }),
     };
     accountable(section, "packet", least, link)?;
     accountable(section, "packet", most, link)?;
@@ -176,22 +233,35 @@ fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
     let rate_bps = entry.quantity(Kind::Rate, 1.0, limits::RATE_BPS as f64)?;
     section.write("rate", quote(&units::show_real(rate_bps, Kind::Rate)));
     let mut length = |key: &'static str, least: u64| -> Result<u64, Fault> {
-        let ns = section.need(key, Kind::Time.example())?.whole(Kind::Time, (least, limits::DURATION_NS))?;
+        let ns = section
+            .need(key, Kind::Time.example())?
+            .whole(Kind::Time, (least, limits::DURATION_NS))?;
         section.write(key, quote(&units::show_whole(ns, Kind::Time)));
         Ok(ns)
     };
     let (on_ns, off_ns) = (length("on", 1000)?, length("off", 1000)?);
     let lengths = match section.choice("lengths", &["exponential", "pareto"], 0)? {
         0 => Lengths::Exponential,
-        _ => Lengths::Pareto { shape: section.real("shape", 1.01, 100.0, 1.5)? },
+        _ => Lengths::Pareto {
+            shape: section.real("shape", 1.01, 100.0, 1.5)?,
+        },
     };
-    Ok(Traffic::OnOff { rate_bps, on_ns, off_ns, lengths, packet: packet(section, link)? })
+    Ok(Traffic::OnOff {
+        rate_bps,
+        on_ns,
+        off_ns,
+        lengths,
+        packet: packet(section, link)?,
+    })
 }
 
 fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
     let most = u32::try_from(limits::QUEUED_PKTS).unwrap_or(u32::MAX);
     let backlog_pkts = section.small("backlog", Kind::Packets, (1, most), 20)?;
-    Ok(Traffic::Greedy { backlog_pkts, packet: packet(section, link)? })
+    Ok(Traffic::Greedy {
+        backlog_pkts,
+        packet: packet(section, link)?,
+    })
 }
 
 fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
@@ -209,18 +279,35 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     config.mss_bytes = section.small("mss", Kind::Size, (1, 65_535), config.mss_bytes)?;
     config.header_bytes = section.small("header", Kind::Size, (0, 1000), config.header_bytes)?;
     config.ack_bytes = section.small("ack", Kind::Size, (1, 1000), config.ack_bytes)?;
-    config.max_window_segments = section.small("window", Kind::Packets, (1, WINDOW_PKTS), config.max_window_segments)?;
-    config.initial_window_segments =
-        section.small("initial_window", Kind::Packets, (1, WINDOW_PKTS), config.initial_window_segments)?;
+    config.max_window_segments = section.small(
+        "window",
+        Kind::Packets,
+        (1, WINDOW_PKTS),
+        config.max_window_segments,
+    )?;
+    config.initial_window_segments = section.small(
+        "initial_window",
+        Kind::Packets,
+        (1, WINDOW_PKTS),
+        config.initial_window_segments,
+    )?;
     config.min_rto_ns = section.whole("min_rto", Kind::Time, RTO, config.min_rto_ns)?;
     config.max_rto_ns = section.whole("max_rto", Kind::Time, RTO, config.max_rto_ns)?;
     config.initial_rto_ns = section.whole("initial_rto", Kind::Time, RTO, config.initial_rto_ns)?;
     config.tick_ns = section.whole("tick", Kind::Time, (1, 10_000_000_000), config.tick_ns)?;
     config.delayed_ack = section.flag("delayed_ack", config.delayed_ack)?;
-    config.delayed_ack_ns =
-        section.whole("delayed_ack_timeout", Kind::Time, (1, 10_000_000_000), config.delayed_ack_ns)?;
-    config.quick_ack_segments =
-        section.small("quick_acks", Kind::Packets, (0, WINDOW_PKTS), config.quick_ack_segments)?;
+    config.delayed_ack_ns = section.whole(
+        "delayed_ack_timeout",
+        Kind::Time,
+        (1, 10_000_000_000),
+        config.delayed_ack_ns,
+    )?;
+    config.quick_ack_segments = section.small(
+        "quick_acks",
+        Kind::Packets,
+        (0, WINDOW_PKTS),
+        config.quick_ack_segments,
+    )?;
     config.hystart = section.flag("hystart", config.hystart)?;
     config.timestamps = section.flag("timestamps", config.timestamps)?;
     config.bytes_to_send = match section.find("bytes") {
@@ -236,7 +323,10 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     };
 
     if config.initial_window_segments > config.max_window_segments {
-        return Err(section.fault_at("initial_window", format!("must not exceed window, {}p", config.max_window_segments)));
+        return Err(section.fault_at(
+            "initial_window",
+            format!("must not exceed window, {}p", config.max_window_segments),
+        ));
     }
     if config.max_rto_ns < config.min_rto_ns {
         let least = units::show_whole(config.min_rto_ns, Kind::Time);
@@ -259,7 +349,10 @@ pub(super) fn fits(
         }
     }
     for ((class, kept), section) in classes.iter().zip(kept).zip(class_sections) {
-        if class.limit_pkts.is_some_and(|limit| kept > u64::from(limit)) {
+        if class
+            .limit_pkts
+            .is_some_and(|limit| kept > u64::from(limit))
+        {
             let message = format!("must hold the {kept} packets its greedy flows keep waiting; raise it or lower their backlog");
             return Err(section.fault_at("limit", message));
         }

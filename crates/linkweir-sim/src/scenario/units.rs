@@ -31,11 +31,20 @@ struct Unit {
 }
 
 const fn unit(suffix: &'static str, factor: u32, exponent: i32) -> Unit {
-    Unit { suffix, factor, exponent }
+    Unit {
+        suffix,
+        factor,
+        exponent,
+    }
 }
 
 /// Largest first: the order in which [`show`] tries them.
-const BIT_UNITS: &[Unit] = &[unit("Gbit", 1, 9), unit("Mbit", 1, 6), unit("kbit", 1, 3), unit("bit", 1, 0)];
+const BIT_UNITS: &[Unit] = &[
+    unit("Gbit", 1, 9),
+    unit("Mbit", 1, 6),
+    unit("kbit", 1, 3),
+    unit("bit", 1, 0),
+];
 const NS_UNITS: &[Unit] = &[
     unit("s", 1, 9),
     unit("ms", 1, 6),
@@ -44,8 +53,14 @@ const NS_UNITS: &[Unit] = &[
     unit("min", 60, 9),
     unit("h", 3600, 9),
 ];
-const S_UNITS: &[Unit] =
-    &[unit("s", 1, 0), unit("ms", 1, -3), unit("us", 1, -6), unit("ns", 1, -9), unit("min", 60, 0), unit("h", 3600, 0)];
+const S_UNITS: &[Unit] = &[
+    unit("s", 1, 0),
+    unit("ms", 1, -3),
+    unit("us", 1, -6),
+    unit("ns", 1, -9),
+    unit("min", 60, 0),
+    unit("h", 3600, 0),
+];
 const BYTE_UNITS: &[Unit] = &[
     unit("GB", 1, 9),
     unit("MB", 1, 6),
@@ -162,7 +177,14 @@ impl Decimal {
             exponent += power;
             rest = tail;
         }
-        Ok((Decimal { negative, digits, exponent }, rest))
+        Ok((
+            Decimal {
+                negative,
+                digits,
+                exponent,
+            },
+            rest,
+        ))
     }
 
     /// A number with nothing around it.
@@ -178,7 +200,11 @@ impl Decimal {
 
     fn times(self, factor: u32, exponent: i32) -> Decimal {
         // At most 30 digits times 3600 or 2^30 stays far below 2^128.
-        Decimal { digits: self.digits * u128::from(factor), exponent: self.exponent + exponent, ..self }
+        Decimal {
+            digits: self.digits * u128::from(factor),
+            exponent: self.exponent + exponent,
+            ..self
+        }
     }
 
     /// Moves the decimal point to the right.
@@ -190,7 +216,10 @@ impl Decimal {
     /// Without its sign.
     #[must_use]
     pub fn magnitude(self) -> Decimal {
-        Decimal { negative: false, ..self }
+        Decimal {
+            negative: false,
+            ..self
+        }
     }
 
     /// Whether it is below zero.
@@ -202,7 +231,9 @@ impl Decimal {
     /// The nearest double.
     #[must_use]
     pub fn real(self) -> f64 {
-        let value: f64 = format!("{}e{}", self.digits, self.exponent).parse().unwrap_or(f64::INFINITY);
+        let value: f64 = format!("{}e{}", self.digits, self.exponent)
+            .parse()
+            .unwrap_or(f64::INFINITY);
         if self.is_negative() {
             -value
         } else {
@@ -241,11 +272,17 @@ fn split_exponent(text: &str) -> Option<(Option<i32>, &str)> {
         b'+' => (false, &rest[1..]),
         _ => (false, rest),
     };
-    let end = rest.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(rest.len());
+    let end = rest
+        .bytes()
+        .position(|b| !b.is_ascii_digit())
+        .unwrap_or(rest.len());
     if end == 0 {
         return None;
     }
-    let power = rest[..end].parse::<i32>().ok().filter(|p| *p <= MAX_EXPONENT);
+    let power = rest[..end]
+        .parse::<i32>()
+        .ok()
+        .filter(|p| *p <= MAX_EXPONENT);
     Some((power.map(|p| if negative { -p } else { p }), &rest[end..]))
 }
 
@@ -274,18 +311,28 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
         ));
     }
     let shown = super::fault::shorten(suffix);
-    let near = kind.units().iter().find(|u| u.suffix.eq_ignore_ascii_case(suffix));
+    let near = kind
+        .units()
+        .iter()
+        .find(|u| u.suffix.eq_ignore_ascii_case(suffix));
     let cure = match near {
         Some(unit) => format!("did you mean {}?", unit.suffix),
         None => format!("use one of {}", kind.suffixes()),
     };
-    Err(format!("unknown unit \"{shown}\" for {}; {cure}", kind.noun()))
+    Err(format!(
+        "unknown unit \"{shown}\" for {}; {cure}",
+        kind.noun()
+    ))
 }
 
 /// What to say of a bare number where a unit is due.
 #[must_use]
 pub fn needs_unit(kind: Kind) -> String {
-    format!("needs a unit: one of {}, like {}", kind.suffixes(), kind.example())
+    format!(
+        "needs a unit: one of {}, like {}",
+        kind.suffixes(),
+        kind.example()
+    )
 }
 
 /// Writes a whole number of base units so that it reads back the same.
@@ -307,26 +354,49 @@ pub fn show_real(value: f64, kind: Kind) -> String {
 fn show(plain: &str, kind: Kind) -> String {
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
     let units = kind.units();
-    let smallest = || units.iter().filter(|u| u.factor == 1).map(|u| u.exponent).min().unwrap_or(0);
+    let smallest = || {
+        units
+            .iter()
+            .filter(|u| u.factor == 1)
+            .map(|u| u.exponent)
+            .min()
+            .unwrap_or(0)
+    };
     if plain == "0" {
         let suffix = match kind {
             Kind::Time => "s",
-            kind => kind.units().iter().find(|u| u.factor == 1 && u.exponent == 0).unwrap_or(&units[0]).suffix,
+            kind => {
+                kind.units()
+                    .iter()
+                    .find(|u| u.factor == 1 && u.exponent == 0)
+                    .unwrap_or(&units[0])
+                    .suffix
+            }
         };
         return format!("0{suffix}");
     }
     // Position of the first significant digit, as a power of ten.
     let magnitude = match whole.trim_start_matches('0') {
-        "" => -1 - i32::try_from(fraction.bytes().position(|b| b != b'0').unwrap_or(0)).unwrap_or(0),
+        "" => {
+            -1 - i32::try_from(fraction.bytes().position(|b| b != b'0').unwrap_or(0)).unwrap_or(0)
+        }
         digits => i32::try_from(digits.len()).unwrap_or(0) - 1,
     };
     let unit = units
         .iter()
         .filter(|u| u.factor == 1)
         .find(|u| u.exponent <= magnitude)
-        .or_else(|| units.iter().find(|u| u.factor == 1 && u.exponent == smallest()))
+        .or_else(|| {
+            units
+                .iter()
+                .find(|u| u.factor == 1 && u.exponent == smallest())
+        })
         .unwrap_or(&units[0]);
-    format!("{}{}", point_moved(whole, fraction, unit.exponent), unit.suffix)
+    format!(
+        "{}{}",
+        point_moved(whole, fraction, unit.exponent),
+        unit.suffix
+    )
 }
 
 /// `whole.fraction / 10^by`, without superfluous zeros.
@@ -367,45 +437,131 @@ mod tests {
         assert_eq!(whole("64KiB", Kind::Size), 65_536);
         assert_eq!(whole("64kB", Kind::Size), 64_000);
         assert_eq!(whole("1e3p", Kind::Packets), 1000);
-        assert_eq!(parse("13.2Mbit", Kind::Rate).unwrap().real().to_bits(), 13_200_000_f64.to_bits());
-        assert_eq!(parse("0.1s", Kind::Seconds).unwrap().real().to_bits(), 0.1_f64.to_bits());
-        assert_eq!(parse("25%", Kind::Fraction).unwrap().real().to_bits(), 0.25_f64.to_bits());
+        assert_eq!(
+            parse("13.2Mbit", Kind::Rate).unwrap().real().to_bits(),
+            13_200_000_f64.to_bits()
+        );
+        assert_eq!(
+            parse("0.1s", Kind::Seconds).unwrap().real().to_bits(),
+            0.1_f64.to_bits()
+        );
+        assert_eq!(
+            parse("25%", Kind::Fraction).unwrap().real().to_bits(),
+            0.25_f64.to_bits()
+        );
     }
 
     #[test]
     fn rounding_is_to_nearest_and_reported() {
-        assert_eq!(parse("1.4ns", Kind::Time).unwrap().whole(), Some((1, false)));
-        assert_eq!(parse("1.5ns", Kind::Time).unwrap().whole(), Some((2, false)));
-        assert_eq!(parse("1e-60s", Kind::Time).unwrap().whole(), Some((0, false)));
-        assert_eq!(parse("18446744073709551615bit", Kind::Bits).unwrap().whole(), Some((u64::MAX, true)));
-        assert_eq!(parse("18446744073709551616bit", Kind::Bits).unwrap().whole(), None);
+        assert_eq!(
+            parse("1.4ns", Kind::Time).unwrap().whole(),
+            Some((1, false))
+        );
+        assert_eq!(
+            parse("1.5ns", Kind::Time).unwrap().whole(),
+            Some((2, false))
+        );
+        assert_eq!(
+            parse("1e-60s", Kind::Time).unwrap().whole(),
+            Some((0, false))
+        );
+        assert_eq!(
+            parse("18446744073709551615bit", Kind::Bits)
+                .unwrap()
+                .whole(),
+            Some((u64::MAX, true))
+        );
+        assert_eq!(
+            parse("18446744073709551616bit", Kind::Bits)
+                .unwrap()
+                .whole(),
+            None
+        );
         assert_eq!(parse("1e80bit", Kind::Bits).unwrap().whole(), None);
     }
 
     #[test]
     fn what_is_refused_says_how_to_write_it() {
-        assert!(parse("20", Kind::Rate).unwrap_err().contains("needs a unit"));
-        assert!(parse("20Mbps", Kind::Rate).unwrap_err().contains("bytes per second"));
-        assert!(parse("20mbit", Kind::Rate).unwrap_err().contains("did you mean Mbit?"));
-        assert!(parse("20ms", Kind::Rate).unwrap_err().contains("unknown unit \"ms\" for a rate"));
-        for bad in ["", "Mbit", "nanMbit", "infMbit", ".Mbit", "--1Mbit", "1.2.3Mbit", "1eMbit", "1e999Mbit", "\u{ff11}Mbit"] {
+        assert!(parse("20", Kind::Rate)
+            .unwrap_err()
+            .contains("needs a unit"));
+        assert!(parse("20Mbps", Kind::Rate)
+            .unwrap_err()
+            .contains("bytes per second"));
+        assert!(parse("20mbit", Kind::Rate)
+            .unwrap_err()
+            .contains("did you mean Mbit?"));
+        assert!(parse("20ms", Kind::Rate)
+            .unwrap_err()
+            .contains("unknown unit \"ms\" for a rate"));
+        for bad in [
+            "",
+            "Mbit",
+            "nanMbit",
+            "infMbit",
+            ".Mbit",
+            "--1Mbit",
+            "1.2.3Mbit",
+            "1eMbit",
+            "1e999Mbit",
+            "\u{ff11}Mbit",
+        ] {
             assert!(parse(bad, Kind::Rate).is_err(), "{bad}");
         }
-        assert!(parse(&"9".repeat(31), Kind::Rate).unwrap_err().contains("too many digits"));
+        assert!(parse(&"9".repeat(31), Kind::Rate)
+            .unwrap_err()
+            .contains("too many digits"));
     }
 
     #[test]
     fn shown_values_read_back_the_same() {
-        for value in [0, 1, 9, 10, 999, 1000, 1500, 1_000_001, 20_000_000, 400_000_000_000, u64::MAX] {
-            for kind in [Kind::Rate, Kind::Time, Kind::Size, Kind::Bits, Kind::Packets] {
+        for value in [
+            0,
+            1,
+            9,
+            10,
+            999,
+            1000,
+            1500,
+            1_000_001,
+            20_000_000,
+            400_000_000_000,
+            u64::MAX,
+        ] {
+            for kind in [
+                Kind::Rate,
+                Kind::Time,
+                Kind::Size,
+                Kind::Bits,
+                Kind::Packets,
+            ] {
                 let shown = show_whole(value, kind);
-                assert_eq!(parse(&shown, kind).unwrap().whole(), Some((value, true)), "{shown}");
+                assert_eq!(
+                    parse(&shown, kind).unwrap().whole(),
+                    Some((value, true)),
+                    "{shown}"
+                );
             }
         }
-        for value in [0.0, 1e-12, 0.1, 0.25, 1.0 / 3.0, 2.0, 13.2e6, 123_456_789.123, 4e11, f64::MIN_POSITIVE.sqrt().sqrt()] {
+        for value in [
+            0.0,
+            1e-12,
+            0.1,
+            0.25,
+            1.0 / 3.0,
+            2.0,
+            13.2e6,
+            123_456_789.123,
+            4e11,
+            f64::MIN_POSITIVE.sqrt().sqrt(),
+        ] {
             for kind in [Kind::Rate, Kind::Seconds, Kind::Fraction] {
                 let shown = show_real(value, kind);
-                assert_eq!(parse(&shown, kind).unwrap().real().to_bits(), value.to_bits(), "{shown}");
+                assert_eq!(
+                    parse(&shown, kind).unwrap().real().to_bits(),
+                    value.to_bits(),
+                    "{shown}"
+                );
             }
         }
         assert_eq!(show_whole(20_000_000, Kind::Rate), "20Mbit");
