@@ -3,8 +3,9 @@
 
 Pure functions of plain numbers; every name carries its unit. Rates are bit/s, levels bit, times seconds.
 
-Sources: Finzi, Perrier, Frances and Lochin 2023 (PSS; its equation numbers are given), Shreedhar and Varghese 1996 (DRR),
-Dovrolis, Stiliadis and Ramanathan 1999 (WTP), Dovrolis and Ramanathan 2000 (PLR), Gaidioz, Goutelle and Primet 2002.
+Sources: Finzi, Perrier, Frances and Lochin 2023 (PSS; its equation numbers are given), Shreedhar and Varghese 1996
+(DRR), Dovrolis, Stiliadis and Ramanathan 1999 (WTP), Dovrolis and Ramanathan 2000 (PLR), Gaidioz, Goutelle and Primet
+2002.
 """
 
 from __future__ import annotations
@@ -182,9 +183,9 @@ def fluid(
 ) -> Fluid:
     """EF first, then AF, then CS0, as fluids; AF and CS0 always have something to send.
 
-    Give `reserved_rate_bps` for PSS: AF may make up for what it missed, up to `memory_s` of its rate. With enough memory its
-    mean is min(rho, mean residual); with none it is the mean of min(rho, residual). Or give `share` for DRR, which splits the
-    residual. EF keeps up to `ef_queue_bits` waiting and loses the rest.
+    Give `reserved_rate_bps` for PSS: AF may make up for what it missed, up to `memory_s` of its rate. With enough
+    memory its mean is min(rho, mean residual); with none it is the mean of min(rho, residual). Or give `share` for DRR,
+    which splits the residual. EF keeps up to `ef_queue_bits` waiting and loses the rest.
 
     >>> flat = fluid(Cosine(20e6), Cosine(10e6), 10.0, reserved_rate_bps=6e6)
     >>> [round(x / 1e6, 3) for x in flat.mean_bps()]
@@ -221,8 +222,8 @@ def longest_shortage_s(
 ) -> float:
     """Longest time for which a rate given in steps stays below the wanted one, seconds.
 
-    Step i lasts from ``starts_s[i]`` to the next start, the last one to `end_s`. With `loops` the record starts again at its end,
-    so a shortage may reach across it; one that never ends is infinite.
+    Step i lasts from ``starts_s[i]`` to the next start, the last one to `end_s`. With `loops` the record starts again
+    at its end, so a shortage may reach across it; one that never ends is infinite.
 
     >>> longest_shortage_s([0, 1, 3, 4], [5, 2, 2, 5], 6, 4)
     3
@@ -245,9 +246,11 @@ def longest_shortage_s(
 def memory_needed_s(
     starts_s: Sequence[float], rates: Sequence[float], end_s: float, wanted_bps: float, *, loops: bool = False
 ) -> float:
-    """Memory with which a reservation loses nothing although the rate left to it, given in steps, falls below it, seconds.
+    """Memory with which a reservation loses nothing although the rate left to it, given in steps, falls below it,
+    seconds.
 
-    That is the largest deficit divided by the reservation; infinite when a looping record never makes up for its shortages.
+    That is the largest deficit divided by the reservation; infinite when a looping record never makes up for its
+    shortages.
 
     >>> memory_needed_s([0, 1, 3, 4], [5, 2, 2, 8], 6, 4)
     1.5
@@ -314,15 +317,13 @@ def wtp_delays_s(
 ) -> list[float]:
     """Mean waits under WTP with its limited resolution: theta / d_i + r * tx / 2, seconds.
 
-    A packet is sent whole and the driver takes `ring` of them at once, so every class waits half of that on average besides
-    its proportional part; theta follows from the backlog.
+    A packet is sent whole and the driver takes `ring` of them at once, so every class waits half of that on average
+    besides its proportional part; theta follows from the backlog.
 
     >>> waits = wtp_delays_s(80, [255, 11], [1000, 1000], 123e-6, ring=16)
     >>> round(waits[1] / waits[0], 1)
     18.0
     """
     grain_s = ring * packet_s / 2.0
-    proportional = proportional_delays_s(
-        max(backlog_pkts - grain_s * sum(served_pps), 0.0), coefficients, served_pps
-    )
+    proportional = proportional_delays_s(max(backlog_pkts - grain_s * sum(served_pps), 0.0), coefficients, served_pps)
     return [wait + grain_s for wait in proportional]

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import doctest
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+import linkweir
 from linkweir.plan import app, quantity, shortage, sizing
 from linkweir.plan.fault import Fault
 
@@ -80,13 +80,20 @@ def test_two_reservations_beyond_the_residual() -> None:
 
 
 def test_toml_has_distinct_levels() -> None:
+    tomllib = pytest.importorskip("tomllib")
     got = tomllib.loads(answer("--link", "20Mbit", "--rate", "6Mbit", "--rate", "4Mbit")["toml"])
     levels = [c[key] for c in got["class"] for key in ("level", "low_level") if key in c]
     assert sorted(levels) == [1, 2, 3, 4, 5, 6]
     assert [c["name"] for c in got["class"]] == ["ef", "af1", "af2", "cs0"]
     assert got["class"][1] == {
-        "name": "af1", "level": 2, "low_level": 5, "rate": "6Mbit", "burst": "20p", "mtu": "1514B", "memory": "100ms",
-    }  # fmt: skip
+        "name": "af1",
+        "level": 2,
+        "low_level": 5,
+        "rate": "6Mbit",
+        "burst": "20p",
+        "mtu": "1514B",
+        "memory": "100ms",
+    }
 
 
 def test_rates_as_equations_1_6_7_8() -> None:
@@ -100,7 +107,10 @@ def test_rates_as_equations_1_6_7_8() -> None:
 
 def test_memory_from_the_longest_fade() -> None:
     assert answer("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s")["queues"][0]["memory_s"] == 8
-    assert answer("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s", "--margin", "1")["queues"][0]["memory_s"] == 4
+    assert (
+        answer("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s", "--margin", "1")["queues"][0]["memory_s"]
+        == 4
+    )
 
 
 def test_memory_from_a_trace(tmp_path: Path) -> None:
@@ -207,3 +217,17 @@ def test_table_for_people() -> None:
     assert result.exit_code == 0
     assert "LM, kbit" in result.stdout
     assert 'policy = "pss"' in result.stdout
+
+
+def test_the_snippet_makes_a_scenario_that_keeps_the_rates() -> None:
+    """What the planner writes, run: 6 and 4 Mbit/s reserved, EF at 12 of 20 leaves 8, so 6, 2 and nothing."""
+    got = answer("--link", "20Mbit", "--rate", "6Mbit", "--rate", "4Mbit", "--mtu", "1500B", "--ef-expected", "12Mbit")
+    flows = "".join(
+        f'[[flow]]\nclass = "{name}"\nkind = "greedy"\npacket = "1500B"\n' for name in ("af1", "af2", "cs0")
+    )
+    ef = '[[flow]]\nclass = "ef"\nkind = "cbr"\nrate = "12Mbit"\npacket = "1500B"\n'
+    text = 'duration = "20s"\n[link]\nrate = "20Mbit"\n' + got["toml"] + ef + flows
+    rows = {r["class"]: r["rate_bps"] for r in linkweir.run(linkweir.Scenario.parse(text)).rows("classes")}
+    row = next(r for r in got["rates"] if r["ef_bps"] == 12e6)
+    assert [rows["af1"], rows["af2"]] == pytest.approx(row["pss_controlled_bps"], rel=0.01)
+    assert rows["cs0"] == pytest.approx(row["pss_cs0_bps"], abs=1e4)

@@ -45,7 +45,8 @@ def test_fifty_four_points(name: str) -> None:
 
 
 def test_figures_5_and_6_share_runs() -> None:
-    """DWRR knows no expectation; at half the link both expect the same; 15 K = 10 K' three times, 5 K = 10 K' four times."""
+    """DWRR knows no expectation; at half the link both expect the same; 15 K = 10 K' three times, 5 K = 10 K' four
+    times."""
     figures = [pss.figure_5(BACKLOGGED), pss.figure_6(BACKLOGGED)]
     assert len(execute.distinct(figures)) == 54 + 18 - 3 - 4
 
@@ -68,7 +69,9 @@ def test_pss_without_memory_has_the_least_level() -> None:
     assert "memory" not in class_of(run, "af")
 
 
-@pytest.mark.parametrize(("k", "quanta"), [(0.1, (1500, 13500)), (0.3, (1500, 3500)), (0.5, (1500, 1500)), (0.9, (13500, 1500))])
+@pytest.mark.parametrize(
+    ("k", "quanta"), [(0.1, (1500, 13500)), (0.3, (1500, 3500)), (0.5, (1500, 1500)), (0.9, (13500, 1500))]
+)
 def test_dwrr_quanta(k: float, quanta: tuple[int, int]) -> None:
     run = pss.scenario(pss.Point("dwrr", 0.5, 0.5, k, None, False), BACKLOGGED, 100.0)
     assert (class_of(run, "af")["quantum"], class_of(run, "cs0")["quantum"]) == tuple(f"{q}B" for q in quanta)
@@ -98,9 +101,10 @@ def test_report_traffic() -> None:
     assert lines["source 2"] == [["0s", "13200000bit"], *ramp]
     for source, start in (("source 8", 1.5), ("source 1", 2.5), ("source 5", 3.5)):
         assert lines[source][1:4] == [
-            [f"{start:g}s", "13200000bit"], [f"{start + 0.25:g}s", "4800000bit"],
+            [f"{start:g}s", "13200000bit"],
+            [f"{start + 0.25:g}s", "4800000bit"],
             ["4s" if start == 3.5 else f"{start + 0.5:g}s", "13200000bit"],
-        ]  # fmt: skip
+        ]
     assert [f["start"] for f in run["flow"]] == [f"{100 * i}ms" for i in range(8)]
     assert run["link"] == {"rate": "100000000bit", "overhead": "38B", "ring": 1}
 
@@ -108,8 +112,13 @@ def test_report_traffic() -> None:
 def test_early_loss_needs_decayed_history() -> None:
     run = pds.scenario(pds.Variant("5", history="peld"), 1, 9.0)
     assert run["scheduler"] == {
-        "policy": "pds", "limit": "80p", "history": "decayed", "early": "peld", "qmin": "20p", "k": 1500,
-    }  # fmt: skip
+        "policy": "pds",
+        "limit": "80p",
+        "history": "decayed",
+        "early": "peld",
+        "qmin": "20p",
+        "k": "1500p",
+    }
 
 
 def test_every_figure_names_its_cases_apart() -> None:
@@ -127,21 +136,34 @@ def rates(**mbps: float) -> list[Row]:
 
 def test_rate_rows_have_the_promised_keys() -> None:
     case = next(
-        c for c in pss.figure_6(BACKLOGGED).cases
+        c
+        for c in pss.figure_6(BACKLOGGED).cases
         if (c.labels["point"].scheduler, c.labels["point"].ef_share, c.labels["point"].k_af) == ("pss", 0.75, 0.6)
-    )  # fmt: skip
+    )
     assert pss.rate_rows([(case, Fake(classes=rates(ef=15.0, af=4.99, cs0=0.01)))]) == [
         {
-            "scheduler": "pss", "traffic": "backlogged", "ef_share": 0.75, "ef_expected_share": 0.5, "k_af": 0.6,
-            "memory_s": 0.01, "ef_mbps": 15.0, "af_mbps": pytest.approx(4.99), "cs0_mbps": pytest.approx(0.01),
-            "af_theory_mbps": 5.0, "cs0_theory_mbps": 0.0,
-        }  # fmt: skip
+            "scheduler": "pss",
+            "traffic": "backlogged",
+            "ef_share": 0.75,
+            "ef_expected_share": 0.5,
+            "k_af": 0.6,
+            "memory_s": 0.01,
+            "ef_mbps": 15.0,
+            "af_mbps": pytest.approx(4.99),
+            "cs0_mbps": pytest.approx(0.01),
+            "af_theory_mbps": 5.0,
+            "cs0_theory_mbps": 0.0,
+        }
     ]
 
 
 def test_first_seconds_come_from_the_series() -> None:
     case = Case({"point": pss.Point("dwrr", 0.5, 0.5, 0.5, None, True), "traffic": "backlogged"}, {})
-    series = [{"t_s": float(t), "class": c, "sent_bytes": 125_000 if t < 100 else 0} for t in range(101) for c in ("ef", "af", "cs0")]
+    series = [
+        {"t_s": float(t), "class": c, "sent_bytes": 125_000 if t < 100 else 0}
+        for t in range(101)
+        for c in ("ef", "af", "cs0")
+    ]
     row = pss.first_seconds_rows([(case, Fake(series=series))])[0]
     assert (row["ef_mbps"], row["af_mbps"], row["cs0_mbps"]) == (1.0, 1.0, 1.0)
 
@@ -151,19 +173,32 @@ def test_series_rows() -> None:
     series = [{"t_s": 0.0, "class": c, "sent_bps": b} for c, b in (("ef", 9e6), ("af", 4e6), ("cs0", 7e6))]
     levels = [{"t_s": 0.0, "class": c, "credit_bits": b} for c, b in (("ef", 0), ("af", 60_750_000), ("cs0", 0))]
     assert pss.series_rows([(case, Fake(series=series, levels=levels))]) == [
-        {"t_s": 0.0, "ef_mbps": 9.0, "af_mbps": 4.0, "cs0_mbps": 7.0, "level": 60_750_000, "scheduler": "pss", "memory_s": 15.0}
+        {
+            "t_s": 0.0,
+            "ef_mbps": 9.0,
+            "af_mbps": 4.0,
+            "cs0_mbps": 7.0,
+            "level": 60_750_000,
+            "scheduler": "pss",
+            "memory_s": 15.0,
+        }
     ]
 
 
 def series_of_pds(losses: Sequence[float], delays_s: Sequence[float], bins: int) -> list[Row]:
     return [
         {
-            "t_s": 0.1 * n, "class": f"class {i + 1}", "arrived_pkts": 1000, "sent_pkts": 1000 - round(1000 * losses[i]),
-            "dropped_policy_pkts": round(1000 * losses[i]), "dropped_limit_pkts": 0, "delay_mean_s": delays_s[i],
+            "t_s": 0.1 * n,
+            "class": f"class {i + 1}",
+            "arrived_pkts": 1000,
+            "sent_pkts": 1000 - round(1000 * losses[i]),
+            "dropped_policy_pkts": round(1000 * losses[i]),
+            "dropped_limit_pkts": 0,
+            "delay_mean_s": delays_s[i],
         }
         for n in range(bins)
         for i in range(8)
-    ]  # fmt: skip
+    ]
 
 
 def test_pds_rows_pool_bins_and_seeds() -> None:
@@ -214,12 +249,13 @@ def by_theory(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(native, "runner", lambda jobs: by_theory)
+    monkeypatch.setattr(native, "runner", lambda _: by_theory)
     monkeypatch.setattr(native, "provenance", lambda: {"version": "0"})
     return tmp_path
 
 
-def test_json_is_figure_and_rows(faked: Path) -> None:
+@pytest.mark.usefixtures("faked")
+def test_json_is_figure_and_rows() -> None:
     result = runner.invoke(app, ["pss", "--figure", "6", "--json"])
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
@@ -253,7 +289,8 @@ def test_default_directory_is_a_new_one(faked: Path) -> None:
     assert (faked / "runs/reproduce-pss-figure13-backlogged-2/report.html").exists()
 
 
-def test_an_earlier_reproduction_is_overwritten_on_demand_only(faked: Path) -> None:
+@pytest.mark.usefixtures("faked")
+def test_an_earlier_reproduction_is_overwritten_on_demand_only() -> None:
     args = ["pss", "--figure", "13", "--out", "out"]
     assert runner.invoke(app, args).exit_code == 0
     with pytest.raises(DirectoryError, match="add --force"):
@@ -261,7 +298,8 @@ def test_an_earlier_reproduction_is_overwritten_on_demand_only(faked: Path) -> N
     assert runner.invoke(app, [*args, "--force"]).exit_code == 0
 
 
-def test_figure_13_is_theory_only(faked: Path) -> None:
+@pytest.mark.usefixtures("faked")
+def test_figure_13_is_theory_only() -> None:
     answer = json.loads(runner.invoke(app, ["pss", "--figure", "13", "--json"]).stdout)
     assert {row["af_mbps"] for row in answer["rows"]} == {None}
     row = next(r for r in answer["rows"] if (r["scheduler"], r["k_af"], r["ef_share"]) == ("pss", 0.8, 0.75))
@@ -273,7 +311,7 @@ def test_interrupt_keeps_what_is_done_and_says_so(faked: Path, monkeypatch: pyte
         by_theory(scenarios[:3], take)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(native, "runner", lambda jobs: interrupted)
+    monkeypatch.setattr(native, "runner", lambda _: interrupted)
     result = runner.invoke(app, ["pss", "--figure", "6", "--out", "out"])
     assert result.exit_code == 1
     assert "interrupted after 3 of 54 runs" in result.stderr
@@ -286,13 +324,14 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
     assert runner.invoke(app, ["pss", "--figure", "13", "--out", "out"]).exit_code == 0
 
     def broken(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
-        raise RuntimeError("no simulator")
+        raise RuntimeError(f"no simulator for {len(scenarios)} runs and {take}")
 
-    monkeypatch.setattr(native, "runner", lambda jobs: broken)
+    monkeypatch.setattr(native, "runner", lambda _: broken)
     assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out", "--force"]).exit_code == 1
     assert not (faked / "out/summary.json").exists()
 
 
+@pytest.mark.usefixtures("faked")
 @pytest.mark.parametrize(
     ("args", "part"),
     [
@@ -305,7 +344,7 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
         (["pds", "--figure", "12"], "must be one of 4"),
     ],
 )
-def test_refusals(faked: Path, args: list[str], part: str) -> None:
+def test_refusals(args: list[str], part: str) -> None:
     result = runner.invoke(app, args)
     assert result.exit_code == 2
     assert part in result.stderr
@@ -346,7 +385,9 @@ def test_deviation_names_the_worst() -> None:
         {"af_mbps": 1.01, "af_theory_mbps": 1.0, "cs0_mbps": 0.02, "cs0_theory_mbps": 0.0},
         {"af_mbps": 5.0, "af_theory_mbps": 5.0, "cs0_mbps": 3.9, "cs0_theory_mbps": 4.0},
     ]
-    assert page.deviation(rows).startswith("Largest distance from theory: AF 1.00 % or 0.010 Mbit/s, CS0 2.50 % or 0.100 Mbit/s")
+    assert page.deviation(rows).startswith(
+        "Largest distance from theory: AF 1.00 % or 0.010 Mbit/s, CS0 2.50 % or 0.100 Mbit/s"
+    )
 
 
 def test_parquet_keeps_empty_columns_as_numbers() -> None:

@@ -50,7 +50,8 @@ def test_rates_never_negative_when_ef_exceeds_the_link() -> None:
     assert math.isinf(theory.catch_up_s(1e6, 10e6, 6e6, 5e6))
 
 
-# AF's shortfall without memory and residual, from a packet-level prototype; a fluid has no packets, hence 1 point of slack
+# AF's shortfall without memory and residual, from a packet-level prototype; a fluid has no packets, hence 1 point of
+# slack
 @pytest.mark.parametrize(
     ("ef", "k", "shortfall_percent"),
     [(0.25, 0.81, 7.0), (0.25, 0.9, 10.1), (0.5, 0.5, 14.6), (0.5, 0.9, 22.0), (0.75, 0.81, 46.0), (0.75, 0.9, 47.0)],
@@ -62,7 +63,8 @@ def test_without_memory_the_mean_is_that_of_the_minimum(ef: float, k: float, sho
 
 
 @pytest.mark.parametrize(
-    ("memory_s", "error_percent"), [(0.1, -44), (1, -31), (2, -22), (3, -15), (4, -8.4), (5, -3.9), (6.1, -1.0), (7.5, 0.0)]
+    ("memory_s", "error_percent"),
+    [(0.1, -44), (1, -31), (2, -22), (3, -15), (4, -8.4), (5, -3.9), (6.1, -1.0), (7.5, 0.0)],
 )
 def test_memory_needed_for_the_target(memory_s: float, error_percent: float) -> None:
     rho = 0.81 * 5e6

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +28,7 @@ def plan() -> None:
 @app.command("pss")
 def pss(
     link: Annotated[str, typer.Option(help="Nominal (mean) rate of the link, as the scheduler is told it.")],
-    rate: Annotated[list[str] | None, typer.Option(help="Rate to reserve; repeat for more queues, most urgent first.")] = None,
+    rate: Annotated[list[str] | None, typer.Option(help="Rate to reserve; repeat, most urgent first.")] = None,
     share: Annotated[list[str] | None, typer.Option(help="The same as a part of the link: 0.25 or 25%.")] = None,
     weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to stand in for, packets per visit.")] = None,
     sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 behind the weights.")] = "1500B:1500B",
@@ -35,13 +36,15 @@ def pss(
     mtu: Annotated[str, typer.Option(help="Largest packet of the controlled queues.")] = "1514B",
     other_mtu: Annotated[str | None, typer.Option(help="Largest packet of any other queue [as --mtu].")] = None,
     burst_above: Annotated[str | None, typer.Option(help="Largest burst of more urgent queues [one packet].")] = None,
-    ef_expected: Annotated[str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")] = "0%",
+    ef_expected: Annotated[
+        str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
+    ] = "0%",
     ef: Annotated[list[str] | None, typer.Option(help="Further loads to tell the rates for; repeat.")] = None,
     memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered [100ms].")] = None,
-    longest_fade: Annotated[str | None, typer.Option(help="Longest time the reservation goes short; sets the memory.")] = None,
-    trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to look for the longest such time.")] = None,
+    longest_fade: Annotated[str | None, typer.Option(help="Longest shortage; sets the memory.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to look for it.")] = None,
     margin: Annotated[float, typer.Option(help="Memory per longest fade.", min=1.0, max=100.0)] = 2.0,
-    sat: Annotated[str, typer.Option(help="exact, or paper: the published saturation, for which the rate is corrected.")] = "exact",
+    sat: Annotated[str, typer.Option(help="exact, or paper: as published; the rate is corrected.")] = "exact",
     lr: Annotated[str | None, typer.Option(help="Resume level itself, instead of the memory.")] = None,
     lm: Annotated[str | None, typer.Option(help="Maximum level itself, instead of the burst.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -52,9 +55,25 @@ def pss(
     """
     try:
         answer = _pss(
-            link, rate or [], share or [], weights, sizes, burst, mtu, other_mtu, burst_above, ef_expected, ef or [], memory,
-            longest_fade, trace, margin, sat, lr, lm,
-        )  # fmt: skip
+            link,
+            rate or [],
+            share or [],
+            weights,
+            sizes,
+            burst,
+            mtu,
+            other_mtu,
+            burst_above,
+            ef_expected,
+            ef or [],
+            memory,
+            longest_fade,
+            trace,
+            margin,
+            sat,
+            lr,
+            lm,
+        )
     except Fault as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
@@ -65,10 +84,25 @@ def pss(
 
 
 def _pss(
-    link: str, rates: list[str], shares: list[str], weights: str | None, sizes: str, burst: str | None, mtu: str,
-    other_mtu: str | None, burst_above: str | None, ef_expected: str, efs: list[str], memory: str | None,
-    longest_fade: str | None, trace_path: Path | None, margin: float, sat: str, lr: str | None, lm: str | None,
-) -> dict[str, Any]:  # fmt: skip
+    link: str,
+    rates: list[str],
+    shares: list[str],
+    weights: str | None,
+    sizes: str,
+    burst: str | None,
+    mtu: str,
+    other_mtu: str | None,
+    burst_above: str | None,
+    ef_expected: str,
+    efs: list[str],
+    memory: str | None,
+    longest_fade: str | None,
+    trace_path: Path | None,
+    margin: float,
+    sat: str,
+    lr: str | None,
+    lm: str | None,
+) -> dict[str, Any]:
     link_bps = quantity.rate_bps("--link", link)
     expected_bps = quantity.rate_or_fraction_bps("--ef-expected", ef_expected, link_bps)
     if expected_bps >= link_bps:
@@ -76,11 +110,17 @@ def _pss(
     if sat not in ("exact", "paper"):
         raise Fault("--sat", sat, "must be exact or paper")
     if bool(rates) + bool(shares) + bool(weights) != 1:
-        raise Fault("target", " ".join([*rates, *shares, weights or ""]).strip(), "give exactly one of --rate, --share, --weights")
+        raise Fault(
+            "target",
+            " ".join([*rates, *shares, weights or ""]).strip(),
+            "give exactly one of --rate, --share, --weights",
+        )
     if weights and burst is not None:
         raise Fault("--burst", burst, "follows from --weights; leave one of them out")
     if sum(x is not None for x in (memory, longest_fade, trace_path, lr)) > 1:
-        raise Fault("--memory", memory or longest_fade or "", "give only one of --memory, --longest-fade, --trace, --lr")
+        raise Fault(
+            "--memory", memory or longest_fade or "", "give only one of --memory, --longest-fade, --trace, --lr"
+        )
     mtu_bytes = quantity.size_bytes("--mtu", mtu, 64)
     bounds = {
         "other_mtu_bytes": None if other_mtu is None else quantity.size_bytes("--other-mtu", other_mtu),
@@ -111,7 +151,9 @@ def _pss(
     for i, target_bps in enumerate(targets):
         name = "af" if len(targets) == 1 else f"af{i + 1}"
         if not 10 <= target_bps < link_bps:
-            raise Fault("--rate" if rates else "--share", quantity.rate_text(target_bps), f"must be 10 bit/s up to below {link}")
+            raise Fault(
+                "--rate" if rates else "--share", quantity.rate_text(target_bps), f"must be 10 bit/s up to below {link}"
+            )
         memory_s = 0.1
         if memory is not None:
             memory_s = quantity.time_s("--memory", memory)
@@ -123,25 +165,42 @@ def _pss(
             shortage_s, needed_s = trace.shortage_s(target_bps, ahead_bps), trace.needed_s(target_bps, ahead_bps)
             if math.isinf(shortage_s) or math.isinf(needed_s):
                 raise Fault(
-                    "--trace", trace_path, f"leaves less than {quantity.rate_text(target_bps)} to {name} in the long run: reserve less"
+                    "--trace",
+                    trace_path,
+                    f"leaves less than {quantity.rate_text(target_bps)} to {name} in the long run: reserve less",
                 )
             shortest[name] = (shortage_s, needed_s)
             memory_s = max(0.1, margin * shortage_s)
-        levels = {
-            "resume_bits": None if lr is None else quantity.amount_bits("--lr", lr),
-            "maximum_bits": None if lm is None else quantity.amount_bits("--lm", lm),
-        }
+        resume_bits = None if lr is None else quantity.amount_bits("--lr", lr)
+        maximum_bits = None if lm is None else quantity.amount_bits("--lm", lm)
         if weights and lr is None and lm is None:
             queue = sizing.from_weights(
-                link_bps, expected_bps, af_weight, cs0_weight, af_bytes=af_bytes, cs0_bytes=cs0_bytes, mtu_bytes=mtu_bytes,
-                memory_s=memory_s, sat=sat, **bounds,
-            )  # fmt: skip
+                link_bps,
+                expected_bps,
+                af_weight,
+                cs0_weight,
+                af_bytes=af_bytes,
+                cs0_bytes=cs0_bytes,
+                mtu_bytes=mtu_bytes,
+                memory_s=memory_s,
+                sat=sat,
+                **bounds,
+            )
         else:
             burst_pkts = max(af_weight, 2) if weights else quantity.count_pkts("--burst", burst or "20p", 2)
             queue = sizing.from_target(
-                name, link_bps, target_bps, burst_pkts=burst_pkts, mtu_bytes=mtu_bytes, memory_s=memory_s,
-                ef_expected_bps=expected_bps, sat=sat, **bounds, **levels,
-            )  # fmt: skip
+                name,
+                link_bps,
+                target_bps,
+                burst_pkts=burst_pkts,
+                mtu_bytes=mtu_bytes,
+                memory_s=memory_s,
+                ef_expected_bps=expected_bps,
+                sat=sat,
+                **bounds,
+                resume_bits=resume_bits,
+                maximum_bits=maximum_bits,
+            )
         queues.append(queue)
         ahead_bps += target_bps
     sizing.check_together(queues)
@@ -160,7 +219,13 @@ def _pss(
         "queues": [_queue_answer(queue, expected_bps, sum(reserved), shortest.get(queue.name)) for queue in queues],
         "published_map": None
         if published is None
-        else {"k_af": published.k_af, "b": published.b, "bw": published.bw, "lr_bits": 0.0, "lm_bits": published.maximum_bits},
+        else {
+            "k_af": published.k_af,
+            "b": published.b,
+            "bw": published.bw,
+            "lr_bits": 0.0,
+            "lm_bits": published.maximum_bits,
+        },
         "rates": [_rates_answer(load, link_bps, [q.target_bps for q in queues], k_af) for load in loads],
         "warnings": warnings,
         "toml": _toml(queues, bounds, explicit_lr=lr is not None, explicit_lm=lm is not None or weights is not None),
@@ -199,7 +264,9 @@ def _queue_answer(
         "catch_up_s": None if math.isinf(catch_up) else catch_up,
         "longest_shortage_s": None if span is None else span[0],
         "memory_needed_s": None if span is None else span[1],
-        "service_bound_1s_bits": theory.pss_service_bound_bits(1.0, queue.maximum_bits, queue.reserved_bps, queue.mtu_bytes),
+        "service_bound_1s_bits": theory.pss_service_bound_bits(
+            1.0, queue.maximum_bits, queue.reserved_bps, queue.mtu_bytes
+        ),
     }
 
 
@@ -216,9 +283,15 @@ def _toml(queues: list[sizing.Queue], bounds: dict[str, int | None], *, explicit
     lines = ["[scheduler]", 'policy = "pss"', f'sat = "{queues[0].sat}"', "", "[[class]]", 'name = "ef"', "level = 1"]
     for i, q in enumerate(queues):
         lines += [
-            "", "[[class]]", f'name = "{q.name}"', f"level = {2 + i}", f"low_level = {3 + len(queues) + i}",
-            f'rate = "{quantity.rate_text(q.reserved_bps)}"', f'burst = "{q.burst_pkts}p"', f'mtu = "{q.mtu_bytes}B"',
-        ]  # fmt: skip
+            "",
+            "[[class]]",
+            f'name = "{q.name}"',
+            f"level = {2 + i}",
+            f"low_level = {3 + len(queues) + i}",
+            f'rate = "{quantity.rate_text(q.reserved_bps)}"',
+            f'burst = "{q.burst_pkts}p"',
+            f'mtu = "{q.mtu_bytes}B"',
+        ]
         if explicit_lr or any(value is not None for value in bounds.values()):
             lines.append(f'lr = "{quantity.rate_text(q.resume_bits)}"')
         else:
@@ -235,11 +308,13 @@ def _mbit(value_bps: float) -> str:
 
 def _show(answer: dict[str, Any]) -> None:
     console = Console()
-    table = Table(title=f"PSS on {quantity.rate_text(answer['link_bps'])}, EF expected {_mbit(answer['ef_expected_bps'])} Mbit/s")
+    table = Table(
+        title=f"PSS on {quantity.rate_text(answer['link_bps'])}, EF expected {_mbit(answer['ef_expected_bps'])} Mbit/s"
+    )
     table.add_column("")
     for queue in answer["queues"]:
         table.add_column(queue["name"], justify="right")
-    lines = [
+    lines: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("target Mbit/s", lambda q: _mbit(q["target_bps"])),
         ("reserved rate rho, Mbit/s", lambda q: _mbit(q["rate_bps"])),
         ("BW, part of the link", lambda q: f"{q['bw']:.4f}"),
@@ -249,7 +324,10 @@ def _show(answer: dict[str, Any]) -> None:
         ("LM, kbit", lambda q: f"{q['lm_bits'] / 1e3:.3f}"),
         ("LR as time, s", lambda q: f"{q['tr_s']:.4f}"),
         ("LM as time, s", lambda q: f"{q['tm_s']:.4f}"),
-        ("longest hold on CS0 after starvation, s", lambda q: "no end" if q["catch_up_s"] is None else f"{q['catch_up_s']:.3f}"),
+        (
+            "longest hold on CS0 after starvation, s",
+            lambda q: "no end" if q["catch_up_s"] is None else f"{q['catch_up_s']:.3f}",
+        ),
     ]
     if any(q["longest_shortage_s"] is not None for q in answer["queues"]):
         lines.append(("longest shortage, s", lambda q: f"{q['longest_shortage_s']:.3f}"))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 
-class Fault(ValueError):
+class Fault(ValueError):  # noqa: N818 - named as the scenario parser names it
     """An input that cannot be used: which one, what was given, what is allowed."""
 
     def __init__(self, key: str, value: object, message: str) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Quantities with units as people write them on a command line, under the rules of scenario files.
 
-A unit is required: `20Mbit`, `250ms`, `1500B`, `20p`. Suffixes of rates are SI; `bps` is refused because it means bytes to
-tc. Fractions are `0.25` or `25%`.
+A unit is required: `20Mbit`, `250ms`, `1500B`, `20p`. Suffixes of rates are SI; `bps` is refused because it means bytes
+to tc. Fractions are `0.25` or `25%`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Capacity traces, read to see how long a reservation goes short.
 
-Three formats, told apart by content: our CSV `t_s,capacity_bps[,...]`, a CSV with `t_s` and a column in Mbit/s, and mahimahi's
-list of milliseconds, one per 1500 bytes (counted here per 100 ms).
+Three formats, told apart by content: our CSV `t_s,capacity_bps[,...]`, a CSV with `t_s` and a column in Mbit/s, and
+mahimahi's list of milliseconds, one per 1500 bytes (counted here per 100 ms).
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ def read(path: Path) -> Trace:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise Fault("--trace", path, f"cannot be read: {error}") from None
-    end = next((line.split("=", 1)[1].strip() for line in lines if line.startswith("#") and "end=" in line.replace(" ", "")), "")
+    end = next(
+        (line.split("=", 1)[1].strip() for line in lines if line.startswith("#") and "end=" in line.replace(" ", "")),
+        "",
+    )
     rows = [(i, line.strip()) for i, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
     if not rows:
         raise Fault("--trace", path, "holds no entries")
@@ -94,7 +97,9 @@ def _table(path: Path, rows: list[tuple[int, str]], *, loops: bool) -> Trace:
     scales = {"capacity_bps": 1.0} | {name: 1e6 for name in names if name.lower().endswith("mbit")}
     column = next((i for i, name in enumerate(names) if name in scales), None)
     if names[0] != "t_s" or column is None:
-        raise Fault("--trace", f"{path}:{header_line}", "the header must be t_s and capacity_bps or a column ending in mbit")
+        raise Fault(
+            "--trace", f"{path}:{header_line}", "the header must be t_s and capacity_bps or a column ending in mbit"
+        )
     starts: list[float] = []
     rates: list[float] = []
     for line, text in rows[1:]:

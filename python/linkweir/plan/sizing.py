@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parameters of PSS from what an operator wants, and what is doubtful about them.
 
-The level of a controlled queue rises by each packet it sends and falls at the reserved rate rho = BW * C. Below LR it is
-urgent, from LM on it is not. So LM - LR sets the burst (N packets) and LR the memory: how long a starvation is remembered.
+The level of a controlled queue rises by each packet it sends and falls at the reserved rate rho = BW * C. Below LR it
+is urgent, from LM on it is not. So LM - LR sets the burst (N packets) and LR the memory: how long a starvation is
+remembered.
 
-Sources: Finzi, Perrier, Frances and Lochin 2023, sections 2.1, 2.3 and 2.4. Ours differs where theirs misses the target: no
-margin on BW (1/(N-1) more reserves far too much), LR covers the packets of every other queue, EF included, and with exact
-saturation N packets a window need no correction for a lost one. The published map stays available to compare with.
+Sources: Finzi, Perrier, Frances and Lochin 2023, sections 2.1, 2.3 and 2.4. Ours differs where theirs misses the
+target: no margin on BW (1/(N-1) more reserves far too much), LR covers the packets of every other queue, EF included,
+and with exact saturation N packets a window need no correction for a lost one. The published map stays available to
+compare with.
 """
 
 from __future__ import annotations
@@ -65,15 +67,17 @@ def from_target(
 ) -> Queue:
     """Recommended parameters for a rate: BW from the target alone, LR from the memory, LM from N packets.
 
-    With ``sat="paper"`` a cycle forgets about half an increment at LM, so that AF gets more than it reserves; the reservation is
-    lowered to make up for it.
+    With ``sat="paper"`` a cycle forgets about half an increment at LM, so that AF gets more than it reserves; the
+    reservation is lowered to make up for it.
 
     >>> q = from_target("af", 20e6, 5e6, mtu_bytes=1500)
     >>> round(q.resume_bits), round(q.maximum_bits)
     (500000, 671000)
     """
     if not 0.0 < target_bps < link_bps:
-        raise Fault("rate", f"{target_bps:g}bit", f"must be above 0 and below the link's {link_bps:g} bit/s: reserve less")
+        raise Fault(
+            "rate", f"{target_bps:g}bit", f"must be above 0 and below the link's {link_bps:g} bit/s: reserve less"
+        )
     if burst_pkts < 2:
         raise Fault("burst", f"{burst_pkts}p", "must be at least 2 packets")
     reserved = target_bps
@@ -170,7 +174,9 @@ def check_together(queues: list[Queue]) -> None:
     total = sum(q.reserved_bps for q in queues)
     if queues and total > queues[0].link_bps:
         raise Fault(
-            "rate", f"{total:g}bit", f"the reservations add up to more than the link's {queues[0].link_bps:g} bit/s: reserve less"
+            "rate",
+            f"{total:g}bit",
+            f"the reservations add up to more than the link's {queues[0].link_bps:g} bit/s: reserve less",
         )
 
 
@@ -183,25 +189,31 @@ def doubts(
     for q in queues:
         packet_bits = 8 * q.mtu_bytes
         if q.maximum_bits - q.resume_bits < packet_bits * (1.0 - q.bw):
-            said.append(f"{q.name}: LM - LR is less than one packet's worth, so every packet switches the priority; raise burst")
+            said.append(
+                f"{q.name}: LM - LR is less than one packet's worth, so every packet switches the priority; raise burst"
+            )
         if q.resume_bits < q.bw * 2 * packet_bits * (1 - 1e-9):
             said.append(
-                f"{q.name}: LR is below BW * 2 packets, so the level empties while other packets are sent and {q.name} gets less "
-                "than it reserves; raise memory"
+                f"{q.name}: LR is below BW * 2 packets, so the level empties while other packets are sent and "
+                f"{q.name} gets less than it reserves; raise memory"
             )
         if q.sat == "paper":
-            said.append(f"{q.name}: sat=paper keeps the rate only on average over packet patterns; sat=exact keeps it always")
+            said.append(
+                f"{q.name}: sat=paper keeps the rate only on average over packet patterns; sat=exact keeps it always"
+            )
         if shortage_s is not None and q.memory_s < shortage_s:
             said.append(
-                f"{q.name}: memory {q.memory_s:g} s is shorter than the longest shortage, {shortage_s:g} s, so what is missed "
-                "beyond it is lost"
+                f"{q.name}: memory {q.memory_s:g} s is shorter than the longest shortage, {shortage_s:g} s, so what is "
+                "missed beyond it is lost"
             )
         elif needed_s is not None and q.resume_s < needed_s:
-            said.append(f"{q.name}: shortages follow each other; to lose nothing on this trace takes {needed_s:g} s of memory")
+            said.append(
+                f"{q.name}: shortages follow each other; to lose nothing on this trace takes {needed_s:g} s of memory"
+            )
     total = sum(q.reserved_bps for q in queues)
     if total > link_bps - ef_expected_bps:
         said.append(
-            f"reservations of {total:g} bit/s exceed what the expected EF leaves, {max(link_bps - ef_expected_bps, 0):g} bit/s: "
-            "the less urgent ones and CS0 will starve"
+            f"reservations of {total:g} bit/s exceed what the expected EF leaves, "
+            f"{max(link_bps - ef_expected_bps, 0):g} bit/s: the less urgent ones and CS0 will starve"
         )
     return said

@@ -41,7 +41,9 @@ def reproduce() -> None:
 def reproduce_pss(
     figure: Annotated[str | None, typer.Option(help="5 to 13, or all [all].")] = None,
     table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled or memory.")] = None,
-    traffic: Annotated[str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")] = "backlogged",
+    traffic: Annotated[
+        str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")
+    ] = "backlogged",
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
@@ -74,7 +76,9 @@ def reproduce_pds(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond them."""
+    """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond
+    them.
+    """
     settings = pds.Settings(quick, _duration_s("pds", duration), seed)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
     _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
@@ -102,9 +106,12 @@ def _duration_s(paper: str, text: str | None) -> float | None:
 
 
 def _chosen(
-    paper: str, figure: str | None, table: str | None,
-    figures: Mapping[str, Callable[..., Figure]], tables: Mapping[str, Callable[..., Figure]],
-) -> list[Callable[..., Figure]]:  # fmt: skip
+    paper: str,
+    figure: str | None,
+    table: str | None,
+    figures: Mapping[str, Callable[..., Figure]],
+    tables: Mapping[str, Callable[..., Figure]],
+) -> list[Callable[..., Figure]]:
     if figure is not None and table is not None:
         _refuse(paper, "give --figure or --table, not both")
     if table is not None:
@@ -119,9 +126,19 @@ def _chosen(
 
 
 def _carry_out(
-    paper: str, figure: str | None, table: str | None, suffix: str, figures: Sequence[Figure], jobs: int | None, seed: int,
-    as_json: bool, markdown: bool, into: Path | None, out: Path | None, force: bool,
-) -> None:  # fmt: skip
+    paper: str,
+    figure: str | None,
+    table: str | None,
+    suffix: str,
+    figures: Sequence[Figure],
+    jobs: int | None,
+    seed: int,
+    as_json: bool,
+    markdown: bool,
+    into: Path | None,
+    out: Path | None,
+    force: bool,
+) -> None:
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
     directory = out or keep.free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
@@ -129,13 +146,23 @@ def _carry_out(
     keep.prepare(directory, force=force)
     scenarios = distinct(figures)
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty(),
-    ) as progress:  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
         task = progress.add_task("runs", total=len(scenarios))
         outcome = execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
     shown = [show(f, outcome) for f in figures]
-    facts: dict[str, Any] = {**native.provenance(), "seed": seed, "runs": len(outcome.results), "runs_planned": len(scenarios)}
+    facts: dict[str, Any] = {
+        **native.provenance(),
+        "seed": seed,
+        "runs": len(outcome.results),
+        "runs_planned": len(scenarios),
+    }
     title = {"pss": "PSS against DWRR, reproduced", "pds": "WTP and PLR, reproduced"}[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
     report = keep.write(directory, title, command, facts, shown, complete=outcome.complete)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A figure as data: the runs it needs, how rows follow from their results, and what is plotted.
 
-A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py` and
-`command.py` show them all alike.
+A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py`
+and `command.py` show them all alike.
 """
 
 from __future__ import annotations

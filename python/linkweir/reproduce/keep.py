@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what a reproduction produced: rows as JSON and Parquet, pictures, the runs' scenarios, a report, and last a summary.
+"""Writes what a reproduction produced: rows as JSON and Parquet, pictures, the runs' scenarios, a report, and last a
+summary.
 
-`summary.json` is written after everything else and says whether all runs finished; a directory without it is not a result.
+`summary.json` is written after everything else and says whether all runs finished; a directory without it is not a
+result.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ def prepare(directory: Path, *, force: bool) -> None:
     """Makes the directory and takes away an older summary, so that nothing half-written passes for whole.
 
     Raises:
-        DirectoryError: it cannot be written, or holds something; `force` overwrites an earlier reproduction, nothing else.
+        DirectoryError: it cannot be written, or holds something; `force` overwrites an earlier reproduction, nothing
+        else.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -42,7 +45,9 @@ def prepare(directory: Path, *, force: bool) -> None:
         for stale in directory.glob("figure-*"):
             stale.unlink()
     except OSError as error:
-        raise DirectoryError(f"{directory}: cannot be written: {error.strerror or error}; choose another --out") from None
+        raise DirectoryError(
+            f"{directory}: cannot be written: {error.strerror or error}; choose another --out"
+        ) from None
 
 
 def free_directory(name: str) -> Path:
@@ -94,7 +99,13 @@ def write(
     report.write_text(page.report(title, command, facts, figures, complete=complete), encoding="utf-8")
     _json(
         directory / SUMMARY,
-        {"title": title, "command": command, **facts, "figures": [s.figure.name for s in figures], "complete": complete},
+        {
+            "title": title,
+            "command": command,
+            **facts,
+            "figures": [s.figure.name for s in figures],
+            "complete": complete,
+        },
     )
     return report
 

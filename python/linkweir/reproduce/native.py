@@ -24,4 +24,8 @@ def runner(jobs: int | None) -> Runner:
 
 def provenance() -> dict[str, Any]:
     """What ran, and where."""
-    return {"linkweir": linkweir.__version__, "commit": _native.commit, "machine": f"{platform.system()} {platform.machine()}"}
+    return {
+        "linkweir": linkweir.__version__,
+        "commit": _native.commit,
+        "machine": f"{platform.system()} {platform.machine()}",
+    }

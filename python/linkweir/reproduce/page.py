@@ -68,16 +68,17 @@ def terminal(shown: Shown) -> list[Table | str]:
         items.append(_telling_sentence(shown))
     if telling:
         columns = list(telling[0])
-        items.append(_terminal_table(shown.figure.details_title, columns, [[cell(row[c]) for c in columns] for row in telling]))
+        items.append(
+            _terminal_table(shown.figure.details_title, columns, [[cell(row[c]) for c in columns] for row in telling])
+        )
     return items
 
 
 def _telling_sentence(shown: Shown) -> str:
     if shown.figure.telling is None:
         return ""
-    return (
-        f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory"
-        + (": their queues run empty, or losses keep their windows small." if shown.telling else ".")
+    return f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
+        ": their queues run empty, or losses keep their windows small." if shown.telling else "."
     )
 
 
@@ -110,7 +111,9 @@ def deviation(rows: Sequence[Row]) -> str:
         ]
         if not known:
             return ""
-        relative = max((gap / row[f"{name}_theory_mbps"] for gap, row in known if row[f"{name}_theory_mbps"] >= 0.1), default=0.0)
+        relative = max(
+            (gap / row[f"{name}_theory_mbps"] for gap, row in known if row[f"{name}_theory_mbps"] >= 0.1), default=0.0
+        )
         parts.append(f"{name.upper()} {100 * relative:.2f} % or {max(gap for gap, _ in known):.3f} Mbit/s")
     return "Largest distance from theory: " + ", ".join(parts) + " (relative where theory is at least 0.1 Mbit/s)."
 
@@ -155,9 +158,7 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> tuple[list[str], list[l
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
             pairs.append(f"{ours:.2f} ({wanted:.2f})" if with_theory else f"{ours:.2f}")
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
-    lines = [
-        [f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})
-    ]
+    lines = [[f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})]
     return ["K_AF", *columns], lines
 
 
@@ -186,7 +187,9 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
     if not complete:
         parts.append("<p class=warn>Interrupted: only the runs that had finished are shown.</p>")
     parts.append(f"<p><code>{html.escape(command)}</code></p>")
-    parts.append("<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>")
+    parts.append(
+        "<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>"
+    )
     parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
     for shown in figures:
         figure = shown.figure

@@ -18,23 +18,37 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", ":", "-.")
 NAMES = {
-    "ef_share": "EF", "scheduler": "", "memory_s": "memory", "class": "class", "k_af": "K_AF", "figure": "", "history": "",
-}  # fmt: skip
+    "ef_share": "EF",
+    "scheduler": "",
+    "memory_s": "memory",
+    "class": "class",
+    "k_af": "K_AF",
+    "figure": "",
+    "history": "",
+}
+
+
+LOOK: Any = {"svg.hashsalt": "linkweir", "svg.fonttype": "none", "font.size": 8, "axes.grid": True, "grid.alpha": 0.3}
 
 
 def svg(figure: Figure, rows: Sequence[Row]) -> str:
     """The figure as an SVG element; the same rows give the same bytes."""
+    with rc_context(LOOK):
+        out = io.StringIO()
+        canvas(figure, rows).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
+
+
+def canvas(figure: Figure, rows: Sequence[Row]) -> Canvas:
+    """The figure as matplotlib's, two panels across."""
     reference = figure.reference() if figure.reference is not None else None
     across = min(2, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
-    with rc_context({"svg.hashsalt": "linkweir", "svg.fonttype": "none", "font.size": 8, "axes.grid": True, "grid.alpha": 0.3}):
-        canvas = Canvas(figsize=(5.2 * across, 3.2 * down), layout="constrained")
-        for number, panel in enumerate(figure.panels, 1):
-            _draw(canvas.add_subplot(down, across, number), panel, rows, reference)
-        out = io.StringIO()
-        canvas.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
-    text = out.getvalue()
-    return text[text.index("<svg") :]
+    drawn = Canvas(figsize=(5.2 * across, 3.2 * down), layout="constrained")
+    for number, panel in enumerate(figure.panels, 1):
+        _draw(drawn.add_subplot(down, across, number), panel, rows, reference)
+    return drawn
 
 
 def _chosen(panel: Panel, rows: Sequence[Row]) -> list[Row]:
@@ -70,12 +84,20 @@ def _draw(axes: Axes, panel: Panel, rows: Sequence[Row], reference: Sequence[Row
         axes.plot([x for x, _ in points], [y for _, y in points], **look)
         if panel.theory is None:
             continue
-        source = mine if reference is None else [
-            row for row in _chosen(panel, reference) if tuple(row[name] for name in panel.by) == key
-        ]  # fmt: skip
+        source = (
+            mine
+            if reference is None
+            else [row for row in _chosen(panel, reference) if tuple(row[name] for name in panel.by) == key]
+        )
         line = [(row[panel.x], row[panel.theory]) for row in source if row.get(panel.theory) is not None]
-        axes.plot([x for x, _ in line], [y for _, y in line], color=colour, linewidth=0.7, alpha=0.7,
-                  linestyle=DASHES[(style + (1 if panel.lines else 0)) % len(DASHES)])  # fmt: skip
+        axes.plot(
+            [x for x, _ in line],
+            [y for _, y in line],
+            color=colour,
+            linewidth=0.7,
+            alpha=0.7,
+            linestyle=DASHES[(style + (1 if panel.lines else 0)) % len(DASHES)],
+        )
     axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     if panel.log:
         axes.set_yscale("log")

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023: PSS against DWRR at fixed and changing capacity.
 
-EF is one constant-rate flow, strictly first. AF and CS0 are always backlogged, or 10 CUBIC flows each over a round trip of
-500 ms. The link offers 20 Mbit/s, in Figures 7 to 12 swinging by 30 % with a period of 15 s while EF swings by 60 % with 6.1 s.
+EF is one constant-rate flow, strictly first. AF and CS0 are always backlogged, or 10 CUBIC flows each over a round trip
+of 500 ms. The link offers 20 Mbit/s, in Figures 7 to 12 swinging by 30 % with a period of 15 s while EF swings by 60 %
+with 6.1 s.
 
-The paper does not print packet sizes, N, memory or queue lengths. Ours: 1500 bytes; N = 20; memory 10 ms at fixed and 15 s (one
-period of the capacity) at changing capacity; an EF queue of 500 packets; AF and CS0 queues of one bandwidth-delay product, 833
-packets. DWRR is EF strictly before DRR(AF, CS0) with quanta K and 1-K of ceil(1500 / min(K, 1-K)). Rates of TCP runs leave out
-the first 10 s: slow start overshoots, and until the losses are repaired one class's queue is empty and the other takes its place.
+The paper does not print packet sizes, N, memory or queue lengths. Ours: 1500 bytes; N = 20; memory 10 ms at fixed and
+15 s (one period of the capacity) at changing capacity; an EF queue of 500 packets; AF and CS0 queues of one
+bandwidth-delay product, 833 packets. DWRR is EF strictly before DRR(AF, CS0) with quanta K and 1-K of ceil(1500 /
+min(K, 1-K)). Rates of TCP runs leave out the first 10 s: slow start overshoots, and until the losses are repaired one
+class's queue is empty and the other takes its place.
 """
 
 from __future__ import annotations
@@ -36,9 +38,18 @@ BOTH_PERIODS_S = 915.0
 SLOW_START_S = 10.0
 
 RATE_KEYS = (
-    "scheduler", "traffic", "ef_share", "ef_expected_share", "k_af", "memory_s",
-    "ef_mbps", "af_mbps", "cs0_mbps", "af_theory_mbps", "cs0_theory_mbps",
-)  # fmt: skip
+    "scheduler",
+    "traffic",
+    "ef_share",
+    "ef_expected_share",
+    "k_af",
+    "memory_s",
+    "ef_mbps",
+    "af_mbps",
+    "cs0_mbps",
+    "af_theory_mbps",
+    "cs0_theory_mbps",
+)
 SERIES_KEYS = ("t_s", "ef_mbps", "af_mbps", "cs0_mbps", "level", "scheduler", "memory_s")
 
 
@@ -251,9 +262,14 @@ def series_theory(points: Iterable[Point], duration_s: float) -> list[Row]:
             ef, af, cs0 = (x / 1e6 for x in run.mean_bps(t, t + 1))
             rows.append(
                 {
-                    "t_s": float(t), "ef_mbps": ef, "af_mbps": af, "cs0_mbps": cs0,
-                    "level": run.level_bits[t * per_second], "scheduler": point.scheduler, "memory_s": point.memory_s,
-                }  # fmt: skip
+                    "t_s": float(t),
+                    "ef_mbps": ef,
+                    "af_mbps": af,
+                    "cs0_mbps": cs0,
+                    "level": run.level_bits[t * per_second],
+                    "scheduler": point.scheduler,
+                    "memory_s": point.memory_s,
+                }
             )
     return rows
 
@@ -264,7 +280,8 @@ REASON_TITLE = "Queues and windows of the TCP classes"
 def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     """Queue and windows of each TCP class: a class with an empty queue takes less than the scheduler would give.
 
-    `cwnd_mean_pkts` is the sum over the class's flows; `queue_empty_share` the part of the seconds that end with nothing waiting.
+    `cwnd_mean_pkts` is the sum over the class's flows; `queue_empty_share` the part of the seconds that end with
+    nothing waiting.
     """
     rows = []
     for case, tables in results:
@@ -284,8 +301,12 @@ def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
             rtts = [flow["srtt_mean_s"] for flow in mine if flow["srtt_mean_s"] is not None]
             rows.append(
                 {
-                    "scheduler": point.scheduler, "ef_share": point.ef_share, "k_af": point.k_af, "memory_s": point.memory_s,
-                    "class": name, "rate_mbps": row["rate_bps"] / 1e6,
+                    "scheduler": point.scheduler,
+                    "ef_share": point.ef_share,
+                    "k_af": point.k_af,
+                    "memory_s": point.memory_s,
+                    "class": name,
+                    "rate_mbps": row["rate_bps"] / 1e6,
                     "theory_mbps": (expected.af_bps if name == "af" else expected.cs0_bps) / 1e6,
                     "backlog_mean_pkts": row["backlog_mean_pkts"],
                     "queue_empty_share": sum(x == 0 for x in ends[name]) / len(ends[name]),
@@ -294,7 +315,7 @@ def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
                     "loss": row["loss"],
                     "retransmitted_pkts": sum(flow["retransmitted_pkts"] for flow in mine),
                     "timeouts": sum(flow["timeouts"] for flow in mine),
-                }  # fmt: skip
+                }
             )
     return rows
 
@@ -336,9 +357,7 @@ def _rates_figure(
     if settings.quick and settings.duration_s is None:
         duration_s = PAPER_S if long_s == BOTH_PERIODS_S or tcp else 30.0
     chosen = [p for p in points if not settings.quick or round(10 * p.k_af, 6) in (1, 3, 5, 7, 9)]
-    cases = tuple(
-        _case(p, settings, duration_s) for p in chosen
-    )
+    cases = tuple(_case(p, settings, duration_s) for p in chosen)
     return Figure(
         name=name,
         title=title,
@@ -379,64 +398,84 @@ WITH_81 = tuple(sorted((*TENTHS, 0.81)))
 def figure_5(settings: Settings) -> Figure:
     """PSS stands in for DWRR when EF is as expected."""
     return _rates_figure(
-        "5", "PSS and DWRR when capacity and EF are as expected",
+        "5",
+        "PSS and DWRR when capacity and EF are as expected",
         "With EF known, the curves of PSS and DWRR coincide with (1) and (6).",
-        _grid(FIXED, SHARES, TENTHS, changing=False), settings, ("scheduler", "ef_share"), PAPER_S,
-    )  # fmt: skip
+        _grid(FIXED, SHARES, TENTHS, changing=False),
+        settings,
+        ("scheduler", "ef_share"),
+        PAPER_S,
+    )
 
 
 def figure_6(settings: Settings) -> Figure:
     """PSS keeps AF's rate when EF is not as expected."""
     return _rates_figure(
-        "6", "PSS and DWRR when EF is expected at half the link",
+        "6",
+        "PSS and DWRR when EF is expected at half the link",
         "Under PSS AF keeps its rate whatever EF does, (7), and CS0 takes the change, (8); under DWRR both change.",
-        _grid(FIXED, SHARES, TENTHS, changing=False, expected=0.5), settings, ("scheduler", "ef_share"), PAPER_S,
-    )  # fmt: skip
+        _grid(FIXED, SHARES, TENTHS, changing=False, expected=0.5),
+        settings,
+        ("scheduler", "ef_share"),
+        PAPER_S,
+    )
 
 
 def figure_7(settings: Settings) -> Figure:
     """Memory makes up for starvation."""
     return _rates_figure(
-        "7", "PSS with and without memory, changing capacity and EF",
+        "7",
+        "PSS with and without memory, changing capacity and EF",
         "Without memory AF misses its target, the more the larger EF; with memory it keeps it.",
-        _grid((("pss", PERIOD_S), ("pss", None)), SHARES, WITH_81, changing=True), settings, ("memory_s", "ef_share"),
+        _grid((("pss", PERIOD_S), ("pss", None)), SHARES, WITH_81, changing=True),
+        settings,
+        ("memory_s", "ef_share"),
         BOTH_PERIODS_S,
-    )  # fmt: skip
+    )
 
 
 def figure_9(settings: Settings) -> Figure:
     """The older algorithm does not charge time gained by a faster link."""
     return _rates_figure(
-        "9", "PSS that ignores a capacity above nominal, and PSS that charges it",
+        "9",
+        "PSS that ignores a capacity above nominal, and PSS that charges it",
         "Without the branch for packets that end early AF takes more than its target, at the expense of CS0.",
-        _grid((("pss-early-ignored", PERIOD_S), ("pss", PERIOD_S)), SHARES, WITH_81, changing=True), settings,
-        ("scheduler", "ef_share"), BOTH_PERIODS_S,
-    )  # fmt: skip
+        _grid((("pss-early-ignored", PERIOD_S), ("pss", PERIOD_S)), SHARES, WITH_81, changing=True),
+        settings,
+        ("scheduler", "ef_share"),
+        BOTH_PERIODS_S,
+    )
 
 
 def figure_11(settings: Settings) -> Figure:
     """Changing capacity, EF as expected on average."""
     return _rates_figure(
-        "11", "PSS and DWRR, changing capacity and EF, mean EF half the link as expected",
+        "11",
+        "PSS and DWRR, changing capacity and EF, mean EF half the link as expected",
         "With the averages known, PSS and DWRR give the same rates although both swing.",
-        _grid(CHANGING, (0.5,), TENTHS, changing=True, expected=0.5), settings, ("scheduler", "ef_share"), BOTH_PERIODS_S,
-    )  # fmt: skip
+        _grid(CHANGING, (0.5,), TENTHS, changing=True, expected=0.5),
+        settings,
+        ("scheduler", "ef_share"),
+        BOTH_PERIODS_S,
+    )
 
 
 def figure_12(settings: Settings) -> Figure:
     """Changing capacity, EF not as expected."""
     return _rates_figure(
-        "12", "PSS and DWRR, changing capacity and EF, EF expected at half the link",
+        "12",
+        "PSS and DWRR, changing capacity and EF, EF expected at half the link",
         "AF depends less on EF under PSS than under DWRR, also when capacity and EF swing.",
-        _grid(CHANGING, SHARES, TENTHS, changing=True, expected=0.5), settings, ("scheduler", "ef_share"), BOTH_PERIODS_S,
-    )  # fmt: skip
+        _grid(CHANGING, SHARES, TENTHS, changing=True, expected=0.5),
+        settings,
+        ("scheduler", "ef_share"),
+        BOTH_PERIODS_S,
+    )
 
 
 def _series_figure(name: str, title: str, claim: str, points: list[Point], settings: Settings, by: str) -> Figure:
     duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
-    cases = tuple(
-        _case(p, settings, duration_s) for p in points
-    )
+    cases = tuple(_case(p, settings, duration_s) for p in points)
     panels = tuple(
         Panel(f"{label}", "t_s", column, "t, s", unit, (by,), theory=column, lines=True)
         for column, label, unit in (
@@ -447,29 +486,43 @@ def _series_figure(name: str, title: str, claim: str, points: list[Point], setti
         )
     )
     return Figure(
-        name, title, claim, cases, series_rows, panels, SERIES_KEYS, terminal_table=False,
+        name,
+        title,
+        claim,
+        cases,
+        series_rows,
+        panels,
+        SERIES_KEYS,
+        terminal_table=False,
         reference=lambda: series_theory(points, duration_s),
-        details=reason_rows if settings.traffic == "tcp" else None, details_title=REASON_TITLE,
+        details=reason_rows if settings.traffic == "tcp" else None,
+        details_title=REASON_TITLE,
         telling=falls_short,
-    )  # fmt: skip
+    )
 
 
 def figure_8(settings: Settings) -> Figure:
     """Rates and level over time, with and without memory."""
     return _series_figure(
-        "8", "Rates and level over time with and without memory, K_AF 0.81, EF 0.75",
-        "With memory the level falls below LR while AF starves, and AF catches up afterwards; without, CS0 takes part at once.",
-        [Point("pss", 0.75, 0.75, 0.81, memory_s, True) for memory_s in (None, PERIOD_S)], settings, "memory_s",
-    )  # fmt: skip
+        "8",
+        "Rates and level over time with and without memory, K_AF 0.81, EF 0.75",
+        "With memory the level falls while AF starves, and AF catches up afterwards; without, CS0 takes part at once.",
+        [Point("pss", 0.75, 0.75, 0.81, memory_s, True) for memory_s in (None, PERIOD_S)],
+        settings,
+        "memory_s",
+    )
 
 
 def figure_10(settings: Settings) -> Figure:
     """Rates and level over time, with and without charging early ends."""
     return _series_figure(
-        "10", "Rates and level over time without and with charging packets that end early, K_AF 0.81, EF 0.25",
+        "10",
+        "Rates and level over time without and with charging packets that end early, K_AF 0.81, EF 0.25",
         "At 15 s and 30 s, when the link is faster than nominal, the older algorithm gives AF more than its target.",
-        [Point(s, 0.25, 0.25, 0.81, PERIOD_S, True) for s in ("pss-early-ignored", "pss")], settings, "scheduler",
-    )  # fmt: skip
+        [Point(s, 0.25, 0.25, 0.81, PERIOD_S, True) for s in ("pss-early-ignored", "pss")],
+        settings,
+        "scheduler",
+    )
 
 
 def figure_13(settings: Settings) -> Figure:
@@ -480,26 +533,46 @@ def figure_13(settings: Settings) -> Figure:
         del results
         return [
             {
-                "scheduler": scheduler, "traffic": "theory", "ef_share": ef, "ef_expected_share": 0.5, "k_af": k,
-                "memory_s": None, "ef_mbps": ef * LINK_BPS / 1e6, "af_mbps": None, "cs0_mbps": None,
-                "af_theory_mbps": rates.af_bps / 1e6, "cs0_theory_mbps": rates.cs0_bps / 1e6,
+                "scheduler": scheduler,
+                "traffic": "theory",
+                "ef_share": ef,
+                "ef_expected_share": 0.5,
+                "k_af": k,
+                "memory_s": None,
+                "ef_mbps": ef * LINK_BPS / 1e6,
+                "af_mbps": None,
+                "cs0_mbps": None,
+                "af_theory_mbps": rates.af_bps / 1e6,
+                "cs0_theory_mbps": rates.cs0_bps / 1e6,
             }
             for scheduler in ("dwrr", "pss")
             for k in (0.2, 0.5, 0.8)
             for ef in (i / 20 for i in range(21))
             for rates in [expected_rates(Point(scheduler, ef, 0.5, k, None, False), 0.0, PAPER_S)]
-        ]  # fmt: skip
+        ]
 
     panels = tuple(
-        Panel(f"{name.upper()} by theory", "ef_share", f"{name}_theory_mbps", "EF, part of the link", "Mbit/s",
-              ("scheduler", "k_af"), lines=True)
+        Panel(
+            f"{name.upper()} by theory",
+            "ef_share",
+            f"{name}_theory_mbps",
+            "EF, part of the link",
+            "Mbit/s",
+            ("scheduler", "k_af"),
+            lines=True,
+        )
         for name in ("af", "cs0")
-    )  # fmt: skip
+    )
     return Figure(
-        "13", "What AF and CS0 can count on, theory",
-        "AF's rate is predictable up to the point where EF leaves less than the reservation; CS0 bears the uncertainty.",
-        (), rows, panels, RATE_KEYS, terminal_table=False,
-    )  # fmt: skip
+        "13",
+        "What AF and CS0 can count on, theory",
+        "AF's rate is predictable as long as EF leaves the reservation; CS0 bears the uncertainty.",
+        (),
+        rows,
+        panels,
+        RATE_KEYS,
+        terminal_table=False,
+    )
 
 
 # --- Tables beyond the figures --------------------------------------------------------------------------------------
@@ -527,17 +600,27 @@ def table_two_controlled(settings: Settings) -> Figure:
     def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
         wanted = dict(zip(("ef", "af1", "af2", "cs0"), (12e6, *expected, rest), strict=True))
         return [
-            dict(zip(columns, ("pss", settings.traffic, r["class"], r["rate_bps"] / 1e6, wanted[r["class"]] / 1e6), strict=True))
+            dict(
+                zip(
+                    columns,
+                    ("pss", settings.traffic, r["class"], r["rate_bps"] / 1e6, wanted[r["class"]] / 1e6),
+                    strict=True,
+                )
+            )
             for _, tables in results
             for r in tables.rows("classes")
         ]
 
     case = Case({"traffic": settings.traffic}, base)
     return Figure(
-        "two-controlled", "Two controlled queues, 6 and 4 Mbit/s reserved, EF leaves 8",
+        "two-controlled",
+        "Two controlled queues, 6 and 4 Mbit/s reserved, EF leaves 8",
         "Residual capacity goes to the reservations in order of urgency, CS0 gets what is left.",
-        (case,), rows, (), columns,
-    )  # fmt: skip
+        (case,),
+        rows,
+        (),
+        columns,
+    )
 
 
 def table_memory(settings: Settings) -> Figure:
@@ -545,16 +628,27 @@ def table_memory(settings: Settings) -> Figure:
     spans = {0.75: (0.1, 1, 2, 3, 4, 5, 6.1, 7.5, 15), 0.5: (1, 2, 3, 4, 15), 0.25: (1, 2, 15)}
     points = [Point("pss", ef, ef, 0.81 if ef == 0.75 else 0.9, float(m), True) for ef, ms in spans.items() for m in ms]
     figure = _rates_figure(
-        "memory", "AF's rate over the length of the memory",
+        "memory",
+        "AF's rate over the length of the memory",
         "A memory of one period of the capacity is proposed; it is enough, not necessary.",
-        points, Settings(settings.traffic, False, settings.duration_s, settings.seed), ("ef_share",), BOTH_PERIODS_S,
-    )  # fmt: skip
+        points,
+        Settings(settings.traffic, False, settings.duration_s, settings.seed),
+        ("ef_share",),
+        BOTH_PERIODS_S,
+    )
     panel = Panel("AF rate", "memory_s", "af_mbps", "memory, s", "AF, Mbit/s", ("ef_share",), theory="af_theory_mbps")
     return Figure("memory", figure.title, figure.claim, figure.cases, rate_rows, (panel,), RATE_KEYS)
 
 
 FIGURES: dict[str, Callable[[Settings], Figure]] = {
-    "5": figure_5, "6": figure_6, "7": figure_7, "8": figure_8, "9": figure_9, "10": figure_10, "11": figure_11,
-    "12": figure_12, "13": figure_13,
-}  # fmt: skip
+    "5": figure_5,
+    "6": figure_6,
+    "7": figure_7,
+    "8": figure_8,
+    "9": figure_9,
+    "10": figure_10,
+    "11": figure_11,
+    "12": figure_12,
+    "13": figure_13,
+}
 TABLES: dict[str, Callable[[Settings], Figure]] = {"two-controlled": table_two_controlled, "memory": table_memory}
