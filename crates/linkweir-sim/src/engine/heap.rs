@@ -81,13 +81,24 @@ impl Heap {
         loop {
             let first = 4 * at + 1;
             let (least, least_key) = if let Some(four) = keys.get(first..first + 4) {
-                let left = if four[1] < four[0] { (1, four[1]) } else { (0, four[0]) };
-                let right = if four[3] < four[2] { (3, four[3]) } else { (2, four[2]) };
+                let left = if four[1] < four[0] {
+                    (1, four[1])
+                } else {
+                    (0, four[0])
+                };
+                let right = if four[3] < four[2] {
+                    (3, four[3])
+                } else {
+                    (2, four[2])
+                };
                 let (child, child_key) = if right.1 < left.1 { right } else { left };
                 (first + child, child_key)
             } else {
                 let rest = keys.get(first..).unwrap_or(&[]);
-                let Some((child, child_key)) = rest.iter().enumerate().min_by_key(|(_, key)| **key) else { break };
+                let Some((child, child_key)) = rest.iter().enumerate().min_by_key(|(_, key)| **key)
+                else {
+                    break;
+                };
                 (first + child, *child_key)
             };
             if key <= least_key {
@@ -118,11 +129,16 @@ mod tests {
     fn events_come_out_by_time_then_by_order_of_scheduling() {
         // The sequence numbers begin anew at several places, the first entry being handled at one of them.
         for start in [0, u32::MAX - 20, u32::MAX - 500, u32::MAX - 503] {
-            let mut heap = Heap { scheduled: start, ..Heap::default() };
+            let mut heap = Heap {
+                scheduled: start,
+                ..Heap::default()
+            };
             let mut expected = Vec::new();
             let mut state = 1u64;
             for event in 0..500 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
                 let time_ns = (state >> 33) % 50;
                 heap.push(time_ns, event);
                 expected.push((time_ns, event));

@@ -155,7 +155,7 @@ enum Kind {
 struct Connection {
     sender: tcp::Sender,
     receiver: tcp::Receiver,
-    segment_bytes: u32,
+    config: tcp::Config,
     /// Line for its segments; none when there is no access delay.
     access: Option<u32>,
     /// Line for its acknowledgements.
@@ -238,7 +238,7 @@ impl<'a> Engine<'a> {
                 Traffic::Tcp(config) => Kind::Tcp(Box::new(Connection {
                     sender: tcp::Sender::new(config),
                     receiver: tcp::Receiver::new(config),
-                    segment_bytes: config.segment_bytes(),
+                    config: config.clone(),
                     access: (flow.access_delay_ns > 0)
                         .then(|| line_of(&mut access_delays, flow.access_delay_ns)),
                     ack: line_of(&mut ack_delays, flow.access_delay_ns + link.return_delay_ns),
@@ -500,7 +500,7 @@ impl<'a> Engine<'a> {
         let Flow { stop_ns, kind, .. } = &mut self.flows[index];
         let stop_ns = *stop_ns;
         let Kind::Tcp(connection) = kind else { return };
-        let (segment_bytes, access) = (connection.segment_bytes, connection.access);
+        let access = connection.access;
         if self.now_ns < stop_ns {
             loop {
                 let Kind::Tcp(connection) = &mut self.flows[index].kind else {
@@ -513,7 +513,7 @@ impl<'a> Engine<'a> {
                     created_ns: segment.sent_ns,
                     sequence: segment.sequence,
                     flow: index as u32,
-                    bytes: segment_bytes,
+                    bytes: connection.config.segment_wire_bytes(&segment),
                     retransmission: segment.retransmission,
                 };
                 match access {
@@ -856,7 +856,9 @@ impl<'a> Engine<'a> {
     fn ask_connections(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             if let Kind::Tcp(connection) = &flow.kind {
-                let in_order = connection.receiver.delivered_segments();
+                // The first segment of ns-2's TCP is its SYN.
+                let syn = u64::from(connection.config.profile == tcp::Profile::Ns2);
+                let in_order = connection.receiver.delivered_segments().saturating_sub(syn);
                 self.recorder
                     .connection(index, connection.sender.counters(), in_order);
             }
