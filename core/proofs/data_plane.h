@@ -146,6 +146,7 @@ int main(void)
 	size = PROVED.state_size(QUEUES, params);
 	//@ assert state_bytes_are_those_declared: size == STATE_BYTES;
 	PROVED.init(state, &proof_view, params, qparams);
+	//@ loop unroll 0;
 	for (;;) {
 		proof_look();
 		proof_params(params, qparams);

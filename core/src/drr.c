@@ -55,11 +55,12 @@ static size_t drr_state_size(uint32_t nqueues, const uint64_t *params)
 	return sizeof(struct drr_state) + nqueues * (sizeof(struct drr_queue) + sizeof(struct lw_link));
 }
 
-static void drr_add(struct drr_queue *queue, uint32_t bytes)
+static void drr_add(struct drr_queue *queue, uint64_t bytes)
 {
 	uint32_t most = queue->quantum_bytes + LW_MAX_PACKET_BYTES;
+	uint64_t sum = queue->deficit_bytes + bytes;
 
-	queue->deficit_bytes = queue->deficit_bytes + bytes < most ? queue->deficit_bytes + bytes : most;
+	queue->deficit_bytes = sum < most ? (uint32_t)sum : most;
 }
 
 /* Visits from the head on until a head packet fits; LW_NONE after one turn without, with the rounds still needed. */
@@ -70,9 +71,11 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 
 	*rounds = UINT32_MAX;
 	do {
-		uint32_t q = *head, length = v->queues[q].head_bytes, lack;
+		uint32_t q = *head, length, lack;
 		struct drr_queue *queue = drr_queues(st) + q;
 
+		//@ assert visited_exists: q < lw_n;
+		length = v->queues[q].head_bytes;
 		if (queue->fresh) {
 			drr_add(queue, queue->quantum_bytes);
 			queue->fresh = 0;
@@ -105,7 +108,8 @@ static struct lw_pick drr_pick(void *state, const struct lw_view *v)
 		do {                            /* no deficit reaches its head packet here, so none overflows */
 			struct drr_queue *queue = drr_queues(st) + q;
 
-			drr_add(queue, (rounds - 1) * queue->quantum_bytes);
+			//@ assert turned_exists: q < lw_n;
+			drr_add(queue, (uint64_t)(rounds - 1) * queue->quantum_bytes);
 			q = drr_links(st, v)[q].next;
 		} while (q != first);
 	}

@@ -26,6 +26,11 @@ static inline uint32_t lw_level(uint64_t value, uint32_t q)
  * Is the level in column `at` of queue q, or (when `low_at` < nqparams) the one given in column `low_at`, also a level
  * of an earlier slot? The first such queue and column are told. 16 passes over the queues with half a kilobyte of stack.
  */
+/*@ assigns *clash_queue, *clash_column \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues, at, low_at;
+    assigns \result \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues;
+    ensures truth: \result == 0 || \result == 1;
+    ensures queue: \initialized(clash_queue) && *clash_queue <= nqueues;
+    ensures column: \initialized(clash_column) && (*clash_column == at || *clash_column == low_at); */
 static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, uint32_t nqparams, uint32_t at,
 				   uint32_t low_at, uint32_t *clash_queue, uint32_t *clash_column)
 {
@@ -95,7 +100,7 @@ static inline void lw_sift_down(uint32_t *key, uint32_t parent, uint32_t n)
 
 /* ascending, in place, O(n log n): heapsort */
 /*@ requires room: n <= 2 * LW_BITMAP_SIZE && \valid(key + (0 .. n - 1));
-    assigns key[0 .. n - 1];
+    assigns key[0 .. n - 1] \from key[0 .. n - 1];
     ensures kept: \forall integer bound; lw_queues_below{Pre}(key, n, bound) ==> lw_queues_below{Post}(key, n, bound); */
 static inline void lw_sort(uint32_t *key, uint32_t n)
 {

@@ -131,19 +131,21 @@ static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
 	r.rho_bps = pss_rho_bps(row, link_bps);
 	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
 		r.rho_bps = PSS_MIN_RATE_BPS;
-	if (row[PSS_LR] == LW_UNSET) {
+	r.lr_bits = row[PSS_LR];
+	r.lm_bits = row[PSS_LM];
+	if (r.lr_bits > PSS_MAX_CREDIT_BITS) {          /* unset */
 		r.lr_bits = lw_mul_div(r.rho_bps, row[PSS_MEMORY], PSS_SECOND_NS);
 		others = lw_mul_div(r.rho_bps, 2 * mtu_bits, link_bps);
 		if (r.lr_bits < others)
 			r.lr_bits = others;
-	} else {
-		r.lr_bits = row[PSS_LR];
 	}
-	if (row[PSS_LM] == LW_UNSET)
-		r.lm_bits = r.lr_bits + lw_mul_div((row[PSS_BURST] - 1) * mtu_bits,
-						   lw_excess(link_bps, r.rho_bps), link_bps);
-	else
-		r.lm_bits = row[PSS_LM];
+	if (r.lm_bits > PSS_MAX_CREDIT_BITS) {
+		uint64_t burst_bits = (row[PSS_BURST] - 1) * mtu_bits, gain_bits;
+
+		gain_bits = lw_mul_div(burst_bits, lw_excess(link_bps, r.rho_bps), link_bps);
+		//@ assert gain_is_part: gain_bits <= burst_bits;
+		r.lm_bits = r.lr_bits + gain_bits;
+	}
 	return r;
 }
 
@@ -269,6 +271,7 @@ static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_q
 {
 	uint64_t due = pss_due(queue);
 
+	//@ assert room_for_low: st->nlow < v->nqueues;
 	pss_lows(st, v->nqueues)[st->nlow++] = q;
 	pss_switch(st, queue, 1);
 	if (due < st->review_ns)
@@ -317,7 +320,7 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	struct pss_queue *queue = pss_queues(st) + q;
 	uint64_t tx_ns = lw_pace_ns(&st->tx, bytes);
 	uint64_t full = now + queue->full_ns + tx_ns;   /* tat of a level that is LM at the packet's nominal end */
-	uint64_t cost, tat;
+	uint64_t cost, tat, step_ns;
 
 	if (st->ignore) {                               /* time gained by the packet before is not counted */
 		queue->tat_ns = lw_excess(queue->tat_ns, lw_excess(queue->mark_ns, now));
@@ -329,7 +332,11 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 		queue->frac = 0;
 	}
 	cost = (uint64_t)bytes * queue->mult + queue->frac;
-	tat = queue->tat_ns + (cost >> queue->shift);
+	step_ns = cost >> queue->shift;
+	//@ assert step_bounded: step_ns <= ((uint64_t)1 << 53);
+	tat = queue->tat_ns;
+	//@ assert level_bounded: tat <= now + PSS_MAX_LEVEL_NS + ((uint64_t)1 << 53);
+	tat += step_ns;
 	cost &= ((uint64_t)1 << queue->shift) - 1;
 	if (!queue->low) {
 		queue->frac = cost;
@@ -409,14 +416,13 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 {
 	struct pss_state *st = (struct pss_state *)state;
 	struct pss_queue *queue = pss_queues(st) + q;
-	uint64_t now = lw_clock(&st->seen_ns, v);
+	uint64_t now = lw_clock(&st->seen_ns, v), level_ns;
 
 	(void)bytes;
 	if (v->queues[q].backlog_pkts || queue->empty)
 		return;
-	queue->floor_ns = pss_level(queue, now);
-	if (st->reset || queue->floor_ns > queue->resume_ns)
-		queue->floor_ns = queue->resume_ns;
+	level_ns = pss_level(queue, now);
+	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->empty = 1;
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
 }
@@ -449,6 +455,7 @@ static void pss_rebuild(struct pss_state *st, const struct lw_view *v)
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
 
+		//@ assert lows_fit: st->nlow <= q;
 		if (queue->low)
 			pss_lows(st, v->nqueues)[st->nlow++] = q;
 		if (lw_eligible(v, q))
@@ -461,20 +468,28 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 	const struct pss_setting *settings = pss_settings(st, v->nqueues);
 	uint32_t *holders = pss_holders(st, v->nqueues), q, r, n = 0;
 
+	/*@ loop invariant n <= 2 * q && q <= v->nqueues && lw_queues_below{Here}(holders, n, v->nqueues);
+	    loop assigns q, n, holders[0 .. 2 * v->nqueues - 1]; */
 	for (q = 0; q < v->nqueues; q++) {
 		uint64_t low = settings[q].value[PSS_LOW_LEVEL];
 
-		holders[n++] = (lw_level(settings[q].value[PSS_LEVEL], q) * LW_BITMAP_SIZE + q) * 2;
+		holders[n++] = lw_level(settings[q].value[PSS_LEVEL], q) * 2 * LW_BITMAP_SIZE + q;
 		if (low != LW_UNSET)
-			holders[n++] = ((uint32_t)low * LW_BITMAP_SIZE + q) * 2 + 1;
+			holders[n++] = (lw_level(low, q) * 2 + 1) * LW_BITMAP_SIZE + q;
 	}
+	//@ split n;
 	lw_sort(holders, n);
+	/*@ loop invariant r <= n && lw_queues_below{Here}(holders, n, v->nqueues);
+	    loop assigns r, holders[0 .. 2 * v->nqueues - 1], ((struct pss_queue *)(st + 1))[0 .. v->nqueues - 1]; */
 	for (r = 0; r < n; r++) {
-		uint32_t low = holders[r] % 2;
+		uint32_t low = holders[r] / LW_BITMAP_SIZE % 2;
 
-		holders[r] = holders[r] / 2 % LW_BITMAP_SIZE;
-		pss_queues(st)[holders[r]].rank[low] = (uint16_t)r;
+		q = holders[r] % LW_BITMAP_SIZE;
+		//@ assert holder_exists: q < v->nqueues;
+		holders[r] = q;
+		pss_queues(st)[q].rank[low] = (uint16_t)r;
 	}
+	//@ merge n;
 }
 
 static void pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
@@ -511,7 +526,7 @@ static void pss_init(void *state, const struct lw_view *v, const uint64_t *param
 
 	memset(st, 0, sizeof(*st));
 	memset(pss_queues(st), 0, v->nqueues * sizeof(struct pss_queue));
-	memset(pss_lows(st, v->nqueues), 0, v->nqueues * sizeof(uint32_t));
+	memset(pss_holders(st, v->nqueues), 0, 3 * v->nqueues * sizeof(uint32_t));
 	st->seen_ns = v->now_ns;
 	pss_configure(st, v, params);
 	for (q = 0; q < v->nqueues; q++) {

@@ -30,8 +30,7 @@ static size_t rr_state_size(uint32_t nqueues, const uint64_t *params)
 
 /* Between any two calls the list is sound, and (where the data plane keeps the contract) holds the eligible queues. */
 /*@ logic struct lw_link *rr_rows(struct rr_state *st) = (struct lw_link *)(st + 1);
-    predicate rr_sound{L}(struct rr_state *st, integer n) =
-	lw_linked{L}(rr_rows(st), n) && lw_headed{L}(rr_rows(st), n, \at(st->head, L));
+    predicate rr_sound{L}(struct rr_state *st) = lw_linked{L}(rr_rows(st)) && lw_headed{L}(rr_rows(st), \at(st->head, L));
     predicate rr_follows{L}(struct rr_state *st, struct lw_view *v, integer q) =
 	rr_rows(st)[q].next != LW_NONE <==> v->queues[q].backlog_pkts != 0 && v->queues[q].rate_bps != 0; */
 
@@ -53,7 +52,7 @@ static void rr_rated(void *state, const struct lw_view *v)
 {
 	uint32_t q;
 
-	/*@ loop invariant q <= v->nqueues && rr_sound((struct rr_state *)state, v->nqueues);
+	/*@ loop invariant q <= v->nqueues && rr_sound((struct rr_state *)state);
 	    loop invariant \forall integer i; 0 <= i < q ==> rr_follows((struct rr_state *)state, v, i);
 	    loop assigns q, *(struct rr_state *)state, rr_rows((struct rr_state *)state)[0 .. v->nqueues - 1];
 	    loop variant v->nqueues - q; */

@@ -201,9 +201,10 @@ static void wrr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 		return;
 	}
 	if (st->smooth) {
-		role = ++queue->sent < queue->weight ? WRR_NEXT : WRR_PARKED;
-		if (role == WRR_PARKED)
-			queue->sent = 0;
+		uint32_t sent = queue->sent + 1;
+
+		role = sent < queue->weight ? WRR_NEXT : WRR_PARKED;
+		queue->sent = sent < queue->weight ? sent : 0;
 	} else {
 		if (!queue->left)
 			queue->left = queue->weight;
