@@ -40,14 +40,17 @@ class Model(Policy):
                 self.deficit[q] = 0
                 self.fresh[q] = True
 
+    def bound(self, q):
+        """No deficit is above this."""
+        return self.qparams[q]["quantum"] + 2**20
+
     def pick(self):
         for level in sorted(self.turn):
             queues = self.turn[level]
             while queues:
                 q = queues[0]
                 if self.fresh[q]:
-                    quantum = self.qparams[q]["quantum"]
-                    self.deficit[q] = min(self.deficit[q] + quantum, quantum + 2**20)
+                    self.deficit[q] = min(self.deficit[q] + self.qparams[q]["quantum"], self.bound(q))
                     self.fresh[q] = False
                 if self.view.queues[q].head_bytes <= self.deficit[q]:
                     return q
@@ -72,3 +75,6 @@ class Model(Policy):
     def change(self, params, qparams):
         super().change(params, qparams)
         self.refresh()
+        for queues in self.turn.values():
+            for q in queues:
+                self.deficit[q] = min(self.deficit[q], self.bound(q))

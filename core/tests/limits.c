@@ -25,6 +25,12 @@ static uint32_t most_queues(const struct lw_policy *policy)
 														 : LW_MAX_QUEUES;
 }
 
+/* the parameters that size the state */
+static bool is_kept(const char *name)
+{
+	return !strcmp(name, "history") || !strcmp(name, "k");
+}
+
 static uint32_t choices_of(const struct lw_param *param)
 {
 	const char *c;
@@ -51,6 +57,8 @@ static bool table_holds(const struct lw_param *table, uint32_t n)
 			return wrong("the default is outside the range:", param->name);
 		if ((param->unit == LW_CHOICE) != (param->choices != NULL))
 			return wrong("choices and unit do not agree:", param->name);
+		if (param->flags != (is_kept(param->name) ? LW_AT_INIT : 0))
+			return wrong("change() ought to take, or to keep:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
 			return wrong("the range is not that of the choices:", param->name);
 	}

@@ -12,6 +12,7 @@ the run fails. Counts and explanations are written to docs/mutation.md when all 
 import argparse
 import concurrent.futures
 import hashlib
+import json
 import pathlib
 import queue
 import re
@@ -32,7 +33,7 @@ LIVES = ("1", "20")  # seeds of the random lives
 HANGS_S = 30  # both tests take about a second
 
 COMPILE = ["gcc", "-std=c11", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
-SANITIZE = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZE = ["-g", "-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
 
 # Faults
 
@@ -205,6 +206,24 @@ def mutants_of(path, root):
 # Runs
 
 
+def fingerprint(text):
+    """Of what the compiler sees: comments and spaces do not count."""
+    return hashlib.sha256("\0".join(token.text for token in tokens_of(text)).encode()).hexdigest()
+
+
+class Known:
+    """Verdicts of earlier runs on the same core. More tests cannot lose a mutant that was found, so only survivors are tried again."""
+
+    def __init__(self, path, sources):
+        self.path = path
+        self.core = fingerprint("".join(source.read_text(encoding="utf-8") for source in sources))
+        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self.verdicts = kept.get(self.core, {})
+
+    def save(self):
+        self.path.write_text(json.dumps({self.core: self.verdicts}), encoding="utf-8")
+
+
 def run_quietly(command, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True).returncode == 0
 
@@ -301,7 +320,16 @@ class Bench:
         finally:
             self.sanitized.restore(sources)
 
-    def run(self, mutant, seen):
+    def run(self, mutant, seen, known):
+        key = f"{mutant.file} {fingerprint(mutant.source)}"
+        if key not in known:
+            how = self.try_out(mutant, seen)
+            if how != "survived":  # a survivor may be found by a test that is new
+                known[key] = how
+            return how
+        return known[key]
+
+    def try_out(self, mutant, seen):
         place = self.path / mutant.file
         original = place.read_text(encoding="utf-8")
         sources = self.users_of(mutant.file)
@@ -366,6 +394,7 @@ def report(counts, survivors, why):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--resume", action="store_true", help="try only what earlier runs on the same sources did not find")
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()
     paths = [*sorted(CORE.glob("src/*.[ch]")), CORE / "include" / "linkweir" / "math.h"]
@@ -378,13 +407,16 @@ def main():
     if first.test() != "survived":
         sys.exit("the original does not pass its tests")
     benches.put(first)
+    known = Known(BUILD / "known.json", paths)
+    if not arguments.resume:
+        known.verdicts.clear()
     seen, counts, survivors, done = {}, {}, [], 0
     why, failed = explanations(), False
 
     def run(mutant):
         bench = benches.get()
         try:
-            return mutant, bench.run(mutant, seen)
+            return mutant, bench.run(mutant, seen, known.verdicts)
         finally:
             benches.put(bench)
 
@@ -392,6 +424,8 @@ def main():
         for mutant, how in pool.map(run, mutants):
             counts.setdefault(mutant.file, Counter())[how] += 1
             done += 1
+            if done % 50 == 0:
+                known.save()
             if how == "survived":
                 survivors.append(mutant)
                 if mutant.name not in why:
@@ -399,6 +433,7 @@ def main():
                     print(f"survived, not explained: {mutant.file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}", flush=True)
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
+    known.save()
     for name in set(why) - {mutant.name for mutant in survivors}:
         if name[0] in {str(path.relative_to(CORE)) for path in chosen}:
             failed = True
