@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pty
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -74,9 +75,17 @@ def test_without_out_the_directory_is_new(tmp_path: Path, small: Path) -> None:
         assert strict_json(done.stdout)["directory"] == expected
 
 
-def test_rerun_is_identical(tmp_path: Path, small: Path) -> None:
-    out = tmp_path / "out"
-    linkweir("run", small, "--out", out, "--seed", 3)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run directory that nobody changes."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "small.toml").write_text(SMALL)
+    assert linkweir("run", folder / "small.toml", "--out", folder / "out", "--seed", 3).returncode == 0
+    return folder / "out"
+
+
+def test_rerun_is_identical(finished: Path) -> None:
+    out = finished
     done = linkweir("rerun", out)
     assert done.returncode == 0, done
     verdicts = dict(reversed(line.split()) for line in done.stdout.splitlines()[:-1])
@@ -99,9 +108,9 @@ def test_rerun_of_shipped_scenarios_is_identical(tmp_path: Path, name: str) -> N
     assert len(answer["files"]) == 7
 
 
-def test_rerun_says_what_differs(tmp_path: Path, small: Path) -> None:
+def test_rerun_says_what_differs(tmp_path: Path, finished: Path) -> None:
     out = tmp_path / "out"
-    linkweir("run", small, "--out", out)
+    shutil.copytree(finished, out)
     summary = out / "summary.json"
     summary.write_text(summary.read_text().replace('"packets": ', '"packets": 1'))
     done = linkweir("rerun", out)
@@ -111,9 +120,9 @@ def test_rerun_says_what_differs(tmp_path: Path, small: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("different: ")
 
 
-def test_report_is_made_again(tmp_path: Path, small: Path) -> None:
+def test_report_is_made_again(tmp_path: Path, finished: Path) -> None:
     out = tmp_path / "out"
-    linkweir("run", small, "--out", out)
+    shutil.copytree(finished, out)
     first = (out / "report.html").read_bytes()
     (out / "report.html").unlink()
     for figure in (out / "figures").iterdir():
