@@ -322,7 +322,8 @@ def test_figure_11_history() -> None:
     found = {r["history"]: r for r in result.details if r["phase"] == "loaded"}
     wanted = {
         "ring 100": (4.4, 35), "ring 400": (6.7, 15), "ring 800": (7.5, 9), "ring 1500": (7.8, 10),
-        "ring 5000": (8.3, 11), "ring 10000": (8.5, 14), "infinite": (8.8, 5), "decayed 1500": (8.05, 4), "decayed 5000": (8.2, 3),
+        "ring 5000": (8.3, 11), "ring 10000": (8.5, 14), "infinite": (8.8, 5), "decayed 1500": (8.05, 4),
+        "decayed 5000": (8.2, 3),
     }  # fmt: skip
     for history, (ratio, error_percent) in wanted.items():
         assert found[history]["ratio_in_windows"] == pytest.approx(ratio, rel=0.03), history
