@@ -176,7 +176,7 @@ def test_bad_traces_name_the_line(tmp_path: Path, text: str, line: int, part: st
         (["--rate", "8"], "needs a unit"),
         (["--rate", "8Mbps"], "bytes per second"),
         (["--rate", "8mbit"], "unknown unit"),
-        (["--rate", "20Mbit"], "below 20Mbit"),
+        (["--rate", "20Mbit"], "below the link"),
         (["--rate", "15Mbit", "--rate", "9Mbit"], "reserve less"),
         (["--share", "120%"], "0% .. 100%"),
         (["--share", "0"], "10 bit/s"),

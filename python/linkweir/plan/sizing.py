@@ -91,7 +91,8 @@ def from_target(
     maximum = resume + (burst_pkts - 1) * 8 * mtu_bytes * (1.0 - bw) if maximum_bits is None else maximum_bits
     if maximum <= resume:
         raise Fault("lm", f"{maximum:g}bit", f"must be above lr = {resume:g} bit: raise lm or lower lr")
-    return Queue(name, link_bps, reserved, target_bps, burst_pkts, mtu_bytes, memory_s, resume, maximum, sat)
+    remembered_s = memory_s if resume_bits is None else resume / reserved
+    return Queue(name, link_bps, reserved, target_bps, burst_pkts, mtu_bytes, remembered_s, resume, maximum, sat)
 
 
 def saturation_excess(bw: float, burst_pkts: int, ef_expected_share: float) -> float:

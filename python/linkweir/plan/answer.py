@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planner's answer: parameters, expected rates, warnings and a piece of a scenario, ready for JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from linkweir import theory
+from linkweir.plan import quantity, sizing
+from linkweir.plan.wish import Span, Wish
+
+
+def answer(wish: Wish) -> dict[str, Any]:
+    """Parameters of every queue, rates by theory for the loads asked for, and what is doubtful.
+
+    Raises:
+        Fault: what is wanted cannot be had.
+    """
+    queues, spans = _queues(wish)
+    sizing.check_together(queues)
+    warnings: list[str] = []
+    for queue, span in zip(queues, spans, strict=True):
+        warnings += sizing.doubts([queue], 0.0, span.shortage_s, span.needed_s)
+    warnings += [text for text in sizing.doubts(queues, wish.ef_expected_bps) if text not in warnings]
+    reserved_bps = sum(queue.reserved_bps for queue in queues)
+    targets = [queue.target_bps for queue in queues]
+    trace = wish.memory.trace
+    return {
+        "link_bps": wish.link_bps,
+        "ef_expected_bps": wish.ef_expected_bps,
+        "mean_trace_bps": None if trace is None else trace.mean_bps(),
+        "queues": [
+            _queue_answer(queue, wish.ef_expected_bps, reserved_bps, span)
+            for queue, span in zip(queues, spans, strict=True)
+        ],
+        "published_map": _published(wish),
+        "rates": [
+            _rates_answer(load, wish.link_bps, targets, wish.k_af)
+            for load in sorted({0.0, wish.ef_expected_bps, *wish.loads})
+        ],
+        "warnings": warnings,
+        "toml": _toml(wish, queues),
+    }
+
+
+def _queues(wish: Wish) -> tuple[list[sizing.Queue], list[Span]]:
+    bounds = {"other_mtu_bytes": wish.other_mtu_bytes, "burst_above_bytes": wish.burst_above_bytes}
+    targets, burst_pkts = wish.targets, wish.burst_pkts
+    if (w := wish.weights) is not None:
+        targets = (theory.reserved_bps(wish.link_bps, wish.ef_expected_bps, w.k_af),)
+        burst_pkts = max(w.af, 2)
+    queues: list[sizing.Queue] = []
+    spans: list[Span] = []
+    for i, target_bps in enumerate(targets):
+        name = "af" if len(targets) == 1 else f"af{i + 1}"
+        span = wish.memory.of(name, target_bps, wish.ef_expected_bps + sum(targets[:i]))
+        spans.append(span)
+        if w is not None and wish.resume_bits is None and wish.maximum_bits is None:
+            queue = sizing.from_weights(
+                wish.link_bps,
+                wish.ef_expected_bps,
+                w.af,
+                w.cs0,
+                af_bytes=w.af_bytes,
+                cs0_bytes=w.cs0_bytes,
+                mtu_bytes=wish.mtu_bytes,
+                memory_s=span.memory_s,
+                sat=wish.sat,
+                **bounds,
+            )
+        else:
+            queue = sizing.from_target(
+                name,
+                wish.link_bps,
+                target_bps,
+                burst_pkts=burst_pkts,
+                mtu_bytes=wish.mtu_bytes,
+                memory_s=span.memory_s,
+                ef_expected_bps=wish.ef_expected_bps,
+                sat=wish.sat,
+                resume_bits=wish.resume_bits,
+                maximum_bits=wish.maximum_bits,
+                **bounds,
+            )
+        queues.append(queue)
+    return queues, spans
+
+
+def _published(wish: Wish) -> dict[str, float] | None:
+    w = wish.weights
+    if w is None or w.af < 2 or w.cs0 < 2:
+        return None
+    printed = sizing.published_map(wish.link_bps, wish.ef_expected_bps, w.af, w.cs0, w.af_bytes, w.cs0_bytes)
+    return {"k_af": printed.k_af, "b": printed.b, "bw": printed.bw, "lr_bits": 0.0, "lm_bits": printed.maximum_bits}
+
+
+def _queue_answer(queue: sizing.Queue, expected_bps: float, reserved_bps: float, span: Span) -> dict[str, Any]:
+    catch_up = theory.catch_up_s(queue.maximum_bits, queue.link_bps, expected_bps, reserved_bps)
+    return {
+        "name": queue.name,
+        "target_bps": queue.target_bps,
+        "rate_bps": queue.reserved_bps,
+        "bw": queue.bw,
+        "burst_pkts": queue.burst_pkts,
+        "mtu_bytes": queue.mtu_bytes,
+        "memory_s": queue.memory_s,
+        "lr_bits": queue.resume_bits,
+        "lm_bits": queue.maximum_bits,
+        "tr_s": queue.resume_s,
+        "tm_s": queue.maximum_s,
+        "catch_up_s": None if math.isinf(catch_up) else catch_up,
+        "longest_shortage_s": span.shortage_s,
+        "memory_needed_s": span.needed_s,
+        "service_bound_1s_bits": theory.pss_service_bound_bits(
+            1.0, queue.maximum_bits, queue.reserved_bps, queue.mtu_bytes
+        ),
+    }
+
+
+def _rates_answer(ef_bps: float, link_bps: float, targets: list[float], k_af: float) -> dict[str, Any]:
+    rates, rest = theory.controlled_rates(link_bps - ef_bps, targets)
+    answer: dict[str, Any] = {"ef_bps": ef_bps, "pss_controlled_bps": rates, "pss_cs0_bps": rest}
+    if len(targets) == 1:
+        drr = theory.drr_rates(link_bps, ef_bps, min(k_af, 1.0))
+        answer |= {"drr_af_bps": drr.af_bps, "drr_cs0_bps": drr.cs0_bps}
+    return answer
+
+
+def _toml(wish: Wish, queues: list[sizing.Queue]) -> str:
+    explicit_lr = any(x is not None for x in (wish.resume_bits, wish.other_mtu_bytes, wish.burst_above_bytes))
+    explicit_lm = wish.maximum_bits is not None or wish.weights is not None
+    lines = ["[scheduler]", 'policy = "pss"', f'sat = "{queues[0].sat}"', "", "[[class]]", 'name = "ef"', "level = 1"]
+    for i, q in enumerate(queues):
+        lines += [
+            "",
+            "[[class]]",
+            f'name = "{q.name}"',
+            f"level = {2 + i}",
+            f"low_level = {3 + len(queues) + i}",
+            f'rate = "{quantity.rate_text(q.reserved_bps)}"',
+            f'burst = "{q.burst_pkts}p"',
+            f'mtu = "{q.mtu_bytes}B"',
+        ]
+        if explicit_lr:
+            lines.append(f'lr = "{quantity.rate_text(q.resume_bits)}"')
+        else:
+            lines.append(f'memory = "{quantity.time_text(q.memory_s)}"')
+        if explicit_lm:
+            lines.append(f'lm = "{quantity.rate_text(q.maximum_bits)}"')
+    lines += ["", "[[class]]", 'name = "cs0"', f"level = {2 + len(queues)}"]
+    return "\n".join(lines) + "\n"
