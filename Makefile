@@ -39,7 +39,7 @@ $(VENV)/.packages: requirements.lock setup.sh
 
 $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	@echo "Building the core, the simulator and the Python package into $(VENV)"
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked --quiet
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
 	touch $@
 
 $(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
