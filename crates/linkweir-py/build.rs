@@ -4,6 +4,9 @@
 use std::process::Command;
 
 fn git(arguments: &[&str]) -> Option<String> {
+    if !std::path::Path::new("../../.git").exists() {
+        return None; // unpacked inside somebody else's repository
+    }
     let output = Command::new("git")
         .args(arguments)
         .output()

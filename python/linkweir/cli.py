@@ -187,7 +187,9 @@ def _check(
     scenario: _ScenarioFile,
     trace: _Trace = None,
     seed: _Seed = None,
-    resolved: Annotated[bool, typer.Option("--resolved", help="Print it with every default written out.")] = False,
+    resolved: Annotated[
+        bool, typer.Option("--resolved", help="Print it as a run directory holds it, with every default.")
+    ] = False,
 ) -> None:
     """Check a scenario and the files it names without running it."""
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
@@ -292,10 +294,10 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
 
 def main() -> None:
     """Runs the command and ends the process with its exit code."""
-    sys.exit(_guarded())
+    sys.exit(exit_code())
 
 
-def _guarded() -> int:
+def exit_code() -> int:
     """Runs the command; every way it can end becomes an exit code and at most one line on stderr."""
     try:
         app(prog_name="linkweir")

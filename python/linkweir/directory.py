@@ -159,14 +159,16 @@ class RunDirectory:
         if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
             self._clear(force=force)
         self.path.mkdir(parents=True, exist_ok=True)
-        for folder in (INPUTS, RESULTS, FIGURES):
-            (self.path / folder).mkdir(exist_ok=True)
         resolved = _HEADER + self._scenario.resolved
-        inputs = []
-        for name, source, content in self._scenario.inputs:
-            (self.path / name).write_bytes(content)
-            digest = hashlib.sha256(content).hexdigest()
-            inputs.append({"name": name, "source": source, "sha256": digest, "size_bytes": len(content)})
+        inputs = [
+            {
+                "name": name,
+                "source": source,
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "size_bytes": len(content),
+            }
+            for name, source, content in self._scenario.inputs
+        ]
         self._provenance = {
             "linkweir": _native.__version__,
             "format": _FORMAT,
@@ -184,7 +186,11 @@ class RunDirectory:
             "matplotlib": _version("matplotlib"),
             "command": sys.argv,
         }
-        self._note()
+        self._note()  # first of all, so that whatever is left can be told to be ours
+        for folder in (INPUTS, RESULTS, FIGURES):
+            (self.path / folder).mkdir(exist_ok=True)
+        for name, _, content in self._scenario.inputs:
+            (self.path / name).write_bytes(content)
         write_whole(self.path / SCENARIO, resolved)
 
     def _clear(self, *, force: bool) -> None:

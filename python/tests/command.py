@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+from linkweir import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCENARIOS = REPOSITORY / "scenarios"
@@ -56,10 +62,32 @@ ENDLESS = SMALL.replace('"5s"', '"10000h"').replace("[link]", 'interval = "1min"
 """Takes hours, so that whoever ends it does so in the middle."""
 
 
-def linkweir(*arguments: object, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs the command to its end."""
+@dataclass
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def linkweir(*arguments: object) -> Done:
+    """Runs the command to its end, in this process: whatever it lets escape fails the test."""
+    shown, said = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["linkweir", *map(str, arguments)]),
+        contextlib.redirect_stdout(shown),
+        contextlib.redirect_stderr(said),
+    ):
+        code = cli.exit_code()
+    return Done(code, shown.getvalue(), said.getvalue())
+
+
+def linkweir_process(*arguments: object, **options: Any) -> Done:
+    """Runs the command to its end, in a process of its own."""
     words = [*COMMAND, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, cwd=cwd, **options)
+    ended = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, **options)
+    return Done(ended.returncode, ended.stdout, ended.stderr)
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:

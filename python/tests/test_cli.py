@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from command import COMMAND, SCENARIOS, SMALL, linkweir, strict_json
+from command import COMMAND, SCENARIOS, SMALL, linkweir, linkweir_process, strict_json
 
 import linkweir as package
 
@@ -24,7 +24,7 @@ def test_run_leaves_a_whole_directory(tmp_path: Path) -> None:
     scenario = tmp_path / "small.toml"
     scenario.write_text(SMALL.replace('rate = "2Mbit"', 'trace = "cell.csv"', 1))
     out = tmp_path / "deep" / "out"
-    done = linkweir("run", scenario, "--out", out, "--seed", 7)
+    done = linkweir_process("run", scenario, "--out", out, "--seed", 7)
     assert done.returncode == 0, done
     assert done.stderr == ""
     assert str(out / "report.html") in done.stdout
@@ -71,7 +71,7 @@ def test_json_is_the_summary(tmp_path: Path, small: Path) -> None:
 
 def test_without_out_the_directory_is_new(tmp_path: Path, small: Path) -> None:
     for expected in ("runs/small", "runs/small-2"):
-        done = linkweir("run", small, "--json", cwd=tmp_path)
+        done = linkweir_process("run", small, "--json", cwd=tmp_path)
         assert strict_json(done.stdout)["directory"] == expected
 
 
@@ -163,7 +163,7 @@ def test_policies_are_those_of_the_core() -> None:
 
 def test_version() -> None:
     assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
-    shown = linkweir("--help").stdout
+    shown = linkweir_process("--help").stdout
     for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan"):
         assert f" {name} " in shown
 

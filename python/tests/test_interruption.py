@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command import ENDLESS, SMALL, await_status, linkweir, start
+from command import ENDLESS, SMALL, await_status, linkweir, linkweir_process, start
 
 import linkweir as package
 
@@ -77,7 +77,9 @@ def test_a_full_disk_is_a_failed_run(tmp_path: Path, small: Path) -> None:
     small.write_text(SMALL.replace('"5s"', '"300s"'))
     out = tmp_path / "out"
     limits = (4096, 4096)
-    done = linkweir("run", small, "--out", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
+    done = linkweir_process(
+        "run", small, "--out", out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    )
     assert done.returncode == 1, done
     assert "Traceback" not in done.stderr
     assert "File too large" in done.stderr
