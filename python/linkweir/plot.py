@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _MOST_CLASSES = 12
 _MOST_POINTS = 5_000
+_MOST_LETTERS = 24
 _STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -28,6 +30,7 @@ _STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.2,
     "svg.fonttype": "path",
     "svg.hashsalt": "linkweir",
+    "text.parse_math": False,  # a name may hold a dollar sign
 }
 
 
@@ -88,6 +91,13 @@ def _legend(axes: Axes, left_out: int) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title)
 
 
+def _label(name: str) -> str:
+    """A name for the legend: one short line, and not one that begins like matplotlib's hidden labels."""
+    line = " ".join(name.split())
+    line = line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return f" {line}" if line.startswith("_") else line or "?"
+
+
 def panels(result: Result) -> list[Panel]:
     """The figures there is something to draw for."""
     import numpy as np
@@ -115,7 +125,9 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
         capacity = link["capacity_bps"].to_numpy().astype(float) / 1e6
         axes.fill_between(*_thin(times, capacity), step="post", color="0.9", label="capacity", linewidth=0)
     for name in series.classes:
-        axes.plot(*_thin(series.times(name), series.get(name, "sent_bps") / 1e6), drawstyle="steps-post", label=name)
+        axes.plot(
+            *_thin(series.times(name), series.get(name, "sent_bps") / 1e6), drawstyle="steps-post", label=_label(name)
+        )
     axes.set(xlabel="time (s)", ylabel="Mbit/s")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
@@ -123,7 +135,7 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
 
 def _delays(axes: Axes, series: _Columns) -> None:
     for name in series.classes:
-        axes.plot(*_thin(series.times(name), series.get(name, "delay_mean_s") * 1e3), label=name)
+        axes.plot(*_thin(series.times(name), series.get(name, "delay_mean_s") * 1e3), label=_label(name))
     axes.set(xlabel="time (s)", ylabel="ms")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
@@ -135,7 +147,7 @@ def _drops(axes: Axes, result: Result, series: _Columns) -> None:
     interval_s = result.scenario.interval_s
     for name in series.classes:
         gone = np.sum([series.get(name, column) for column in _GONE], axis=0) / interval_s
-        axes.plot(*_thin(series.times(name), gone), drawstyle="steps-post", label=name)
+        axes.plot(*_thin(series.times(name), gone), drawstyle="steps-post", label=_label(name))
     axes.set(xlabel="time (s)", ylabel="packets/s")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
@@ -151,7 +163,7 @@ def _level_drawer(levels: _Columns, column: str) -> Callable[[Axes], None]:
         for name in levels.classes:
             values = levels.get(name, column)
             if np.any(values != 0):
-                axes.plot(*_thin(levels.times(name), values), drawstyle="steps-post", label=name)
+                axes.plot(*_thin(levels.times(name), values), drawstyle="steps-post", label=_label(name))
         axes.set(xlabel="time (s)", ylabel=column)
         _legend(axes, levels.left_out)
 
@@ -182,8 +194,9 @@ def svg(panel: Panel) -> str:
     """A panel as an SVG document, the same bytes for the same values."""
     from matplotlib import rc_context
 
-    figure = _figure([panel])
     buffer = io.StringIO()
-    with rc_context(_STYLE):
+    with rc_context(_STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
+        figure = _figure([panel])
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

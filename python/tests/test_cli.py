@@ -62,6 +62,19 @@ def test_run_leaves_a_whole_directory(tmp_path: Path) -> None:
         assert outside not in for_names, outside
 
 
+def test_any_name_can_be_shown(tmp_path: Path, small: Path) -> None:
+    names = {"ef": "$a_{", "af": "_<script>", "cs0": "\\U0001F6F0 --> \\n" + "long" * 30}
+    text = SMALL
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    small.write_text(text)
+    done = linkweir_process("run", small, "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "<script" not in report
+    assert "_&lt;script&gt;" in report
+
+
 def test_json_is_the_summary(tmp_path: Path, small: Path) -> None:
     done = linkweir("run", small, "--json", "--out", tmp_path / "out")
     printed = strict_json(done.stdout)
