@@ -48,6 +48,9 @@ class Panel:
     keep: Callable[[Row], bool] | None = None
 
 
+Grid = tuple[list[str], list[list[str]]]
+"""Column titles and lines of cells."""
+
 Measure = Callable[[Sequence[tuple[Case, Tables]]], list[Row]]
 
 
@@ -76,4 +79,6 @@ class Figure:
     terminal_table: bool = True
     """Whether the rows go to a terminal; a series is better seen as a picture."""
     table_rows: Callable[[list[Row]], list[Row]] | None = None
-    """Which rows the printed table shows; all when absent."""
+    """Which rows the report's table shows; all when absent."""
+    summary: Callable[[list[Row]], Grid] | None = None
+    """The values in a small grid, for a terminal and for Markdown."""

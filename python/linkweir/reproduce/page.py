@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
-from linkweir.reproduce.figure import Figure, Row
+from linkweir.reproduce.figure import Figure, Grid, Row
 
 
 @dataclass
@@ -51,31 +51,38 @@ def cell(value: Any) -> str:
 
 def terminal(shown: Shown) -> list[Table | str]:
     """Tables and sentences for the terminal."""
-    title = f"{_heading(shown.figure)}"
+    title = _heading(shown.figure)
     items: list[Table | str] = []
     if _is_grid(shown):
-        columns, lines = _pivot(shown.rows, with_theory=False)
-        items.append(_terminal_table(f"{title}\nAF and CS0, Mbit/s", columns, lines))
+        items.append(_terminal_table(f"{title}\nAF and CS0, Mbit/s", *_pivot(shown.rows, with_theory=False)))
+    elif shown.figure.summary is not None:
+        items.append(_terminal_table(title, *shown.figure.summary(shown.rows)))
     elif shown.figure.terminal_table:
-        columns = list(shown.figure.columns)
-        items.append(_terminal_table(title, columns, [[cell(row[c]) for c in columns] for row in shown.table]))
+        items.append(_terminal_table(title, *_all_columns(shown.table, list(shown.figure.columns))))
     else:
         items.append(f"{title}: {len(shown.rows)} rows")
-    if text := deviation(shown.rows):
-        items.append(text)
-    telling = shown.telling
-    if shown.details:
-        items.append(_telling_sentence(shown))
-    if telling:
-        columns = list(telling[0])
-        items.append(
-            _terminal_table(shown.figure.details_title, columns, [[cell(row[c]) for c in columns] for row in telling])
-        )
+    items += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
+    if shown.telling:
+        items.append(_terminal_table(_telling_title(shown), *_all_columns(shown.telling[:MOST_TELLING], None)))
     return items
 
 
+MOST_TELLING = 20
+"""Lines of details a terminal or a document shows; the report has all."""
+
+
+def _telling_title(shown: Shown) -> str:
+    title = shown.figure.details_title
+    return title if len(shown.telling) <= MOST_TELLING else f"{title}, the first {MOST_TELLING}"
+
+
+def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
+    columns = list(rows[0]) if columns is None else columns
+    return columns, [[cell(row[column]) for column in columns] for row in rows]
+
+
 def _telling_sentence(shown: Shown) -> str:
-    if shown.figure.telling is None:
+    if shown.figure.telling is None or not shown.details:
         return ""
     return f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
         ": their queues run empty, or losses keep their windows small." if shown.telling else "."
@@ -119,28 +126,23 @@ def deviation(rows: Sequence[Row]) -> str:
 
 
 def markdown(shown: Shown) -> str:
-    """Tables in Markdown, rates pivoted: a row for each K_AF, a column for each scheduler and load."""
+    """The values in Markdown, and what tells why they are as they are."""
     parts = []
-    for rows, note in ((shown.rows, ""), (shown.other, shown.figure.other_title + ":\n\n")):
-        if not rows:
-            continue
-        if _is_grid(shown):
-            columns, lines = _pivot(rows, with_theory=True)
-            parts.append(f"{note}AF, CS0 in Mbit/s; theory in brackets.\n\n" + _markdown_table(columns, lines))
-        else:
-            table = rows if shown.figure.table_rows is None else shown.figure.table_rows(rows)
-            parts.append(note + _markdown_rows(table, list(shown.figure.columns)))
-        if text := deviation(rows):
-            parts.append(text)
-    if shown.details and (text := _telling_sentence(shown)):
-        parts.append(text)
+    if _is_grid(shown):
+        parts.append("AF, CS0 in Mbit/s; theory in brackets.")
+        parts.append(_markdown_table(*_pivot(shown.rows, with_theory=True)))
+    elif shown.figure.summary is not None:
+        parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
+    elif shown.table:
+        parts.append(_markdown_table(*_all_columns(shown.table, list(shown.figure.columns))))
+    parts += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
     if shown.telling:
-        parts.append(shown.figure.details_title + ":")
-        parts.append(_markdown_rows(shown.telling, list(shown.telling[0])))
+        parts.append(_telling_title(shown) + ":")
+        parts.append(_markdown_table(*_all_columns(shown.telling[:MOST_TELLING], None)))
     return "\n\n".join(parts) + "\n"
 
 
-def _pivot(rows: Sequence[Row], *, with_theory: bool) -> tuple[list[str], list[list[str]]]:
+def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
     """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load."""
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
@@ -160,10 +162,6 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> tuple[list[str], list[l
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
     lines = [[f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})]
     return ["K_AF", *columns], lines
-
-
-def _markdown_rows(rows: Sequence[Row], columns: list[str]) -> str:
-    return _markdown_table(columns, [[cell(row[column]) for column in columns] for row in rows])
 
 
 def _markdown_table(columns: list[str], lines: Sequence[Sequence[str]]) -> str:
@@ -201,7 +199,8 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
         if shown.other:
             parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
         if shown.details:
-            parts.append(f"<p>{html.escape(_telling_sentence(shown))}</p>")
+            if text := _telling_sentence(shown):
+                parts.append(f"<p>{html.escape(text)}</p>")
             parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
     return "\n".join([*parts, "</body></html>\n"])
 

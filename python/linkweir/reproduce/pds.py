@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from linkweir import theory
-from linkweir.reproduce.figure import Case, Figure, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 
 LINK_BPS = 100e6
 PACKET_BYTES = 1500
@@ -288,6 +288,68 @@ def history_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return made
 
 
+# --- Beside theory --------------------------------------------------------------------------------------------------
+
+
+def expected(variant: Variant, pps: float) -> dict[str, list[float]]:
+    """What theory says of a full limit under this many packets per second of each class; keys as in rows."""
+    losses = theory.plr_losses(max(1 - CAPACITY_PPS / (8 * pps), 0.0), variant.loss)
+    served = [pps * (1 - loss) for loss in losses]
+    delays_s = theory.wtp_delays_s(variant.limit_pkts, variant.delay, served, 1 / CAPACITY_PPS, variant.ring)
+    return {
+        "delay_ms": [1e3 * delay_s for delay_s in delays_s],
+        "delay_ratio": [delay_s / delays_s[0] for delay_s in delays_s],
+        "loss": losses,
+        "loss_ratio": [loss / losses[7] for loss in losses],
+    }
+
+
+MEAN_PPS = {(0.9, 1.5): 1100.0, (4.0, 5.0): 1140.0, (8.0, 9.0): 1460.0, (1.2, 1.4): 1100.0}
+"""Mean load of a class in spans of the report's traffic in which all classes send alike."""
+
+SHOWN = {
+    "delay_ms": ("delay, ms", 1.0),
+    "delay_ratio": ("delay ratio", 1.0),
+    "loss": ("loss, %", 100.0),
+    "loss_ratio": ("loss ratio", 1.0),
+}
+Span = tuple[float, float]
+
+
+def _summary(variants: Sequence[Variant], what: Sequence[str], spans: Sequence[Span]) -> Callable[[list[Row]], Grid]:
+    """A grid with a line for each span, quantity and variant, a column for each class, and theory above."""
+
+    def grid(made: list[Row]) -> Grid:
+        found: dict[tuple[str, str, int, Span], list[Row]] = {}
+        for row in made:
+            key = (row["figure"], row["history"], row["limit"], (row["t_from_s"], row["t_to_s"]))
+            found.setdefault(key, []).append(row)
+        lines: list[list[str]] = []
+        for span, name in ((span, name) for span in spans for name in what):
+            last: list[str] = []
+            for v in variants:
+                mine = found.get((v.figure, v.history_name, v.limit_pkts, span))
+                if mine is None:
+                    continue
+                pps = v.pps or MEAN_PPS.get(span)
+                if pps is not None and not (v.history == "peld" and name.startswith("delay")):
+                    by_theory = _line(span, name, "theory", expected(v, pps)[name])
+                    if by_theory != last:
+                        lines.append(by_theory)
+                    last = by_theory
+                label = f"{v.figure}, {v.history_name}, limit {v.limit_pkts}"
+                lines.append(_line(span, name, label, [row[name] for row in mine]))
+        return ["t, s", "", "run", *(f"class {i}" for i in CLASSES)], lines
+
+    return grid
+
+
+def _line(span: Span, name: str, label: str, values: Sequence[float | None]) -> list[str]:
+    title, scale = SHOWN[name]
+    cells = ["-" if value is None else f"{scale * value:.3g}" for value in values]
+    return [f"{span[0]:g} to {span[1]:g}", title, label, *cells]
+
+
 # --- The figures ----------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +400,8 @@ def _figure(
     settings: Settings,
     panels: Sequence[Panel],
     *,
+    what: Sequence[str] = (),
+    spans: Sequence[Span] = ((0.9, 1.5), (4.0, 5.0), (8.0, 9.0)),
     details: bool = False,
 ) -> Figure:
     duration_s = settings.duration_s or DURATION_S
@@ -360,6 +424,8 @@ def _figure(
         if details
         else "",
         table_rows=phases_only,
+        summary=_summary(variants, what, spans) if what else None,
+        terminal_table=bool(what),
     )
 
 
@@ -393,6 +459,7 @@ def figure_4(settings: Settings) -> Figure:
         [v],
         settings,
         _panels(v, DELAY, DELAY_RATIO),
+        what=("delay_ms", "delay_ratio", "loss"),
     )
 
 
@@ -406,6 +473,7 @@ def figure_5(settings: Settings) -> Figure:
         variants,
         settings,
         [p for v in variants for p in _panels(v, LOSS, LOSS_RATIO)],
+        what=("loss", "loss_ratio", "delay_ms"),
     )
 
 
@@ -419,6 +487,8 @@ def figure_6(settings: Settings) -> Figure:
         variants,
         settings,
         [p for v in variants for p in _panels(v, DELAY_RATIO, LOSS_RATIO)],
+        what=("delay_ms", "delay_ratio", "loss", "loss_ratio"),
+        spans=((8.0, 9.0),),
     )
 
 
@@ -433,6 +503,8 @@ def figure_7(settings: Settings) -> Figure:
         [usual, large],
         settings,
         [p for v in (usual, large) for p in _panels(v, DELAY)],
+        what=("delay_ms",),
+        spans=((1.2, 1.4), (1.4, 1.6), (1.6, 1.8), (1.8, 2.0), (2.0, 2.2)),
     )
 
 
@@ -475,6 +547,8 @@ def figure_8(settings: Settings) -> Figure:
         variants,
         settings,
         panels,
+        what=("loss", "loss_ratio"),
+        spans=((1.0, settings.duration_s or DURATION_S),),
     )
 
 
@@ -512,6 +586,8 @@ def figure_9(settings: Settings) -> Figure:
         variants,
         settings,
         panels,
+        what=("delay_ratio",),
+        spans=((8.0, 9.0),),
     )
     nominal = figure.reference
     assert nominal is not None
@@ -520,8 +596,6 @@ def figure_9(settings: Settings) -> Figure:
 
 def _resolution_row(variant: Variant) -> Row:
     """Ratio of class 8 to class 1 that WTP's resolution allows."""
-    packet_s = 1 / CAPACITY_PPS
-    delays_s = theory.wtp_delays_s(variant.limit_pkts, variant.delay, [CAPACITY_PPS / 8] * 8, packet_s, variant.ring)
     return {
         "figure": variant.figure,
         "history": variant.history_name,
@@ -529,7 +603,7 @@ def _resolution_row(variant: Variant) -> Row:
         "class": 8,
         "t_from_s": 8.0,
         "t_to_s": 9.0,
-        "delay_ratio": delays_s[7] / delays_s[0],
+        "delay_ratio": expected(variant, MEAN_PPS[8.0, 9.0])["delay_ratio"][7],
     }
 
 
@@ -569,11 +643,6 @@ def figure_11(settings: Settings) -> Figure:
         [p for v in variants for p in _panels(v, LOSS_RATIO)],
         details=True,
     )
-
-
-def expected_losses(pps: float) -> list[float]:
-    """Loss of each class when all send alike and class 1 loses most, by theory."""
-    return theory.plr_losses(max(1 - CAPACITY_PPS / (8 * pps), 0.0), USUAL[::-1])
 
 
 FIGURES: dict[str, Callable[[Settings], Figure]] = {

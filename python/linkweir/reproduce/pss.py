@@ -320,6 +320,11 @@ def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return rows
 
 
+def short_first(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """The same, those furthest below theory first."""
+    return sorted(reason_rows(results), key=lambda row: row["rate_mbps"] / max(row["theory_mbps"], 1e-9))
+
+
 def falls_short(row: Row) -> bool:
     """Whether a TCP class stays more than 5 % below theory."""
     return bool(row["rate_mbps"] < 0.95 * row["theory_mbps"])
@@ -366,7 +371,7 @@ def _rates_figure(
         measure=rate_rows,
         panels=_rate_panels(by),
         columns=RATE_KEYS,
-        details=reason_rows if tcp else None,
+        details=short_first if tcp else None,
         details_title=REASON_TITLE,
         telling=falls_short,
         other_rows=first_seconds_rows if duration_s >= PAPER_S and (tcp or long_s == BOTH_PERIODS_S) else None,
@@ -495,7 +500,7 @@ def _series_figure(name: str, title: str, claim: str, points: list[Point], setti
         SERIES_KEYS,
         terminal_table=False,
         reference=lambda: series_theory(points, duration_s),
-        details=reason_rows if settings.traffic == "tcp" else None,
+        details=short_first if settings.traffic == "tcp" else None,
         details_title=REASON_TITLE,
         telling=falls_short,
     )
