@@ -2,7 +2,8 @@
 /*
  * data_plane.h - the most general data plane, for Eva: any accepted parameters, any view, any operations in any order.
  *
- * Define POLICY (its name), include its source, define STATE_BYTES and include this file. The state is a block of
+ * Define POLICY (its name), include its source, define STATE_BYTES (and PROOF_SETTLE(params), where parameters are to be
+ * narrowed) and include this file. The state is a block of
  * exactly state_size() bytes, not initialised, so that a read before a write, or one byte beyond, is an alarm. Nothing
  * ties a view to the one before it: backlogs appear and vanish, rates jump, the clock steps back, any queue is named
  * with any length. That is more than the contract of policy.h allows, so a proof for this data plane holds for every
@@ -69,6 +70,9 @@ static void proof_params(uint64_t *params, uint64_t *qparams)
 	//@ loop unroll 16;
 	for (p = 0; p < PROVED.nparams; p++)
 		params[p] = proof_value(PROVED.params + p);
+#ifdef PROOF_SETTLE
+	PROOF_SETTLE(params);
+#endif
 	//@ loop unroll QUEUES;
 	for (q = 0; q < QUEUES; q++)
 		//@ loop unroll 16;

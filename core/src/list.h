@@ -103,13 +103,15 @@ static inline void lw_remove(struct lw_link *links, uint32_t *head, uint32_t q)
 	} else {
 		//@ assert next_in_range: next < lw_n;
 		//@ assert prev_in_range: prev < lw_n;
-		//@ assert apart: prev != q && next != q && links[prev].next == q && links[next].prev == q;
+		/*@ assert apart: prev != q && next != q && links[prev].next == q && links[next].prev == q &&
+				links[next].next != LW_NONE; */
 		links[prev].next = next;
 		links[next].prev = prev;
 		if (*head == q)
 			*head = next;
 	}
 	links[q].next = links[q].prev = LW_NONE;
+	//@ assert same: \forall integer i; 0 <= i < lw_n && i != q ==> lw_same{Pre,Here}(links, i);
 }
 
 static inline void lw_move_to_tail(struct lw_link *links, uint32_t *head, uint32_t q)

@@ -233,12 +233,14 @@ static void pds_enter(struct pds_state *st, const struct lw_view *v, uint32_t q)
 static void pds_strike(struct pds_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct pds_queue *queue = pds_queues(st) + q;
-	uint64_t age = st->arrivals - queue->tail_seq;
+	uint64_t age = st->arrivals - queue->tail_seq, slot = st->slot;
 	struct pds_entry *entry;
 
 	if (age > st->k)
 		return;
-	entry = pds_ring(st, v) + (st->slot >= age ? st->slot - age : st->slot + st->k - age);
+	slot = slot >= age ? slot - age : slot + st->k - age;
+	//@ assert entry_in_ring: slot < st->k;
+	entry = pds_ring(st, v) + slot;
 	entry->lost = 1;
 	queue->lost++;
 	queue->tail_seq = entry->before;
@@ -297,7 +299,7 @@ static void pds_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 
 	(void)q, (void)bytes;
 	lw_clock(&st->seen_ns, v);
-	st->total_pkts -= st->total_pkts != 0;
+	st->total_pkts = lw_excess(st->total_pkts, 1);
 }
 
 static void pds_dropped(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -306,7 +308,7 @@ static void pds_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 
 	(void)bytes;
 	lw_clock(&st->seen_ns, v);
-	st->total_pkts -= st->total_pkts != 0;
+	st->total_pkts = lw_excess(st->total_pkts, 1);
 	if (st->pending == q)
 		st->pending = LW_NONE;
 	if (st->history == PDS_RING)
@@ -325,8 +327,12 @@ static void pds_change(void *state, const struct lw_view *v, const uint64_t *par
 	st->qmin_pkts = (uint32_t)params[PDS_QMIN];
 	st->peld = params[PDS_EARLY] == PDS_PELD;
 	st->lowest_index = params[PDS_TIE] == PDS_LOWEST_INDEX;
-	if (st->peld)
-		st->ramp = LW_DIV64((uint64_t)1 << 32, st->limit_pkts - st->qmin_pkts);
+	if (st->peld) {
+		uint64_t height = lw_excess(st->limit_pkts, st->qmin_pkts);
+
+		//@ assert ramp_has_height: 0 < height <= PDS_MAX_PKTS;
+		st->ramp = LW_DIV64((uint64_t)1 << 32, height);
+	}
 	for (q = 0; q < v->nqueues; q++, qparams += PDS_NQPARAMS) {
 		pds_queues(st)[q].delay = (uint16_t)qparams[PDS_DELAY];
 		pds_queues(st)[q].loss = (uint16_t)qparams[PDS_LOSS];
@@ -345,7 +351,7 @@ static void pds_init(void *state, const struct lw_view *v, const uint64_t *param
 	st->pending = LW_NONE;
 	for (q = 0; q < v->nqueues; q++) {
 		st->total_pkts += v->queues[q].backlog_pkts;
-		pds_queues(st)[q].tail_seq = 0 - (uint64_t)st->k - 1;   /* older than the history, for ever */
+		pds_queues(st)[q].tail_seq = UINT64_MAX - st->k;        /* older than the history, for ever */
 	}
 	pds_change(st, v, params, qparams);
 }

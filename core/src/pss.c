@@ -493,7 +493,6 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 		if (low != LW_UNSET)
 			holders[n++] = (lw_level(low, q) * 2 + 1) * LW_BITMAP_SIZE + q;
 	}
-	//@ split n;
 	lw_sort(holders, n);
 	/*@ loop invariant r <= n && lw_queues_below{Here}(holders, n, v->nqueues);
 	    loop assigns r, holders[0 .. 2 * v->nqueues - 1], ((struct pss_queue *)(st + 1))[0 .. v->nqueues - 1]; */
@@ -505,7 +504,6 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 		holders[r] = q;
 		pss_queues(st)[q].rank[low] = (uint16_t)r;
 	}
-	//@ merge n;
 }
 
 static void pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)

@@ -32,6 +32,9 @@ static inline struct lw_u128 lw_mul(uint64_t a, uint64_t b)
 }
 
 /* a * b < c * d, exactly */
+/*@ assigns \result \from a, b, c, d;
+    ensures truth: \result == 0 || \result == 1;
+    ensures exact: \result != 0 <==> a * b < c * d; */
 static inline bool lw_product_less(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
 	struct lw_u128 x = lw_mul(a, b), y = lw_mul(c, d);
@@ -40,6 +43,8 @@ static inline bool lw_product_less(uint64_t a, uint64_t b, uint64_t c, uint64_t 
 }
 
 /* floor(a * b / c), UINT64_MAX when it does not fit or c is 0; 64 steps, for control paths */
+/*@ assigns \result \from a, b, c;
+    ensures at_most: c != 0 ==> \result <= a * b / c; */
 static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 {
 	struct lw_u128 n = lw_mul(a, b);
@@ -65,6 +70,9 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /* for control paths; a rate of 0 gives a pace of 0 ns per byte */
+/*@ assigns \result \from rate_bps;
+    ensures shift: \result.shift <= 63;
+    ensures mult: \result.mult <= 8000000000 && (rate_bps != 1 ==> \result.mult <= UINT32_MAX); */
 static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 {
 	const uint64_t bit_ns = 8000000000u;
@@ -98,6 +106,8 @@ static inline uint64_t lw_pace_ns(const struct lw_pace *pace, uint32_t bytes)
 }
 
 /* a - b, or 0 when b is the greater */
+/*@ assigns \nothing;
+    ensures \result == (a > b ? a - b : 0); */
 static inline uint64_t lw_excess(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+#
+# make prove               every proof; fails when something is open that proofs/open.toml does not name
+# make prove ONLY=pss      the proofs whose name contains this
+
+.PHONY: prove
+prove:
+	@command -v frama-c >/dev/null || { echo "frama-c is not installed: ./setup.sh prove"; exit 1; }
+	python3 proofs/prove.py $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)

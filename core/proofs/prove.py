@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
+"""Runs every proof of plan.toml and compares what stays open with open.toml; writes the table of docs/proofs.md.
+
+A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one file.
+Every property of the run (alarm, assertion, contract, loop invariant) is proved or open. An open one must be named in
+open.toml with the reason it holds; an entry there that nothing needs is an error too when all runs were done.
+"""
+
+import argparse
+import csv
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CORE = HERE.parent
+RECORD = CORE.parent / "docs" / "proofs.md"
+KINDS = ("wp", "guarded", "wrap", "counter", "assumed")
+COLUMNS = ("engine", "proof", "queues", "proved", *KINDS, "not listed", "time", "")
+LINE = "{:6} {:15} {:>6} {:>6} {:>4} {:>7} {:>4} {:>7} {:>7} {:>10} {:>6} {}"
+START, END = "<!-- table: made by `make -C core prove` -->", "<!-- end of table -->"
+
+
+def frama_c(run: dict, report: str) -> list[str]:
+    defines = " ".join(f"-D{name}={value}" for name, value in run["define"].items())
+    command = ["frama-c", "-machdep", "gcc_x86_64", "-c11", f"-cpp-extra-args=-I{CORE}/include {defines}"]
+    command += [run["file"], "-warn-unsigned-overflow", *run["options"]]
+    return [*command, "-then", "-report-csv", report, "-report-no-proven"]
+
+
+def shorten(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def perform(run: dict) -> dict:
+    """The open properties of one run as (function, kind, text), the number proved, and the time."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.csv"
+        command = frama_c(run, str(report))
+        try:
+            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=run["seconds"])
+        except subprocess.TimeoutExpired:
+            return {"open": set(), "proved": 0, "seconds": time.monotonic() - began, "failed": "out of time"}
+        output = done.stdout + done.stderr
+        if done.returncode or not report.exists():
+            return {"open": set(), "proved": 0, "seconds": time.monotonic() - began, "failed": output[-2000:]}
+        rows = list(csv.DictReader(report.open(), delimiter="\t"))
+    found = set()
+    for row in rows:
+        if row["status"] == "Considered valid":
+            continue
+        found.add((row["function"], row["property kind"], shorten(row["property"])))
+    if run["engine"] == "eva":
+        counts = [int(n) for n in re.findall(r"(?:Assertions|Preconditions)\s+(\d+) valid", output)]
+        proved = sum(counts)
+        alarms = int((re.search(r"(\d+) alarms? generated", output) or [0, 0])[1])
+    else:
+        match = re.search(r"Proved goals:\s+(\d+) / (\d+)", output)
+        proved, alarms = (int(match[1]), int(match[2]) - int(match[1])) if match else (0, 0)
+        found = set()
+        for goal in re.findall(r"\[(?:Failed|Timeout|Unknown)\] Goal (\w+)", output):
+            found.add(("", "goal", re.sub(r"^typed_(cast_)?", "", goal)))
+    return {"open": found, "proved": proved, "alarms": alarms, "seconds": time.monotonic() - began, "failed": ""}
+
+
+def plan() -> list[dict]:
+    document = tomllib.loads((HERE / "plan.toml").read_text())
+    runs = []
+    for entry in document["eva"]:
+        for queues in entry["queues"]:
+            runs.append({
+                "engine": "eva", "name": entry["policy"] + entry.get("variant", ""), "policy": entry["policy"],
+                "queues": str(queues), "file": f"{entry['policy']}/eva.c",
+                "define": {"QUEUES": queues, **entry.get("define", {})},
+                "options": [*document["options"]["eva"], "-eva-min-loop-unroll",
+                            str(max(entry.get("unroll", 0), queues + 1)), *entry.get("options", [])],
+                "seconds": entry.get("seconds", 600),
+            })
+    for entry in document["wp"]:
+        runs.append({
+            "engine": "wp", "name": entry["file"], "policy": entry["policy"], "queues": "any", "file": entry["file"],
+            "define": {}, "options": [*document["options"]["wp"], *entry["options"]],
+            "seconds": entry.get("seconds", 1800),
+        })
+    return runs
+
+
+def reason(entries: list[dict], run: dict, item: tuple[str, str, str]) -> int | None:
+    for index, entry in enumerate(entries):
+        if run["policy"] not in entry.get("policies", [run["policy"]]):
+            continue
+        if run["engine"] != "eva" or not re.fullmatch(entry["function"], item[0]):
+            continue
+        if re.search(entry["property"], item[2]):
+            return index
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", help="run only the proofs whose name contains this")
+    parser.add_argument("--queues", help="only this number of queues")
+    parser.add_argument("--record", action="store_true", help="write the table into docs/proofs.md")
+    args = parser.parse_args()
+    os.environ["PWD"] = str(HERE)                # frama-c believes it rather than the kernel
+    entries = tomllib.loads((HERE / "open.toml").read_text())["open"]
+    used: set[int] = set()
+    print(LINE.format(*COLUMNS))
+    bad, table = 0, []
+    for run in plan():
+        if (args.only and args.only not in run["name"]) or (args.queues and args.queues != run["queues"]):
+            continue
+        result = perform(run)
+        unlisted = []
+        kinds = dict.fromkeys(KINDS, 0)
+        for item in sorted(result["open"]):
+            index = reason(entries, run, item)
+            if index is None:
+                unlisted.append(item)
+            else:
+                used.add(index)
+                kinds[entries[index]["kind"]] += 1
+        state = "does not finish" if result["failed"] == "out of time" else "FAILED" if result["failed"] else ""
+        row = (run["engine"], run["name"], run["queues"], result["proved"], *kinds.values(), len(unlisted),
+               f"{result['seconds']:.0f} s", state)
+        table.append(row)
+        print(LINE.format(*row), flush=True)
+        for function, kind, text in unlisted:
+            print(f"       {function}: {kind}: {text}")
+        if result["failed"]:
+            print("       " + result["failed"].replace("\n", "\n       "))
+        bad += len(unlisted) + bool(result["failed"])
+    if not args.only and not args.queues:
+        for index, entry in enumerate(entries):
+            if index not in used:
+                print(f"open.toml: nothing needs {entry['function']}: {entry['property']}")
+                bad += 1
+    if args.record:
+        lines = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+        lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in table]
+        text = RECORD.read_text()
+        before, rest = text.split(START, 1)
+        RECORD.write_text(before + START + "\n" + "\n".join(lines) + "\n" + END + rest.split(END, 1)[1])
+    print("proofs: " + ("all as recorded" if not bad else f"{bad} to look at"))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
