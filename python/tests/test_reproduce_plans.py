@@ -392,3 +392,22 @@ def test_deviation_names_the_worst() -> None:
 
 def test_parquet_keeps_empty_columns_as_numbers() -> None:
     assert str(keep.arrow([{"memory_s": None, "k": 1.0}]).schema.field("memory_s").type) == "double"
+
+
+def test_summary_puts_theory_above_ours() -> None:
+    """Class 1 loses 8 p (1/19) / sum(1/l) of p = 1 - 8127/8800 and so on; one line of theory serves all histories."""
+    figure = pds.figure_5(pds.Settings(quick=True))
+    tables = Fake(series=series_of_pds([0.1] * 8, [0.001] * 8, 90))
+    assert figure.summary is not None
+    columns, lines = figure.summary(pds.rows([(case, tables) for case in figure.cases]))
+    assert columns[-1] == "class 8"
+    first = [line for line in lines if line[:2] == ["0.9 to 1.5", "loss, %"]]
+    assert [line[2] for line in first] == [
+        "theory",
+        "5, ring 1500, limit 80",
+        "5, decayed 1500, limit 80",
+        "5, peld 1500, limit 80",
+    ]
+    part = sum(1 / x for x in pds.USUAL)
+    assert float(first[0][3]) == pytest.approx(100 * 8 * (1 - 8127.4 / 8800) / 19 / part, rel=0.005)
+    assert first[1][3:] == ["10"] * 8
