@@ -57,7 +57,6 @@ static inline bool lw_listed(const struct lw_link *links, uint32_t q)
     ensures ranged: lw_ranged(links);
     ensures forth: lw_forth(links);
     ensures back: lw_back(links);
-    ensures sound: lw_linked(links);
     ensures head: *head == (\old(*head) == LW_NONE ? q : \old(*head)) && links[*head].next != LW_NONE;
     ensures listed: links[q].next == *head;
     ensures others: \forall integer i; 0 <= i < lw_n && i != q ==> lw_same{Pre,Post}(links, i) &&
@@ -89,7 +88,7 @@ static inline void lw_append(struct lw_link *links, uint32_t *head, uint32_t q)
     ensures ranged: lw_ranged(links);
     ensures forth: lw_forth(links);
     ensures back: lw_back(links);
-    ensures sound: lw_linked(links) && lw_headed(links, *head);
+    ensures headed: lw_headed(links, *head);
     ensures head: *head != q && (*head == LW_NONE || *head == \old(*head) || *head == \old(links[q].next));
     ensures unlisted: links[q].next == LW_NONE;
     ensures others: \forall integer i; 0 <= i < lw_n && i != q ==> lw_same{Pre,Post}(links, i) &&
