@@ -63,17 +63,20 @@ def terminal(shown: Shown) -> list[Table | str]:
         items.append(f"{title}: {len(shown.rows)} rows")
     items += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
     if shown.telling:
-        items.append(_terminal_table(_telling_title(shown), *_all_columns(shown.telling[:MOST_TELLING], None)))
+        title, rows = _first_telling(shown)
+        items.append(_terminal_table(title, *_all_columns(rows, None)))
     return items
 
 
-MOST_TELLING = 20
-"""Lines of details a terminal or a document shows; the report has all."""
+MOST_TELLING = 8
+"""Lines of chosen details a terminal or a document shows; the report has all."""
 
 
-def _telling_title(shown: Shown) -> str:
-    title = shown.figure.details_title
-    return title if len(shown.telling) <= MOST_TELLING else f"{title}, the first {MOST_TELLING}"
+def _first_telling(shown: Shown) -> tuple[str, list[Row]]:
+    title, rows = shown.figure.details_title, shown.telling
+    if shown.figure.telling is None or len(rows) <= MOST_TELLING:
+        return title, rows
+    return f"{title}, the first {MOST_TELLING}", rows[:MOST_TELLING]
 
 
 def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
@@ -133,12 +136,13 @@ def markdown(shown: Shown) -> str:
         parts.append(_markdown_table(*_pivot(shown.rows, with_theory=True)))
     elif shown.figure.summary is not None:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
-    elif shown.table:
+    elif shown.table and shown.figure.terminal_table:
         parts.append(_markdown_table(*_all_columns(shown.table, list(shown.figure.columns))))
     parts += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
     if shown.telling:
-        parts.append(_telling_title(shown) + ":")
-        parts.append(_markdown_table(*_all_columns(shown.telling[:MOST_TELLING], None)))
+        title, rows = _first_telling(shown)
+        parts.append(title + ":")
+        parts.append(_markdown_table(*_all_columns(rows, None)))
     return "\n\n".join(parts) + "\n"
 
 
