@@ -40,6 +40,7 @@ RANGES = {
 NS = 10**9
 LONGEST_NS = 2**62
 LARGEST_PACKET = 2**20 - 1
+MOST_LEVELS = 4096
 
 
 def controlled(values):
@@ -70,6 +71,8 @@ def check(view, params, qparams):
     link_bps = view.link_bps
     total = 0
     for q, values in enumerate(qparams):
+        if q + 1 + sum(1 for before in qparams[: q + 1] if controlled(before)) > MOST_LEVELS:
+            return ("low_level", q)
         if not controlled(values):
             for name in ("rate", "share"):
                 if values[name]:

@@ -212,16 +212,24 @@ def fingerprint(text):
 
 
 class Known:
-    """Verdicts of earlier runs on the same core. More tests cannot lose a mutant that was found, so only survivors are tried again."""
+    """Verdicts of earlier runs. More tests cannot lose a mutant that was found, so only survivors are tried again."""
 
     def __init__(self, path, sources):
         self.path = path
-        self.core = fingerprint("".join(source.read_text(encoding="utf-8") for source in sources))
-        kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        self.verdicts = kept.get(self.core, {})
+        self.prints = {source: fingerprint(source.read_text(encoding="utf-8")) for source in sources}
+        self.verdicts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def key(self, mutant):
+        """Of the mutant and of all it is compiled with."""
+        others = [
+            print_
+            for source, print_ in self.prints.items()
+            if str(source.relative_to(CORE)) != mutant.file and (source.suffix == ".h" or mutant.file.endswith(".h"))
+        ]
+        return hashlib.sha256(" ".join([mutant.file, fingerprint(mutant.source), *others]).encode()).hexdigest()
 
     def save(self):
-        self.path.write_text(json.dumps({self.core: self.verdicts}), encoding="utf-8")
+        self.path.write_text(json.dumps(self.verdicts), encoding="utf-8")
 
 
 def run_quietly(command, cwd):
@@ -321,13 +329,13 @@ class Bench:
             self.sanitized.restore(sources)
 
     def run(self, mutant, seen, known):
-        key = f"{mutant.file} {fingerprint(mutant.source)}"
-        if key not in known:
-            how = self.try_out(mutant, seen)
-            if how != "survived":  # a survivor may be found by a test that is new
-                known[key] = how
-            return how
-        return known[key]
+        key = known.key(mutant)
+        if key in known.verdicts:
+            return known.verdicts[key]
+        how = self.try_out(mutant, seen)
+        if how != "survived":  # a survivor may be found by a test that is new
+            known.verdicts[key] = how
+        return how
 
     def try_out(self, mutant, seen):
         place = self.path / mutant.file
@@ -407,7 +415,7 @@ def main():
     if first.test() != "survived":
         sys.exit("the original does not pass its tests")
     benches.put(first)
-    known = Known(BUILD / "known.json", paths)
+    known = Known(BUILD / "known.json", [*paths, *sorted((CORE / "include" / "linkweir").glob("po*.h"))])
     if not arguments.resume:
         known.verdicts.clear()
     seen, counts, survivors, done = {}, {}, [], 0
@@ -416,7 +424,7 @@ def main():
     def run(mutant):
         bench = benches.get()
         try:
-            return mutant, bench.run(mutant, seen, known.verdicts)
+            return mutant, bench.run(mutant, seen, known)
         finally:
             benches.put(bench)
 
