@@ -145,6 +145,8 @@ enum Kind {
     Greedy {
         backlog_pkts: u32,
         waiting_pkts: u32,
+        /// Stands in the engine's list of those that lack packets.
+        short: bool,
         next_bytes: u32,
         sizes: Sizes,
         random: Random,
@@ -231,6 +233,7 @@ impl<'a> Engine<'a> {
                 } => Kind::Greedy {
                     backlog_pkts: *backlog_pkts,
                     waiting_pkts: 0,
+                    short: false,
                     next_bytes: random.size(packet),
                     sizes: packet.clone(),
                     random,
@@ -420,8 +423,10 @@ impl<'a> Engine<'a> {
                 });
                 next_ns.map(|next_ns| next_ns.saturating_add(travels_ns))
             }
-            Kind::Greedy { .. } => {
-                self.short.push(index as u32);
+            Kind::Greedy { short, .. } => {
+                if !std::mem::replace(short, true) {
+                    self.short.push(index as u32);
+                }
                 self.pulling = true;
                 self.refill();
                 self.pulling = false;
@@ -439,10 +444,18 @@ impl<'a> Engine<'a> {
     /// one flow's packet drives out another's, that one waits for the next departure.
     fn refill(&mut self) {
         std::mem::swap(&mut self.short, &mut self.refilling);
+        for index in &self.refilling {
+            if let Kind::Greedy { short, .. } = &mut self.flows[*index as usize].kind {
+                *short = false;
+            }
+        }
         for at in 0..self.refilling.len() {
             let index = self.refilling[at];
-            if !self.fill(index as usize) && !self.short.contains(&index) {
-                self.short.push(index);
+            let filled = self.fill(index as usize);
+            if let Kind::Greedy { short, .. } = &mut self.flows[index as usize].kind {
+                if !filled && !std::mem::replace(short, true) {
+                    self.short.push(index);
+                }
             }
         }
         self.refilling.clear();
@@ -463,6 +476,7 @@ impl<'a> Engine<'a> {
                 next_bytes,
                 sizes,
                 random,
+                ..
             } = kind
             else {
                 return true;
@@ -879,9 +893,14 @@ impl<'a> Engine<'a> {
 /// A packet of this flow no longer waits: a greedy flow lacks it.
 #[inline]
 fn left(flows: &mut [Flow], short: &mut Vec<u32>, flow: u32) {
-    if let Kind::Greedy { waiting_pkts, .. } = &mut flows[flow as usize].kind {
+    if let Kind::Greedy {
+        waiting_pkts,
+        short: listed,
+        ..
+    } = &mut flows[flow as usize].kind
+    {
         *waiting_pkts -= 1;
-        if !short.contains(&flow) {
+        if !std::mem::replace(listed, true) {
             short.push(flow);
         }
     }
