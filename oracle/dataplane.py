@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
 
-It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy is told,
-and while the policy names a victim that queue's tail is dropped and the policy is told. On a departure the head is taken.
+It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy
+is told, and while the policy names a victim that queue's tail is dropped and the policy is told. On a departure the
+head is taken.
 """
 
 import importlib
@@ -46,7 +47,7 @@ class View:
 
 class DataPlane:
     def __init__(self, policy, nqueues, link_bps, params=None, qparams=None):
-        """`params`: values of the policy by name; `qparams`: {queue: values by name}. Absent ones have their defaults."""
+        """`params`: values by name; `qparams`: {queue: values by name}. Absent ones have their defaults."""
         self.source = model_of(policy)
         self.view = View(nqueues, link_bps)
         self.params = dict(self.source.PARAMS)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the random vectors: `python oracle/generate.py`; with --check it only says whether the files are what it writes.
+"""Writes the random vectors: `python oracle/generate.py`; with --check it only says whether the files are what it
+writes.
 
-A vector is one random life of a scheduler, and the model's answers. Its recipe (policy, profile, seed) is its first line;
-the generator of random numbers is written out here, so that the same recipe gives the same bytes everywhere.
+A vector is one random life of a scheduler, and the model's answers. Its recipe (policy, profile, seed) is its first
+line; the generator of random numbers is written out here, so that the same recipe gives the same bytes everywhere.
 """
 
 import argparse
@@ -88,7 +89,17 @@ SERVED = {
 STEADY = {"enqueue": 45, "serve": 55, "observe": 5}
 SWITCHING = {"enqueue": 44, "serve": 40, "burst": 5, "observe": 12, "idle": 1, "change": 1, "drop": 1}
 BURSTS = {"enqueue": 45, "burst": 25, "serve": 5, "observe": 4, "change": 1}
-RESTLESS = {"enqueue": 40, "serve": 40, "rate": 12, "link": 6, "change": 12, "observe": 6, "idle": 2, "other": 4, "drop": 4}
+RESTLESS = {
+    "enqueue": 40,
+    "serve": 40,
+    "rate": 12,
+    "link": 6,
+    "change": 12,
+    "observe": 6,
+    "idle": 2,
+    "other": 4,
+    "drop": 4,
+}
 
 
 class Profile:
@@ -154,7 +165,9 @@ def wrr_change(random, plane):
 
 
 def drr_queue(random):
-    values = {"quantum": random.choice([300, 1000, 1514, 3000, random.between(200, 9000), random.magnitude(100, 2**20 - 1)])}
+    values = {
+        "quantum": random.choice([300, 1000, 1514, 3000, random.between(200, 9000), random.magnitude(100, 2**20 - 1)])
+    }
     if random.chance(40):
         values["level"] = random.choice([0, 1, 63, random.below(64)])
     return values
@@ -288,7 +301,12 @@ class Life:
         self.link_bps = self.profile.link_bps
         params, qparams = self.values()
         self.plane = DataPlane(policy, self.profile.nqueues, self.link_bps, params, qparams)
-        self.lines += ["linkweir-vectors 1", f"policy {policy}", f"queues {self.profile.nqueues}", f"link {self.link_bps}"]
+        self.lines += [
+            "linkweir-vectors 1",
+            f"policy {policy}",
+            f"queues {self.profile.nqueues}",
+            f"link {self.link_bps}",
+        ]
         if params:
             self.lines.append("set" + words(params))
         self.lines += [f"queue {q}{words(values)}" for q, values in qparams.items() if values]
@@ -356,7 +374,9 @@ class Life:
     def serve(self):
         size = self.send()
         percent = self.random.choice([100, 100, 100, 50, 150, self.random.between(1, 400)])
-        self.now_ns += size * 8 * 10**9 // self.profile.link_bps * percent // 100 or self.random.below(self.unit_ns() + 1)
+        self.now_ns += size * 8 * 10**9 // self.profile.link_bps * percent // 100 or self.random.below(
+            self.unit_ns() + 1
+        )
 
     def burst(self):
         total = sum(self.send() for _ in range(self.random.between(2, 6)))
@@ -391,7 +411,9 @@ class Life:
     def rate(self):
         q = self.random.below(self.profile.nqueues)
         blocked = self.queues()[q].rate_bps == 0
-        rate_bps = self.profile.link_bps if blocked else self.random.choice([0, 0, self.random.magnitude(KBIT, 400 * GBIT)])
+        rate_bps = (
+            self.profile.link_bps if blocked else self.random.choice([0, 0, self.random.magnitude(KBIT, 400 * GBIT)])
+        )
         self.plane.rate(self.now_ns, q, rate_bps)
         self.write(f"rate {q} {rate_bps}")
 

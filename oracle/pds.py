@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Proportional delay and loss: waiting-time priority and loss-rate dropping over one shared limit.
 
-Delay: Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999. Loss: Dovrolis and Ramanathan 2000; Gaidioz, Goutelle and
-Primet 2002 (RR-4511). The ring is a list of the last K arrivals that is counted again for every question. The decayed
-history and early=peld (early loss with debts) are this project's own.
+Delay: Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999. Loss: Dovrolis and Ramanathan 2000; Gaidioz,
+Goutelle and Primet 2002 (RR-4511). The ring is a list of the last K arrivals that is counted again for every
+question. The decayed history and early=peld (early loss with debts) are this project's own.
 """
 
 from fractions import Fraction
@@ -103,7 +103,7 @@ class Model(Policy):
         if self.history == "decayed" and self.arrived % self.k == 0:
             self.rcv = [count // 2 for count in self.rcv]
             self.loss = [count // 2 for count in self.loss]
-            self.debt = [debt if rcv else 0 for debt, rcv in zip(self.debt, self.rcv)]
+            self.debt = [debt if rcv else 0 for debt, rcv in zip(self.debt, self.rcv, strict=False)]
 
     def enqueued(self, q, size):
         self.clock.read(self.view.now_ns)

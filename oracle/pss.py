@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Priority Switching Scheduler: Finzi, Perrier, Frances and Lochin 2023, algorithm 1, in whole nanoseconds.
 
-A controlled queue has a level that falls with time at its reserved rate and rises with its own packets. At or below LR
-the queue has its urgent priority; from LM on it has its other one until it is back at LR. The level is kept as the
-instant `tat` at which it would be 0, so V = tat - now is the level in time. With early=ignore, the older algorithm, the
-level stands still until `mark`, the nominal end of the queue's last packet, also where that ended earlier. Deviations from the paper: the switch back
-is at LR itself, the level starts at LR, and an idle interval is closed when a packet arrives, not when one is sent.
-pss_bits.py is the same scheduler with levels in bits and exact fractions.
+A controlled queue has a level that falls with time at its reserved rate and rises with its own packets. At or below
+LR the queue has its urgent priority; from LM on it has its other one until it is back at LR. The level is kept as
+the instant `tat` at which it would be 0, so V = tat - now is the level in time. With early=ignore, the older
+algorithm, the level stands still until `mark`, the nominal end of the queue's last packet, also where that ended
+earlier. Deviations from the paper: the switch back is at LR itself, the level starts at LR, and an idle interval is
+closed when a packet arrives, not when one is sent. pss_bits.py is the same scheduler with levels in bits and exact
+fractions.
 """
 
 from dataplane import Clock, Policy, first_equal_level

@@ -2,8 +2,9 @@
 """Priority Switching Scheduler with levels in bits and exact fractions: the form of the paper's algorithm 1.
 
 Finzi, Perrier, Frances and Lochin 2023, section 2.3, with the corrections named in pss.py. It has its own clock of
-credit, `mark`, up to which a level is valid; it may lie in the future while a packet is nominally on the link. It takes
-the same parameters as pss.py, knows sat=exact and on_empty=keep alone, and neither changes nor shares: tests compare the two.
+credit, `mark`, up to which a level is valid; it may lie in the future while a packet is nominally on the link. It
+takes the same parameters as pss.py, knows sat=exact and on_empty=keep alone, and neither changes nor shares: tests
+compare the two.
 """
 
 from fractions import Fraction
@@ -11,7 +12,7 @@ from fractions import Fraction
 from dataplane import Policy
 from pss import NS, PARAMS, QPARAMS, RANGES, check, controlled, level_of, thresholds
 
-__all__ = ["PARAMS", "QPARAMS", "RANGES", "check", "Model"]
+__all__ = ["PARAMS", "QPARAMS", "RANGES", "Model", "check"]
 
 
 class Credit:
@@ -27,7 +28,8 @@ class Credit:
 class Model(Policy):
     def __init__(self, view, params, qparams):
         super().__init__(view, params, qparams)
-        assert params["sat"] == "exact" and params["on_empty"] == "keep"
+        assert params["sat"] == "exact"
+        assert params["on_empty"] == "keep"
         self.link = Fraction(view.link_bps, NS)
         self.credits = {
             q: Credit(values, view.link_bps, view.now_ns) for q, values in enumerate(qparams) if controlled(values)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The models against published and derived figures, and against each other. Rates are in Mbit/s, as in the papers.
 
-The link of these tests takes a packet (or r of them at once, as a driver does) whenever it is free. AF and CS0 always have
-packets waiting, EF comes at a constant rate.
+The link of these tests takes a packet (or r of them at once, as a driver does) whenever it is free. AF and CS0
+always have packets waiting, EF comes at a constant rate.
 """
 
 import heapq
@@ -56,7 +56,13 @@ def rates(plane, ef_bps, seconds, pulled=1, greedy=((AF, PACKET), (CS0, PACKET))
 def pss_plane(k, expected_ef=0.5, memory_ns=10_000_000, model="pss", **more):
     """EF at level 0, AF at 2 and 4 with its share of what EF is expected to leave, CS0 at 3."""
     params = {name: more.pop(name) for name in ("sat", "on_empty", "early") if name in more}
-    values = {"level": 2, "low_level": 4, "rate": round(k * (1 - expected_ef) * LINK), "mtu": PACKET, "memory": memory_ns}
+    values = {
+        "level": 2,
+        "low_level": 4,
+        "rate": round(k * (1 - expected_ef) * LINK),
+        "mtu": PACKET,
+        "memory": memory_ns,
+    }
     plane = DataPlane(model, 3, LINK, params, {EF: {"level": 0}, AF: values | more, CS0: {"level": 3}})
     plane.init(0)
     return plane
@@ -118,12 +124,12 @@ def test_bursts_pulled_by_a_driver_do_not_change_the_rate(pulled):
     assert rates(pss_plane(0.8), 5 * MBIT, 20, pulled=pulled)[AF] == half_percent(8.0)
 
 
-@pytest.mark.parametrize("pulled, af", [(2, 9.19), (4, 10.91), (8, 12.00), (16, 12.63)])
+@pytest.mark.parametrize(("pulled", "af"), [(2, 9.19), (4, 10.91), (8, 12.00), (16, 12.63)])
 def test_bursts_pulled_by_a_driver_favour_af_without_the_early_branch(pulled, af):
     assert rates(pss_plane(0.8, early="ignore"), 5 * MBIT, 20, pulled=pulled)[AF] == half_percent(af)
 
 
-@pytest.mark.parametrize("sat, af", [("exact", 8.0), ("paper", 10.0)])
+@pytest.mark.parametrize(("sat", "af"), [("exact", 8.0), ("paper", 10.0)])
 def test_packet_larger_than_the_window(sat, af):
     """A window of 0.2 packets, N = 1.2: sat=exact remembers what a packet was too large."""
     lr = 80_000
@@ -217,7 +223,9 @@ TWO = {
 
 @pytest.mark.parametrize("qparams", [ONE, TWO], ids=["one", "two"])
 @pytest.mark.parametrize("early", ["charge", "ignore"])
-@pytest.mark.parametrize("scenario", ["fixed", "mixed", "onoff mixed", "variable mixed onoff", "variable backlogged mixed"])
+@pytest.mark.parametrize(
+    "scenario", ["fixed", "mixed", "onoff mixed", "variable mixed onoff", "variable backlogged mixed"]
+)
 def test_levels_in_time_and_in_bits_decide_alike(qparams, scenario, early):
     """Both rates divide 8 * 10^9 and LINK, so no cost is rounded and every decision must agree.
 
@@ -230,7 +238,8 @@ def test_levels_in_time_and_in_bits_decide_alike(qparams, scenario, early):
 
 
 def test_the_two_forms_share_no_arithmetic():
-    assert pss.Model.sent is not pss_bits.Model.sent and not issubclass(pss_bits.Model, pss.Model)
+    assert pss.Model.sent is not pss_bits.Model.sent
+    assert not issubclass(pss_bits.Model, pss.Model)
 
 
 def test_pace_has_the_published_multipliers():
@@ -264,7 +273,13 @@ DELAY = (157, 78, 52, 39, 31, 26, 22, 19)
 
 def classes(delay, loss, limit, per_second, from_s, to_s, seed=1, **params):
     """Mean delays in ms, and losses in %, of the classes between two times."""
-    plane = DataPlane("pds", 8, 100 * MBIT, {"limit": limit} | params, dict(enumerate({"delay": d, "loss": l} for d, l in zip(delay, loss))))
+    plane = DataPlane(
+        "pds",
+        8,
+        100 * MBIT,
+        {"limit": limit} | params,
+        dict(enumerate({"delay": d, "loss": c} for d, c in zip(delay, loss, strict=False))),
+    )
     plane.init(0)
     random = Random(f"classes {seed}")
     gap = SECOND // per_second
@@ -293,7 +308,7 @@ def classes(delay, loss, limit, per_second, from_s, to_s, seed=1, **params):
     return [delays[q] / sent[q] / MBIT for q in range(8)], [100 * lost[q] / arrived[q] for q in range(8)]
 
 
-@pytest.mark.parametrize("limit, ratio", [(40, 20.0), (80, 21.5), (160, 22.3), (320, 22.7)])
+@pytest.mark.parametrize(("limit", "ratio"), [(40, 20.0), (80, 21.5), (160, 22.3), (320, 22.7)])
 def test_wtp_ratio_nears_the_nominal_one_with_longer_queues(limit, ratio):
     delays, _ = classes((255, 63, 36, 25, 19, 16, 13, 11), [1] * 8, limit, 1100, 1, 3)
     assert delays[7] / delays[0] == pytest.approx(ratio, abs=0.1)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads and replays the vector files of vectors/README.md against the models."""
 
+import pathlib
+
 from dataplane import DataPlane
 
 
-class Mismatch(Exception):
+class MismatchError(Exception):
     """The model answers something else than the file expects."""
 
 
@@ -34,56 +36,76 @@ def groups_of(words):
     return params, qparams
 
 
-def replay(path):
-    """Returns the number of answers compared; raises Mismatch at the first that differs."""
-    header, params, qparams, plane, compared = {}, {}, {}, None, 0
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+class Replay:
+    def __init__(self, path):
+        self.path = path
+        self.header, self.params, self.qparams = {}, {}, {}
+        self.plane = None
+        self.compared = 0
+        self.place = ""
+
+    def expect(self, expected, answer):
+        self.compared += 1
+        if expected != answer:
+            raise MismatchError(f"{self.place}: expected {expected}, the model answers {answer}")
+
+    def new_plane(self, params, qparams):
+        header = self.header
+        return DataPlane(header["policy"], int(header["queues"]), int(header["link"]), params, qparams)
+
+    def run(self):
+        for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), 1):
+            self.place = f"{self.path}:{number}: {line.strip()}"
             words = line.split("#")[0].split()
-            if not words:
-                continue
+            if words:
+                self.obey(words)
 
-            def expect(expected, answer):
-                nonlocal compared
-                compared += 1
-                if expected != answer:
-                    raise Mismatch(f"{path}:{number}: expected {expected}, the model answers {answer}: {line.strip()}")
+    def obey(self, words):
+        if words[0] in ("linkweir-vectors", "policy", "queues", "link"):
+            self.header[words[0]] = words[1]
+        elif words[0] == "set":
+            self.params.update(values_of(words[1:]))
+        elif words[0] == "queue":
+            self.qparams.setdefault(int(words[1]), {}).update(values_of(words[2:]))
+        elif words[0] == "refuse":
+            arrow = words.index("=>")
+            parameter, q = words[arrow + 1 :]
+            refused = self.new_plane(*groups_of(words[1:arrow]))
+            self.expect((parameter, None if q == "-" else int(q)), refused.fault())
+        else:
+            if self.plane is None:
+                self.plane = self.new_plane(self.params, self.qparams)
+            self.operate(int(words[1]), words[2], words[3:])
 
-            if words[0] in ("linkweir-vectors", "policy", "queues", "link"):
-                header[words[0]] = words[1]
-            elif words[0] == "set":
-                params.update(values_of(words[1:]))
-            elif words[0] == "queue":
-                qparams.setdefault(int(words[1]), {}).update(values_of(words[2:]))
-            elif words[0] == "refuse":
-                arrow = words.index("=>")
-                refused = DataPlane(header["policy"], int(header["queues"]), int(header["link"]), *groups_of(words[1:arrow]))
-                expect((words[arrow + 1], None if words[arrow + 2] == "-" else int(words[arrow + 2])), refused.fault())
-            else:
-                if plane is None:
-                    plane = DataPlane(header["policy"], int(header["queues"]), int(header["link"]), params, qparams)
-                now_ns, operation, rest = int(words[1]), words[2], words[3:]
-                if operation == "init":
-                    plane.init(now_ns)
-                elif operation == "enqueue":
-                    drops = [int(word) for word in rest[3:]] if len(rest) > 2 else []
-                    expect(drops, plane.enqueue(now_ns, int(rest[0]), int(rest[1])))
-                elif operation == "pick":
-                    expect(None if rest[0] == "none" else int(rest[0]), plane.pick(now_ns))
-                elif operation == "send":
-                    plane.send(now_ns, int(rest[0]) if rest else None)
-                elif operation == "drop":
-                    plane.drop(now_ns, int(rest[0]))
-                elif operation == "rate":
-                    plane.rate(now_ns, int(rest[0]), int(rest[1]))
-                elif operation == "link":
-                    plane.link(now_ns, int(rest[0]))
-                elif operation == "change":
-                    plane.change(now_ns, *groups_of(rest))
-                elif operation == "observe":
-                    answer = plane.observe(now_ns, int(rest[0]))
-                    expected = values_of(rest[1:])
-                    expect(expected, {name: answer.get(name) for name in expected})
-                else:
-                    raise ValueError(f"{path}:{number}: unknown operation {operation}")
-    return compared
+    def operate(self, now_ns, operation, rest):
+        plane = self.plane
+        if operation == "init":
+            plane.init(now_ns)
+        elif operation == "enqueue":
+            drops = [int(word) for word in rest[3:]]
+            self.expect(drops, plane.enqueue(now_ns, int(rest[0]), int(rest[1])))
+        elif operation == "pick":
+            self.expect(None if rest[0] == "none" else int(rest[0]), plane.pick(now_ns))
+        elif operation == "send":
+            plane.send(now_ns, int(rest[0]) if rest else None)
+        elif operation == "drop":
+            plane.drop(now_ns, int(rest[0]))
+        elif operation == "rate":
+            plane.rate(now_ns, int(rest[0]), int(rest[1]))
+        elif operation == "link":
+            plane.link(now_ns, int(rest[0]))
+        elif operation == "change":
+            plane.change(now_ns, *groups_of(rest))
+        elif operation == "observe":
+            answer = plane.observe(now_ns, int(rest[0]))
+            expected = values_of(rest[1:])
+            self.expect(expected, {name: answer.get(name) for name in expected})
+        else:
+            raise ValueError(f"{self.place}: unknown operation {operation}")
+
+
+def replay(path):
+    """Returns the number of answers compared; raises MismatchError at the first that differs."""
+    running = Replay(pathlib.Path(path))
+    running.run()
+    return running.compared

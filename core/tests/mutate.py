@@ -3,10 +3,10 @@
 
     python core/tests/mutate.py [FILE ...]      all sources, or those named (pss.c, math.h)
 
-A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object code
-of the original or of another mutant, are left out. The rest face the vectors, random lives of every policy and the limits
-of the contract. A mutant that survives must be explained in mutants.toml, and an explanation must have its survivor; else
-the run fails. Counts and explanations are written to docs/mutation.md when all sources were run.
+A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object
+code of the original or of another mutant, are left out. The rest face the vectors, random lives of every policy and
+the limits of the contract. A mutant that survives must be explained in mutants.toml, and an explanation must have
+its survivor; else the run fails. Counts and explanations are written to docs/mutation.md when all sources were run.
 """
 
 import argparse
@@ -19,9 +19,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections import Counter
 from typing import NamedTuple
+
+import tomllib
 
 CORE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = CORE.parent
@@ -135,7 +136,7 @@ def edits_of(source):
                 if other >= 0:
                     yield token.at, token.end, f"{other}{suffix}"
         elif token.kind == "sign" and token.text in SWAPS:
-            operand = before.kind in ("number", "word") and before.text not in KEYWORDS or before.text in (")", "]")
+            operand = (before.kind in ("number", "word") and before.text not in KEYWORDS) or before.text in (")", "]")
             if token.text not in BINARY_ONLY or operand:
                 for other in SWAPS[token.text]:
                     yield token.at, token.end, other
@@ -246,7 +247,7 @@ def how_it_fails(command, cwd):
 
 
 class Build:
-    """One way to compile the core and its tests: the core as a library, so that a mutant costs one object and one link."""
+    """One way to compile the core and its tests; the core is a library, so a mutant costs one object and one link."""
 
     def __init__(self, bench, name, options, tests):
         self.bench, self.name, self.options = bench, name, options
@@ -256,7 +257,16 @@ class Build:
         self.originals = {source: self.object(source).read_bytes() for source in bench.sources}
         self.link()
         for test in tests:
-            command = ["gcc", "-std=c11", "-w", *options, "-Iinclude", str(CORE / "tests" / f"{test}.c"), f"-L{name}", "-lcore"]
+            command = [
+                "gcc",
+                "-std=c11",
+                "-w",
+                *options,
+                "-Iinclude",
+                str(CORE / "tests" / f"{test}.c"),
+                f"-L{name}",
+                "-lcore",
+            ]
             subprocess.run([*command, "-Wl,-rpath,$ORIGIN", "-o", f"{name}/{test}"], cwd=bench.path, check=True)
 
     def object(self, source):
@@ -303,7 +313,11 @@ class Bench:
         headers, grown = {pathlib.Path(file).name}, True
         texts = {path.name: path.read_text(encoding="utf-8") for path in self.path.rglob("*.[ch]")}
         while grown:
-            found = {n for n, text in texts.items() if any(re.search(rf'#include ["<](?:linkweir/)?{h}[">]', text) for h in headers)}
+            found = {
+                n
+                for n, text in texts.items()
+                if any(re.search(rf'#include ["<](?:linkweir/)?{h}[">]', text) for h in headers)
+            }
             grown = not found <= headers
             headers |= found
         return [source for source in self.sources if source in headers]
@@ -311,7 +325,11 @@ class Bench:
     def test(self):
         """How a mutant was found: vectors, lives, limits, hangs; or survived."""
         self.plain.link()
-        for how, test, arguments in (("vectors", "replay", self.vectors), ("lives", "property", LIVES), ("limits", "limits", ())):
+        for how, test, arguments in (
+            ("vectors", "replay", self.vectors),
+            ("lives", "property", LIVES),
+            ("limits", "limits", ()),
+        ):
             failed = self.plain.fails(test, arguments)
             if failed:
                 return "hangs" if failed == "hangs" else how
@@ -368,6 +386,13 @@ def explanations():
     return why
 
 
+ABOUT = """
+`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one, a
+negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object
+code as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies,
+then the limits of the contract, then the same with AddressSanitizer and UBSan; one that hangs is found too. Survivors
+are explained in `core/tests/mutants.toml`; one without explanation fails the run.
+"""
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 
 
@@ -375,19 +400,18 @@ def report(counts, survivors, why):
     lines = [
         "# Mutation tests of the core",
         "",
-        "`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one, a",
-        "negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object code",
-        "as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies, then the",
-        "limits of the contract, then the same with AddressSanitizer and UBSan; one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation fails the run.",
+        *textwrap.wrap(ABOUT, 118),
         "",
-        "| source | mutants | found by vectors | by random lives | at the limits | by sanitizers | by hanging | survived, explained |",
+        "| source | mutants | by vectors | by lives | at limits | by sanitizers | by hanging | survived, explained |",
         "|---|---|---|---|---|---|---|---|",
     ]
     total = Counter()
     for file in sorted(counts):
         count = counts[file]
         total.update(count)
-        lines.append(f"| `{file}` | {sum(count[how] for how in HOW)} | " + " | ".join(str(count[how]) for how in HOW) + " |")
+        lines.append(
+            f"| `{file}` | {sum(count[how] for how in HOW)} | " + " | ".join(str(count[how]) for how in HOW) + " |"
+        )
     lines.append(f"| all | {sum(total[how] for how in HOW)} | " + " | ".join(str(total[how]) for how in HOW) + " |")
     lines += ["", "## Survivors", ""]
     by_why = {}
@@ -402,7 +426,9 @@ def report(counts, survivors, why):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--resume", action="store_true", help="try only what earlier runs on the same sources did not find")
+    parser.add_argument(
+        "--resume", action="store_true", help="try only what earlier runs on the same sources did not find"
+    )
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()
     paths = [*sorted(CORE.glob("src/*.[ch]")), CORE / "include" / "linkweir" / "math.h"]
@@ -438,7 +464,11 @@ def main():
                 survivors.append(mutant)
                 if mutant.name not in why:
                     failed = True
-                    print(f"survived, not explained: {mutant.file} {mutant.function}\n  was {mutant.was}\n  now {mutant.now}", flush=True)
+                    print(
+                        f"survived, not explained: {mutant.file} {mutant.function}\n"
+                        f"  was {mutant.was}\n  now {mutant.now}",
+                        flush=True,
+                    )
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
     known.save()
