@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from linkweir import theory
-from linkweir.reproduce.figure import Case, Figure, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 
 LINK_BPS = 20e6
 PACKET_BYTES = 1500
@@ -478,6 +478,36 @@ def figure_12(settings: Settings) -> Figure:
     )
 
 
+SECONDS = (0, 5, 7, 9, 14, 15, 27, 30)
+"""Seconds of the series that starvation, catching up and the capacity's peaks fall into."""
+
+
+def _series_summary(points: Sequence[Point], duration_s: float) -> Callable[[list[Row]], Grid]:
+    """A grid of a few seconds, ours above theory's."""
+
+    def grid(rows: list[Row]) -> Grid:
+        by_theory = {(r["t_s"], r["scheduler"], r["memory_s"]): r for r in series_theory(points, duration_s)}
+        lines = []
+        for row in sorted(rows, key=lambda r: r["t_s"]):
+            key = (row["t_s"], row["scheduler"], row["memory_s"])
+            if row["t_s"] not in SECONDS or row["level"] is None:
+                continue
+            memory = "no memory" if row["memory_s"] is None else f"memory {row['memory_s']:g} s"
+            for label, values in (("", row), ("theory", by_theory[key])):
+                rates = [f"{values[f'{name}_mbps']:.1f}" for name in ("ef", "af", "cs0")]
+                lines.append(
+                    [
+                        f"{row['t_s']:g}",
+                        label or f"{row['scheduler']}, {memory}",
+                        *rates,
+                        f"{values['level'] / 1e6:.1f}",
+                    ]
+                )
+        return ["t, s", "run", "EF, Mbit/s", "AF, Mbit/s", "CS0, Mbit/s", "AF's level, Mbit"], lines
+
+    return grid
+
+
 def _series_figure(name: str, title: str, claim: str, points: list[Point], settings: Settings, by: str) -> Figure:
     duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
     cases = tuple(_case(p, settings, duration_s) for p in points)
@@ -500,6 +530,7 @@ def _series_figure(name: str, title: str, claim: str, points: list[Point], setti
         SERIES_KEYS,
         terminal_table=False,
         reference=lambda: series_theory(points, duration_s),
+        summary=_series_summary(points, duration_s),
         details=short_first if settings.traffic == "tcp" else None,
         details_title=REASON_TITLE,
         telling=falls_short,
