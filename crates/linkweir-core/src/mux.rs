@@ -123,11 +123,28 @@ impl Counters {
 #[derive(Debug)]
 pub struct Mux<P, T> {
     policy: P,
-    queues: Vec<Queue>,
+    scene: Scene,
     classes: Vec<Class<T>>,
+    retry_ns: Option<u64>,
+}
+
+/// What the policy is shown.
+#[derive(Debug)]
+struct Scene {
+    queues: Vec<Queue>,
     now_ns: u64,
     link_bps: u64,
-    retry_ns: Option<u64>,
+}
+
+impl Scene {
+    #[inline]
+    fn view(&self) -> View<'_> {
+        View {
+            now_ns: self.now_ns,
+            link_bps: self.link_bps,
+            queues: &self.queues,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -156,18 +173,16 @@ impl<P: Policy, T> Mux<P, T> {
         limits: &[Limit],
         start: impl FnOnce(&View<'_>) -> Result<P, E>,
     ) -> Result<Mux<P, T>, E> {
-        let queues = vec![
-            Queue {
-                rate_bps: link_bps,
-                ..Queue::default()
-            };
-            limits.len()
-        ];
-        let policy = start(&View {
+        let queue = Queue {
+            rate_bps: link_bps,
+            ..Queue::default()
+        };
+        let scene = Scene {
+            queues: vec![queue; limits.len()],
             now_ns,
             link_bps,
-            queues: &queues,
-        })?;
+        };
+        let policy = start(&scene.view())?;
         let classes = limits
             .iter()
             .map(|&limit| Class {
@@ -178,10 +193,8 @@ impl<P: Policy, T> Mux<P, T> {
             .collect();
         Ok(Mux {
             policy,
-            queues,
+            scene,
             classes,
-            now_ns,
-            link_bps,
             retry_ns: None,
         })
     }
@@ -217,53 +230,21 @@ impl<P: Policy, T> Mux<P, T> {
             dropped(item, class, DropReason::Limit);
             return;
         }
-        let queue = &mut self.queues[class];
+        let queue = &mut self.scene.queues[class];
         if queue.backlog_pkts == 0 {
-            queue.head_arrival_ns = self.now_ns;
+            queue.head_arrival_ns = self.scene.now_ns;
             queue.head_bytes = bytes;
         }
         queue.backlog_pkts += 1;
         queue.backlog_bytes += u64::from(bytes);
         waiting.push_back(Waiting {
-            arrival_ns: self.now_ns,
+            arrival_ns: self.scene.now_ns,
             bytes,
             item,
         });
 
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        policy.enqueued(
-            &View {
-                now_ns: *now_ns,
-                link_bps: *link_bps,
-                queues,
-            },
-            class,
-            bytes,
-        );
-        while let Some(victim) = {
-            let Mux {
-                policy,
-                queues,
-                now_ns,
-                link_bps,
-                ..
-            } = self;
-            policy.victim(
-                &View {
-                    now_ns: *now_ns,
-                    link_bps: *link_bps,
-                    queues,
-                },
-                class,
-                bytes,
-            )
-        } {
+        self.policy.enqueued(&self.scene.view(), class, bytes);
+        while let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) {
             let Some(item) = self.drop_tail(victim) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;
@@ -289,18 +270,7 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     pub fn dequeue(&mut self, now_ns: u64) -> Option<Departure<T>> {
         self.clock(now_ns);
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        let class = match policy.pick(&View {
-            now_ns: *now_ns,
-            link_bps: *link_bps,
-            queues,
-        }) {
+        let class = match self.policy.pick(&self.scene.view()) {
             Pick::Queue(class) => class,
             Pick::Nothing { retry_ns } => {
                 self.retry_ns = retry_ns;
@@ -320,36 +290,21 @@ impl<P: Policy, T> Mux<P, T> {
             debug_assert!(false, "the policy picked an empty queue");
             return None;
         };
-        let sojourn_ns = self.now_ns - arrival_ns;
+        let sojourn_ns = self.scene.now_ns - arrival_ns;
         counters.sent_pkts += 1;
         counters.sent_bytes += u64::from(bytes);
         counters
             .sojourn_ns
             .record(sojourn_ns)
             .expect("a growing histogram takes every value");
-        let queue = &mut self.queues[class];
+        let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
         if let Some(head) = waiting.front() {
             queue.head_arrival_ns = head.arrival_ns;
             queue.head_bytes = head.bytes;
         }
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        policy.sent(
-            &View {
-                now_ns: *now_ns,
-                link_bps: *link_bps,
-                queues,
-            },
-            class,
-            bytes,
-        );
+        self.policy.sent(&self.scene.view(), class, bytes);
         Some(Departure {
             class,
             item,
@@ -368,7 +323,7 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     #[must_use]
     pub fn has_room(&self, class: usize, bytes: u32) -> bool {
-        let queue = &self.queues[class];
+        let queue = &self.scene.queues[class];
         let limit = self.classes[class].limit;
         limit.pkts.is_none_or(|most| queue.backlog_pkts < most)
             && limit
@@ -380,14 +335,14 @@ impl<P: Policy, T> Mux<P, T> {
     /// The scheduler is told a new capacity.
     pub fn set_link(&mut self, now_ns: u64, link_bps: u64) {
         self.clock(now_ns);
-        self.link_bps = link_bps;
+        self.scene.link_bps = link_bps;
         self.rated();
     }
 
     /// The channel of one class changes its rate; 0 blocks it.
     pub fn set_rate(&mut self, now_ns: u64, class: usize, rate_bps: u64) {
         self.clock(now_ns);
-        self.queues[class].rate_bps = rate_bps;
+        self.scene.queues[class].rate_bps = rate_bps;
         self.rated();
     }
 
@@ -405,13 +360,13 @@ impl<P: Policy, T> Mux<P, T> {
     /// The queues as the policy sees them.
     #[must_use]
     pub fn queues(&self) -> &[Queue] {
-        &self.queues
+        &self.scene.queues
     }
 
     /// The capacity the scheduler was told, bit/s.
     #[must_use]
     pub fn link_bps(&self) -> u64 {
-        self.link_bps
+        self.scene.link_bps
     }
 
     /// Counters of a class.
@@ -436,7 +391,7 @@ impl<P: Policy, T> Mux<P, T> {
     /// The policy's statistics of a class, as of `now_ns`.
     pub fn observe(&mut self, now_ns: u64, class: usize, values: &mut [i64]) {
         self.clock(now_ns);
-        self.policy.observe(&self.view(), class, values);
+        self.policy.observe(&self.scene.view(), class, values);
     }
 
     fn drop_tail(&mut self, class: usize) -> Option<T> {
@@ -446,55 +401,21 @@ impl<P: Policy, T> Mux<P, T> {
         let Waiting { bytes, item, .. } = waiting.pop_back()?;
         counters.dropped_policy_pkts += 1;
         counters.dropped_policy_bytes += u64::from(bytes);
-        let queue = &mut self.queues[class];
+        let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        policy.dropped(
-            &View {
-                now_ns: *now_ns,
-                link_bps: *link_bps,
-                queues,
-            },
-            class,
-            bytes,
-        );
+        self.policy.dropped(&self.scene.view(), class, bytes);
         Some(item)
     }
 
     fn rated(&mut self) {
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        policy.rated(&View {
-            now_ns: *now_ns,
-            link_bps: *link_bps,
-            queues,
-        });
+        self.policy.rated(&self.scene.view());
     }
 
     /// Time stands still rather than going back.
     #[inline]
     fn clock(&mut self, now_ns: u64) {
-        self.now_ns = self.now_ns.max(now_ns);
-    }
-
-    fn view(&self) -> View<'_> {
-        View {
-            now_ns: self.now_ns,
-            link_bps: self.link_bps,
-            queues: &self.queues,
-        }
+        self.scene.now_ns = self.scene.now_ns.max(now_ns);
     }
 }
 
@@ -505,21 +426,6 @@ impl<T> Mux<CorePolicy, T> {
     /// Values the policy refuses; it then goes on with its old ones.
     pub fn change(&mut self, now_ns: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
         self.clock(now_ns);
-        let Mux {
-            policy,
-            queues,
-            now_ns,
-            link_bps,
-            ..
-        } = self;
-        policy.change(
-            &View {
-                now_ns: *now_ns,
-                link_bps: *link_bps,
-                queues,
-            },
-            params,
-            qparams,
-        )
+        self.policy.change(&self.scene.view(), params, qparams)
     }
 }
