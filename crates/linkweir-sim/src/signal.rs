@@ -34,9 +34,10 @@ impl Instant {
         }
     }
 
-    /// Nanoseconds from `earlier` to this.
+    /// Nanoseconds from `earlier` to this; negative by what a sum of hours was rounded up.
     pub(crate) fn since(self, earlier: Instant) -> f64 {
-        (self.ns - earlier.ns) as f64 + (self.fraction - earlier.fraction)
+        let whole = i128::from(self.ns) - i128::from(earlier.ns);
+        whole as f64 + (self.fraction - earlier.fraction)
     }
 }
 
@@ -306,6 +307,18 @@ mod tests {
             period_ns: 15 * S,
             phase_rad: 0.0,
         }
+    }
+
+    #[test]
+    fn an_instant_may_be_rounded_past_another() {
+        // At 2^45 ns a step of the float is 1/128 ns: 0.999 on top becomes the next whole ns.
+        let end = Instant {
+            ns: 1 << 45,
+            fraction: 0.999,
+        };
+        let late = Instant::at(0).plus((1u64 << 45) as f64 + 0.999);
+        assert_eq!(late.ns, end.ns + 1);
+        assert!((end.since(late) + 0.001).abs() < 1e-12);
     }
 
     #[test]
