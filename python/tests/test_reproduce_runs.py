@@ -81,6 +81,18 @@ def test_two_controlled_queues() -> None:
     assert rows["cs0"] == pytest.approx(0.0, abs=0.001)
 
 
+def test_bursts_of_the_driver() -> None:
+    """Target 8: the older algorithm gives AF more the more packets are pulled at once, the newer one never."""
+    rows = shown(pss.table_ring(pss.Settings())).rows
+    wanted = {
+        "pss-early-ignored": dict(zip((1, 2, 4, 8, 16), (8.00, 9.19, 10.91, 12.00, 12.63), strict=True)),
+        "pss": dict.fromkeys((1, 2, 4, 8, 16), 8.00),
+    }
+    assert len(rows) == 10
+    for row in rows:
+        assert within(row["af_mbps"], wanted[row["scheduler"]][row["ring_pkts"]], 0.005), row
+
+
 # --- Changing capacity ----------------------------------------------------------------------------------------------
 
 MEASURED = [

@@ -40,7 +40,7 @@ def reproduce() -> None:
 @app.command("pss")
 def reproduce_pss(
     figure: Annotated[str | None, typer.Option(help="5 to 13, or all [all].")] = None,
-    table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled or memory.")] = None,
+    table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled, memory or ring.")] = None,
     traffic: Annotated[
         str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")
     ] = "backlogged",
