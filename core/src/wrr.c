@@ -15,8 +15,9 @@
  *
  * The active lists replace the search for the next backlogged queue, which makes every call O(1) but rated() and
  * change(), which look at every queue. A new round begins when somebody asks (pick), so a queue that becomes eligible
- * between the last packet of a cycle and that question still joins the cycle. Within a level, a queue that stays eligible waits for at most the other
- * queues' weights in packets (smooth: twice that, as it may have been early in one cycle and late in the next).
+ * between the last packet of a cycle and that question still joins the cycle. Within a level, a queue that stays eligible
+ * waits for at most the other queues' weights in packets (smooth: one packet more of each, as it may have been early in
+ * one cycle and late in the next).
  */
 #include "list.h"
 #include "view.h"

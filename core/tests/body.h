@@ -11,8 +11,9 @@
  *   rr          while a queue stays eligible, at most n - 1 packets of others go between two of its own
  *   wrr         within a level, at most the others' weights (burst), or their weights + 1 each (smooth)
  *   drr         within a level, at most r quanta + one packet of each other queue, r = rounds that its packet needs
- *   pss         the smallest current level goes; credits are not negative; none below LR stays at the low level; what a controlled queue sends at its high level
- *               conforms to a leaky bucket of its rate and LM + one packet and what leaks while that is sent (spec 1.3)
+ *   pss         the smallest current level goes; credits are not negative; none below LR stays at the low level; what a
+ *               controlled queue sends at its high level conforms to a leaky bucket of its rate and LM + one packet and
+ *               what leaks while that is sent
  *   pds         the largest d * wait goes; never more than `limit` packets remain; without early drops nothing is dropped
  *               below it; the ring counts exactly the last k arrivals, the infinite history all
  *
@@ -231,7 +232,7 @@ static uint64_t body_rho_bps(struct body *b, uint32_t q)
 	return rate_bps ? rate_bps : lw_mul_div(b->init_link_bps, *body_of(b, q, "share"), 1000000);
 }
 
-/* LR and LM as spec 1.6 a derives them */
+/* LR and LM as vectors/README.md derives them */
 static uint64_t body_lr_bits(struct body *b, uint32_t q)
 {
 	uint64_t rho_bps = body_rho_bps(b, q), memory, others;

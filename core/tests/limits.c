@@ -18,7 +18,7 @@ static bool wrong(const char *what, const char *name)
 	return false;
 }
 
-/* spec: strict and pss find a level in a bitmap of 4096, pds promises 4096; the others serve what the contract allows */
+/* strict and pss find a level in a bitmap of 4096, pds promises 4096; the others serve what the contract allows */
 static uint32_t most_queues(const struct lw_policy *policy)
 {
 	return !strcmp(policy->name, "strict") || !strcmp(policy->name, "pss") || !strcmp(policy->name, "pds") ? 4096
