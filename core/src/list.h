@@ -113,6 +113,16 @@ static inline void lw_remove(struct lw_link *links, uint32_t *head, uint32_t q)
 	//@ assert same: \forall integer i; 0 <= i < lw_n && i != q ==> lw_same{Pre,Here}(links, i);
 }
 
+/*@ requires room: lw_n <= LW_MAX_QUEUES && q < lw_n && \valid(links + (0 .. lw_n - 1)) && \valid(head) &&
+		\separated(head, links + (0 .. lw_n - 1));
+    requires sound: lw_linked(links) && lw_headed(links, *head);
+    requires listed: links[q].next != LW_NONE;
+    assigns *head, links[0 .. lw_n - 1];
+    ensures ranged: lw_ranged(links);
+    ensures forth: lw_forth(links);
+    ensures back: lw_back(links);
+    ensures headed: lw_headed(links, *head);
+    ensures same: \forall integer i; 0 <= i < lw_n ==> lw_same{Pre,Post}(links, i); */
 static inline void lw_move_to_tail(struct lw_link *links, uint32_t *head, uint32_t q)
 {
 	if (*head == q) {

