@@ -94,7 +94,7 @@ def check(view, params, qparams):
             return (given, q)
         lr, lm = thresholds(values, rho, link_bps)
         if lm <= lr:
-            return ("lm", q)
+            return (given if values["lm"] is None else "lm", q)
     names, owners, levels = [], [], []
     for q, values in enumerate(qparams):
         names.append("level")
@@ -250,9 +250,10 @@ class Model(Policy):
         level, rho = bucket.level(now_ns, self.empty(q)), bucket.rho
         bucket.configure(values, max(10, rho_of(values, link_bps)), link_bps)
         level = between(0, level * rho // bucket.rho, bucket.tm + bucket.cost.ns(LARGEST_PACKET))
-        bucket.tat = now_ns + level
+        if self.params["early"] == "charge":
+            bucket.mark = now_ns
+        bucket.tat = max(now_ns, bucket.mark) + level
         bucket.fraction = 0
-        bucket.mark = now_ns
         bucket.low = bucket.low and level > bucket.tr
         self.set_floor(bucket, level)
 
