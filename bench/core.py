@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Nanoseconds and instructions per packet of each policy, beside a bare strict-priority loop.
 
-Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links bench/core/bench.c
-to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the figure to go by) and in turn (what
-it costs when the processor guesses every branch). Each repetition times the bare loop, the loop that also keeps the
+Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links
+bench/core/bench.c to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the figure to go
+by) and in turn (what it costs when the processor guesses every branch). Each repetition times the bare loop, the loop that also keeps the
 policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios are taken within one.
 Instructions are counted by valgrind's callgrind inside the measured loop only, with random draws.
 
@@ -32,20 +32,20 @@ CFLAGS = ["-std=c11", "-O2", "-D_POSIX_C_SOURCE=199309L", f"-I{ROOT / 'core' / '
 TARGET_NS = {("pss", 3): 25.0}
 
 
-class Failure(Exception):
+class BenchError(Exception):
     pass
 
 
 def run(command):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise Failure(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
+        raise BenchError(f"{' '.join(map(str, command))}: exit code {done.returncode}\n{done.stderr}")
     return done
 
 
 def build():
     if not shutil.which("gcc"):
-        raise Failure("gcc is missing: apt-get install gcc")
+        raise BenchError("gcc is missing: apt-get install gcc")
     BUILD.mkdir(parents=True, exist_ok=True)
     sources = [*sorted((ROOT / "core" / "src").glob("*.c")), BENCH / "core" / "bench.c"]
     objects = []
@@ -74,8 +74,8 @@ def time_case(name, order, linear, queues, repetitions):
         "view_ns": statistics.median(view),
         "policy_ns": statistics.median(policy),
         "policy_least_ns": min(policy),
-        "ratio_to_bare": statistics.median(a / b for a, b in zip(policy, bare)),
-        "ratio_to_view": statistics.median(a / b for a, b in zip(policy, view)),
+        "ratio_to_bare": statistics.median(a / b for a, b in zip(policy, bare, strict=True)),
+        "ratio_to_view": statistics.median(a / b for a, b in zip(policy, view, strict=True)),
         "repetitions": {"bare_ns": bare, "view_ns": view, "policy_ns": policy},
     }
 
@@ -83,19 +83,42 @@ def time_case(name, order, linear, queues, repetitions):
 def count_instructions(what, linear, queues):
     packets = packets_for(linear, queues, COUNTED_PACKETS)
     with tempfile.TemporaryDirectory() as scratch:
-        done = run([
-            "valgrind", "--tool=callgrind", f"--callgrind-out-file={scratch}/out", "--collect-atstart=no",
-            "--toggle-collect=measured_*", str(BINARY), "count", what, "random", str(queues), str(packets),
-        ])
+        done = run(
+            [
+                "valgrind",
+                "--tool=callgrind",
+                f"--callgrind-out-file={scratch}/out",
+                "--collect-atstart=no",
+                "--toggle-collect=measured_*",
+                str(BINARY),
+                "count",
+                what,
+                "random",
+                str(queues),
+                str(packets),
+            ]
+        )
     collected = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if not collected:
-        raise Failure("callgrind did not say how much it collected:\n" + done.stderr)
+        raise BenchError("callgrind did not say how much it collected:\n" + done.stderr)
     return int(collected.group(1)) / packets
 
 
 COLUMNS = [
-    "policy", "queues", "ns", "least ns", "bare ns", "view ns", "ns / bare", "instructions", "of view", "of bare",
-    "instr. / bare", "ns in turn", "bare in turn", "state bytes",
+    "policy",
+    "queues",
+    "ns",
+    "least ns",
+    "bare ns",
+    "view ns",
+    "ns / bare",
+    "instructions",
+    "of view",
+    "of bare",
+    "instr. / bare",
+    "ns in turn",
+    "bare in turn",
+    "state bytes",
 ]
 
 
@@ -133,14 +156,16 @@ def render(rows, markdown):
     else:
         whole = [line for line in table if line[3]]
         widths = [max(len(line[i]) for line in whole) for i in range(len(COLUMNS))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in table]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
+        ]
     for row in rows:
         target = TARGET_NS.get((row["case"], row["queues"]))
         if target is not None and "refused" not in row:
             ns = row["random"]["policy_ns"]
             verdict = "reached" if ns <= target else "missed"
-            yardstick = f"bare loop {row['random']['bare_ns']:.1f} ns in the same run"
-            lines += ["", f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}; {yardstick}"]
+            measured = f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"
+            lines += ["", f"{measured}; bare loop {row['random']['bare_ns']:.1f} ns in the same run"]
     return "\n".join(lines) + "\n"
 
 
@@ -209,7 +234,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except Failure as fault:
+    except BenchError as fault:
         print(f"core.py: {fault}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

@@ -36,7 +36,7 @@ TARGETS = {"ns-2": 2.0, "ns-3": 30.0}
 NS3_MODULES = ("core", "network", "internet", "applications", "traffic-control", "point-to-point")
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """A simulator cannot run here; the text says what to do."""
 
 
@@ -49,15 +49,17 @@ class Linkweir:
         source = ROOT / "crates" / "linkweir-sim" / "examples" / "run_scenario.rs"
         if build and source.exists():
             if not shutil.which("cargo"):
-                raise Unavailable("not built: cargo is missing")
+                raise UnavailableError("not built: cargo is missing")
             compiled = subprocess.run(
                 ["cargo", "build", "--release", "-q", "-p", "linkweir-sim", "--example", "run_scenario"],
-                cwd=ROOT, capture_output=True, text=True,
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
             )
             if compiled.returncode:
-                raise Unavailable("not built: cargo build failed:\n" + compiled.stderr)
+                raise UnavailableError("not built: cargo build failed:\n" + compiled.stderr)
         if not self.binary.exists():
-            raise Unavailable(f"not built: {self.binary.relative_to(ROOT)} is missing")
+            raise UnavailableError(f"not built: {self.binary.relative_to(ROOT)} is missing")
 
     def command(self, case, topology, duration_s, scratch):
         text = (BENCH / "scenarios" / f"{case}.toml").read_text()
@@ -91,7 +93,7 @@ class Ns2:
 
     def prepare(self, build):
         if not shutil.which("ns"):
-            raise Unavailable("not installed: apt-get install ns2")
+            raise UnavailableError("not installed: apt-get install ns2")
 
     def command(self, case, topology, duration_s, scratch):
         script = str(BENCH / "ns2" / "dumbbell.tcl")
@@ -111,10 +113,10 @@ class Ns3:
         source = BENCH / "ns3" / "dumbbell.cc"
         if not build:
             if not self.binary.exists():
-                raise Unavailable(f"not built: {self.binary.relative_to(ROOT)} is missing")
+                raise UnavailableError(f"not built: {self.binary.relative_to(ROOT)} is missing")
             return
         if not shutil.which("g++") or not Path("/usr/include/ns3/core-module.h").exists():
-            raise Unavailable("not installed: apt-get install g++ libns3-dev")
+            raise UnavailableError("not installed: apt-get install g++ libns3-dev")
         if self.binary.exists() and self.binary.stat().st_mtime >= source.stat().st_mtime:
             return
         BUILD.mkdir(parents=True, exist_ok=True)
@@ -125,7 +127,7 @@ class Ns3:
             text=True,
         )
         if compiled.returncode:
-            raise Unavailable("not built: g++ failed:\n" + compiled.stderr)
+            raise UnavailableError("not built: g++ failed:\n" + compiled.stderr)
 
     def command(self, case, topology, duration_s, scratch):
         hosts = TOPOLOGIES[topology]
@@ -204,7 +206,7 @@ def summarise(rounds, reference):
     row["packets_per_s"] = last["packets"] / row["wall_s"]
     row["times_linkweir"] = row["net_times_linkweir"] = row["user_times_linkweir"] = None
     if reference:
-        pairs = list(zip(rounds, reference))
+        pairs = list(zip(rounds, reference, strict=False))
         row["times_linkweir"] = statistics.median(a["wall_s"] / b["wall_s"] for a, b in pairs)
         if all(b["user_s"] > 0 for b in reference):
             row["user_times_linkweir"] = statistics.median(a["user_s"] / b["user_s"] for a, b in pairs)
@@ -244,8 +246,20 @@ def row_cells(row):
 
 
 COLUMNS = [
-    "simulator", "topology", "wall s", "start-up s", "user s", "peak MB", "packets", "kpackets/s", "M events",
-    "Mbit/s per class", "dropped per class", "x wall", "x without start-up", "x user",
+    "simulator",
+    "topology",
+    "wall s",
+    "start-up s",
+    "user s",
+    "peak MB",
+    "packets",
+    "kpackets/s",
+    "M events",
+    "Mbit/s per class",
+    "dropped per class",
+    "x wall",
+    "x without start-up",
+    "x user",
 ]
 
 
@@ -257,7 +271,9 @@ def as_markdown(cells):
 def as_text(cells):
     table = [COLUMNS, *cells]
     widths = [max(len(row[i]) for row in table) for i in range(len(COLUMNS))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in table)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
+    )
 
 
 def target_lines(rows):
@@ -323,7 +339,7 @@ def main():
         try:
             peer.prepare(not options.no_build)
             ready.append(peer)
-        except Unavailable as reason:
+        except UnavailableError as reason:
             report["unavailable"][peer.name] = str(reason)
             print(f"{peer.name}: {reason}", file=sys.stderr)
     if not ready:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 """Runs every proof of plan.toml and compares what stays open with open.toml; writes the table of docs/proofs.md.
 
-A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one file.
+A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one
+file.
 Every property of the run (alarm, assertion, contract, loop invariant) is proved or open. An open one must be named in
 open.toml with the reason it holds; an entry there that nothing needs is an error too when all runs were done.
 """
@@ -14,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 HERE = Path(__file__).resolve().parent
 CORE = HERE.parent
@@ -71,24 +73,39 @@ def perform(run: dict) -> dict:
 
 def plan() -> list[dict]:
     document = tomllib.loads((HERE / "plan.toml").read_text())
-    runs = []
-    for entry in document["eva"]:
-        for queues in entry["queues"]:
-            runs.append({
-                "engine": "eva", "name": entry["policy"] + entry.get("variant", ""), "policy": entry["policy"],
-                "queues": str(queues), "file": f"{entry['policy']}/eva.c",
-                "define": {"QUEUES": queues, **entry.get("define", {})},
-                "options": [*document["options"]["eva"], "-eva-min-loop-unroll",
-                            str(max(entry.get("unroll", 0), queues + 1)), *entry.get("options", [])],
-                "seconds": entry.get("seconds", 600),
-            })
-    for entry in document["wp"]:
-        runs.append({
-            "engine": "wp", "name": entry["file"], "policy": entry["policy"], "queues": "any", "file": entry["file"],
-            "define": {}, "options": [*document["options"]["wp"], *entry["options"]],
+    eva = [
+        {
+            "engine": "eva",
+            "name": entry["policy"] + entry.get("variant", ""),
+            "policy": entry["policy"],
+            "queues": str(queues),
+            "file": f"{entry['policy']}/eva.c",
+            "define": {"QUEUES": queues, **entry.get("define", {})},
+            "options": [
+                *document["options"]["eva"],
+                "-eva-min-loop-unroll",
+                str(max(entry.get("unroll", 0), queues + 1)),
+                *entry.get("options", []),
+            ],
+            "seconds": entry.get("seconds", 600),
+        }
+        for entry in document["eva"]
+        for queues in entry["queues"]
+    ]
+    wp = [
+        {
+            "engine": "wp",
+            "name": entry["file"],
+            "policy": entry["policy"],
+            "queues": "any",
+            "file": entry["file"],
+            "define": {},
+            "options": [*document["options"]["wp"], *entry["options"]],
             "seconds": entry.get("seconds", 1800),
-        })
-    return runs
+        }
+        for entry in document["wp"]
+    ]
+    return eva + wp
 
 
 def reason(entries: list[dict], run: dict, item: tuple[str, str, str]) -> int | None:
@@ -108,7 +125,7 @@ def main() -> int:
     parser.add_argument("--queues", help="only this number of queues")
     parser.add_argument("--record", action="store_true", help="write the table into docs/proofs.md")
     args = parser.parse_args()
-    os.environ["PWD"] = str(HERE)                # frama-c believes it rather than the kernel
+    os.environ["PWD"] = str(HERE)  # frama-c believes it rather than the kernel
     entries = tomllib.loads((HERE / "open.toml").read_text())["open"]
     used: set[int] = set()
     print(LINE.format(*COLUMNS))
@@ -127,8 +144,16 @@ def main() -> int:
                 used.add(index)
                 kinds[entries[index]["kind"]] += 1
         state = "does not finish" if result["failed"] == "out of time" else "FAILED" if result["failed"] else ""
-        row = (run["engine"], run["name"], run["queues"], result["proved"], *kinds.values(), len(unlisted),
-               f"{result['seconds']:.0f} s", state)
+        row = (
+            run["engine"],
+            run["name"],
+            run["queues"],
+            result["proved"],
+            *kinds.values(),
+            len(unlisted),
+            f"{result['seconds']:.0f} s",
+            state,
+        )
         table.append(row)
         print(LINE.format(*row), flush=True)
         for function, kind, text in unlisted:

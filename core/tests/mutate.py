@@ -19,6 +19,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections import Counter
 from typing import NamedTuple
 
