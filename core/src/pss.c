@@ -179,6 +179,8 @@ static bool pss_check_queue(const uint64_t *row, uint64_t link_bps, uint32_t q, 
 		return pss_refuse(fault, q, given, "the reservation is below 10 bit/s: give a larger one");
 	if (r.rho_bps >= link_bps)
 		return pss_refuse(fault, q, given, "the reservation must be below the link's capacity: give a smaller one");
+	if (r.lm_bits <= r.lr_bits && row[PSS_LM] == LW_UNSET)
+		return pss_refuse(fault, q, given, "the reservation leaves next to nothing of the link: give a smaller one");
 	if (r.lm_bits <= r.lr_bits)
 		return pss_refuse(fault, q, "lm", "lm must be above lr: raise lm, lower lr, or leave lm out");
 	if (r.rho_bps > link_bps - *sum_bps)
