@@ -23,7 +23,6 @@ import textwrap
 from collections import Counter
 from typing import NamedTuple
 
-import textwrap
 import tomllib
 
 CORE = pathlib.Path(__file__).resolve().parent.parent
