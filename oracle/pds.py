@@ -3,9 +3,11 @@
 
 Delay: Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999. Loss: Dovrolis and Ramanathan 2000; Gaidioz,
 Goutelle and Primet 2002 (RR-4511). The ring is a list of the last K arrivals that is counted again for every
-question. The decayed history and early=peld (early loss with debts) are this project's own.
+question. The decayed history and early=peld (early loss with debts) are this project's own; what halving leaves of the
+decayed counters is kept to 1/256 of a packet.
 """
 
+import math
 from fractions import Fraction
 
 from dataplane import Clock, Policy
@@ -15,6 +17,7 @@ QPARAMS = {"delay": 1, "loss": 1}
 RANGES = {"limit": (1, 2**20), "k": (2, 2**22), "qmin": (0, 2**20), "delay": (1, 65535), "loss": (1, 65535)}
 
 LONGEST_WAIT_NS = 2**47
+FINEST = 256
 
 
 def check(view, params, qparams):
@@ -23,6 +26,10 @@ def check(view, params, qparams):
     if params["early"] == "peld" and params["qmin"] >= params["limit"]:
         return ("qmin", None)
     return None
+
+
+def half(count):
+    return Fraction(math.floor(count / 2 * FINEST), FINEST)
 
 
 class Arrival:
@@ -41,8 +48,8 @@ class Model(Policy):
         self.last_arrivals = []  # ring: the last k of them
         self.arrivals_of = [[None] * len(queue.packets) for queue in view.queues]  # of each queued packet
         self.arrived = 0
-        self.rcv = [0] * nqueues  # decayed, infinite
-        self.loss = [0] * nqueues
+        self.rcv = [Fraction(0)] * nqueues  # decayed, infinite
+        self.loss = [Fraction(0)] * nqueues
         self.debt = [0] * nqueues
         self.acc = 0
         self.pending = None
@@ -85,13 +92,13 @@ class Model(Policy):
         def order(q):
             loss = lost[q] + (self.debt[q] if with_debt else 0)
             coefficient = self.qparams[q]["loss"]
-            normalised = Fraction(coefficient * loss, received[q]) if received[q] else Fraction(0)
+            normalised = Fraction(coefficient * loss) / received[q] if received[q] else Fraction(0)
             return (normalised, coefficient, q)
 
         return min(queues, key=order, default=None)
 
     def chargeable(self, queues):
-        return [q for q in queues if self.rcv[q] > 0 and self.loss[q] + self.debt[q] < self.rcv[q]]
+        return [q for q in queues if self.loss[q] + self.debt[q] + 1 <= self.rcv[q]]
 
     def record(self, q):
         arrival = Arrival(q)
@@ -101,9 +108,9 @@ class Model(Policy):
         self.arrived += 1
         self.rcv[q] += 1
         if self.history == "decayed" and self.arrived % self.k == 0:
-            self.rcv = [count // 2 for count in self.rcv]
-            self.loss = [count // 2 for count in self.loss]
-            self.debt = [debt if rcv else 0 for debt, rcv in zip(self.debt, self.rcv, strict=False)]
+            self.rcv = [half(count) for count in self.rcv]
+            self.loss = [half(count) for count in self.loss]
+            self.debt = [debt if rcv >= 1 else 0 for debt, rcv in zip(self.debt, self.rcv, strict=False)]
 
     def enqueued(self, q, size):
         self.clock.read(self.view.now_ns)
@@ -173,4 +180,4 @@ class Model(Policy):
 
     def observe(self, q):
         received, lost = self.counters()
-        return {"received": received[q], "lost": lost[q], "debt": self.debt[q]}
+        return {"received": math.floor(received[q]), "lost": math.floor(lost[q]), "debt": self.debt[q]}

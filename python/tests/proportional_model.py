@@ -28,8 +28,8 @@ class Link:
     limit: int = 80
     least: int = 20
     queues: list[deque[tuple[float, int]]] = field(default_factory=lambda: [deque() for _ in range(CLASSES)])
-    received: list[int] = field(default_factory=lambda: [0] * CLASSES)
-    lost: list[int] = field(default_factory=lambda: [0] * CLASSES)
+    received: list[float] = field(default_factory=lambda: [0.0] * CLASSES)
+    lost: list[float] = field(default_factory=lambda: [0.0] * CLASSES)
     debt: list[int] = field(default_factory=lambda: [0] * CLASSES)
     ring: deque[list[int]] = field(default_factory=deque)
     arrivals: int = 0
@@ -76,9 +76,9 @@ class Link:
                 self.received[old] -= 1
                 self.lost[old] -= was_lost
         elif self.arrivals % self.k == 0:
-            self.received = [x // 2 for x in self.received]
-            self.lost = [x // 2 for x in self.lost]
-            self.debt = [d if r else 0 for d, r in zip(self.debt, self.received, strict=True)]
+            self.received = [x / 2 for x in self.received]
+            self.lost = [x / 2 for x in self.lost]
+            self.debt = [d if r >= 1 else 0 for d, r in zip(self.debt, self.received, strict=True)]
 
     def arrive(self, i: int, now: float) -> None:
         """Takes a packet in and drops what must go."""
@@ -105,7 +105,7 @@ class Link:
 
     def chargeable(self) -> int | None:
         """The class to charge, backlogged or not, among those that can still lose something."""
-        able = [j for j in range(CLASSES) if self.received[j] and self.lost[j] + self.debt[j] < self.received[j]]
+        able = [j for j in range(CLASSES) if self.lost[j] + self.debt[j] + 1 <= self.received[j]]
         return self.least_lossy(able)
 
     def early(self) -> None:
