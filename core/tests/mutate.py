@@ -305,7 +305,8 @@ class Bench:
         self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
         self.plain = Build(self, "plain", ["-O2"], ("replay", "property", "limits"))
         self.sanitized = Build(self, "sanitized", ["-O1", *SANITIZE], ("replay", "limits"))
-        self.vectors = [str(path) for path in sorted((ROOT / "vectors").glob("*/*.vec"))]
+        shutil.copytree(ROOT / "vectors", self.path / "vectors")
+        self.vectors = [str(path) for path in sorted((self.path / "vectors").glob("*/*.vec"))]
 
     def users_of(self, file):
         """The sources to compile when a file has changed."""
