@@ -244,12 +244,18 @@ class Model(Policy):
             bucket = self.buckets[q]
             self.set_floor(bucket, bucket.tat - max(now_ns, bucket.mark))
 
-    def convert(self, q, now_ns, link_bps):
-        """New constants for queue q. Its level stays the same number of bits."""
+    def convert(self, q, now_ns, link_bps, keep):
+        """New constants for queue q. Its level, or its distance from LR, stays the same number of bits."""
         bucket, values = self.buckets[q], self.qparams[q]
-        level, rho = bucket.level(now_ns, self.empty(q)), bucket.rho
+        level, rho, tr = bucket.level(now_ns, self.empty(q)), bucket.rho, bucket.tr
         bucket.configure(values, max(10, rho_of(values, link_bps)), link_bps)
-        level = between(0, level * rho // bucket.rho, bucket.tm + bucket.cost.ns(LARGEST_PACKET))
+        if keep == "level":
+            level = level * rho // bucket.rho
+        elif level >= tr:
+            level = bucket.tr + (level - tr) * rho // bucket.rho
+        else:
+            level = bucket.tr - (tr - level) * rho // bucket.rho
+        level = between(0, level, bucket.tm + bucket.cost.ns(LARGEST_PACKET))
         if self.params["early"] == "charge":
             bucket.mark = now_ns
         bucket.tat = max(now_ns, bucket.mark) + level
@@ -265,7 +271,7 @@ class Model(Policy):
         self.tx = Pace(self.link_bps)
         for q in self.buckets:
             if self.qparams[q]["share"]:
-                self.convert(q, now_ns, self.link_bps)
+                self.convert(q, now_ns, self.link_bps, keep="distance")
 
     def change(self, params, qparams):
         now_ns = self.clock.read(self.view.now_ns)
@@ -276,7 +282,7 @@ class Model(Policy):
             if not controlled(values):
                 self.buckets.pop(q, None)
             elif q in self.buckets:
-                self.convert(q, now_ns, self.link_bps)
+                self.convert(q, now_ns, self.link_bps, keep="level")
             else:
                 rho = rho_of(values, self.link_bps)
                 self.buckets[q] = Bucket(values, rho, self.link_bps, now_ns, None)

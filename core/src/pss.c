@@ -445,21 +445,46 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
 }
 
-/* New constants for q with its credit kept in bits, at the level `level` of the old ones. */
-static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+/* New constants for q and a level of theirs. */
+static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
-	uint64_t old_bps = setting->rho_bps, most;
+	uint64_t most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * (uint64_t)queue->mult >> queue->shift);
 
-	pss_set_constants(queue, setting, st->link_bps);
-	most = queue->full_ns + ((LW_MAX_PACKET_BYTES - 1) * (uint64_t)queue->mult >> queue->shift);
-	level_ns = lw_mul_div(level_ns, old_bps, setting->rho_bps);
 	if (level_ns > most)
 		level_ns = most;
 	queue->tat_ns = pss_origin(queue, now) + level_ns;
 	queue->frac = 0;
 	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->low = queue->low && level_ns > queue->resume_ns;
+}
+
+/* change(): the credit keeps its bits. */
+static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+{
+	uint64_t old_bps = setting->rho_bps;
+
+	pss_set_constants(pss_queues(st) + q, setting, st->link_bps);
+	pss_stand(st, q, lw_mul_div(level_ns, old_bps, setting->rho_bps), now);
+}
+
+/*
+ * The link carries a share with it, and LR with the share: what the queue is owed or ahead, its distance from LR, keeps
+ * its bits. With all of the credit kept, a queue that is owed nothing would owe the difference of the two LR after every
+ * fall of the link, and be owed it after every rise.
+ */
+static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+{
+	struct pss_queue *queue = pss_queues(st) + q;
+	uint64_t old_bps = setting->rho_bps, owed_ns = lw_excess(queue->resume_ns, level_ns);
+	uint64_t ahead_ns = lw_excess(level_ns, queue->resume_ns);
+
+	pss_set_constants(queue, setting, st->link_bps);
+	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
+	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
+	if (ahead_ns > PSS_MAX_LEVEL_NS)
+		ahead_ns = PSS_MAX_LEVEL_NS;
+	pss_stand(st, q, lw_excess(queue->resume_ns, owed_ns) + ahead_ns, now);
 }
 
 /* After ranks, `low` or eligibility may have changed anywhere. */
@@ -599,7 +624,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
 
 			if (queue->controlled && setting->value[PSS_SHARE])
-				pss_rescale(st, q, pss_level(queue, now), setting, now);
+				pss_carry(st, q, pss_level(queue, now), setting, now);
 		}
 	}
 	pss_rebuild(st, v);

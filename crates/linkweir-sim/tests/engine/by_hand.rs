@@ -251,10 +251,7 @@ fn a_following_scheduler_is_told() {
     // Half of the nominal rate is all of what is left.
     assert_eq!(rates(&e), [10.0, 10.0, 10.0, 0.0, 10.0, 0.0]);
     e.link.follow = true;
-    // The credit of the old share, more bits than the new one may keep, is worked off first.
-    let followed = rates(&e);
-    assert_eq!(followed[..2], [10.0, 10.0]);
-    assert_eq!(followed[4..], [5.0, 5.0]);
+    assert_eq!(rates(&e), [10.0, 10.0, 5.0, 5.0, 5.0, 5.0]);
 }
 
 #[test]
