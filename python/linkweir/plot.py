@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkweir.policies import Statistic, policies
 from linkweir.result import Result
 
 if TYPE_CHECKING:
@@ -86,6 +87,16 @@ def _thin(times: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> tuple[An
     return times[:whole:step], means
 
 
+def _steps(times: np.ndarray[Any, Any], values: np.ndarray[Any, Any], end_s: float) -> tuple[Any, Any]:
+    """As `_thin`, with the last value lasting until `end_s`; to be drawn as steps."""
+    import numpy as np
+
+    times, values = _thin(times, values)
+    if not len(times) or times[-1] >= end_s:
+        return times, values
+    return np.append(times, end_s), np.append(values, values[-1])
+
+
 def _legend(axes: Axes, left_out: int) -> None:
     title = f"and {left_out} more" if left_out > 0 else None
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title)
@@ -112,9 +123,17 @@ def panels(result: Result) -> list[Panel]:
         ]
     levels = _Columns(result, "levels")
     if levels.any:
-        columns = [name for name in result.tables["levels"].column_names if name not in ("t_s", "class")]
-        shown = [name for name in columns if any(np.any(levels.get(of, name) != 0) for of in levels.classes)]
-        found += [Panel(f"levels-{name}", f"{name} over time", _level_drawer(levels, name)) for name in shown]
+        shown = {
+            stat.column: stat
+            for policy in policies()
+            if policy.name == result.scenario.policy
+            for stat in policy.stats
+            if any(np.any(levels.get(of, stat.column) != 0) for of in levels.classes)
+        }
+        found += [
+            Panel(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
+            for column, stat in shown.items()
+        ]
     return found
 
 
@@ -123,12 +142,13 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
         link = result.tables["link"]
         times = link["t_s"].to_numpy().astype(float)
         capacity = link["capacity_bps"].to_numpy().astype(float) / 1e6
-        axes.fill_between(*_thin(times, capacity), step="post", color="0.9", label="capacity", linewidth=0)
-    for name in series.classes:
-        axes.plot(
-            *_thin(series.times(name), series.get(name, "sent_bps") / 1e6), drawstyle="steps-post", label=_label(name)
+        axes.fill_between(
+            *_steps(times, capacity, result.simulated_s), step="post", color="0.9", label="capacity", linewidth=0
         )
-    axes.set(xlabel="time (s)", ylabel="Mbit/s")
+    for name in series.classes:
+        rate = series.get(name, "sent_bps") / 1e6
+        axes.plot(*_steps(series.times(name), rate, result.simulated_s), drawstyle="steps-post", label=_label(name))
+    axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
 
@@ -136,7 +156,7 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
 def _delays(axes: Axes, series: _Columns) -> None:
     for name in series.classes:
         axes.plot(*_thin(series.times(name), series.get(name, "delay_mean_s") * 1e3), label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="ms")
+    axes.set(xlabel="time (s)", ylabel="delay (ms)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
 
@@ -147,8 +167,8 @@ def _drops(axes: Axes, result: Result, series: _Columns) -> None:
     interval_s = result.scenario.interval_s
     for name in series.classes:
         gone = np.sum([series.get(name, column) for column in _GONE], axis=0) / interval_s
-        axes.plot(*_thin(series.times(name), gone), drawstyle="steps-post", label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="packets/s")
+        axes.plot(*_steps(series.times(name), gone, result.simulated_s), drawstyle="steps-post", label=_label(name))
+    axes.set(xlabel="time (s)", ylabel="drops and losses (packets/s)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
 
@@ -156,18 +176,37 @@ def _drops(axes: Axes, result: Result, series: _Columns) -> None:
 _GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts")
 
 
-def _level_drawer(levels: _Columns, column: str) -> Callable[[Axes], None]:
+def _level_drawer(levels: _Columns, stat: Statistic) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         import numpy as np
+        from matplotlib.ticker import EngFormatter, MaxNLocator
 
         for name in levels.classes:
-            values = levels.get(name, column)
+            values = levels.get(name, stat.column)
             if np.any(values != 0):
                 axes.plot(*_thin(levels.times(name), values), drawstyle="steps-post", label=_label(name))
-        axes.set(xlabel="time (s)", ylabel=column)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+        axes.set(xlabel="time (s)", ylabel=_quantity(stat))
         _legend(axes, levels.left_out)
 
     return draw
+
+
+def _quantity(stat: Statistic) -> str:
+    """The label of an axis: the name of what is shown in words, and its unit.
+
+    >>> _quantity(Statistic("credit_bits", "bits sent ahead", "bits")), _quantity(Statistic("low", "1 or 0", "number"))
+    ('credit (bits)', 'low')
+    """
+    words = stat.column.split("_")
+    if len(words) > 1 and words[-1] in _UNITS:
+        return f"{' '.join(words[:-1])} ({_UNITS[words[-1]]})"
+    return " ".join(words)
+
+
+_UNITS = {"bits": "bits", "bytes": "bytes", "pkts": "packets", "bps": "bit/s", "s": "s", "ns": "ns"}
+"""Units by the suffix of a column."""
 
 
 def overview(result: Result) -> Figure:

@@ -18,10 +18,11 @@ _MOST_ROWS = 200
 
 _STYLE = """
 :root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
 .warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
@@ -39,10 +40,10 @@ CLASS_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("sent (packets)", "sent_pkts", 1.0, 0),
     ("loss (%)", "loss", 100.0, 2),
     ("delay mean (ms)", "delay_mean_s", 1e3, 2),
-    ("p50", "delay_p50_s", 1e3, 2),
-    ("p95", "delay_p95_s", 1e3, 2),
-    ("p99", "delay_p99_s", 1e3, 2),
-    ("max", "delay_max_s", 1e3, 2),
+    ("delay p50 (ms)", "delay_p50_s", 1e3, 2),
+    ("delay p95 (ms)", "delay_p95_s", 1e3, 2),
+    ("delay p99 (ms)", "delay_p99_s", 1e3, 2),
+    ("delay max (ms)", "delay_max_s", 1e3, 2),
     ("backlog (packets)", "backlog_mean_pkts", 1.0, 1),
 )
 """Columns of the table of classes: heading, key, scale, digits."""
@@ -51,10 +52,10 @@ _FLOW_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("rate (Mbit/s)", "rate_bps", 1e-6, 3),
     ("goodput (Mbit/s)", "goodput_bps", 1e-6, 3),
     ("delay mean (ms)", "delay_mean_s", 1e3, 2),
-    ("p99", "delay_p99_s", 1e3, 2),
+    ("delay p99 (ms)", "delay_p99_s", 1e3, 2),
     ("jitter (ms)", "jitter_rfc3550_s", 1e3, 3),
     ("dropped at limit", "dropped_limit_pkts", 1.0, 0),
-    ("by policy", "dropped_policy_pkts", 1.0, 0),
+    ("dropped by policy", "dropped_policy_pkts", 1.0, 0),
     ("lost on link", "lost_link_pkts", 1.0, 0),
     ("retransmitted", "retransmitted_pkts", 1.0, 0),
     ("timeouts", "timeouts", 1.0, 0),
@@ -87,8 +88,8 @@ def _inline(document: str, prefix: str) -> str:
 
 
 def _figure(panel: Panel, document: str) -> str:
-    caption = html.escape(panel.title)
-    return f"<figure><figcaption>{caption}</figcaption>{_inline(document, panel.name)}</figure>"
+    title = html.escape(panel.title, quote=True)  # drawn in the picture, here for those who listen
+    return f'<figure role="img" aria-label="{title}">{_inline(document, panel.name)}</figure>'
 
 
 def _provenance(directory: Path) -> str:
