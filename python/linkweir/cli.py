@@ -292,13 +292,8 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
             yield f"{key} was {before.get(key)} and is {after.get(key)}"
 
 
-def main() -> None:
-    """Runs the command and ends the process with its exit code."""
-    sys.exit(exit_code())
-
-
-def exit_code() -> int:
-    """Runs the command; every way it can end becomes an exit code and at most one line on stderr."""
+def main() -> int:
+    """Runs the command; every way it can end becomes the exit code returned and at most one line on stderr."""
     try:
         app(prog_name="linkweir")
     except SystemExit as end:
@@ -320,4 +315,4 @@ def exit_code() -> int:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,7 +18,7 @@ from linkweir import cli
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCENARIOS = REPOSITORY / "scenarios"
-COMMAND = [sys.executable, "-m", "linkweir.cli"]
+COMMAND = [sys.executable, "-m", "linkweir"]
 
 SMALL = """\
 duration = "5s"
@@ -79,7 +79,7 @@ def linkweir(*arguments: object) -> Done:
         contextlib.redirect_stdout(shown),
         contextlib.redirect_stderr(said),
     ):
-        code = cli.exit_code()
+        code = cli.main()
     return Done(code, shown.getvalue(), said.getvalue())
 
 

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -203,7 +204,7 @@ def test_a_terminal_gets_a_progress_bar(tmp_path: Path, small: Path) -> None:
 
 def test_a_closed_pipe_is_no_traceback(small: Path) -> None:
     done = subprocess.run(
-        f"'{COMMAND[0]}' -m linkweir.cli check --resolved '{small}' | head -1",
+        f"'{COMMAND[0]}' -m linkweir check --resolved '{small}' | head -1",
         shell=True,
         capture_output=True,
         text=True,
@@ -211,3 +212,12 @@ def test_a_closed_pipe_is_no_traceback(small: Path) -> None:
     )
     assert done.stdout == 'name = "small"\n'
     assert "Traceback" not in done.stderr
+
+
+def test_help_is_shown_as_it_was_written() -> None:
+    """rich takes words in brackets for markup and leaves them out."""
+    root = Path(package.__file__).parent
+    for source in (root / "cli.py", root / "plan" / "command.py", root / "reproduce" / "command.py"):
+        helps = re.findall(r'help="([^"]*)"', source.read_text())
+        assert helps, source
+        assert not [text for text in helps if "[" in text], source

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import resource
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -52,6 +54,23 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path, endless: Path) -> None:
 
     done = linkweir("report", out)
     assert done.returncode == 0
+
+
+def test_ctrl_c_while_the_command_is_imported_is_quiet(small: Path) -> None:
+    """The import of the command line is made to press Ctrl-C itself, so that it is always in time."""
+    program = (
+        "import builtins, runpy, signal, sys\n"
+        "plain = builtins.__import__\n"
+        "def press(name, *rest, **more):\n"
+        "    if name == 'typer':\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "    return plain(name, *rest, **more)\n"
+        "builtins.__import__ = press\n"
+        f"sys.argv = ['linkweir', 'check', {str(small)!r}]\n"
+        "runpy.run_module('linkweir', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", "linkweir: interrupted\n")
 
 
 def test_a_killed_run_is_no_result(tmp_path: Path, endless: Path, small: Path) -> None:

@@ -29,15 +29,21 @@ def pss(
     share: Annotated[list[str] | None, typer.Option(help="The same as a part of the link: 0.25 or 25%.")] = None,
     weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to stand in for, packets per visit.")] = None,
     sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 behind the weights.")] = "1500B:1500B",
-    burst: Annotated[str | None, typer.Option(help="N: packets sent in a row before the priority drops [20p].")] = None,
+    burst: Annotated[
+        str | None, typer.Option(help="N: packets sent in a row before the priority drops (default: 20p).")
+    ] = None,
     mtu: Annotated[str, typer.Option(help="Largest packet of the controlled queues.")] = "1514B",
-    other_mtu: Annotated[str | None, typer.Option(help="Largest packet of any other queue [as --mtu].")] = None,
-    burst_above: Annotated[str | None, typer.Option(help="Largest burst of more urgent queues [one packet].")] = None,
+    other_mtu: Annotated[
+        str | None, typer.Option(help="Largest packet of any other queue (default: as --mtu).")
+    ] = None,
+    burst_above: Annotated[
+        str | None, typer.Option(help="Largest burst of more urgent queues (default: one packet).")
+    ] = None,
     ef_expected: Annotated[
         str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
     ] = "0%",
     ef: Annotated[list[str] | None, typer.Option(help="Further loads to tell the rates for; repeat.")] = None,
-    memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered [100ms].")] = None,
+    memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered (default: 100ms).")] = None,
     longest_fade: Annotated[str | None, typer.Option(help="Longest shortage; sets the memory.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to look for it.")] = None,
     margin: Annotated[float, typer.Option(help="Memory per longest fade.", min=1.0, max=100.0)] = 2.0,

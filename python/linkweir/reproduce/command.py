@@ -23,12 +23,12 @@ app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=T
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs.")]
 Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
-Jobs = Annotated[int | None, typer.Option(help="Runs at a time [one per processor].", min=1)]
+Jobs = Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)]
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
 Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
-Out = Annotated[Path | None, typer.Option(help="Directory of results to make [runs/reproduce-...].")]
+Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
 
 
@@ -39,7 +39,7 @@ def reproduce() -> None:
 
 @app.command("pss")
 def reproduce_pss(
-    figure: Annotated[str | None, typer.Option(help="5 to 13, or all [all].")] = None,
+    figure: Annotated[str | None, typer.Option(help="5 to 13, or all (default: all).")] = None,
     table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled, memory or ring.")] = None,
     traffic: Annotated[
         str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")
@@ -65,7 +65,7 @@ def reproduce_pss(
 
 @app.command("pds")
 def reproduce_pds(
-    figure: Annotated[str | None, typer.Option(help="4 to 11, or all [all].")] = None,
+    figure: Annotated[str | None, typer.Option(help="4 to 11, or all (default: all).")] = None,
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
