@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import SMALL, linkweir
+from command import SCENARIOS, SMALL, linkweir
 
 
 def refused(path: Path, *options: object) -> str:
@@ -121,6 +121,16 @@ def test_a_seed_out_of_range_is_refused(small: Path) -> None:
         done = linkweir("check", small, "--seed", seed)
         assert done.returncode == 2
         assert "seed: must be a whole number 0 .. 9223372036854775807" in done.stderr
+
+
+def test_a_trace_that_is_missing_is_the_fault_of_who_names_it(tmp_path: Path, small: Path) -> None:
+    given = linkweir("check", SCENARIOS / "lte-drive.toml", "--trace", "none.csv")
+    assert given.returncode == 2
+    assert given.stderr.startswith("linkweir: none.csv: cannot be read: No such file")
+    small.write_text(SMALL.replace('rate = "2Mbit"', 'trace = "none.csv"'))
+    written = linkweir("check", small)
+    assert written.returncode == 2
+    assert f'{small}:4: link.trace = "none.csv": {tmp_path / "none.csv"}: cannot be read' in written.stderr
 
 
 def test_no_run_directory(tmp_path: Path) -> None:

@@ -64,10 +64,9 @@ pub(super) fn read(
 
     let mut from_trace = None;
     let capacity = if let Some(path) = replacement {
-        from_trace = Some((
-            path.to_path_buf(),
-            trace_of(section, path.to_path_buf(), &Hints::default(), inputs)?,
-        ));
+        let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
+        let trace = trace_of(path, bytes, &Hints::default(), inputs)?;
+        from_trace = Some((path.to_path_buf(), trace));
         None
     } else if let Some(entry) = trace_key {
         if rate.is_some() {
@@ -110,7 +109,11 @@ pub(super) fn read(
             },
         };
         let path = folder.join(text);
-        from_trace = Some((path.clone(), trace_of(section, path, &hints, inputs)?));
+        // A file that cannot be read is the fault of the line that names it.
+        let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
+            .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
+        let trace = trace_of(&path, bytes, &hints, inputs)?;
+        from_trace = Some((path, trace));
         None
     } else {
         if let Some(entry) = format_key.or(column_key).or(end_key) {
@@ -179,35 +182,26 @@ pub(super) fn read(
 }
 
 fn trace_of(
-    section: &Section<'_, '_>,
-    path: PathBuf,
+    path: &Path,
+    bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
 ) -> Result<Trace, Fault> {
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES).map_err(|fault| {
-        // A file that cannot be read is the fault of the line that names it, where there is one.
-        let at_key = section.fault_at("trace", "");
-        if at_key.value.is_empty() {
-            fault
-        } else {
-            section.fault_at("trace", format!("{}: {}", path.display(), fault.message))
-        }
-    })?;
-    let trace = trace::parse(&bytes, &path, hints)?;
+    let trace = trace::parse(&bytes, path, hints)?;
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
         return Err(Fault::in_file(
-            path,
+            path.to_path_buf(),
             None,
             "the capacity must be above 0 at some time",
         ));
     }
     inputs.push(Input {
-        name: input_name(&path),
-        path,
+        name: input_name(path),
+        path: path.to_path_buf(),
         bytes,
     });
     Ok(trace)
