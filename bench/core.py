@@ -4,9 +4,9 @@
 
 Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links
 bench/core/bench.c to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the figure to go
-by) and in turn (what it costs when the processor guesses every branch). Each repetition times the bare loop, the loop that also keeps the
-policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios are taken within one.
-Instructions are counted by valgrind's callgrind inside the measured loop only, with random draws.
+by) and in turn (what it costs when the processor guesses every branch). Each repetition times the bare loop, the loop
+that also keeps the policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios
+are taken within one. Instructions are counted by valgrind's callgrind inside the measured loop only, with random draws.
 
     bench/core.py [--queues 3] [--case pss] [--repetitions 9] [--no-instructions] [--json | --markdown] [--out FILE]
 """
