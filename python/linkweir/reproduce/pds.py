@@ -22,7 +22,7 @@ from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, 
 LINK_BPS = 100e6
 PACKET_BYTES = 1500
 OVERHEAD_BYTES = 38
-CAPACITY_PPS = LINK_BPS / (8 * (PACKET_BYTES + OVERHEAD_BYTES))
+LESS_OVERHEAD_BYTES = 28
 CLASSES = tuple(range(1, 9))
 USUAL = (157, 78, 52, 39, 31, 26, 22, 19)
 ALIKE = (1,) * 8
@@ -81,6 +81,12 @@ class Variant:
     kind: str = "cbr"
     dips: tuple[int, ...] = (8, 1, 5)
     ramp: bool = True
+    overhead_bytes: int = OVERHEAD_BYTES
+
+    @property
+    def capacity_pps(self) -> float:
+        """Packets/s that the link carries."""
+        return LINK_BPS / (8 * (PACKET_BYTES + self.overhead_bytes))
 
     @property
     def history_name(self) -> str:
@@ -120,7 +126,7 @@ def scenario(variant: Variant, seed: int, duration_s: float) -> Scenario:
         "duration": f"{duration_s:g}s",
         "interval": f"{BIN_S:g}s",
         "seed": seed,
-        "link": {"rate": _rate(LINK_BPS), "overhead": f"{OVERHEAD_BYTES}B", "ring": variant.ring},
+        "link": {"rate": _rate(LINK_BPS), "overhead": f"{variant.overhead_bytes}B", "ring": variant.ring},
         "scheduler": scheduler,
         "class": [
             {"name": f"class {i}", "delay": d, "loss": lo}
@@ -293,9 +299,9 @@ def history_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
 
 def expected(variant: Variant, pps: float) -> dict[str, list[float]]:
     """What theory says of a full limit under this many packets per second of each class; keys as in rows."""
-    losses = theory.plr_losses(max(1 - CAPACITY_PPS / (8 * pps), 0.0), variant.loss)
+    losses = theory.plr_losses(max(1 - variant.capacity_pps / (8 * pps), 0.0), variant.loss)
     served = [pps * (1 - loss) for loss in losses]
-    delays_s = theory.wtp_delays_s(variant.limit_pkts, variant.delay, served, 1 / CAPACITY_PPS, variant.ring)
+    delays_s = theory.wtp_delays_s(variant.limit_pkts, variant.delay, served, 1 / variant.capacity_pps, variant.ring)
     return {
         "delay_ms": [1e3 * delay_s for delay_s in delays_s],
         "delay_ratio": [delay_s / delays_s[0] for delay_s in delays_s],
@@ -519,7 +525,16 @@ def _windows_of(pps: int) -> Callable[[Row], bool]:
 def figure_8(settings: Settings) -> Figure:
     """Delay differentiation disturbs a large loss differentiation."""
     variants = [
-        Variant(f"8-{name}-{pps}", delay=delay, loss=LOSS_BEYOND_ALL, pps=float(pps), kind="poisson", history=history)
+        Variant(
+            f"8-{name}-{pps}" + (f"-{overhead}B" if overhead != OVERHEAD_BYTES else ""),
+            delay=delay,
+            loss=LOSS_BEYOND_ALL,
+            pps=float(pps),
+            kind="poisson",
+            history=history,
+            overhead_bytes=overhead,
+        )
+        for overhead in (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES)
         for pps in (1500, 1300)
         for history in ("ring", "peld")
         for name, delay in (("none", ALIKE), ("usual", USUAL), ("large", LARGE))
