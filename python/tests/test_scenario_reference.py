@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/scenarios.md names exactly the keys, units, ranges and defaults that the parser has."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from command import REPOSITORY
+
+from linkweir import Scenario, ScenarioError
+
+PAGE = (REPOSITORY / "docs" / "scenarios.md").read_text(encoding="utf-8")
+BASE: dict[str, Any] = {
+    "duration": "10s",
+    "link": {"rate": "20Mbit"},
+    "scheduler": {"policy": "fifo"},
+    "class": [{"name": "all"}],
+    "flow": [{"class": "all", "kind": "greedy"}],
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "cbr": {"rate": "1Mbit"},
+    "poisson": {"rate": "1Mbit"},
+    "onoff": {"rate": "1Mbit", "on": "1s", "off": "1s", "lengths": "pareto"},
+    "greedy": {},
+    "tcp": {},
+}
+STEPS = [["0s", "1Mbit"]]
+SIGNALS = [
+    {"mean": "1Mbit", "amplitude": 0.1, "period": "1s"},
+    {"steps": STEPS, "end": "loop", "period": "2s"},
+    {"steps": STEPS, "end": "stop", "at": "2s"},
+    {"lines": STEPS},
+]
+SIZES = [{"sizes": ["1B"]}, {"min": "1B", "max": "2B"}]
+STRANGE = "q" * 30
+
+
+def with_flow(kind: str, **keys: Any) -> dict[str, Any]:
+    return {**BASE, "flow": [{"class": "all", "kind": kind, **KINDS[kind], **keys}]}
+
+
+def with_keys(section: str, **keys: Any) -> dict[str, Any]:
+    scenario = copy.deepcopy(BASE)
+    if section == "Top level":
+        scenario.update(keys)
+    elif section == "[[flow]]":
+        scenario["flow"][0].update(keys)
+    elif section == "[[class]]":
+        scenario["class"][0].update(keys)
+    elif section.startswith("kind"):
+        return with_flow(section.split('"')[1], **keys)
+    else:
+        scenario[section.strip("[]")].update(keys)
+    return scenario
+
+
+SECTIONS = ["Top level", "[link]", "[scheduler]", "[[class]]", "[[flow]]", *(f'kind = "{kind}"' for kind in KINDS)]
+
+
+def refusal(scenario: dict[str, Any]) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_dict(scenario)
+    return str(caught.value)
+
+
+def known(scenario: dict[str, Any]) -> set[str]:
+    """The keys the parser lists for the table that holds a strange one."""
+    return set(refusal(scenario).split("known here: ")[1].split(", "))
+
+
+def rows(section: str) -> dict[str, list[str]]:
+    """Cells of the first table under a heading, by key."""
+    text = re.split(rf"^#+ {re.escape(section)}$", PAGE, flags=re.MULTILINE)[1]
+    body = re.split(r"^#", text, flags=re.MULTILINE)[0]
+    lines = [line.strip("| ").split(" | ") for line in body.splitlines() if line.startswith("| `")]
+    assert lines, section
+    return {cells[0].strip("`"): cells[1:] for cells in lines}
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_the_page_has_the_keys_the_parser_knows(section: str) -> None:
+    expected = known(with_keys(section, **{STRANGE: 1}))
+    if section.startswith("kind"):
+        expected -= set(rows("[[flow]]"))
+    if section == "[[flow]]":
+        expected = set.intersection(*(known(with_flow(kind, **{STRANGE: 1})) for kind in KINDS))
+    assert set(rows(section)) == expected
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "tables"), [("Values over time", "rate", SIGNALS), ("Packet sizes", "packet", SIZES)]
+)
+def test_the_page_has_the_keys_of_inner_tables(section: str, key: str, tables: list[dict[str, Any]]) -> None:
+    expected = set.union(*(known(with_flow("cbr", **{key: {**table, STRANGE: 1}})) for table in tables))
+    assert set(rows(section)) == expected
+
+
+def ranges() -> list[tuple[str, str, str]]:
+    found = [
+        (section, key, match[0])
+        for section in SECTIONS
+        for key, cells in rows(section).items()
+        if (match := re.match(r"-?\d[\w.%]* \.\. [\w.%]+", cells[0]))
+    ]
+    assert len(found) > 40
+    return found
+
+
+@pytest.mark.parametrize(("section", "key", "allowed"), ranges())
+def test_ranges_are_those_of_the_parser(section: str, key: str, allowed: str) -> None:
+    unit = re.sub(r"^-?[\d.]+", "", allowed.split()[0])
+    far: Any = f"-9e15{unit}" if unit else -9_000_000_000_000_000
+    message = refusal(with_keys(section, **{key: far}))
+    assert re.search(rf"\b{re.escape(key)} = .*: must be .*(?<![\d.]){re.escape(allowed)}$", message), message
+
+
+def test_choices_are_those_of_the_parser() -> None:
+    found = 0
+    for section in SECTIONS:
+        for key, cells in rows(section).items():
+            words = cells[0].split(", ")
+            if len(words) < 2 or not all(re.fullmatch(r"[a-z0-9]+", word) for word in words):
+                continue
+            found += 1
+            if words == ["true", "false"]:
+                assert "must be true or false" in refusal(with_keys(section, **{key: 1}))
+                continue
+            given = {key: STRANGE, **({"trace": "trace.csv"} if section == "[link]" else {})}
+            scenario = with_keys(section, **given)
+            if section == "[link]":
+                del scenario["link"]["rate"]
+            assert refusal(scenario).endswith(f"must be one of {cells[0]}"), key
+    assert found >= 9
+
+
+def resolved_lines(scenario: dict[str, Any], header: str) -> set[str]:
+    text = Scenario.from_dict(scenario).resolved
+    parts = text.split(f"\n{header}\n") if header else ["", text]
+    return set(parts[1].split("\n[")[0].splitlines())
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_defaults_are_those_of_the_parser(section: str) -> None:
+    header = {"Top level": "", "[link]": "[link]", "[scheduler]": "[scheduler]", "[[class]]": "[[class]]"}
+    scenario = with_keys(section)
+    lines = resolved_lines(scenario, header.get(section, "[[flow]]"))
+    if "lengths" in scenario["flow"][0]:
+        del scenario["flow"][0]["lengths"]  # given for the sake of shape, which only one of its values has
+        lines |= resolved_lines(scenario, "[[flow]]")
+    for key, cells in rows(section).items():
+        if cells[1].startswith("`"):
+            assert f"{key} = {cells[1].strip('`')}" in lines, (key, cells[1])
+
+
+def test_defaults_of_ns2_are_those_of_the_parser() -> None:
+    lines = resolved_lines(with_flow("tcp", profile="ns2"), "[[flow]]")
+    for key, cells in rows('kind = "tcp"').items():
+        if cells[2].startswith("`"):
+            assert f"{key} = {cells[2].strip('`')}" in lines, (key, cells[2])
+
+
+def test_units_are_those_of_the_parser() -> None:
+    places: dict[str, Callable[[], dict[str, Any]]] = {
+        "a rate": lambda: with_keys("[link]", rate="1x"),
+        "a time": lambda: with_keys("[link]", delay="1x"),
+        "a size": lambda: with_keys("[link]", mpu="1x"),
+        "a number of packets": lambda: with_keys("[[class]]", limit="1x"),
+        "a fraction": lambda: with_keys("[link]", loss="1x"),
+    }
+    table = dict(re.findall(r"^\| (an? [a-z ]+) \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
+    assert set(table) == set(places)
+    for noun, place in places.items():
+        units = ", ".join(re.findall(r"`([^`]+)`", table[noun]))
+        assert refusal(place()).endswith(f'unknown unit "x" for {noun}; use one of {units}')
+
+
+def test_examples_of_the_page_run() -> None:
+    first, sizes, signals = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    assert Scenario.parse(first).flows[0] == "cbr1"
+    for line in (sizes + signals).splitlines():
+        text = first.replace('rate = "1Mbit"\npacket = "200B"', f'packet = "200B"\n{line}')
+        if line.startswith("packet"):
+            text = first.replace('packet = "200B"', line)
+        assert text != first
+        Scenario.parse(text)
