@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link]` table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::experiment::{Capacity, Link, Signal};
 
