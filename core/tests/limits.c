@@ -31,6 +31,12 @@ static bool is_kept(const char *name)
 	return !strcmp(name, "history") || !strcmp(name, "k");
 }
 
+/* the defaults that no vector of bearable length can show */
+static bool default_holds(const struct lw_param *param)
+{
+	return strcmp(param->name, "k") != 0 || param->def == 1500;
+}
+
 static uint32_t choices_of(const struct lw_param *param)
 {
 	const char *c;
@@ -57,6 +63,8 @@ static bool table_holds(const struct lw_param *table, uint32_t n)
 			return wrong("the default is outside the range:", param->name);
 		if ((param->unit == LW_CHOICE) != (param->choices != NULL))
 			return wrong("choices and unit do not agree:", param->name);
+		if (!default_holds(param))
+			return wrong("not the default it should be:", param->name);
 		if (param->flags != (is_kept(param->name) ? LW_AT_INIT : 0))
 			return wrong("change() ought to take, or to keep:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
@@ -130,11 +138,11 @@ out:
 	return good;
 }
 
-/* Every single value at an end of its range is accepted, or refused with a reason and a parameter of the tables. */
+/* Every value at an end of its range is accepted, or refused with a reason and a parameter of the tables. */
 static bool refusal_holds(const struct lw_policy *policy, const struct lw_view *v, const uint64_t *params,
 			  const uint64_t *qparams)
 {
-	struct lw_fault fault = { NULL, NULL, LW_NONE };
+	struct lw_fault fault = { NULL, NULL, 77 };
 	uint32_t i;
 
 	if (policy->check(v, params, qparams, &fault))
@@ -153,23 +161,26 @@ static bool refusal_holds(const struct lw_policy *policy, const struct lw_view *
 static bool refusals_hold(const struct lw_policy *policy)
 {
 	struct lw_queue queues[2];
-	uint64_t params[16] = { 0 }, qparams[2 * 16] = { 0 }, kept;
+	uint64_t params[16] = { 0 }, qparams[2 * 16] = { 0 }, kept, other;
 	struct lw_view v = { 0, 1000000000, queues, 2 };
-	uint32_t i, end;
+	uint32_t i, j, end;
 
 	memset(queues, 0, sizeof(queues));
 	for (i = 0; i < policy->nparams; i++)
 		params[i] = policy->params[i].def;
 	for (i = 0; i < 2 * policy->nqparams; i++)
 		qparams[i] = policy->qparams[i % policy->nqparams].def;
-	for (i = 0; policy->check && i < policy->nparams; i++) {
-		for (end = 0, kept = params[i]; end < 2; end++) {
-			params[i] = end ? policy->params[i].max : policy->params[i].min;
-			if (!refusal_holds(policy, &v, params, qparams))
-				return false;
+	for (i = 0; policy->check && i < policy->nparams; i++) {        /* in pairs: they meet each other */
+		for (j = 0; j < i; j++) {
+			for (end = 0, kept = params[i], other = params[j]; end < 4; end++) {
+				params[i] = end & 1 ? policy->params[i].max : policy->params[i].min;
+				params[j] = end & 2 ? policy->params[j].max : policy->params[j].min;
+				if (!refusal_holds(policy, &v, params, qparams))
+					return false;
+			}
+			params[i] = kept;
+			params[j] = other;
 		}
-		if (policy->params[i].unit != LW_CHOICE)
-			params[i] = kept;       /* choices stay at their last: they meet each other */
 	}
 	for (i = 0; policy->check && i < 2 * policy->nqparams; i++) {
 		for (end = 0, kept = qparams[i]; end < 2; end++) {
