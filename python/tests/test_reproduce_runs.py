@@ -381,8 +381,8 @@ def test_figure_8_delay_differentiation_disturbs_loss() -> None:
     for name, ratio in (("none", 26.2), ("usual", 21.8), ("large", 19.0)):
         assert lost[f"8-{name}-1300", "ring 1500"][1] == pytest.approx(ratio, rel=0.03)
     # The losses known from an earlier prototype are those of a link of 8180 packets/s: 28 bytes beside each packet, not
-    # 38. One of them, 71.8 % under large differentiation, is 0.9 points above ours and 0.7 above the 71.1 % of the plain
-    # model.
+    # 38. One of them, 71.8 % under large differentiation, is 0.9 points above ours and 0.7 above the 71.1 % of the
+    # plain model.
     for pps, history, percents, ratios in (
         (1500, "ring 1500", (99.8, 92.9, 87.8), None),
         (1300, "ring 1500", (85.6, 77.5, None), (26.2, 21.8, 19.0)),
