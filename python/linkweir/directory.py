@@ -282,6 +282,22 @@ def _read_table(path: Path) -> pa.Table:
         raise DirectoryError(f"{path}: is damaged ({error})") from error
 
 
+def read_batches(directory: Path, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a table of a run directory, a row group at a time.
+
+    Raises:
+        DirectoryError: the file is damaged.
+    """
+    import pyarrow.parquet as pq
+
+    path = directory / RESULTS / f"{table}.parquet"
+    try:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(columns=list(columns))
+    except (OSError, ValueError) as error:
+        raise DirectoryError(f"{path}: is damaged ({error})") from error
+
+
 def _sources(directory: Path) -> dict[str, Callable[[], pa.Table]]:
     paths = {name: directory / RESULTS / f"{name}.parquet" for name in TABLES}
     return {name: partial(_read_table, path) for name, path in paths.items() if path.exists()}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ from linkweir.policies import Statistic, policies
 from linkweir.result import Result
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from linkweir.outline import Outline, Values
+
 _MOST_CLASSES = 12
-_MOST_POINTS = 5_000
 _MOST_LETTERS = 24
 _STYLE: dict[Any, Any] = {
     "axes.grid": True,
@@ -44,54 +45,37 @@ class Panel:
     draw: Callable[[Axes], None]
 
 
-class _Columns:
-    """Columns of a table by class, as arrays with NaN for null; classes beyond the twelfth are left out."""
+class _Classes:
+    """What is drawn of a table, by class; classes beyond the twelfth are left out."""
 
-    def __init__(self, result: Result, table: str) -> None:
-        import pyarrow.compute as pc
-
+    def __init__(self, result: Result, table: str, columns: Sequence[str]) -> None:
         self.classes = result.scenario.classes[:_MOST_CLASSES]
         self.left_out = len(result.scenario.classes) - len(self.classes)
-        rows = result.tables.get(table)
-        self._parts: dict[str, Any] = {}
-        if rows is not None and rows.num_rows:
-            self._parts = {name: rows.filter(pc.equal(rows["class"], name)) for name in self.classes}
+        self._outline = _outline(result, table, columns, self.classes)
 
-    def get(self, name: str, column: str) -> np.ndarray[Any, Any]:
-        import numpy as np
+    def get(self, name: str, column: str) -> Values:
+        return self._outline.get(column, name)
 
-        values = self._parts[name][column].to_numpy()
-        return np.asarray(values, dtype=float)
-
-    def times(self, name: str) -> np.ndarray[Any, Any]:
-        return self.get(name, "t_s")
+    def times(self, name: str) -> Values:
+        return self._outline.get("t_s", name)
 
     @property
     def any(self) -> bool:
-        return bool(self._parts)
+        return self._outline.any
 
 
-def _thin(times: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> tuple[Any, Any]:
-    """Means over so many rows that at most `_MOST_POINTS` are left."""
+def _outline(result: Result, table: str, columns: Sequence[str], classes: Sequence[str] = ()) -> Outline:
+    from linkweir.outline import MOST_POINTS, Outline
+
+    bins = math.ceil(result.simulated_s / result.scenario.interval_s)
+    read = [*(["class"] if classes else []), "t_s", *columns]
+    return Outline(result.batches(table, read), columns, classes, max(1, math.ceil(bins / MOST_POINTS)))
+
+
+def _steps(times: Values, values: Values, end_s: float) -> tuple[Values, Values]:
+    """With the last value lasting until `end_s`; to be drawn as steps."""
     import numpy as np
 
-    step = -(-len(times) // _MOST_POINTS)
-    if step <= 1:
-        return times, values
-    whole = len(times) // step * step
-    blocks = values[:whole].reshape(-1, step)
-    known = ~np.isnan(blocks)
-    count = known.sum(axis=1)
-    sums = np.where(known, blocks, 0.0).sum(axis=1)
-    means = np.divide(sums, count, out=np.full(len(count), np.nan), where=count > 0)
-    return times[:whole:step], means
-
-
-def _steps(times: np.ndarray[Any, Any], values: np.ndarray[Any, Any], end_s: float) -> tuple[Any, Any]:
-    """As `_thin`, with the last value lasting until `end_s`; to be drawn as steps."""
-    import numpy as np
-
-    times, values = _thin(times, values)
     if not len(times) or times[-1] >= end_s:
         return times, values
     return np.append(times, end_s), np.append(values, values[-1])
@@ -113,7 +97,7 @@ def panels(result: Result) -> list[Panel]:
     """The figures there is something to draw for."""
     import numpy as np
 
-    series = _Columns(result, "series")
+    series = _Classes(result, "series", ["sent_bps", "delay_mean_s", *_GONE])
     found: list[Panel] = []
     if series.any:
         found += [
@@ -121,13 +105,12 @@ def panels(result: Result) -> list[Panel]:
             Panel("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
             Panel("drops", "Packets dropped and lost", lambda axes: _drops(axes, result, series)),
         ]
-    levels = _Columns(result, "levels")
+    stats = [stat for policy in policies() if policy.name == result.scenario.policy for stat in policy.stats]
+    levels = _Classes(result, "levels", [stat.column for stat in stats])
     if levels.any:
         shown = {
             stat.column: stat
-            for policy in policies()
-            if policy.name == result.scenario.policy
-            for stat in policy.stats
+            for stat in stats
             if any(np.any(levels.get(of, stat.column) != 0) for of in levels.classes)
         }
         found += [
@@ -137,14 +120,11 @@ def panels(result: Result) -> list[Panel]:
     return found
 
 
-def _rates(axes: Axes, result: Result, series: _Columns) -> None:
+def _rates(axes: Axes, result: Result, series: _Classes) -> None:
     if "link" in result.tables:
-        link = result.tables["link"]
-        times = link["t_s"].to_numpy().astype(float)
-        capacity = link["capacity_bps"].to_numpy().astype(float) / 1e6
-        axes.fill_between(
-            *_steps(times, capacity, result.simulated_s), step="post", color="0.9", label="capacity", linewidth=0
-        )
+        link = _outline(result, "link", ["capacity_bps"])
+        steps = _steps(link.get("t_s"), link.get("capacity_bps") / 1e6, result.simulated_s)
+        axes.fill_between(*steps, step="post", color="0.9", label="capacity", linewidth=0)
     for name in series.classes:
         rate = series.get(name, "sent_bps") / 1e6
         axes.plot(*_steps(series.times(name), rate, result.simulated_s), drawstyle="steps-post", label=_label(name))
@@ -153,15 +133,15 @@ def _rates(axes: Axes, result: Result, series: _Columns) -> None:
     _legend(axes, series.left_out)
 
 
-def _delays(axes: Axes, series: _Columns) -> None:
+def _delays(axes: Axes, series: _Classes) -> None:
     for name in series.classes:
-        axes.plot(*_thin(series.times(name), series.get(name, "delay_mean_s") * 1e3), label=_label(name))
+        axes.plot(series.times(name), series.get(name, "delay_mean_s") * 1e3, label=_label(name))
     axes.set(xlabel="time (s)", ylabel="delay (ms)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
 
 
-def _drops(axes: Axes, result: Result, series: _Columns) -> None:
+def _drops(axes: Axes, result: Result, series: _Classes) -> None:
     import numpy as np
 
     interval_s = result.scenario.interval_s
@@ -176,7 +156,7 @@ def _drops(axes: Axes, result: Result, series: _Columns) -> None:
 _GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts")
 
 
-def _level_drawer(levels: _Columns, stat: Statistic) -> Callable[[Axes], None]:
+def _level_drawer(levels: _Classes, stat: Statistic) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         import numpy as np
         from matplotlib.ticker import EngFormatter, MaxNLocator
@@ -184,7 +164,7 @@ def _level_drawer(levels: _Columns, stat: Statistic) -> Callable[[Axes], None]:
         for name in levels.classes:
             values = levels.get(name, stat.column)
             if np.any(values != 0):
-                axes.plot(*_thin(levels.times(name), values), drawstyle="steps-post", label=_label(name))
+                axes.plot(levels.times(name), values, drawstyle="steps-post", label=_label(name))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
         axes.set(xlabel="time (s)", ylabel=_quantity(stat))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +125,25 @@ class Result:
         """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did."""
         return self._table("flows")
 
+    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of a table piece by piece: from a run directory, without ever holding the table.
+
+        Args:
+            table: name of a table; one the run does not have gives no rows.
+            columns: names of the columns wanted.
+
+        Raises:
+            DirectoryError: the file is damaged.
+        """
+        if table not in self.tables:
+            return
+        if self.directory is None:
+            yield from self.tables[table].select(list(columns)).to_batches()
+        else:
+            from linkweir.directory import read_batches
+
+            yield from read_batches(self.directory, table, columns)
+
     def rows(self, table: str) -> list[dict[str, Any]]:
         """All rows of a table as dicts, null as None.
 
@@ -178,12 +197,14 @@ class Result:
         """Means over the bins from warmup on."""
         import pyarrow.compute as pc
 
-        means: dict[str, float | None] = {"capacity_bps": None, "used_bps": None}
-        if "link" in self.tables:
-            link = self.tables["link"]
-            link = link.filter(pc.greater_equal(link["t_s"], self.scenario.warmup_s))
-            means = {key: pc.mean(link[key]).as_py() for key in means}
-        return means
+        sums = {"capacity_bps": 0.0, "used_bps": 0.0}
+        bins = 0
+        for batch in self.batches("link", ["t_s", *sums]):
+            kept = batch.filter(pc.greater_equal(batch["t_s"], self.scenario.warmup_s))
+            bins += len(kept)
+            for key in sums:
+                sums[key] += pc.sum(kept[key]).as_py() or 0.0
+        return {key: total / bins if bins else None for key, total in sums.items()}
 
     def plot(self) -> Figure:
         """One figure over time: rates with the capacity, delays, drops, and what the policy shows."""
