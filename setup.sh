@@ -83,7 +83,11 @@ probe() {
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
 			need may g++ "building the ns-3 scenario" command -v g++
 			need may valgrind "instruction counts" command -v valgrind ;;
-		prove) need must frama-c-base "proofs" command -v frama-c ;;
+		prove)
+			need must frama-c-base "proofs" command -v frama-c
+			need must why3 "between Frama-C and the provers" command -v why3
+			need must z3 "prover" command -v z3
+			need must cvc4 "prover" command -v cvc4 ;;
 		fuzz)
 			need must clang "fuzzing" command -v clang
 			need must libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
