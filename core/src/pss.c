@@ -554,6 +554,7 @@ static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	level_ns = credit_bits == LW_UNSET ? queue->resume_ns : pss_time_of(credit_bits, setting->rho_bps);
 	queue->tat_ns = now + level_ns;
 	queue->frac = 0;
+	queue->mark_ns = 0;                             /* of an earlier reservation */
 	queue->floor_ns = st->reset || level_ns > queue->resume_ns ? queue->resume_ns : level_ns;
 	queue->low = 0;
 	queue->controlled = 1;
