@@ -258,17 +258,12 @@ class Build:
         self.originals = {source: self.object(source).read_bytes() for source in bench.sources}
         self.link()
         for test in tests:
-            command = [
-                "gcc",
-                "-std=c11",
-                "-w",
-                *options,
-                "-Iinclude",
-                str(CORE / "tests" / f"{test}.c"),
-                f"-L{name}",
-                "-lcore",
-            ]
-            subprocess.run([*command, "-Wl,-rpath,$ORIGIN", "-o", f"{name}/{test}"], cwd=bench.path, check=True)
+            self.compile_test(test)
+
+    def compile_test(self, test):
+        command = ["gcc", "-std=c11", "-w", *self.options, "-Iinclude", str(CORE / "tests" / f"{test}.c")]
+        command += [f"-L{self.name}", "-lcore", "-Wl,-rpath,$ORIGIN", "-o", f"{self.name}/{test}"]
+        subprocess.run(command, cwd=self.bench.path, check=True)
 
     def object(self, source):
         return self.path / f"{source}.o"
@@ -362,6 +357,7 @@ class Bench:
         original = place.read_text(encoding="utf-8")
         sources = self.users_of(mutant.file)
         before = self.plain.digest(sources)
+        tested_inline = mutant.file.startswith("include")  # property.c calls the arithmetic itself
         place.write_text(mutant.source, encoding="utf-8")
         try:
             if not all(self.plain.compile(source) for source in sources):
@@ -371,11 +367,15 @@ class Bench:
                 return "identical"
             if seen.setdefault((mutant.file, digest), mutant) is not mutant:
                 return "repeated"
+            if tested_inline:
+                self.plain.compile_test("property")
             how = self.test()
             return self.test_sanitized(sources) if how == "survived" else how
         finally:
             place.write_text(original, encoding="utf-8")
             self.plain.restore(sources)
+            if tested_inline:
+                self.plain.compile_test("property")
 
 
 def explanations():
