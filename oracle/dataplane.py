@@ -6,6 +6,7 @@ is told, and while the policy names a victim that queue's tail is dropped and th
 head is taken.
 """
 
+import copy
 import importlib
 
 POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds")
@@ -50,6 +51,7 @@ class DataPlane:
         """`params`: values by name; `qparams`: {queue: values by name}. Absent ones have their defaults."""
         self.source = model_of(policy)
         self.view = View(nqueues, link_bps)
+        self.best_bps = link_bps  # the largest capacity told: parameters are judged by it
         self.params = dict(self.source.PARAMS)
         self.qparams = [dict(self.source.QPARAMS) for _ in range(nqueues)]
         self.model = None
@@ -70,7 +72,9 @@ class DataPlane:
                 low, high = self.source.RANGES.get(name, (value, value))
                 if value is not None and not low <= value <= high:
                     return (name, q)
-        return self.source.check(self.view, self.params, self.qparams)
+        judged = copy.copy(self.view)
+        judged.link_bps = self.best_bps
+        return self.source.check(judged, self.params, self.qparams)
 
     def init(self, now_ns):
         self.view.now_ns = now_ns
@@ -117,6 +121,7 @@ class DataPlane:
     def link(self, now_ns, link_bps):
         self.view.now_ns = now_ns
         self.view.link_bps = link_bps
+        self.best_bps = max(self.best_bps, link_bps)
         self.model.rated()
 
     def change(self, now_ns, params=None, qparams=None):

@@ -243,7 +243,7 @@ def pss_change(random, plane):
         return {}, {q: {"level": random.below(3 * len(plane.qparams) + 4)}}
     if kind == "rate" and values["rate"]:
         return {}, {q: {"rate": max(10, values["rate"] * random.between(1, 300) // 100)}}
-    return {}, {q: pss_controlled(random, plane.view.link_bps, len(plane.qparams))}
+    return {}, {q: pss_controlled(random, plane.best_bps, len(plane.qparams))}
 
 
 def pds_params(random):
@@ -428,7 +428,7 @@ class Life:
         if self.policy not in CHANGES:
             return
         params, qparams = CHANGES[self.policy](self.random, self.plane)
-        trial = DataPlane(self.policy, self.profile.nqueues, self.plane.view.link_bps, dict(self.plane.params), {})
+        trial = DataPlane(self.policy, self.profile.nqueues, self.plane.best_bps, dict(self.plane.params), {})
         trial._assign(params, dict(enumerate(dict(values) for values in self.plane.qparams)))
         trial._assign({}, qparams)
         if trial.fault() is not None:

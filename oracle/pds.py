@@ -177,6 +177,9 @@ class Model(Policy):
     def change(self, params, qparams):
         self.clock.read(self.view.now_ns)
         super().change(params, qparams)
+        if params["early"] == "off":
+            self.debt = [0] * len(self.debt)
+            self.acc = 0
 
     def observe(self, q):
         received, lost = self.counters()

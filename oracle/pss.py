@@ -161,16 +161,28 @@ class Model(Policy):
     def __init__(self, view, params, qparams):
         super().__init__(view, params, qparams)
         self.clock = Clock(view.now_ns)
-        self.link_bps = view.link_bps
-        self.tx = Pace(self.link_bps)
+        self.told = []  # every capacity, in order
+        self.follow(view.link_bps)
         self.buckets = {}
         for q, values in enumerate(qparams):
             if controlled(values):
-                rho = rho_of(values, self.link_bps)
-                bucket = Bucket(values, rho, self.link_bps, view.now_ns, values["credit"])
+                bucket = self.new_bucket(values, view.now_ns, values["credit"])
                 if params["on_empty"] == "reset":
                     bucket.floor = bucket.tr
                 self.buckets[q] = bucket
+
+    def follow(self, link_bps):
+        self.told.append(link_bps)
+        self.link_bps = link_bps
+        self.tx = Pace(link_bps)
+
+    def measure(self, values):
+        """The capacity that a reservation is measured by: a rate by the best ever told, a share by the present one."""
+        return self.link_bps if values["share"] else max(self.told)
+
+    def new_bucket(self, values, now_ns, credit_bits):
+        link_bps = self.measure(values)
+        return Bucket(values, max(10, rho_of(values, link_bps)), link_bps, now_ns, credit_bits)
 
     def empty(self, q):
         return not self.view.queues[q].backlogged
@@ -244,9 +256,10 @@ class Model(Policy):
             bucket = self.buckets[q]
             self.set_floor(bucket, bucket.tat - max(now_ns, bucket.mark))
 
-    def convert(self, q, now_ns, link_bps, keep):
+    def convert(self, q, now_ns, keep):
         """New constants for queue q. Its level, or its distance from LR, stays the same number of bits."""
         bucket, values = self.buckets[q], self.qparams[q]
+        link_bps = self.measure(values)
         level, rho, tr = bucket.level(now_ns, self.empty(q)), bucket.rho, bucket.tr
         bucket.configure(values, max(10, rho_of(values, link_bps)), link_bps)
         if keep == "level":
@@ -267,25 +280,23 @@ class Model(Policy):
         now_ns = self.clock.read(self.view.now_ns)
         if self.view.link_bps in (0, self.link_bps):
             return
-        self.link_bps = self.view.link_bps
-        self.tx = Pace(self.link_bps)
+        self.follow(self.view.link_bps)
         for q in self.buckets:
             if self.qparams[q]["share"]:
-                self.convert(q, now_ns, self.link_bps, keep="distance")
+                self.convert(q, now_ns, keep="distance")
 
     def change(self, params, qparams):
         now_ns = self.clock.read(self.view.now_ns)
         super().change(params, qparams)
-        self.link_bps = self.view.link_bps
-        self.tx = Pace(self.link_bps)
+        if self.view.link_bps:
+            self.follow(self.view.link_bps)
         for q, values in enumerate(qparams):
             if not controlled(values):
                 self.buckets.pop(q, None)
             elif q in self.buckets:
-                self.convert(q, now_ns, self.link_bps, keep="level")
+                self.convert(q, now_ns, keep="level")
             else:
-                rho = rho_of(values, self.link_bps)
-                self.buckets[q] = Bucket(values, rho, self.link_bps, now_ns, None)
+                self.buckets[q] = self.new_bucket(values, now_ns, None)
 
     def observe(self, q):
         now_ns = max(self.view.now_ns, self.clock.seen_ns)

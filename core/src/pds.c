@@ -229,8 +229,7 @@ static void pds_enter(struct pds_state *st, const struct lw_view *v, uint32_t q)
 	entry->lost = 0;
 	entry->before = queues[q].tail_seq;
 	queues[q].tail_seq = st->arrivals++;
-	if (++st->slot == st->k)
-		st->slot = 0;
+	st->slot = st->slot + 1 < st->k ? st->slot + 1 : 0;
 }
 
 /* The tail of q is gone; the entry of a packet among the last k is still its own. */
@@ -336,8 +335,12 @@ static void pds_change(void *state, const struct lw_view *v, const uint64_t *par
 
 		//@ assert ramp_has_height: 0 < height <= PDS_MAX_PKTS;
 		st->ramp = LW_DIV64((uint64_t)1 << 32, height);
+	} else {
+		st->token_q16 = 0;
 	}
 	for (q = 0; q < v->nqueues; q++, qparams += PDS_NQPARAMS) {
+		if (!st->peld)
+			pds_queues(st)[q].debt_pkts = 0;        /* forgiven: a later PELD starts anew */
 		pds_queues(st)[q].delay = (uint16_t)qparams[PDS_DELAY];
 		pds_queues(st)[q].loss = (uint16_t)qparams[PDS_LOSS];
 	}
@@ -397,7 +400,7 @@ static const struct lw_param pds_qparams[PDS_NQPARAMS] = {
 static const struct lw_stat pds_stats[PDS_NSTATS] = {
 	{ "received", "arrivals within the history", LW_PKTS },
 	{ "lost", "of which lost", LW_PKTS },
-	{ "debt", "early drops to be paid by the next arrivals", LW_PKTS },
+	{ "debt", "early drops to be paid by the next arrivals; early=off forgives them", LW_PKTS },
 };
 
 const struct lw_policy lw_policy_pds = {

@@ -74,6 +74,7 @@ struct pss_state {
 	uint64_t review_ns;             /* before this no low queue can be due */
 	struct lw_pace tx;              /* of the link */
 	uint64_t link_bps;
+	uint64_t best_bps;              /* the largest capacity told so far: what a rate is measured by, also in a fade */
 	uint32_t nlow;
 	uint8_t paper, reset, ignore;
 	uint8_t unused;
@@ -219,9 +220,9 @@ static uint64_t pss_time_of(uint64_t bits, uint64_t rho_bps)
 	return ns < PSS_MAX_LEVEL_NS ? ns : PSS_MAX_LEVEL_NS;
 }
 
-static void pss_set_constants(struct pss_queue *queue, struct pss_setting *setting, uint64_t link_bps)
+static void pss_set_constants(const struct pss_state *st, struct pss_queue *queue, struct pss_setting *setting)
 {
-	struct pss_reserve r = pss_derive(setting->value, link_bps);
+	struct pss_reserve r = pss_derive(setting->value, setting->value[PSS_SHARE] ? st->link_bps : st->best_bps);
 	struct lw_pace pace;
 
 	pace = lw_pace_of(r.rho_bps);
@@ -464,7 +465,7 @@ static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, str
 {
 	uint64_t old_bps = setting->rho_bps;
 
-	pss_set_constants(pss_queues(st) + q, setting, st->link_bps);
+	pss_set_constants(st, pss_queues(st) + q, setting);
 	pss_stand(st, q, lw_mul_div(level_ns, old_bps, setting->rho_bps), now);
 }
 
@@ -479,7 +480,7 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 	uint64_t old_bps = setting->rho_bps, owed_ns = lw_excess(queue->resume_ns, level_ns);
 	uint64_t ahead_ns = lw_excess(level_ns, queue->resume_ns);
 
-	pss_set_constants(queue, setting, st->link_bps);
+	pss_set_constants(st, queue, setting);
 	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
 	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
 	if (ahead_ns > PSS_MAX_LEVEL_NS)
@@ -533,15 +534,23 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 	}
 }
 
+/* A link of 0 keeps the last constants. */
+static void pss_follow(struct pss_state *st, uint64_t link_bps)
+{
+	if (!link_bps)
+		return;
+	st->link_bps = link_bps;
+	st->tx = lw_pace_of(link_bps);
+	if (st->best_bps < link_bps)
+		st->best_bps = link_bps;
+}
+
 static void pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
 {
 	st->paper = params[PSS_SAT] == PSS_PAPER;
 	st->reset = params[PSS_ON_EMPTY] == PSS_RESET;
 	st->ignore = params[PSS_EARLY] == PSS_IGNORE;
-	if (v->link_bps) {
-		st->link_bps = v->link_bps;
-		st->tx = lw_pace_of(v->link_bps);
-	}
+	pss_follow(st, v->link_bps);
 }
 
 /* A queue becomes controlled: it is owed nothing and owes nothing unless the user says otherwise. */
@@ -550,7 +559,7 @@ static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *sett
 	struct pss_queue *queue = pss_queues(st) + q;
 	uint64_t level_ns;
 
-	pss_set_constants(queue, setting, st->link_bps);
+	pss_set_constants(st, queue, setting);
 	level_ns = credit_bits == LW_UNSET ? queue->resume_ns : pss_time_of(credit_bits, setting->rho_bps);
 	queue->tat_ns = now + level_ns;
 	queue->frac = 0;
@@ -610,7 +619,7 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 	pss_rebuild(st, v);
 }
 
-/* A reservation in bit/s stays what it is when the link changes; a share follows it. A link of 0 keeps the last constants. */
+/* A reservation in bit/s stays what it is when the link changes; a share follows it. */
 static void pss_rated(void *state, const struct lw_view *v)
 {
 	struct pss_state *st = (struct pss_state *)state;
@@ -618,8 +627,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 	uint32_t q;
 
 	if (v->link_bps && v->link_bps != st->link_bps) {
-		st->link_bps = v->link_bps;
-		st->tx = lw_pace_of(v->link_bps);
+		pss_follow(st, v->link_bps);
 		for (q = 0; q < v->nqueues; q++) {
 			struct pss_queue *queue = pss_queues(st) + q;
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;

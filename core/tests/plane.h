@@ -37,6 +37,7 @@ struct fifo {
 struct plane {
 	const struct lw_policy *policy;
 	struct lw_view view;
+	uint64_t best_bps;              /* the largest capacity told */
 	struct lw_queue *queues;
 	struct fifo *fifos;
 	uint64_t *params, *qparams;
@@ -87,7 +88,7 @@ static void plane_open(struct plane *p, const struct lw_policy *policy, uint32_t
 	p->fifos = (struct fifo *)plane_room(nqueues, sizeof(*p->fifos));
 	p->params = (uint64_t *)plane_room(policy->nparams, sizeof(*p->params));
 	p->qparams = (uint64_t *)plane_room((size_t)nqueues * policy->nqparams, sizeof(*p->qparams));
-	p->view.link_bps = link_bps;
+	p->view.link_bps = p->best_bps = link_bps;
 	p->view.queues = p->queues;
 	p->view.nqueues = nqueues;
 	p->picked = LW_NONE;
@@ -124,6 +125,7 @@ static bool plane_in_range(const struct lw_param *param, uint64_t value)
 static bool plane_accepts(const struct plane *p, struct lw_fault *fault)
 {
 	const struct lw_policy *policy = p->policy;
+	struct lw_view judged = p->view;
 	uint32_t q, i;
 
 	fault->what = "outside its range";
@@ -144,7 +146,8 @@ static bool plane_accepts(const struct plane *p, struct lw_fault *fault)
 			}
 		}
 	}
-	return !policy->check || policy->check(&p->view, p->params, p->qparams, fault);
+	judged.link_bps = p->best_bps;
+	return !policy->check || policy->check(&judged, p->params, p->qparams, fault);
 }
 
 /* ---- checks ---- */
@@ -374,6 +377,8 @@ static bool plane_rate(struct plane *p, uint32_t q, uint64_t rate_bps)
 static bool plane_link(struct plane *p, uint64_t link_bps)
 {
 	p->view.link_bps = link_bps;
+	if (p->best_bps < link_bps)
+		p->best_bps = link_bps;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);

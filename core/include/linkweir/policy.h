@@ -100,7 +100,8 @@ struct lw_fault {
 
 /*
  * params has nparams values; qparams has nqueues rows of nqparams values. Before init and change the data plane checks
- * every value against its range and then asks check(); init and change are called with accepted values only.
+ * every value against its range and then asks check(); init and change are called with accepted values only. What
+ * check() sees as link_bps is the largest capacity the policy was told so far, so a fade refuses nothing.
  */
 struct lw_policy {
 	const char *name;

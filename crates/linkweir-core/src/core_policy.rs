@@ -21,6 +21,8 @@ pub struct CorePolicy {
     nqueues: usize,
     params: Vec<u64>,
     qparams: Vec<u64>,
+    /// The largest capacity told so far: parameters are judged by it, also in a fade.
+    best_bps: u64,
 }
 
 /// The state of a [`CorePolicy`] at one moment.
@@ -31,6 +33,7 @@ pub struct Snapshot {
     state: Vec<u64>,
     params: Vec<u64>,
     qparams: Vec<u64>,
+    best_bps: u64,
 }
 
 /// Why parameters are refused.
@@ -91,6 +94,7 @@ impl CorePolicy {
             nqueues: view.queues.len(),
             params: params.to_vec(),
             qparams: qparams.to_vec(),
+            best_bps: view.link_bps,
         };
         let raw = raw_view(view);
         // SAFETY: the state block has the size the policy asked for these queues and parameters and is 8-byte aligned;
@@ -119,7 +123,12 @@ impl CorePolicy {
                 *value = *old;
             }
         }
-        check(self.info, view, &params, qparams)?;
+        self.best_bps = self.best_bps.max(view.link_bps);
+        let judged = View {
+            link_bps: self.best_bps,
+            ..*view
+        };
+        check(self.info, &judged, &params, qparams)?;
         let Some(change) = self.info.table.change else {
             if params == self.params && qparams == self.qparams {
                 return Ok(());
@@ -164,6 +173,7 @@ impl CorePolicy {
             state: self.state.clone(),
             params: self.params.clone(),
             qparams: self.qparams.clone(),
+            best_bps: self.best_bps,
         }
     }
 
@@ -187,6 +197,7 @@ impl CorePolicy {
         self.state.copy_from_slice(&snapshot.state);
         self.params.copy_from_slice(&snapshot.params);
         self.qparams.copy_from_slice(&snapshot.qparams);
+        self.best_bps = snapshot.best_bps;
     }
 
     fn block(&mut self) -> *mut c_void {
@@ -248,6 +259,7 @@ impl Policy for CorePolicy {
     }
 
     fn rated(&mut self, view: &View<'_>) {
+        self.best_bps = self.best_bps.max(view.link_bps);
         if let Some(rated) = self.info.table.rated {
             self.expect_view(view);
             let raw = raw_view(view);
