@@ -12,6 +12,9 @@
 #include "__fc_builtin.h"
 #include <linkweir/policy.h>
 
+#ifndef PROOF_WIDEN
+#define PROOF_WIDEN 0                   /* a bound that a counter of the state keeps, which Eva is to try */
+#endif
 #ifndef QUEUES
 #define QUEUES 3
 #endif
@@ -122,8 +125,10 @@ static void proof_operate(void *state, const uint64_t *params, const uint64_t *q
 			PROVED.rated(state, &proof_view);
 		break;
 	case 5:
-		if (PROVED.change && proof_accepts(params, qparams))
+		if (PROVED.change && proof_accepts(params, qparams)) {
+			proof_view.link_bps = proof_rate();     /* accepted by the best capacity told; this is the present one */
 			PROVED.change(state, &proof_view, params, qparams);
+		}
 		break;
 	case 6:
 		if (PROVED.victim) {
@@ -150,7 +155,8 @@ int main(void)
 	size = PROVED.state_size(QUEUES, params);
 	//@ assert state_bytes_are_those_declared: size == STATE_BYTES;
 	PROVED.init(state, &proof_view, params, qparams);
-	//@ loop unroll 0;
+	/*@ loop widen_hints "all", PROOF_WIDEN;
+	    loop unroll 0; */
 	for (;;) {
 		proof_look();
 		proof_params(params, qparams);

@@ -483,8 +483,8 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 	pss_set_constants(st, queue, setting);
 	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
 	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
-	if (ahead_ns > PSS_MAX_LEVEL_NS)
-		ahead_ns = PSS_MAX_LEVEL_NS;
+	if (ahead_ns > 2 * PSS_MAX_LEVEL_NS)    /* more than pss_stand lets stand, and no overflow */
+		ahead_ns = 2 * PSS_MAX_LEVEL_NS;
 	pss_stand(st, q, lw_excess(queue->resume_ns, owed_ns) + ahead_ns, now);
 }
 

@@ -285,6 +285,7 @@ static bool plane_start(struct plane *p)
 	if (!p->state_size)
 		return plane_wrong(p, "the policy cannot serve %" PRIu32 " queues", p->view.nqueues);
 	p->state = (unsigned char *)plane_room(1, p->state_size);
+	memset(p->state, 0xa5, p->state_size);          /* init() has to fill it */
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
 	memset(p->state, 0x5a, p->state_size);          /* init() must not count on zeros */
 	p->policy->init(p->state, &p->view, p->params, p->qparams);

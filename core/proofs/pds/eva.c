@@ -3,6 +3,7 @@
 #include "../ctz.h"
 #include "../../src/pds.c"
 #define POLICY pds
+#define PROOF_WIDEN (HISTORY ? HISTORY - 1 : 0)
 #define STATE_BYTES (sizeof(struct pds_state) + QUEUES * sizeof(struct pds_queue) + HISTORY * sizeof(struct pds_entry))
 #define PROOF_SETTLE(params) \
 	((params)[PDS_HISTORY] = HISTORY ? PDS_RING : Frama_C_interval(0, 1) ? PDS_DECAYED : PDS_INFINITE, \
