@@ -12,8 +12,11 @@ __all__ = [
     "load",
     "parse",
     "policies",
+    "quantity",
     "run",
     "run_batch",
+    "show",
+    "trace",
 ]
 
 __version__: str
@@ -106,3 +109,13 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
+def quantity(text: str, kind: str) -> float:
+    """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction. Raises ValueError."""
+
+def show(value: float, kind: str) -> str:
+    """A quantity as it is written in scenarios."""
+
+def trace(path: PathLike[str]) -> tuple[str, tuple[list[float], list[float], float | None, str]]:
+    """A capacity trace: "rate" or "opportunities", and starts in s, values in bit/s or bytes, the end in s (None while
+    the last value holds) and what follows it. Raises ScenarioError.
+    """

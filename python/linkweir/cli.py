@@ -96,16 +96,6 @@ def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] 
         yield lambda simulated_s: bar.update(task, completed=simulated_s)
 
 
-def _free_directory(name: str) -> Path:
-    """`runs/NAME`, or with a number behind it the first that is not there."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
-    number, path = 1, Path("runs") / stem
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{stem}-{number}"
-    return path
-
-
 def _emit(text: str) -> None:
     """To stdout; a reader that has gone away is no failure of ours."""
     sys.stdout.write(text)
@@ -177,8 +167,10 @@ def _run(
     as_json: _Json = False,
 ) -> None:
     """Simulate a scenario and write a run directory with tables, figures and a report."""
+    from linkweir.directory import free_directory
+
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
-    directory = _free_directory(scenario.stem) if out is None else out
+    directory = free_directory(scenario.stem) if out is None else out
     _show(_simulate(sound, directory, force=force, as_json=as_json), as_json=as_json)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run directories: what a run leaves, and how it is read again.
+"""Directories of results: what a run leaves, how it is read again, and what runs and reproductions have in common.
 
-::
+A run leaves::
 
     scenario.toml      the scenario with every default, which alone repeats the run
     inputs/            copies of the files it names
@@ -13,7 +13,7 @@
 
 ``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
 ``failed``; it changes by renaming a whole file. A run that was killed says ``running`` for ever, and nothing reads it
-as a result.
+as a result. A reproduction (`linkweir.reproduce.keep`) keeps the same rules with files of its own.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -48,7 +49,6 @@ REPORT = "report.html"
 RESULTS = "results"
 FIGURES = "figures"
 INPUTS = "inputs"
-_OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT, PROVENANCE)
 _ENDED = ("complete", "interrupted")
 _HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
 _GROUP_ROWS = 65_536
@@ -70,11 +70,21 @@ def dump(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read_provenance(directory: Path) -> dict[str, Any]:
-    """What a run directory says of its run.
+def free_directory(name: str) -> Path:
+    """`runs/NAME`, or with a number behind it the first that is not there."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+    number, path = 1, Path("runs") / stem
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
+    """What a directory says of the run (or the reproduction) it holds.
 
     Raises:
-        DirectoryError: it is no run directory.
+        DirectoryError: it is no such directory.
     """
     try:
         provenance = json.loads((directory / PROVENANCE).read_text(encoding="utf-8"))
@@ -84,6 +94,8 @@ def read_provenance(directory: Path) -> dict[str, Any]:
         raise DirectoryError(f"{directory}: {PROVENANCE} is damaged ({error})") from error
     if not isinstance(provenance, dict) or "linkweir" not in provenance or "status" not in provenance:
         raise DirectoryError(f"{directory}: {PROVENANCE} is not of a run of linkweir")
+    if provenance.get("kind", "run") != kind:
+        raise DirectoryError(f"{directory}: holds a {provenance['kind']}, not a {kind}")
     return provenance
 
 
@@ -94,7 +106,8 @@ def writing(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or directory
-        raise DirectoryError(f"{where}: cannot write the run directory: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise DirectoryError(f"{where}: cannot be written: {why}; choose another directory or mend this one") from error
 
 
 class _TableFile:
@@ -134,50 +147,39 @@ class _TableFile:
             self._part.replace(self._path)
 
 
-class RunDirectory:
-    """A run directory being written: made before the run, so that one that cannot be is refused before any work.
+class OwnDirectory:
+    """A directory of results being written: made before the work, so that one that cannot be is refused before any.
 
     Args:
         path: where; it may exist if it is empty.
-        scenario: what will run.
-        force: an earlier run directory is overwritten.
+        force: an earlier directory of the same kind is overwritten.
+        facts: what its provenance says beside what is known here.
 
     Raises:
         DirectoryError: the directory cannot be made or written, or holds something.
     """
 
-    def __init__(self, path: Path, scenario: Scenario, *, force: bool = False) -> None:
-        self.path = path
-        self._scenario = scenario
-        self._files: dict[str, _TableFile] = {}
-        self._began = time.monotonic()
-        self._provenance: dict[str, Any] = {}
-        with writing(path):
-            self._prepare(force=force)
+    KIND = ""
+    OURS: tuple[str, ...] = ()
+    """Patterns of the names of all that is written into it."""
 
-    def _prepare(self, *, force: bool) -> None:
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
-            self._clear(force=force)
-        self.path.mkdir(parents=True, exist_ok=True)
-        resolved = _HEADER + self._scenario.resolved
-        inputs = [
-            {
-                "name": name,
-                "source": source,
-                "sha256": hashlib.sha256(content).hexdigest(),
-                "size_bytes": len(content),
-            }
-            for name, source, content in self._scenario.inputs
-        ]
-        self._provenance = {
+    def __init__(self, path: Path, facts: dict[str, Any], *, force: bool) -> None:
+        self.path = path
+        self._began = time.monotonic()
+        with writing(path):
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                self._clear(force=force)
+            path.mkdir(parents=True, exist_ok=True)
+            self._provenance = self._known() | facts
+            self._note()  # first of all, so that whatever is left can be told to be ours
+
+    def _known(self) -> dict[str, Any]:
+        return {
             "linkweir": _native.__version__,
+            "kind": self.KIND,
             "format": _FORMAT,
             "commit": _native.commit,
             "status": "running",
-            "name": self._scenario.name,
-            "seed": self._scenario.seed,
-            "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
-            "inputs": inputs,
             "started_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "platform": platform.platform(),
             "machine": platform.machine(),
@@ -186,28 +188,21 @@ class RunDirectory:
             "matplotlib": _version("matplotlib"),
             "command": sys.argv,
         }
-        self._note()  # first of all, so that whatever is left can be told to be ours
-        for folder in (INPUTS, RESULTS, FIGURES):
-            (self.path / folder).mkdir(exist_ok=True)
-        for name, _, content in self._scenario.inputs:
-            (self.path / name).write_bytes(content)
-        write_whole(self.path / SCENARIO, resolved)
 
     def _clear(self, *, force: bool) -> None:
         if not self.path.is_dir():
             raise DirectoryError(f"{self.path}: is not a directory; choose another --out")
         try:
-            read_provenance(self.path)
+            read_provenance(self.path, self.KIND)
         except DirectoryError as fault:
-            message = f"{self.path}: is not empty and no earlier run; choose another --out"
+            message = f"{self.path}: is not empty and no earlier {self.KIND}; choose another --out"
             raise DirectoryError(message) from fault
         if not force:
             raise DirectoryError(
-                f"{self.path}: holds an earlier run; choose another --out or overwrite it with --force"
+                f"{self.path}: holds an earlier {self.KIND}; choose another --out or overwrite it with --force"
             )
         # The note goes first: what is left when this stops half-way is no result.
-        for name in reversed(_OURS):
-            target = self.path / name
+        for target in [self.path / PROVENANCE, *(found for name in self.OURS for found in self.path.glob(name))]:
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
             else:
@@ -220,6 +215,48 @@ class RunDirectory:
         self._provenance.update(changes)
         write_whole(self.path / PROVENANCE, dump(self._provenance))
 
+    def fail(self, error: BaseException) -> None:
+        """Notes that the work ended without a result."""
+        with contextlib.suppress(OSError):
+            self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
+
+    def _wall_s(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+
+class RunDirectory(OwnDirectory):
+    """The directory of a run."""
+
+    KIND = "run"
+    OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT)
+
+    def __init__(self, path: Path, scenario: Scenario, *, force: bool = False) -> None:
+        self._scenario = scenario
+        self._files: dict[str, _TableFile] = {}
+        resolved = _HEADER + scenario.resolved
+        inputs = [
+            {
+                "name": name,
+                "source": source,
+                "sha256": hashlib.sha256(content).hexdigest(),
+                "size_bytes": len(content),
+            }
+            for name, source, content in scenario.inputs
+        ]
+        facts = {
+            "name": scenario.name,
+            "seed": scenario.seed,
+            "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
+            "inputs": inputs,
+        }
+        super().__init__(path, facts, force=force)
+        with writing(path):
+            for folder in (INPUTS, RESULTS, FIGURES):
+                (path / folder).mkdir(exist_ok=True)
+            for name, _, content in scenario.inputs:
+                (path / name).write_bytes(content)
+            write_whole(path / SCENARIO, resolved)
+
     def add(self, name: str, table: pa.Table) -> None:
         """Appends rows to a table."""
         if name not in self._files:
@@ -231,8 +268,7 @@ class RunDirectory:
         for file in self._files.values():
             with contextlib.suppress(Exception):  # whatever broke the run may break this too
                 file.close(keep=False)
-        with contextlib.suppress(OSError):
-            self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
+        super().fail(error)
 
     def finish(self, outcome: _native._Outcome, figures: Callable[[Result, Path], None]) -> Result:
         """Writes all that is left; the directory has a status other than ``running`` only when everything is there."""
@@ -259,9 +295,6 @@ class RunDirectory:
         figures(result, self.path)
         self._note(status=status)
         return result
-
-    def _wall_s(self) -> float:
-        return round(time.monotonic() - self._began, 3)
 
 
 def _version(package: str) -> str:

@@ -36,7 +36,7 @@ class Parameter:
         """The values allowed, as one text."""
         if self.unit == "choice":
             return " | ".join(self.choices)
-        return f"{self.min} .. {self.max}"
+        return f"{self.min} .. {_bound(self.max, self.unit)}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,19 @@ class Policy:
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists and dicts."""
         return asdict(self)
+
+
+def _bound(written: str | None, unit: str) -> str:
+    """A largest value; where it is but the end of the arithmetic, as a power of two.
+
+    >>> _bound("1152921504.606846976Gbit", "bits"), _bound("400Gbit", "rate")
+    ('2^60 bit', '400Gbit')
+    """
+    if unit == "bits" and written is not None:
+        bits = int(_native.quantity(written, unit))
+        if bits >= 1 << 40 and bits & (bits - 1) == 0:
+            return f"2^{bits.bit_length() - 1} bit"
+    return str(written)
 
 
 def policies() -> list[Policy]:

@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 import linkweir
+from linkweir import ScenarioError
 from linkweir.plan import app, quantity, shortage, sizing
-from linkweir.plan.fault import Fault
 
 runner = CliRunner()
 
@@ -152,22 +152,25 @@ def test_a_trace_that_cannot_carry_the_rate_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "part"),
     [
-        ("t_s,capacity_bps\n0,1e6\n1,-5\n", 3, "not a number from 0 up"),
-        ("t_s,capacity_bps\n0,1e6\n1,fast\n", 3, "not a number from 0 up"),
-        ("t_s,capacity_bps\n0,1e6\n0,1e6\n", 3, "does not come after"),
+        ("t_s,capacity_bps\n0,1e6\n1,-5\n", 3, "must be bit/s, 0 .."),
+        ("t_s,capacity_bps\n0,1e6\n1,fast\n", 3, "not a number"),
+        ("t_s,capacity_bps\n0,1e6\n0,1e6\n", 3, "must be later"),
         ("t_s,capacity_bps\n0,1e6\n1\n", 3, "fields"),
         ("time,rate\n0,1e6\n", 1, "header"),
-        ("5\n3\n", 2, "may not go back"),
+        ("5\n3\n", 2, "must not be less"),
         ("5\nnan\n", 2, "not a number"),
     ],
 )
 def test_bad_traces_name_the_line(tmp_path: Path, text: str, line: int, part: str) -> None:
     trace = tmp_path / "bad.csv"
     trace.write_text(text)
-    with pytest.raises(Fault) as caught:
+    with pytest.raises(ScenarioError) as caught:
         shortage.read(trace)
-    assert str(caught.value.value) == f"{trace}:{line}"
+    assert (caught.value.file, caught.value.line) == (str(trace), line)
     assert part in caught.value.message
+    refused = runner.invoke(app, ["pss", "--link", "20Mbit", "--rate", "7Mbit", "--trace", str(trace)])
+    assert refused.exit_code == 2
+    assert f"{trace}:{line}: " in refused.stderr
 
 
 @pytest.mark.parametrize(

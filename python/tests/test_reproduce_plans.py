@@ -250,7 +250,6 @@ def by_theory(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(native, "runner", lambda _: by_theory)
-    monkeypatch.setattr(native, "provenance", lambda: {"version": "0"})
     return tmp_path
 
 
@@ -293,7 +292,7 @@ def test_default_directory_is_a_new_one(faked: Path) -> None:
 def test_an_earlier_reproduction_is_overwritten_on_demand_only() -> None:
     args = ["pss", "--figure", "13", "--out", "out"]
     assert runner.invoke(app, args).exit_code == 0
-    with pytest.raises(DirectoryError, match="add --force"):
+    with pytest.raises(DirectoryError, match="with --force"):
         runner.invoke(app, args, catch_exceptions=False)
     assert runner.invoke(app, [*args, "--force"]).exit_code == 0
 
@@ -329,6 +328,10 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
     monkeypatch.setattr(native, "runner", lambda _: broken)
     assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out", "--force"]).exit_code == 1
     assert not (faked / "out/summary.json").exists()
+    assert not list((faked / "out").glob("figure-*"))
+    provenance = json.loads((faked / "out/provenance.json").read_text())
+    assert (provenance["status"], provenance["kind"]) == ("failed", "reproduction")
+    assert provenance["error"].startswith("no simulator")
 
 
 @pytest.mark.usefixtures("faked")
@@ -359,7 +362,7 @@ def test_unwritable_directory(faked: Path) -> None:
 def test_directory_with_other_files_is_left_alone(faked: Path) -> None:
     (faked / "mine").mkdir()
     (faked / "mine/report.html").write_text("my thesis")
-    with pytest.raises(DirectoryError, match="holds other files"):
+    with pytest.raises(DirectoryError, match="is not empty and no earlier reproduction; choose another"):
         runner.invoke(app, ["pss", "--figure", "13", "--out", "mine"], catch_exceptions=False)
     assert (faked / "mine/report.html").read_text() == "my thesis"
 

@@ -7,6 +7,7 @@
 
 mod batch;
 mod columns;
+mod inputs;
 mod panics;
 mod policies;
 mod run;
@@ -22,6 +23,8 @@ mod _native {
 
     #[pymodule_export]
     use super::batch::run_batch;
+    #[pymodule_export]
+    use super::inputs::{quantity, show, trace};
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]

@@ -120,7 +120,8 @@ impl Scenario {
     }
 }
 
-fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
+/// A fault as Python's exception.
+pub fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
     let error = ScenarioError::new_err(fault.to_string());
     let value = error.value(py);
     let set = || -> PyResult<()> {

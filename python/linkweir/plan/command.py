@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from linkweir import _native
 from linkweir.plan import quantity, shortage, table
 from linkweir.plan.answer import answer
 from linkweir.plan.fault import Fault
@@ -90,7 +91,7 @@ def pss(
             loads=tuple(quantity.rate_or_fraction_bps("--ef", text, link_bps) for text in ef or []),
         )
         found = answer(wanted)
-    except Fault as fault:
+    except (Fault, _native.ScenarioError) as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
     if as_json:

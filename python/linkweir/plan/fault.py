@@ -8,7 +8,8 @@ class Fault(ValueError):  # noqa: N818 - named as the scenario parser names it
     """An input that cannot be used: which one, what was given, what is allowed."""
 
     def __init__(self, key: str, value: object, message: str) -> None:
-        super().__init__(f'{key} = "{value}": {message}')
+        given = f' = "{value}"' if value != "" else ""
+        super().__init__(f"{key}{given}: {message}")
         self.key = key
         self.value = value
         self.message = message

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Capacity traces, read to see how long a reservation goes short.
-
-Three formats, told apart by content: our CSV `t_s,capacity_bps[,...]`, a CSV with `t_s` and a column in Mbit/s, and
-mahimahi's list of milliseconds, one per 1500 bytes (counted here per 100 ms).
-"""
+"""How long a capacity trace leaves a reservation short."""
 
 from __future__ import annotations
 
@@ -11,10 +7,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from linkweir import theory
+from linkweir import _native, theory
 from linkweir.plan.fault import Fault
 
-MAHIMAHI_BIN_MS = 100
+BIN_S = 0.1
+"""Over which opportunities are counted."""
 
 
 @dataclass(frozen=True)
@@ -45,72 +42,29 @@ class Trace:
 
 
 def read(path: Path) -> Trace:
-    """Reads a trace; a bad line is refused by its number."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise Fault("--trace", path, f"cannot be read: {error}") from None
-    end = next(
-        (line.split("=", 1)[1].strip() for line in lines if line.startswith("#") and "end=" in line.replace(" ", "")),
-        "",
-    )
-    rows = [(i, line.strip()) for i, line in enumerate(lines, 1) if line.strip() and not line.startswith("#")]
-    if not rows:
-        raise Fault("--trace", path, "holds no entries")
-    if "," not in rows[0][1]:
-        return _mahimahi(path, rows)
-    return _table(path, rows, loops=end == "loop")
+    """Reads a trace as the scenario's reader does; opportunities are counted per 100 ms.
+
+    Raises:
+        ScenarioError: the file, or the first line of it that is wrong.
+        Fault: it is too short to tell how long its last value lasts.
+    """
+    what, (starts_s, values, end_s, after) = _native.trace(path)
+    if what == "opportunities":
+        return _counted(starts_s, values)
+    if end_s is None:
+        if len(starts_s) < 2:
+            raise Fault("--trace", path, "needs at least two entries, or # period_s=SECONDS and # end=loop or stop")
+        end_s = 2 * starts_s[-1] - starts_s[-2]
+    return Trace(starts_s, values, end_s, loops=after == "loop")
 
 
-def _value(path: Path, line: int, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value < 0:
-        raise Fault("--trace", f"{path}:{line}", f'"{text.strip()}" is not a number from 0 up')
-    return value
-
-
-def _mahimahi(path: Path, rows: list[tuple[int, str]]) -> Trace:
-    last = 0.0
-    counts: dict[int, int] = {}
-    for line, text in rows:
-        ms = _value(path, line, text)
-        if ms < last:
-            raise Fault("--trace", f"{path}:{line}", f"{text} ms comes after {last:g} ms; times may not go back")
-        last = ms
-        # the last millisecond belongs to the bin that ends with it
-        counts[int(max(ms - 1, 0)) // MAHIMAHI_BIN_MS] = counts.get(int(max(ms - 1, 0)) // MAHIMAHI_BIN_MS, 0) + 1
-    if last <= 0:
-        raise Fault("--trace", path, "lasts 0 ms; the last entry is the period")
-    bins = math.ceil(last / MAHIMAHI_BIN_MS)
-    starts = [i * MAHIMAHI_BIN_MS / 1000 for i in range(bins)]
-    ends = [*starts[1:], last / 1000]
-    rates = [counts.get(i, 0) * 12000 / (ends[i] - starts[i]) for i in range(bins)]
-    return Trace(starts, rates, last / 1000, loops=True)
-
-
-def _table(path: Path, rows: list[tuple[int, str]], *, loops: bool) -> Trace:
-    header_line, header = rows[0]
-    names = [name.strip() for name in header.split(",")]
-    scales = {"capacity_bps": 1.0} | {name: 1e6 for name in names if name.lower().endswith("mbit")}
-    column = next((i for i, name in enumerate(names) if name in scales), None)
-    if names[0] != "t_s" or column is None:
-        raise Fault(
-            "--trace", f"{path}:{header_line}", "the header must be t_s and capacity_bps or a column ending in mbit"
-        )
-    starts: list[float] = []
-    rates: list[float] = []
-    for line, text in rows[1:]:
-        fields = text.split(",")
-        if len(fields) != len(names):
-            raise Fault("--trace", f"{path}:{line}", f"has {len(fields)} fields, the header has {len(names)}")
-        t_s = _value(path, line, fields[0])
-        if starts and t_s <= starts[-1]:
-            raise Fault("--trace", f"{path}:{line}", f"time {t_s:g} s does not come after {starts[-1]:g} s")
-        starts.append(t_s)
-        rates.append(_value(path, line, fields[column]) * scales[names[column]])
-    if len(starts) < 2:
-        raise Fault("--trace", path, "needs at least two entries")
-    return Trace(starts, rates, 2 * starts[-1] - starts[-2], loops)
+def _counted(times_s: list[float], sizes_bytes: list[float]) -> Trace:
+    """Opportunities as rates; one at the end of a bin belongs to it."""
+    end_s = times_s[-1]
+    starts_s = [number * BIN_S for number in range(math.ceil(end_s / BIN_S - 1e-9))]
+    bits = [0.0] * len(starts_s)
+    for t_s, size_bytes in zip(times_s, sizes_bytes, strict=True):
+        bits[max(math.ceil(t_s / BIN_S - 1e-9) - 1, 0)] += 8 * size_bytes
+    ends_s = [*starts_s[1:], end_s]
+    rates = [b / (end - start) for b, start, end in zip(bits, starts_s, ends_s, strict=True)]
+    return Trace(starts_s, rates, end_s, loops=True)

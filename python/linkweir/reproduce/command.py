@@ -15,9 +15,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from linkweir.directory import free_directory, write_whole
 from linkweir.reproduce import keep, native, page, pds, pss
-from linkweir.reproduce.execute import distinct, execute, show
-from linkweir.reproduce.figure import Figure
+from linkweir.reproduce.execute import Outcome, distinct, execute, show
+from linkweir.reproduce.figure import Figure, Scenario
 
 app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
 
@@ -140,32 +141,22 @@ def _carry_out(
     force: bool,
 ) -> None:
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
-    directory = out or keep.free_directory(f"reproduce-{paper}-{what}{suffix}")
+    path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
         _refuse(paper, f'--into = "{into}": there is no such file')
-    keep.prepare(directory, force=force)
     scenarios = distinct(figures)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("runs", total=len(scenarios))
-        outcome = execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
-    shown = [show(f, outcome) for f in figures]
-    facts: dict[str, Any] = {
-        **native.provenance(),
-        "seed": seed,
-        "runs": len(outcome.results),
-        "runs_planned": len(scenarios),
-    }
+    facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
+    directory = keep.ReproductionDirectory(path, facts, force=force)
     title = {"pss": "PSS against DWRR, reproduced", "pds": "WTP and PLR, reproduced"}[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    report = keep.write(directory, title, command, facts, shown, complete=outcome.complete)
+    try:
+        outcome = _run(scenarios, jobs)
+        shown = [show(f, outcome) for f in figures]
+        facts["runs"] = len(outcome.results)
+        report = directory.write(title, command, facts, shown, complete=outcome.complete)
+    except BaseException as error:
+        directory.fail(error)
+        raise
 
     if as_json:
         answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in shown]
@@ -184,10 +175,25 @@ def _carry_out(
     if not outcome.complete:
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
-            f"{directory} holds those and says so",
+            f"{path} holds those and says so",
             err=True,
         )
         raise typer.Exit(1)
+
+
+def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
+    """Runs them, with a bar on a terminal and nothing in a pipe."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=not sys.stderr.isatty(),
+    ) as progress:
+        task = progress.add_task("runs", total=len(scenarios))
+        return execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
@@ -197,4 +203,4 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
         name = re.escape(f"{paper}-{s.figure.name}{suffix}")
         body = page.markdown(s).replace("\\", "\\\\")
         text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", rf"\1\n{body}\n\2", text, flags=re.DOTALL)
-    path.write_text(text, encoding="utf-8")
+    write_whole(path, text)

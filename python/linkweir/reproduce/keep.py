@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what a reproduction produced: rows as JSON and Parquet, pictures, the runs' scenarios, a report, and last a
-summary.
+"""Writes what a reproduction produced: rows as JSON and Parquet, pictures, the runs' scenarios, a report, a summary.
 
-`summary.json` is written after everything else and says whether all runs finished; a directory without it is not a
-result.
+::
+
+    rows.json              the rows of every figure
+    figure-NAME.parquet    those of one
+    figure-NAME.svg
+    scenarios.json         what was run for each
+    report.html            figures and tables in one file
+    summary.json           what was made, and whether all runs finished
+    provenance.json        what ran, when and where, and how it ended, as in a run directory
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,47 +21,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkweir.fault import DirectoryError
+from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, write_whole, writing
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Row
 
-SUMMARY = "summary.json"
 ROWS = "rows.json"
-
-
-def prepare(directory: Path, *, force: bool) -> None:
-    """Makes the directory and takes away an older summary, so that nothing half-written passes for whole.
-
-    Raises:
-        DirectoryError: it cannot be written, or holds something; `force` overwrites an earlier reproduction, nothing
-        else.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        if any(directory.iterdir()):
-            if not (directory / ROWS).exists():
-                raise DirectoryError(f"{directory}: holds other files; choose another --out")
-            if not force:
-                raise DirectoryError(f"{directory}: holds an earlier reproduction; choose another --out or add --force")
-        probe = directory / ".writable"
-        probe.touch()
-        probe.unlink()
-        (directory / SUMMARY).unlink(missing_ok=True)
-        for stale in directory.glob("figure-*"):
-            stale.unlink()
-    except OSError as error:
-        raise DirectoryError(
-            f"{directory}: cannot be written: {error.strerror or error}; choose another --out"
-        ) from None
-
-
-def free_directory(name: str) -> Path:
-    """`runs/NAME`, or with a number behind it the first that is not there."""
-    number, path = 1, Path("runs") / name
-    while path.exists():
-        number += 1
-        path = Path("runs") / f"{name}-{number}"
-    return path
+SCENARIOS = "scenarios.json"
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
@@ -71,44 +41,48 @@ def figure_key(name: str) -> int | str:
     return int(name) if name.isdigit() else name
 
 
-def write(
-    directory: Path, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.Shown], *, complete: bool
-) -> Path:
-    """Writes everything and returns the path of the report."""
-    _json(
-        directory / ROWS,
-        [
-            {"figure": figure_key(s.figure.name), "title": s.figure.title, "rows": s.rows}
-            | ({"other_rows": s.other, "other_title": s.figure.other_title} if s.other else {})
-            | ({"details": s.details} if s.details else {})
-            for s in figures
-        ],
-    )
-    for shown in figures:
+class ReproductionDirectory(OwnDirectory):
+    """The directory of a reproduction."""
+
+    KIND = "reproduction"
+    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, "figure-*")
+
+    def write(
+        self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.Shown], *, complete: bool
+    ) -> Path:
+        """Writes everything and returns the path of the report."""
+        with writing(self.path):
+            write_whole(self.path / ROWS, dump([_rows(shown) for shown in figures]))
+            for shown in figures:
+                self._write_figure(shown)
+            scenarios = {s.figure.name: [case.scenario for case in s.figure.cases] for s in figures}
+            write_whole(self.path / SCENARIOS, dump(scenarios))
+            known = {key: self._provenance[key] for key in ("linkweir", "commit", "platform")}
+            report = page.report(title, command, known | facts, figures, complete=complete)
+            write_whole(self.path / REPORT, report)
+            made = {"title": title, "command": command, **facts, "figures": [s.figure.name for s in figures]}
+            write_whole(self.path / SUMMARY, dump(made | {"complete": complete}))
+            self._note(status="complete" if complete else "interrupted", wall_s=self._wall_s())
+        return self.path / REPORT
+
+    def _write_figure(self, shown: page.Shown) -> None:
+        stem = f"figure-{shown.figure.name}"
         if shown.rows:
-            pq.write_table(arrow(shown.rows), directory / f"figure-{shown.figure.name}.parquet")
+            part = self.path / f".{stem}.parquet.part"
+            pq.write_table(arrow(shown.rows), part)
+            part.replace(self.path / f"{stem}.parquet")
         if shown.picture:
-            (directory / f"figure-{shown.figure.name}.svg").write_text(
-                '<?xml version="1.0" encoding="utf-8"?>\n' + shown.picture, encoding="utf-8"
-            )
-    _json(
-        directory / "scenarios.json",
-        {s.figure.name: [case.scenario for case in s.figure.cases] for s in figures},
-    )
-    report = directory / "report.html"
-    report.write_text(page.report(title, command, facts, figures, complete=complete), encoding="utf-8")
-    _json(
-        directory / SUMMARY,
-        {
-            "title": title,
-            "command": command,
-            **facts,
-            "figures": [s.figure.name for s in figures],
-            "complete": complete,
-        },
-    )
-    return report
+            write_whole(self.path / f"{stem}.svg", f'<?xml version="1.0" encoding="utf-8"?>\n{shown.picture}')
 
 
-def _json(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+def _rows(shown: page.Shown) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "figure": figure_key(shown.figure.name),
+        "title": shown.figure.title,
+        "rows": shown.rows,
+    }
+    if shown.other:
+        found |= {"other_rows": shown.other, "other_title": shown.figure.other_title}
+    if shown.details:
+        found["details"] = shown.details
+    return found

@@ -345,7 +345,7 @@ def _summary(variants: Sequence[Variant], what: Sequence[str], spans: Sequence[S
                     last = by_theory
                 label = f"{v.figure}, {v.history_name}, limit {v.limit_pkts}"
                 lines.append(_line(span, name, label, [row[name] for row in mine]))
-        return ["t, s", "", "run", *(f"class {i}" for i in CLASSES)], lines
+        return ["time (s)", "", "run", *(f"class {i}" for i in CLASSES)], lines
 
     return grid
 
@@ -382,7 +382,7 @@ def _time_panel(title: str, y: str, y_label: str, top: float | None = None, **wh
         title,
         "t_from_s",
         y,
-        "t, s",
+        "time (s)",
         y_label,
         ("class",),
         theory=y if y.endswith("ratio") else None,
@@ -393,7 +393,7 @@ def _time_panel(title: str, y: str, y_label: str, top: float | None = None, **wh
     )
 
 
-DELAY, DELAY_RATIO = ("delay_ms", "ms"), ("delay_ratio", "ratio to class 1")
+DELAY, DELAY_RATIO = ("delay_ms", "delay (ms)"), ("delay_ratio", "ratio to class 1")
 LOSS, LOSS_RATIO = ("loss", "part of the arrivals"), ("loss_ratio", "ratio to class 8")
 TOPS = {"delay_ratio": 12.0, "loss_ratio": 14.0}
 
@@ -544,7 +544,7 @@ def figure_8(settings: Settings) -> Figure:
             f"class 1's loss, 8 x {pps} packets/s, {history}",
             "t_from_s",
             "loss",
-            "t, s",
+            "time (s)",
             "part of the arrivals",
             ("figure",),
             where={"class": 1, "history": f"{history} {K}"},

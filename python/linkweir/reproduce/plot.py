@@ -6,13 +6,14 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from matplotlib import rc_context
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure as Canvas
-
+from linkweir.plot import STYLE
 from linkweir.reproduce.figure import Figure, Panel, Row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f3c8d", "#b2df8a")
 MARKS = ("o", "s", "^", "D", "v", "P")
@@ -28,12 +29,11 @@ NAMES = {
 }
 
 
-LOOK: Any = {"svg.hashsalt": "linkweir", "svg.fonttype": "none", "font.size": 8, "axes.grid": True, "grid.alpha": 0.3}
-
-
 def svg(figure: Figure, rows: Sequence[Row]) -> str:
     """The figure as an SVG element; the same rows give the same bytes."""
-    with rc_context(LOOK):
+    from matplotlib import rc_context
+
+    with rc_context(STYLE):
         out = io.StringIO()
         canvas(figure, rows).savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
@@ -42,6 +42,8 @@ def svg(figure: Figure, rows: Sequence[Row]) -> str:
 
 def canvas(figure: Figure, rows: Sequence[Row]) -> Canvas:
     """The figure as matplotlib's, two panels across."""
+    from matplotlib.figure import Figure as Canvas
+
     reference = figure.reference() if figure.reference is not None else None
     across = min(2, len(figure.panels))
     down = math.ceil(len(figure.panels) / across)
@@ -59,11 +61,15 @@ def _label(panel: Panel, key: tuple[Any, ...]) -> str:
     words = []
     for name, value in zip(panel.by, key, strict=True):
         shown = "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+        if name.endswith("_s") and value is not None:
+            shown += " s"
         words.append(f"{NAMES.get(name, name)} {shown}".strip())
     return ", ".join(words)
 
 
 def _draw(axes: Axes, panel: Panel, rows: Sequence[Row], reference: Sequence[Row] | None) -> None:
+    from matplotlib.ticker import EngFormatter
+
     chosen = _chosen(panel, rows)
     if panel.keep is not None:
         chosen = [row for row in chosen if panel.keep(row)]
@@ -103,5 +109,7 @@ def _draw(axes: Axes, panel: Panel, rows: Sequence[Row], reference: Sequence[Row
         axes.set_yscale("log")
     else:
         axes.set_ylim(0, panel.top)
+        if panel.y_label.endswith("(bit)"):
+            axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
     if groups:
-        axes.legend(fontsize=6, ncols=2 if len(groups) > 4 else 1)
+        axes.legend(fontsize="x-small", ncols=2 if len(groups) > 4 else 1)

@@ -340,7 +340,7 @@ def _rate_panels(by: tuple[str, ...] = ("scheduler", "ef_share"), **where: objec
             x="k_af",
             y=f"{name}_mbps",
             x_label="K_AF",
-            y_label=f"{name.upper()}, Mbit/s",
+            y_label=f"{name.upper()} (Mbit/s)",
             by=by,
             theory=f"{name}_theory_mbps",
             where=where,
@@ -503,7 +503,7 @@ def _series_summary(points: Sequence[Point], duration_s: float) -> Callable[[lis
                         f"{values['level'] / 1e6:.1f}",
                     ]
                 )
-        return ["t, s", "run", "EF, Mbit/s", "AF, Mbit/s", "CS0, Mbit/s", "AF's level, Mbit"], lines
+        return ["time (s)", "run", "EF, Mbit/s", "AF, Mbit/s", "CS0, Mbit/s", "AF's level, Mbit"], lines
 
     return grid
 
@@ -512,12 +512,12 @@ def _series_figure(name: str, title: str, claim: str, points: list[Point], setti
     duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
     cases = tuple(_case(p, settings, duration_s) for p in points)
     panels = tuple(
-        Panel(f"{label}", "t_s", column, "t, s", unit, (by,), theory=column, lines=True)
+        Panel(f"{label}", "t_s", column, "time (s)", unit, (by,), theory=column, lines=True)
         for column, label, unit in (
-            ("ef_mbps", "EF", "Mbit/s"),
-            ("af_mbps", "AF", "Mbit/s"),
-            ("cs0_mbps", "CS0", "Mbit/s"),
-            ("level", "AF's level", "bit"),
+            ("ef_mbps", "EF", "rate (Mbit/s)"),
+            ("af_mbps", "AF", "rate (Mbit/s)"),
+            ("cs0_mbps", "CS0", "rate (Mbit/s)"),
+            ("level", "AF's level", "level (bit)"),
         )
     )
     return Figure(
@@ -593,7 +593,7 @@ def figure_13(settings: Settings) -> Figure:
             "ef_share",
             f"{name}_theory_mbps",
             "EF, part of the link",
-            "Mbit/s",
+            "rate (Mbit/s)",
             ("scheduler", "k_af"),
             lines=True,
         )

@@ -46,10 +46,10 @@ use crate::experiment::{Experiment, Scheduler};
 
 pub use fault::Fault;
 pub use scheduler::show_parameter;
-pub use trace::{parse as parse_trace, Format, Hints, Trace, TraceEnd};
+pub use trace::{parse as parse_trace, read as read_trace, Format, Hints, Trace, TraceEnd};
+pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
 
 use reader::{quote, Section, Source};
-use units::Kind;
 
 /// A scenario that was found to be sound.
 #[derive(Clone, Debug, PartialEq)]

@@ -112,6 +112,14 @@ pub fn read_limited(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
+/// Reads a trace file.
+///
+/// # Errors
+/// When it cannot be read, or the first line that is wrong.
+pub fn read(path: &Path, hints: &Hints) -> Result<Trace, Fault> {
+    parse(&read_limited(path, limits::TRACE_BYTES)?, path, hints)
+}
+
 /// Reads the content of a trace file; `path` is for messages only.
 ///
 /// # Errors

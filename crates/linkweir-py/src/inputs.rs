@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Quantities and capacity traces for whoever needs them outside a scenario, under the scenario's rules.
+
+use std::path::PathBuf;
+
+use linkweir_sim::experiment::{Capacity, End, Signal};
+use linkweir_sim::scenario::{parse_quantity, read_trace, show_quantity, Hints, Kind};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::panics::caught;
+use crate::run::RunError;
+use crate::scenario::raise;
+
+fn kind_of(name: &str) -> PyResult<Kind> {
+    Ok(match name {
+        "rate" => Kind::Rate,
+        "time" => Kind::Seconds,
+        "size" => Kind::Size,
+        "bits" => Kind::Bits,
+        "packets" => Kind::Packets,
+        "fraction" => Kind::Fraction,
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "no quantity is called {name}"
+            )))
+        }
+    })
+}
+
+/// A quantity in base units: bit/s, s, bytes, bits, packets or a pure number.
+#[pyfunction]
+pub fn quantity(text: &str, kind: &str) -> PyResult<f64> {
+    parse_quantity(text, kind_of(kind)?)
+        .map(|decimal| decimal.real())
+        .map_err(PyValueError::new_err)
+}
+
+/// A finite number of base units, not negative, written so that it reads back the same.
+#[pyfunction]
+pub fn show(value: f64, kind: &str) -> PyResult<String> {
+    Ok(show_quantity(value, kind_of(kind)?))
+}
+
+/// Starts in s, values in bit/s or bytes, the end in s, and what follows it.
+type Steps = (Vec<f64>, Vec<f64>, Option<f64>, &'static str);
+
+/// A capacity trace: steps of a rate (`rate`) or opportunities of so many bytes (`opportunities`).
+#[pyfunction]
+pub fn trace(py: Python<'_>, path: PathBuf) -> PyResult<(&'static str, Steps)> {
+    let read = py
+        .detach(|| caught(|| read_trace(&path, &Hints::default())))
+        .map_err(RunError::new_err)?
+        .map_err(|fault| raise(py, &fault))?;
+    let seconds = |ns: &u64| *ns as f64 * 1e-9;
+    Ok(match read.capacity {
+        Capacity::Opportunities { at_ns, bytes } => {
+            let times: Vec<f64> = at_ns.iter().map(seconds).collect();
+            let end_s = times.last().copied();
+            let sizes = vec![f64::from(bytes); times.len()];
+            ("opportunities", (times, sizes, end_s, "loop"))
+        }
+        Capacity::Rate(Signal::Steps { points, end }) => {
+            let (end_s, after) = match end {
+                End::Loop { period_ns } => (Some(seconds(&period_ns)), "loop"),
+                End::Hold => (None, "hold"),
+                End::Stop { at_ns } => (Some(seconds(&at_ns)), "stop"),
+            };
+            let starts = points.iter().map(|(ns, _)| seconds(ns)).collect();
+            let rates = points.iter().map(|(_, bps)| *bps).collect();
+            ("rate", (starts, rates, end_s, after))
+        }
+        Capacity::Rate(_) => unreachable!("a trace is a list of steps"),
+    })
+}
