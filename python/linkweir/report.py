@@ -44,6 +44,8 @@ CLASS_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("delay p95 (ms)", "delay_p95_s", 1e3, 2),
     ("delay p99 (ms)", "delay_p99_s", 1e3, 2),
     ("delay max (ms)", "delay_max_s", 1e3, 2),
+    ("jitter mean (ms)", "jitter_mad_s", 1e3, 2),
+    ("jitter p99 (ms)", "jitter_p99_s", 1e3, 2),
     ("backlog (packets)", "backlog_mean_pkts", 1.0, 1),
 )
 """Columns of the table of classes: heading, key, scale, digits."""
@@ -53,7 +55,9 @@ _FLOW_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("goodput (Mbit/s)", "goodput_bps", 1e-6, 3),
     ("delay mean (ms)", "delay_mean_s", 1e3, 2),
     ("delay p99 (ms)", "delay_p99_s", 1e3, 2),
-    ("jitter (ms)", "jitter_rfc3550_s", 1e3, 3),
+    ("jitter mean (ms)", "jitter_mad_s", 1e3, 2),
+    ("jitter p99 (ms)", "jitter_p99_s", 1e3, 2),
+    ("jitter of RFC 3550 (ms)", "jitter_rfc3550_s", 1e3, 2),
     ("dropped at limit", "dropped_limit_pkts", 1.0, 0),
     ("dropped by policy", "dropped_policy_pkts", 1.0, 0),
     ("lost on link", "lost_link_pkts", 1.0, 0),

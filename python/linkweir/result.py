@@ -117,12 +117,20 @@ class Result:
 
     @property
     def classes(self) -> pa.Table:
-        """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay with its percentiles."""
+        """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay and jitter.
+
+        Jitter is the absolute difference between the one-way delays of packets that a flow of the class delivers one
+        after the other: mean (``jitter_mad_s``), 50th, 95th and 99th percentile.
+        """
         return self._table("classes")
 
     @property
     def flows(self) -> pa.Table:
-        """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did."""
+        """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did.
+
+        ``jitter_mad_s`` and the percentiles are of the absolute difference between successive delays, and
+        ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
+        """
         return self._table("flows")
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Delays of a flow's packets: mean, percentiles, largest, and two measures of their variation.
+//!
+//! Jitter is the absolute difference between the one-way delays of two packets of a flow that were delivered one after
+//! the other: its mean (mad) and percentiles, and the running estimate of RFC 3550. A class collects that of its flows.
 
 use hdrhistogram::Histogram;
+
+/// How much delays differ from packet to packet.
+#[derive(Clone, Debug)]
+pub(super) struct Jitter {
+    count: u64,
+    sum_ns: u128,
+    max_ns: u64,
+    distribution_ns: Histogram<u64>,
+}
+
+impl Jitter {
+    pub(super) fn new() -> Jitter {
+        Jitter {
+            count: 0,
+            sum_ns: 0,
+            max_ns: 0,
+            distribution_ns: empty(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, difference_ns: u64) {
+        self.count += 1;
+        self.sum_ns += u128::from(difference_ns);
+        self.max_ns = self.max_ns.max(difference_ns);
+        add(&mut self.distribution_ns, difference_ns);
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Jitter {
+            distribution_ns: emptied(&mut self.distribution_ns),
+            ..Jitter::new()
+        };
+    }
+
+    pub(super) fn mean_s(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum_ns as f64 / self.count as f64 / 1e9)
+    }
+
+    pub(super) fn quantile_s(&self, q: f64) -> Option<f64> {
+        quantile_s(&self.distribution_ns, q).map(|s| s.min(self.max_ns as f64 / 1e9))
+    }
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::new(2).expect("two significant figures are allowed")
+}
+
+/// The same histogram without its counts, so that it keeps its room.
+fn emptied(histogram: &mut Histogram<u64>) -> Histogram<u64> {
+    let mut found = std::mem::replace(histogram, empty());
+    found.reset();
+    found
+}
+
+#[inline]
+fn add(histogram: &mut Histogram<u64>, value_ns: u64) {
+    histogram
+        .record(value_ns)
+        .expect("a growing histogram takes every value");
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
@@ -12,8 +76,7 @@ pub(super) struct Delays {
     previous_ns: Option<u64>,
     /// The running estimate of RFC 3550, section 6.4.1, ns.
     jitter_ns: f64,
-    difference_count: u64,
-    difference_sum_ns: u128,
+    pub(super) jitter: Jitter,
 }
 
 impl Delays {
@@ -22,37 +85,34 @@ impl Delays {
             count: 0,
             sum_ns: 0,
             max_ns: 0,
-            distribution_ns: Histogram::new(2).expect("two significant figures are allowed"),
+            distribution_ns: empty(),
             previous_ns: None,
             jitter_ns: 0.0,
-            difference_count: 0,
-            difference_sum_ns: 0,
+            jitter: Jitter::new(),
         }
     }
 
+    /// Returns by how much it differs from the delay before.
     #[inline]
-    pub(super) fn record(&mut self, delay_ns: u64) {
+    pub(super) fn record(&mut self, delay_ns: u64) -> Option<u64> {
         self.count += 1;
         self.sum_ns += u128::from(delay_ns);
         self.max_ns = self.max_ns.max(delay_ns);
-        self.distribution_ns
-            .record(delay_ns)
-            .expect("a growing histogram takes every value");
-        if let Some(previous_ns) = self.previous_ns {
-            let difference_ns = delay_ns.abs_diff(previous_ns);
-            self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
-            self.difference_count += 1;
-            self.difference_sum_ns += u128::from(difference_ns);
-        }
-        self.previous_ns = Some(delay_ns);
+        add(&mut self.distribution_ns, delay_ns);
+        let difference_ns = self
+            .previous_ns
+            .replace(delay_ns)
+            .map(|previous_ns| delay_ns.abs_diff(previous_ns))?;
+        self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
+        self.jitter.record(difference_ns);
+        Some(difference_ns)
     }
 
     pub(super) fn reset(&mut self) {
-        let mut distribution_ns =
-            std::mem::replace(&mut self.distribution_ns, Delays::new().distribution_ns);
-        distribution_ns.reset();
+        self.jitter.reset();
         *self = Delays {
-            distribution_ns,
+            distribution_ns: emptied(&mut self.distribution_ns),
+            jitter: std::mem::replace(&mut self.jitter, Jitter::new()),
             ..Delays::new()
         };
     }
@@ -70,12 +130,7 @@ impl Delays {
     }
 
     pub(super) fn jitter_rfc3550_s(&self) -> Option<f64> {
-        (self.difference_count > 0).then_some(self.jitter_ns * 1e-9)
-    }
-
-    pub(super) fn jitter_mad_s(&self) -> Option<f64> {
-        (self.difference_count > 0)
-            .then(|| self.difference_sum_ns as f64 / self.difference_count as f64 / 1e9)
+        (self.jitter.count > 0).then_some(self.jitter_ns * 1e-9)
     }
 }
 
@@ -93,17 +148,44 @@ mod tests {
         let mut delays = Delays::new();
         assert_eq!(delays.mean_s(), None);
         assert_eq!(delays.quantile_s(0.5), None);
-        for ms in [10, 26, 10] {
-            delays.record(ms * 1_000_000);
-        }
+        let differences: Vec<Option<u64>> = [10, 26, 10]
+            .map(|ms| delays.record(ms * 1_000_000))
+            .to_vec();
+        assert_eq!(differences, [None, Some(16_000_000), Some(16_000_000)]);
         assert_eq!(delays.max_s(), Some(0.026));
         assert!((delays.mean_s().unwrap() - 46e-3 / 3.0).abs() < 1e-12);
         // 16 ms, then 1 + (16 - 1) / 16.
         assert!((delays.jitter_rfc3550_s().unwrap() - 1.9375e-3).abs() < 1e-12);
-        assert!((delays.jitter_mad_s().unwrap() - 16e-3).abs() < 1e-12);
+        assert!((delays.jitter.mean_s().unwrap() - 16e-3).abs() < 1e-12);
+        assert_eq!(delays.jitter.quantile_s(0.99), Some(16e-3));
         delays.reset();
         assert_eq!(delays.max_s(), None);
-        assert_eq!(delays.jitter_mad_s(), None);
+        assert_eq!(delays.jitter.mean_s(), None);
+        assert_eq!(delays.jitter.quantile_s(0.5), None);
+    }
+
+    #[test]
+    fn percentiles_of_jitter_worked_by_hand() {
+        // Delays that step by 1, 2, ... 100 ms, up and down in turn.
+        let mut delays = Delays::new();
+        let mut delay_ms = 1000u64;
+        delays.record(delay_ms * 1_000_000);
+        for step_ms in 1..=100u64 {
+            delay_ms = if step_ms % 2 == 0 {
+                delay_ms - step_ms
+            } else {
+                delay_ms + step_ms
+            };
+            delays.record(delay_ms * 1_000_000);
+        }
+        assert!((delays.jitter.mean_s().unwrap() - 50.5e-3).abs() < 1e-12);
+        for (q, ms) in [(0.5, 50.0), (0.95, 95.0), (0.99, 99.0)] {
+            let found = delays.jitter.quantile_s(q).unwrap() * 1e3;
+            assert!(
+                (found - ms).abs() <= 0.01 * ms,
+                "{q}: {found} ms instead of {ms}"
+            );
+        }
     }
 
     #[test]

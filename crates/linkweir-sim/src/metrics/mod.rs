@@ -14,7 +14,7 @@ use crate::experiment::{Experiment, Traffic};
 use crate::table::Sink;
 use crate::tcp;
 
-use delay::{quantile_s, Delays};
+use delay::{quantile_s, Delays, Jitter};
 use rows::{Kind, Rows};
 
 /// Everything measured during a run.
@@ -54,6 +54,7 @@ struct Class {
     total: ClassCounts,
     bin_max_ns: u64,
     total_max_ns: u64,
+    jitter: Jitter,
     backlog_pkts: u64,
     backlog_bytes: u64,
     /// Time up to which `backlog_ns` is added up.
@@ -106,6 +107,7 @@ impl Recorder {
                 total: ClassCounts::default(),
                 bin_max_ns: 0,
                 total_max_ns: 0,
+                jitter: Jitter::new(),
                 backlog_pkts: 0,
                 backlog_bytes: 0,
                 backlog_at_ns: 0,
@@ -246,7 +248,9 @@ impl Recorder {
         let flow = &mut self.flows[flow];
         flow.counts.delivered_pkts += 1;
         flow.counts.delivered_bytes += u64::from(bytes);
-        flow.delays.record(delay_ns);
+        if let Some(difference_ns) = flow.delays.record(delay_ns) {
+            self.classes[flow.class].jitter.record(difference_ns);
+        }
     }
 
     /// A TCP sender's window from now on.
@@ -279,6 +283,7 @@ impl Recorder {
             class.pass(now_ns);
             class.total = class.counts;
             class.total_max_ns = 0;
+            class.jitter.reset();
         }
         for flow in &mut self.flows {
             flow.pass(now_ns);
@@ -413,6 +418,10 @@ impl Recorder {
                 ("delay_p95_s", Kind::Real),
                 ("delay_p99_s", Kind::Real),
                 ("delay_max_s", Kind::Real),
+                ("jitter_mad_s", Kind::Real),
+                ("jitter_p50_s", Kind::Real),
+                ("jitter_p95_s", Kind::Real),
+                ("jitter_p99_s", Kind::Real),
                 ("backlog_mean_pkts", Kind::Real),
             ],
         );
@@ -446,6 +455,10 @@ impl Recorder {
                 .real(quantile(0.95))
                 .real(quantile(0.99))
                 .real((sent_pkts > 0).then_some(max_s))
+                .real(class.jitter.mean_s())
+                .real(class.jitter.quantile_s(0.5))
+                .real(class.jitter.quantile_s(0.95))
+                .real(class.jitter.quantile_s(0.99))
                 .real(Some(
                     (now.backlog_ns - then.backlog_ns) as f64 / 1e9 / span_s,
                 ));
@@ -475,6 +488,9 @@ impl Recorder {
                 ("delay_max_s", Kind::Real),
                 ("jitter_rfc3550_s", Kind::Real),
                 ("jitter_mad_s", Kind::Real),
+                ("jitter_p50_s", Kind::Real),
+                ("jitter_p95_s", Kind::Real),
+                ("jitter_p99_s", Kind::Real),
                 ("retransmitted_pkts", Kind::Real),
                 ("retransmitted_fast_pkts", Kind::Real),
                 ("retransmitted_rto_pkts", Kind::Real),
@@ -511,7 +527,10 @@ impl Recorder {
                 .real(flow.delays.quantile_s(0.99))
                 .real(flow.delays.max_s())
                 .real(flow.delays.jitter_rfc3550_s())
-                .real(flow.delays.jitter_mad_s())
+                .real(flow.delays.jitter.mean_s())
+                .real(flow.delays.jitter.quantile_s(0.5))
+                .real(flow.delays.jitter.quantile_s(0.95))
+                .real(flow.delays.jitter.quantile_s(0.99))
                 .real(tcp(|c| c.retransmitted))
                 .real(tcp(|c| c.retransmitted_fast))
                 .real(tcp(|c| c.retransmitted_rto))
