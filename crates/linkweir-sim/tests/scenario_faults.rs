@@ -64,6 +64,9 @@ fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
     for (from, to, expected) in [
         ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:3: link.rate: is missing"),
+        ("[link]\nrate", "[lnik]\nrate", "geo.toml:1: [link]: is missing; a scenario needs a table [link], such as one with rate = \"20Mbit\""),
+        ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\")"),
+        ("policy = \"pss\"\n\n[[class]]\nname = \"ef\"\nlevel = 0\n\n[[class]]\nname = \"af\"\nlevel = 1\nlow_level = 3\nrate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"\nlevel = 2", "policy = \"pds\"\nlimit = \"19p\"\n\n[[class]]\nname = \"ef\"\n\n[[class]]\nname = \"af\"\n\n[[class]]\nname = \"cs0\"", "geo.toml:9: scheduler.limit = \"19p\": must hold the 20 packets that greedy flows keep waiting"),
         ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),
         ("delay =", "colour =", "geo.toml:5: link.colour = \"250ms\": unknown key; known here: rate, trace"),
         ("\"20Mbit\"", "20", "geo.toml:4: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
@@ -176,6 +179,10 @@ fn trace_faults_name_the_line() {
             "t.csv:2: capacity_bps = \"inf\": is not a number",
         ),
         ("t_s,capacity_bps\n0,1e12\n", "must be bit/s, 0 .. 400e9"),
+        (
+            "t_s,capacity_bps\n0,0.5\n",
+            "t.csv:2: capacity_bps = \"0.5\": is below 1 bit/s: write 0 for an outage",
+        ),
         (
             "t_s,capacity_bps\n0,1\n0,2\n",
             "t.csv:3: t_s = \"0\": must be later than the line before, 0s",

@@ -175,10 +175,7 @@ fn read<'i>(
         return Err(top.fault_at("interval", message));
     }
 
-    let link_entry = top.need("link", "... as a table [link]")?;
-    let mut link_section = link_entry
-        .table()
-        .ok_or_else(|| link_entry.fault("must be a table [link]"))?;
+    let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
     let link = link::read(
         &mut link_section,
@@ -188,10 +185,7 @@ fn read<'i>(
     )?;
     let link_lines = link_section.finish()?;
 
-    let scheduler_entry = top.need("scheduler", "... as a table [scheduler]")?;
-    let mut scheduler_section = scheduler_entry
-        .table()
-        .ok_or_else(|| scheduler_entry.fault("must be a table [scheduler]"))?;
+    let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
     let (info, params) = scheduler::policy(&mut scheduler_section)?;
 
     let mut classes = Vec::new();
@@ -283,6 +277,9 @@ fn read<'i>(
         &class_sections,
     )?;
     traffic::fits(&classes, &flows, &class_sections)?;
+    if let Some(limit_pkts) = scheduler::shared_limit_pkts(info, &scheduler) {
+        traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
+    }
 
     let mut part = |header: &str, lines: &str| {
         resolved.push('\n');

@@ -406,6 +406,23 @@ impl<'s, 'i> Section<'s, 'i> {
         })
     }
 
+    /// A table that must be given.
+    pub(super) fn need_table(
+        &mut self,
+        key: &'static str,
+        example: &str,
+    ) -> Result<Section<'s, 'i>, Fault> {
+        let entry = self.find(key).ok_or_else(|| {
+            let message =
+                format!("is missing; a scenario needs a table [{key}], such as one with {example}");
+            self.source
+                .fault(self.start, &format!("[{key}]"), "", message)
+        })?;
+        entry
+            .table()
+            .ok_or_else(|| entry.fault(format!("must be a table [{key}]")))
+    }
+
     /// Writes a key of the resolved form; `value` is TOML.
     pub(super) fn write(&mut self, key: &str, value: impl AsRef<str>) {
         let _ = writeln!(self.lines, "{key} = {}", value.as_ref());

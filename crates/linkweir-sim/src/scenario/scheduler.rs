@@ -132,6 +132,12 @@ fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
     }
 }
 
+/// What the policy itself lets all queues hold together, if it has such a limit.
+pub(super) fn shared_limit_pkts(info: &PolicyInfo, scheduler: &Scheduler) -> Option<u64> {
+    let at = info.param("limit")?;
+    (info.params[at].unit == Unit::Pkts).then(|| scheduler.params[at])
+}
+
 /// Asks the core whether the values fit together.
 pub(super) fn check(
     info: &'static PolicyInfo,
@@ -148,7 +154,15 @@ pub(super) fn check(
     };
     linkweir_core::check(info, &view, &scheduler.params, &scheduler.qparams).map_err(|fault| {
         let place = fault.queue.and_then(|q| classes.get(q)).unwrap_or(section);
-        let message = format!("{} ({})", fault.cure, info.name);
+        let told = if fault.cure.contains("link") {
+            format!(
+                ", link.nominal = \"{}\"",
+                units::show_whole(link_bps, Kind::Rate)
+            )
+        } else {
+            String::new()
+        };
+        let message = format!("{} ({}{told})", fault.cure, info.name);
         match fault.param {
             Some(param) => place.fault_at(param, message),
             None => place.fault(message),

@@ -528,7 +528,11 @@ impl Reader {
             .shifted(column.shift)
             .real();
         let stalled = column.role == Role::Capacity && value > 0.0 && value < 1.0;
-        if !(0.0..=max).contains(&value) || stalled {
+        if stalled {
+            let message = format!("is below 1 bit/s: write 0 for an outage; a capacity {range}");
+            return Err(self.field_fault(line, name, field, message));
+        }
+        if !(0.0..=max).contains(&value) {
             return Err(self.field_fault(line, name, field, range));
         }
         Ok(value)

@@ -359,3 +359,23 @@ pub(super) fn fits(
     }
     Ok(())
 }
+
+/// The same for a limit that all queues share.
+pub(super) fn fits_all(
+    limit_pkts: u64,
+    flows: &[Flow],
+    scheduler: &Section<'_, '_>,
+) -> Result<(), Fault> {
+    let kept: u64 = flows
+        .iter()
+        .map(|flow| match flow.traffic {
+            Traffic::Greedy { backlog_pkts, .. } => u64::from(backlog_pkts),
+            _ => 0,
+        })
+        .sum();
+    if kept <= limit_pkts {
+        return Ok(());
+    }
+    let message = format!("must hold the {kept} packets that greedy flows keep waiting; raise it or lower their backlog");
+    Err(scheduler.fault_at("limit", message))
+}
