@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 pub mod experiment;
+pub mod satellite;
 pub mod scenario;
 pub mod table;
 pub mod tcp;

@@ -37,6 +37,12 @@ impl Random {
         (shape - 1.0) / shape * libm::pow(1.0 - self.unit(), -1.0 / shape)
     }
 
+    /// Normal with mean 0 and deviation 1 (Box and Muller 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(2.0 * self.exponential());
+        radius * libm::cos(std::f64::consts::TAU * self.unit())
+    }
+
     /// A packet size in bytes.
     pub(crate) fn size(&mut self, sizes: &Sizes) -> u32 {
         match sizes {
