@@ -65,6 +65,7 @@ pub enum Environment {
 }
 
 impl Environment {
+    #[allow(clippy::approx_constant)] // 3.14 dB is a deviation
     fn loo(self) -> [(f64, f64, f64); 3] {
         match self {
             Environment::IntermediateTrees => {
