@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Schedules packets onto links whose capacity changes: simulate, reproduce, plan.
+"""Schedules packets onto links whose capacity changes: simulate, sweep, reproduce, plan.
 
 A scenario says what to simulate, as a TOML file or as a dict with the same keys; `run` simulates it and returns tables.
 
@@ -22,25 +22,30 @@ from __future__ import annotations
 
 from linkweir import traces
 from linkweir._native import RunError, ScenarioError, __version__
-from linkweir.fault import DirectoryError, Interrupted
+from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError, SweepInterrupted
 from linkweir.policies import Parameter, Policy, Statistic, policies
 from linkweir.result import Result
 from linkweir.scenario import Scenario
 from linkweir.simulate import run, run_many
+from linkweir.sweep import sweep
 
 __all__ = [
     "DirectoryError",
+    "ExecutorError",
     "Interrupted",
     "Parameter",
+    "PlanError",
     "Policy",
     "Result",
     "RunError",
     "Scenario",
     "ScenarioError",
     "Statistic",
+    "SweepInterrupted",
     "__version__",
     "policies",
     "run",
     "run_many",
+    "sweep",
     "traces",
 ]

@@ -23,7 +23,7 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
-from linkweir.fault import DirectoryError, Interrupted
+from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError
 
 FAILED = 1
 BAD_INPUT = 2
@@ -31,6 +31,7 @@ BAD_INPUT = 2
 _PACKAGES = {
     "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
     "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
+    "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
@@ -47,7 +48,7 @@ class _Group(TyperGroup):
         package, help_text = _PACKAGES[cmd_name]
         if cmd_name not in sys.argv:
             return TyperGroup(name=cmd_name, help=help_text)  # for the list of commands this is enough
-        command = typer.main.get_group(importlib.import_module(package).app)
+        command = typer.main.get_command(importlib.import_module(package).app)
         command.name = cmd_name
         return command
 
@@ -295,9 +296,11 @@ def main() -> int:
         _say("linkweir: interrupted")  # typer says 130 for Ctrl-C
     except KeyboardInterrupt:
         _say("linkweir: interrupted")
-    except (_native.ScenarioError, DirectoryError) as fault:
+    except (_native.ScenarioError, DirectoryError, PlanError) as fault:
         _say(f"linkweir: {fault}")
         return BAD_INPUT
+    except ExecutorError as fault:
+        _say(f"linkweir: {fault}")
     except _native.RunError as fault:
         _say(f"linkweir: the run failed: {fault}")
     except OSError as fault:

@@ -110,7 +110,7 @@ def writing(directory: Path) -> Iterator[None]:
         raise DirectoryError(f"{where}: cannot be written: {why}; choose another directory or mend this one") from error
 
 
-class _TableFile:
+class TableFile:
     """A Parquet file that grows by row groups and gets its name when it is whole."""
 
     def __init__(self, path: Path) -> None:
@@ -121,6 +121,7 @@ class _TableFile:
         self._rows = 0
 
     def add(self, table: pa.Table) -> None:
+        """Appends rows, all with the columns of the first."""
         self._waiting.append(table)
         self._rows += table.num_rows
         if self._rows >= _GROUP_ROWS:
@@ -137,6 +138,7 @@ class _TableFile:
         self._waiting, self._rows = [], 0
 
     def close(self, *, keep: bool) -> None:
+        """Gives the file its name, or removes it."""
         if not keep:
             self._part.unlink(missing_ok=True)
         elif self._waiting:
@@ -232,7 +234,7 @@ class RunDirectory(OwnDirectory):
 
     def __init__(self, path: Path, scenario: Scenario, *, force: bool = False) -> None:
         self._scenario = scenario
-        self._files: dict[str, _TableFile] = {}
+        self._files: dict[str, TableFile] = {}
         resolved = _HEADER + scenario.resolved
         inputs = [
             {
@@ -260,7 +262,7 @@ class RunDirectory(OwnDirectory):
     def add(self, name: str, table: pa.Table) -> None:
         """Appends rows to a table."""
         if name not in self._files:
-            self._files[name] = _TableFile(self.path / RESULTS / f"{name}.parquet")
+            self._files[name] = TableFile(self.path / RESULTS / f"{name}.parquet")
         self._files[name].add(table)
 
     def fail(self, error: BaseException) -> None:
@@ -306,7 +308,12 @@ def _version(package: str) -> str:
         return "unknown"
 
 
-def _read_table(path: Path) -> pa.Table:
+def read_table(path: Path) -> pa.Table:
+    """A table of a directory of results.
+
+    Raises:
+        DirectoryError: the file is damaged.
+    """
     import pyarrow.parquet as pq
 
     try:
@@ -333,7 +340,7 @@ def read_batches(directory: Path, table: str, columns: Sequence[str]) -> Iterato
 
 def _sources(directory: Path) -> dict[str, Callable[[], pa.Table]]:
     paths = {name: directory / RESULTS / f"{name}.parquet" for name in TABLES}
-    return {name: partial(_read_table, path) for name, path in paths.items() if path.exists()}
+    return {name: partial(read_table, path) for name, path in paths.items() if path.exists()}
 
 
 def open_result(directory: Path) -> Result:
@@ -390,6 +397,6 @@ def _verdict(first: Path, second: Path) -> str:
         return "new"
     if filecmp.cmp(first, second, shallow=False):
         return "identical"
-    if first.suffix == ".parquet" and _read_table(first).equals(_read_table(second)):
+    if first.suffix == ".parquet" and read_table(first).equals(read_table(second)):
         return "same values, other bytes"
     return "different"

@@ -66,12 +66,18 @@ class Scenario:
 
     @classmethod
     def from_dict(
-        cls, keys: Mapping[str, Any], *, seed: int | None = None, trace: str | os.PathLike[str] | None = None
+        cls,
+        keys: Mapping[str, Any],
+        *,
+        path: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+        trace: str | os.PathLike[str] | None = None,
     ) -> Scenario:
         """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts.
 
         Args:
-            keys: the scenario; paths in it are relative to the working directory.
+            keys: the scenario; paths in it are relative to the working directory unless `path` is given.
+            path: as for `parse`.
             seed: takes the place of the dict's seed.
             trace: as for `load`.
 
@@ -86,7 +92,7 @@ class Scenario:
         linkweir.ScenarioError: flow[0].rate = "1": needs a unit: one of Gbit, Mbit, kbit, bit, like "20Mbit"
         """
         lines = [f"{_key(key)} = {_toml(value, str(key))}\n" for key, value in keys.items()]
-        return cls.parse("".join(lines), seed=seed, trace=trace)
+        return cls.parse("".join(lines), path=path, seed=seed, trace=trace)
 
     @property
     def native(self) -> _native.Scenario:

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs on a Dask cluster, through any client of `dask.distributed`."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from linkweir.fault import ExecutorError
+from linkweir.sweep.job import Answer, Job, version, work
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_CURE = "install the same version on every worker"
+_LEAST_AHEAD = 64
+_AHEAD_PER_THREAD = 16
+"""Runs given to the cluster beyond those answered, so that a long sweep does not wait in the scheduler's memory."""
+
+
+class DaskCluster:
+    """Does runs on a Dask cluster.
+
+    A run on a worker that dies is done again on another; one that takes several workers with it (the scheduler's
+    ``allowed-failures``) has failed. Runs going on when a sweep ends early go on to their end on the workers.
+
+    Args:
+        client: a client of `dask.distributed`, which stays open.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
+        """Does the runs and hands over each answer once, in any order, from the calling thread.
+
+        Raises:
+            ExecutorError: a worker has no Linkweir or another version of it, or the cluster went away.
+        """
+        from distributed import as_completed
+
+        self._check_workers()
+        waiting = iter(jobs)
+        batch = uuid.uuid4().hex  # keys of an earlier sweep may still be known to the scheduler
+        open_jobs: dict[Any, Job] = {}
+        finished = as_completed()
+
+        def submit(count: int) -> None:
+            for job in islice(waiting, count):
+                future = self._client.submit(work, job, key=f"linkweir-{batch}-{job.number}", pure=False)
+                open_jobs[future] = job
+                finished.add(future)
+
+        try:
+            submit(max(_LEAST_AHEAD, _AHEAD_PER_THREAD * sum(self._client.nthreads().values())))
+            for future in finished:
+                take(_answer(future, open_jobs.pop(future)))
+                submit(1)
+        finally:
+            if open_jobs:
+                with contextlib.suppress(Exception):  # there may be no cluster any more
+                    self._client.cancel(list(open_jobs), force=True)
+
+    def _check_workers(self) -> None:
+        """Workers that come later are found out by their answers."""
+        try:
+            found = self._client.run(version, on_error="return")
+        except (OSError, ImportError) as error:
+            raise ExecutorError(f"the workers of the Dask cluster cannot be asked: {error}") from error
+        for worker, said in found.items():
+            if isinstance(said, ModuleNotFoundError):
+                raise ExecutorError(f"worker {worker}: {said}; {_CURE}")
+            if not isinstance(said, str):
+                raise ExecutorError(f"worker {worker}: cannot be asked for its version: {said}")
+            if said != version():
+                raise ExecutorError(f"worker {worker}: has linkweir {said}, here it is {version()}; {_CURE}")
+
+
+def _answer(future: Any, job: Job) -> Answer:
+    from distributed import KilledWorker
+
+    try:
+        answer = future.result()
+    except KilledWorker as error:
+        return Answer(
+            job.number, None, f"its worker died, {error.allowed_failures + 1} times; does it need too much memory?"
+        )
+    except Exception as error:
+        if future.status in ("cancelled", "lost") or isinstance(error, OSError):
+            message = "the Dask cluster went away; what was done is kept, the same command goes on from there"
+            raise ExecutorError(message) from error
+        return Answer(job.number, None, f"{type(error).__name__}: {error}")
+    assert isinstance(answer, Answer)
+    return answer
+
+
+@contextlib.contextmanager
+def connected(address: str) -> Any:
+    """A cluster by the address of its scheduler.
+
+    Raises:
+        ExecutorError: nothing answers there, or Dask is not installed.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ExecutorError("--dask needs dask[distributed]; install it with: pip install 'linkweir[dask]'") from error
+    try:
+        client = Client(address, timeout="20s", set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        message = f'--dask = "{address}": no scheduler answers ({error}); give one like "tcp://host:8786"'
+        raise ExecutorError(message) from error
+    with client:
+        yield DaskCluster(client)

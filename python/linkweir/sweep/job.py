@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a sweep, as it travels to whoever does it, and what comes back: the same bytes wherever it was done."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkweir import _native
+from linkweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEPT = ("classes", "flows", "link")
+"""Tables of a run that its rows are made of."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run, with all it needs.
+
+    Attributes:
+        number: which run of the plan, from 1.
+        identity: SHA-256 of all that its results depend on but the version of Linkweir; names its results.
+        text: the scenario with every default written out.
+        seed: seed of every random number.
+        inputs: the files that `text` names, as (name, content).
+    """
+
+    number: int
+    identity: str
+    text: str
+    seed: int
+    inputs: tuple[tuple[str, bytes], ...] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a run.
+
+    Attributes:
+        number: which run of the plan, from 1.
+        rows: its rows in Arrow's file format; None if it failed.
+        error: why it failed.
+        version: version and commit of Linkweir that did it.
+    """
+
+    number: int
+    rows: bytes | None
+    error: str = ""
+    version: str = ""
+
+
+def version() -> str:
+    """Version and commit of Linkweir here."""
+    return f"{_native.__version__} {_native.commit}"
+
+
+def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:
+    """What tells a run from every other."""
+    digest = hashlib.sha256(f"{seed}\n{len(text)}\n{text}".encode())
+    for name, content in inputs:
+        digest.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode())
+    return digest.hexdigest()
+
+
+def work(job: Job) -> Answer:
+    """Does a run. A failure is an answer, too."""
+    try:
+        return Answer(job.number, _rows(job), version=version())
+    except Exception as fault:  # whatever it is, the other runs go on
+        return Answer(job.number, None, str(fault) or type(fault).__name__, version())
+
+
+def _rows(job: Job) -> bytes:
+    import pyarrow as pa
+
+    table = summary_rows(*_simulate(job))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_rows(content: bytes) -> pa.Table:
+    """The rows of an answer.
+
+    Raises:
+        ValueError: they are not whole.
+    """
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
+            return reader.read_all()
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(str(error)) from error
+
+
+def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:
+    """The tables kept of a run, and when its warm-up ends, s."""
+    from linkweir import arrow
+
+    scenario = _scenario(job)
+    chunks: dict[str, list[list[_native._Column]]] = {name: [] for name in _KEPT}
+
+    def take(name: str, columns: list[_native._Column]) -> None:
+        if name in chunks:
+            chunks[name].append(columns)
+
+    _native.run(scenario.native, take, None)
+    return {name: arrow.joined(parts) for name, parts in chunks.items() if parts}, scenario.warmup_s
+
+
+def _scenario(job: Job) -> Scenario:
+    if not job.inputs:
+        return Scenario.parse(job.text, seed=job.seed)
+    with tempfile.TemporaryDirectory(prefix="linkweir-") as folder:
+        path = Path(folder) / "scenario.toml"
+        path.write_text(job.text, encoding="utf-8")
+        for name, content in job.inputs:
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return Scenario.load(path, seed=job.seed)
+
+
+def summary_rows(tables: dict[str, pa.Table], warmup_s: float) -> pa.Table:
+    """A run in few rows: one of the link, one of each class, one of each flow, told apart by ``scope``.
+
+    Args:
+        tables: ``classes``, ``flows`` and ``link`` of a run.
+        warmup_s: the link's means start here.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    link = tables.get("link")
+    means: dict[str, list[float | None]] = {"capacity_bps": [None], "used_bps": [None]}
+    if link is not None:
+        kept = link.filter(pc.greater_equal(link["t_s"], warmup_s))
+        if kept.num_rows:
+            means = {key: [math.fsum(kept[key].to_pylist()) / kept.num_rows] for key in means}
+    names = {"scope": ["link"], "class": pa.nulls(1, pa.string()), "flow": pa.nulls(1, pa.string())}
+    parts = [pa.table(names | {key: pa.array(value, pa.float64()) for key, value in means.items()})]
+    for scope, name in (("class", "classes"), ("flow", "flows")):
+        if name in tables:
+            table = tables[name]
+            parts.append(table.add_column(0, "scope", pa.array([scope] * table.num_rows, pa.string())))
+    return pa.concat_tables(parts, promote_options="default").combine_chunks()

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directory of a sweep: what is done stays done, whatever ends it.
+
+::
+
+    plan.json              the cases and the seed of every run
+    inputs/                copies of the files that scenarios name, by SHA-256
+    parts/                 the rows of every run that is done, until all are
+    results/runs.parquet   the data set
+    summary.json           how many runs, and what failed
+    provenance.json        what ran, when and where, and how it ended, as in a run directory
+
+A part gets its name, which is the SHA-256 of all that its run depends on, when it is whole. The data set is made of
+the parts in the order of the plan, so its bytes do not tell who did the runs, or when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir import _native
+from linkweir.directory import (
+    INPUTS,
+    PROVENANCE,
+    RESULTS,
+    SUMMARY,
+    OwnDirectory,
+    TableFile,
+    dump,
+    read_provenance,
+    read_table,
+    write_whole,
+    writing,
+)
+from linkweir.fault import DirectoryError
+from linkweir.sweep import keys
+from linkweir.sweep.job import read_rows
+from linkweir.sweep.outcome import Failure, Sweep
+from linkweir.sweep.plan import Plan, Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PLAN = "plan.json"
+PARTS = "parts"
+RUNS = "runs"
+_ENDED = ("complete", "interrupted", "failed")
+
+
+class SweepDirectory(OwnDirectory):
+    """The directory of a sweep, held by one process at a time.
+
+    Args:
+        path: where; a sweep of the same plan that is there goes on.
+        plan: what is to be done.
+        force: an earlier sweep of another plan is overwritten.
+
+    Raises:
+        DirectoryError: it cannot be made or written, holds something else, or another process is at it.
+    """
+
+    KIND = "sweep"
+    OURS = (PLAN, INPUTS, PARTS, RESULTS, SUMMARY)
+
+    def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
+        self._plan = plan
+        self._lock: int | None = None
+        facts = {
+            "name": plan.name,
+            "runs_planned": len(plan.runs),
+            "plan_sha256": plan.sha256,
+            "inputs": [
+                {"source": source, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+                for source, content in plan.inputs
+            ],
+            "sessions": [],
+        }
+        with writing(path):
+            if not path.exists() or path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                self._lock = _lock(path)
+        try:
+            earlier = None if force else _earlier(path)
+            if earlier is None:
+                super().__init__(path, facts, force=force)
+            else:
+                _check_same(path, earlier, facts)
+                self.path, self._provenance, self._began = path, earlier, time.monotonic()
+            self._prepare()
+        except BaseException:
+            self.release()
+            raise
+
+    def _prepare(self) -> None:
+        """Writes what the runs are made of; what is there already is left alone."""
+        with writing(self.path):
+            if not (self.path / PLAN).exists():
+                for _, content in self._plan.inputs:
+                    (self.path / INPUTS).mkdir(exist_ok=True)
+                    target = self.path / INPUTS / hashlib.sha256(content).hexdigest()
+                    _write_bytes(target, content)
+                write_whole(self.path / PLAN, dump(_described(self._plan)))
+
+    def release(self) -> None:
+        """Lets other processes at it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def found(self) -> set[int]:
+        """Numbers of the runs that are done."""
+        if self._provenance["status"] == "complete" and (self.path / RESULTS / f"{RUNS}.parquet").exists():
+            return {run.number for run in self._plan.runs}
+        return {run.number for run in self._plan.runs if self._read(run) is not None}
+
+    def begin(self, **session: Any) -> None:
+        """Notes that runs are being done."""
+        with writing(self.path):
+            (self.path / PARTS).mkdir(exist_ok=True)
+            self._session = {"started_utc": _utc(), **session, "runs_now": 0}
+            self._provenance.pop("error", None)
+            self._note(status="running", sessions=[*self._provenance["sessions"], self._session])
+
+    def add(self, run: Run, rows: bytes) -> None:
+        """Keeps the rows of a run."""
+        with writing(self.path):
+            _write_bytes(self._part(run), rows)
+
+    def _part(self, run: Run) -> Path:
+        return self.path / PARTS / f"{run.job.identity}.arrow"
+
+    def _read(self, run: Run) -> pa.Table | None:
+        """The rows of a run, if it is done."""
+        try:
+            return read_rows(self._part(run).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+
+    def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
+        """Makes the data set of what is done."""
+        done = 0
+        (self.path / RESULTS).mkdir(exist_ok=True)
+        file = self.path / RESULTS / f"{RUNS}.parquet"
+        with writing(self.path):
+            if status == "complete" and self._provenance["status"] == "complete":
+                done = len(self._plan.runs)
+            else:
+                writer = TableFile(file)
+                try:
+                    for table in assembled(self._plan, self._read):
+                        writer.add(table)
+                        done += 1
+                except BaseException:
+                    writer.close(keep=False)
+                    raise
+                writer.close(keep=done > 0)
+                if not done:
+                    file.unlink(missing_ok=True)
+            sweep = Sweep(
+                self._plan.name,
+                status,
+                len(self._plan.runs),
+                done,
+                runs_now,
+                failures,
+                self.path,
+                partial(_read_data, file),
+            )
+            write_whole(self.path / SUMMARY, dump(sweep.summary))
+            if self._provenance["status"] == "running":
+                self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
+            self._note(status=status, runs_done=done)
+            if status == "complete":
+                shutil.rmtree(self.path / PARTS, ignore_errors=True)
+        return sweep
+
+
+def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa.Table]:
+    """The data set, a run at a time in the order of the plan, all with the columns of the whole."""
+    import pyarrow as pa
+
+    done, schemas = [], []
+    for run in plan.runs:
+        rows = read(run)
+        if rows is not None:
+            done.append(run)
+            if rows.schema not in schemas:
+                schemas.append(rows.schema)
+    metrics = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
+    shown = plan.columns(done)
+    for number, run in enumerate(done):
+        rows = read(run)
+        assert rows is not None
+        arrays = {name: pa.repeat(shown[name][number], rows.num_rows) for name in shown.column_names}
+        for field in metrics:
+            known = field.name in rows.column_names
+            arrays[field.name] = rows[field.name].cast(field.type) if known else pa.nulls(rows.num_rows, field.type)
+        yield pa.table(arrays)
+
+
+def _described(plan: Plan) -> dict[str, Any]:
+    inputs = {case.number: case.scenario.inputs for case in plan.cases}
+    return {
+        "name": plan.name,
+        "keys": [keys.show(key) for key in plan.keys],
+        "cases": [
+            {
+                "case": case.number,
+                **({"label": case.label} if case.label else {}),
+                "values": {keys.show(key): value for key, value in case.values.items()},
+                "scenario": case.scenario.resolved,
+                "inputs": {name: hashlib.sha256(content).hexdigest() for name, _, content in inputs[case.number]},
+            }
+            for case in plan.cases
+        ],
+        "runs": [
+            {"run": run.number, "case": run.case.number, "seed": run.seed, "sha256": run.job.identity}
+            for run in plan.runs
+        ],
+    }
+
+
+def _utc() -> str:
+    import datetime
+
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def _lock(path: Path) -> int | None:
+    """Holds the directory until this process ends, however it ends; file systems without locks are trusted."""
+    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(held)
+        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
+            raise DirectoryError(
+                f"{path}: another process is at this sweep; wait for it or choose another --out"
+            ) from error
+        return None
+    return held
+
+
+def _earlier(path: Path) -> dict[str, Any] | None:
+    """The provenance of a sweep that is there."""
+    with contextlib.suppress(DirectoryError):
+        return read_provenance(path, SweepDirectory.KIND)
+    return None
+
+
+def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Refuses to go on with what is not the same sweep."""
+    cure = "choose another --out, or start over with --force"
+    for key, here in (("linkweir", _native.__version__), ("commit", _native.commit)):
+        if earlier.get(key) != here:
+            raise DirectoryError(f"{path}: its runs were done by {key} {earlier.get(key)}, this is {here}; {cure}")
+    now = {entry["source"]: entry["sha256"] for entry in facts["inputs"]}
+    for entry in earlier.get("inputs", []):
+        if now.get(entry["source"], entry["sha256"]) != entry["sha256"]:
+            raise DirectoryError(f"{path}: {entry['source']} has changed since the sweep began; restore it, {cure}")
+    if earlier.get("plan_sha256") != facts["plan_sha256"]:
+        before, after = earlier.get("runs_planned"), facts["runs_planned"]
+        counts = "" if before == after else f" ({before} runs then, {after} now)"
+        raise DirectoryError(
+            f"{path}: the plan or its scenario has changed since the sweep began{counts}; restore it, {cure}"
+        )
+
+
+def _read_data(file: Path) -> pa.Table:
+    import pyarrow as pa
+
+    return read_table(file) if file.exists() else pa.table({})
+
+
+def open_sweep(directory: Path) -> Sweep:
+    """Opens an earlier sweep.
+
+    Raises:
+        DirectoryError: there is none, or it did not end.
+    """
+    provenance = read_provenance(directory, SweepDirectory.KIND)
+    if provenance["status"] not in _ENDED:
+        raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command goes on with it")
+    try:
+        summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DirectoryError(
+            f"{directory}: {SUMMARY} cannot be read ({error}); {PROVENANCE} says {provenance['status']}"
+        ) from error
+    return Sweep(
+        summary["name"],
+        summary["status"],
+        summary["runs_planned"],
+        summary["runs_done"],
+        0,
+        tuple(Failure(**failure) for failure in summary["failures"]),
+        directory,
+        partial(_read_data, directory / RESULTS / f"{RUNS}.parquet"),
+    )
