@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use crate::satellite::{fading::Fading, harq::Harq};
 use crate::tcp;
 
 /// One simulation run.
@@ -52,6 +53,26 @@ pub struct Link {
     pub overhead_bytes: i32,
     /// Smallest accounted packet, bytes.
     pub mpu_bytes: u32,
+    /// What becomes of packets on the way from a satellite, when it is one.
+    pub satellite: Option<Satellite>,
+}
+
+/// A link from a satellite to moving users, whose packets are coded, fade, and are repeated until they are understood.
+/// The receiver's answer takes the propagation delay and no bandwidth; repetitions go before everything that waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Satellite {
+    /// How the channel fades.
+    pub fading: Fading,
+    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user.
+    pub user_offset_ns: u64,
+    /// Coding and repetitions.
+    pub harq: Harq,
+    /// Delay from the satellite's receiver to the user, ns.
+    pub ground_delay_ns: u64,
+    /// Repetitions see the channel of user 0, whoever they are for, as in the simulations of Tauran et al. 2018.
+    pub repeats_see_first_user: bool,
+    /// The first attempt also carries the packet uncoded, as there.
+    pub uncoded_too: bool,
 }
 
 /// What a link offers.

@@ -46,6 +46,7 @@ pub mod tcp;
 
 mod engine;
 mod metrics;
+mod policies;
 mod random;
 mod signal;
 mod traffic;

@@ -13,14 +13,16 @@
 mod device;
 mod heap;
 mod line;
+mod satellite;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
-use linkweir_core::{CorePolicy, Departure, Fault, Limit, Mux};
+use linkweir_core::{Departure, Fault, Limit, Mux};
 
 use crate::experiment::{Capacity, Experiment, Signal, Sizes, Traffic};
 use crate::metrics::Recorder;
+use crate::policies::{AnyPolicy, Missing};
 use crate::random::Random;
 use crate::signal::Track;
 use crate::table::Sink;
@@ -30,6 +32,7 @@ use crate::traffic::Source;
 use device::Device;
 use heap::Heap;
 use line::DelayLine;
+use satellite::Sky;
 
 /// How often a scheduler that follows a smoothly changing or recorded capacity is told of it, ns.
 const TELL_NS: u64 = 10_000_000;
@@ -103,6 +106,8 @@ mod event {
     pub(super) const OPPORTUNITY: u32 = 7 << 28;
     pub(super) const TELL: u32 = 8 << 28;
     pub(super) const RETRY: u32 = 9 << 28;
+    pub(super) const DECODE: u32 = 10 << 28;
+    pub(super) const ANSWER: u32 = 11 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -110,8 +115,10 @@ struct Engine<'a> {
     experiment: &'a Experiment,
     now_ns: u64,
     heap: Heap,
-    mux: Mux<CorePolicy, Packet>,
+    mux: Mux<AnyPolicy, Packet>,
     device: Device,
+    /// What is between satellite and users, when the link is from one.
+    sky: Option<Sky>,
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
@@ -193,9 +200,6 @@ impl Varying {
 impl<'a> Engine<'a> {
     fn new(experiment: &'a Experiment) -> Result<Engine<'a>, RunError> {
         validate(experiment).map_err(RunError::Invalid)?;
-        let name = &experiment.scheduler.policy;
-        let info = linkweir_core::policy(name)
-            .ok_or_else(|| RunError::Invalid(format!("there is no policy named {name}")))?;
         let limits: Vec<Limit> = experiment
             .classes
             .iter()
@@ -204,12 +208,18 @@ impl<'a> Engine<'a> {
                 bytes: class.limit_bytes,
             })
             .collect();
-        let scheduler = &experiment.scheduler;
         let link = &experiment.link;
         let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
-            CorePolicy::new(info, view, &scheduler.params, &scheduler.qparams)
+            AnyPolicy::new(experiment, view)
         })
-        .map_err(RunError::Policy)?;
+        .map_err(|missing| match missing {
+            Missing::Unknown(name) => RunError::Invalid(format!("there is no policy named {name}")),
+            Missing::NeedsSatellite(name) => RunError::Invalid(format!(
+                "{name} knows its users by a satellite's channel, and the link has none"
+            )),
+            Missing::Refused(fault) => RunError::Policy(fault),
+        })?;
+        let stats = mux.policy().stats();
 
         let mut access_delays = Vec::new();
         let mut ack_delays = Vec::new();
@@ -271,6 +281,7 @@ impl<'a> Engine<'a> {
             heap: Heap::default(),
             mux,
             device: Device::new(link, experiment.duration_ns),
+            sky: link.satellite.as_ref().map(Sky::new),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -284,9 +295,9 @@ impl<'a> Engine<'a> {
             told,
             told_window: [0.0; TELL_WINDOW],
             told_count: 0,
-            recorder: Recorder::new(experiment, info),
+            recorder: Recorder::new(experiment, stats),
             packets: 0,
-            values: vec![0; info.stats.len()],
+            values: vec![0; stats.len()],
         })
     }
 
@@ -401,6 +412,8 @@ impl<'a> Engine<'a> {
                 self.start_device();
                 None
             }
+            event::DECODE => self.decode(),
+            event::ANSWER => self.answer(),
             _ => unreachable!("every event has a kind"),
         }
     }
@@ -665,29 +678,43 @@ impl<'a> Engine<'a> {
 
     fn pull(&mut self) {
         self.pulling = true;
+        if self.sky.is_some() {
+            self.pull_attempt();
+            self.pulling = false;
+            return;
+        }
         for _ in 0..self.experiment.link.ring {
             let Some(Departure {
                 class,
                 item,
                 bytes,
                 sojourn_ns,
-            }) = self.mux.dequeue(self.now_ns)
+            }) = self.dequeue()
             else {
-                if let Some(retry_ns) = self.mux.retry_ns() {
-                    self.heap.push(retry_ns.max(self.now_ns + 1), event::RETRY);
-                }
                 break;
             };
-            self.packets += 1;
             self.recorder
                 .sent(self.now_ns, class, item.bytes, sojourn_ns);
             self.device.ring.push_back((bytes, item));
-            left(&mut self.flows, &mut self.short, item.flow);
             if !self.short.is_empty() {
                 self.refill();
             }
         }
         self.pulling = false;
+    }
+
+    /// What the scheduler lets go next, if anything; a greedy flow that lacks it is listed.
+    #[inline]
+    fn dequeue(&mut self) -> Option<Departure<Packet>> {
+        let Some(departure) = self.mux.dequeue(self.now_ns) else {
+            if let Some(retry_ns) = self.mux.retry_ns() {
+                self.heap.push(retry_ns.max(self.now_ns + 1), event::RETRY);
+            }
+            return None;
+        };
+        self.packets += 1;
+        left(&mut self.flows, &mut self.short, departure.item.flow);
+        Some(departure)
     }
 
     /// All opportunities of this instant.
@@ -750,16 +777,26 @@ impl<'a> Engine<'a> {
         next_ns
     }
 
+    /// One-way propagation delay now, ns.
+    #[inline]
+    fn delay_ns(&mut self) -> u64 {
+        (self.delay.value(self.now_ns) * 1e9 + 0.5) as u64
+    }
+
     /// A packet has left the link.
     #[inline]
     fn leave(&mut self, packet: Packet) {
+        if self.sky.is_some() {
+            self.leave_sky(packet);
+            return;
+        }
         let loss = self.loss.value(self.now_ns);
         if loss > 0.0 && self.loss_random.unit() < loss {
             self.recorder.lost(packet.flow as usize);
             return;
         }
-        let delay_ns = (self.delay.value(self.now_ns) * 1e9 + 0.5) as u64;
-        if let Some(first_ns) = self.propagation.push(self.now_ns + delay_ns, packet) {
+        let out_ns = self.now_ns + self.delay_ns();
+        if let Some(first_ns) = self.propagation.push(out_ns, packet) {
             self.heap.push(first_ns, event::ARRIVAL);
         }
     }
@@ -935,6 +972,10 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
         "the ring must hold at least one packet",
     )?;
     refuse(!experiment.classes.is_empty(), "there must be a class")?;
+    refuse(
+        experiment.link.satellite.is_none() || experiment.link.ring == 1,
+        "a satellite's device pulls one packet at a time",
+    )?;
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",

@@ -8,9 +8,10 @@
 mod delay;
 mod rows;
 
-use linkweir_core::{DropReason, PolicyInfo};
+use linkweir_core::{DropReason, Stat};
 
 use crate::experiment::{Experiment, Traffic};
+use crate::satellite::harq::ATTEMPTS;
 use crate::table::Sink;
 use crate::tcp;
 
@@ -30,6 +31,8 @@ pub(crate) struct Recorder {
     link: Rows,
     flow_series: Rows,
     levels: Rows,
+    /// Whether attempts at packets are counted: the link is from a satellite.
+    attempts: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,6 +72,10 @@ struct FlowCounts {
     dropped_limit_pkts: u64,
     dropped_policy_pkts: u64,
     lost_link_pkts: u64,
+    /// Packets decoded after one attempt, two, ...
+    decoded_pkts: [u64; ATTEMPTS],
+    given_up_pkts: u64,
+    coded_bits: u64,
     /// TCP: segments delivered in order.
     in_order: u64,
     sender: tcp::Counters,
@@ -96,7 +103,7 @@ struct Flow {
 }
 
 impl Recorder {
-    pub(crate) fn new(experiment: &Experiment, policy: &PolicyInfo) -> Recorder {
+    pub(crate) fn new(experiment: &Experiment, stats: &[Stat]) -> Recorder {
         let classes = experiment
             .classes
             .iter()
@@ -138,8 +145,7 @@ impl Recorder {
                 }
             })
             .collect();
-        let stats: Vec<String> = policy
-            .stats
+        let stats: Vec<String> = stats
             .iter()
             .map(|s| format!("{}{}", s.name, s.unit.suffix()))
             .collect();
@@ -191,6 +197,7 @@ impl Recorder {
                 ],
             ),
             levels: Rows::new("levels", &levels),
+            attempts: experiment.link.satellite.is_some(),
         }
     }
 
@@ -241,6 +248,22 @@ impl Recorder {
         let flow = &mut self.flows[flow];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
+    }
+
+    /// An attempt at a packet goes out, with so many coded bits.
+    pub(crate) fn attempted(&mut self, flow: usize, coded_bits: u32) {
+        self.flows[flow].counts.coded_bits += u64::from(coded_bits);
+    }
+
+    /// A packet was decoded after so many attempts.
+    pub(crate) fn decoded(&mut self, flow: usize, attempts: u8) {
+        self.flows[flow].counts.decoded_pkts[usize::from(attempts) - 1] += 1;
+    }
+
+    /// A packet was not decoded after the last attempt.
+    pub(crate) fn given_up(&mut self, flow: usize) {
+        self.flows[flow].counts.given_up_pkts += 1;
+        self.lost(flow);
     }
 
     #[inline]
@@ -391,7 +414,37 @@ impl Recorder {
         }
         let span_s = now_ns.saturating_sub(self.total_ns) as f64 / 1e9;
         self.class_totals(now_ns, span_s, sojourn_ns).flush(sink)?;
-        self.flow_totals(now_ns, span_s).flush(sink)
+        self.flow_totals(now_ns, span_s).flush(sink)?;
+        if self.attempts {
+            self.attempt_totals().flush(sink)?;
+        }
+        Ok(())
+    }
+
+    fn attempt_totals(&self) -> Rows {
+        let mut rows = Rows::new(
+            "harq",
+            &[
+                ("flow", Kind::Name),
+                ("class", Kind::Name),
+                ("decoded_first_pkts", Kind::Count),
+                ("decoded_second_pkts", Kind::Count),
+                ("decoded_third_pkts", Kind::Count),
+                ("decoded_fourth_pkts", Kind::Count),
+                ("given_up_pkts", Kind::Count),
+                ("coded_bits", Kind::Count),
+            ],
+        );
+        for flow in &self.flows {
+            let (now, then) = (&flow.counts, &flow.total);
+            rows.name(&flow.name).name(&self.classes[flow.class].name);
+            for (now, then) in now.decoded_pkts.iter().zip(then.decoded_pkts) {
+                rows.count(now - then);
+            }
+            rows.count(now.given_up_pkts - then.given_up_pkts)
+                .count(now.coded_bits - then.coded_bits);
+        }
+        rows
     }
 
     fn class_totals<'h>(

@@ -66,6 +66,8 @@ const DESIGNS: &[Design] = &[
 /// How packets of one length are sent at one Es/N0.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Harq {
+    /// Length of the packets that are coded, bits; shorter ones are filled up.
+    pub packet_bits: u32,
     /// QPSK symbols of each attempt.
     pub symbols: [u32; ATTEMPTS],
     /// Es/N0 of the line of sight, dB.
@@ -117,6 +119,7 @@ impl Harq {
     #[must_use]
     pub fn new(packet_bits: u32, symbols: [u32; ATTEMPTS], esn0_db: f64) -> Harq {
         Harq {
+            packet_bits,
             symbols,
             esn0_db,
             needed_bits: qpsk::capacity(DECODES_DB)

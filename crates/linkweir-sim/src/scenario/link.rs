@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link]` table.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::experiment::{Capacity, Link, Signal};
 
 use super::fault::Fault;
 use super::limits;
 use super::reader::{quote, Section};
+use super::satellite;
 use super::signal::{self, Values};
 use super::trace::{self, Format, Hints, Trace, TraceEnd};
 use super::units::{self, Kind};
@@ -30,7 +31,7 @@ const LOSSES: Values = Values {
 };
 
 /// Where the copy of a trace lies in a run directory, seen from its scenario.
-fn input_name(path: &Path) -> String {
+pub(super) fn input_name(path: &Path) -> String {
     let name = path
         .file_name()
         .map(|n| n.to_string_lossy().into_owned())
@@ -49,13 +50,15 @@ fn input_name(path: &Path) -> String {
     format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
 }
 
-/// Reads the link; `replacement` is a trace that takes the place of the rate.
+/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with the resolved lines of its
+/// table `satellite`, if it has one.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
+    seed: u64,
     replacement: Option<&Path>,
     inputs: &mut Vec<Input>,
-) -> Result<Link, Fault> {
+) -> Result<(Link, Option<String>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
     let format_key = section.find("trace_format");
@@ -76,11 +79,7 @@ pub(super) fn read(
         if text.is_empty() || text.contains('\0') {
             return Err(entry.fault("must be the path of a trace file"));
         }
-        let folder = section
-            .source()
-            .file()
-            .and_then(Path::parent)
-            .unwrap_or_else(|| Path::new(""));
+        let folder = folder(section);
         let hints = Hints {
             format: match format_key {
                 Some(entry) => match entry.choice(&[
@@ -165,6 +164,17 @@ pub(super) fn read(
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
     let overhead_bytes = overhead(section)?;
     let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
+    let (satellite, satellite_lines) = match section.find("satellite") {
+        Some(entry) => {
+            if ring > 1 {
+                return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
+            }
+            let folder = folder(section);
+            let (satellite, lines) = satellite::read(&entry, seed, &folder, inputs)?;
+            (Some(satellite), Some(lines))
+        }
+        None => (None, None),
+    };
 
     let link = Link {
         capacity,
@@ -176,9 +186,18 @@ pub(super) fn read(
         ring: u32::try_from(ring).unwrap_or(1),
         overhead_bytes,
         mpu_bytes,
+        satellite,
     };
     in_flight(section, &link)?;
-    Ok(link)
+    Ok((link, satellite_lines))
+}
+
+/// Where the files lie that the scenario names.
+fn folder(section: &Section<'_, '_>) -> PathBuf {
+    let file = section.source().file();
+    file.and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
 }
 
 fn trace_of(

@@ -31,6 +31,7 @@ mod fault;
 mod limits;
 mod link;
 mod reader;
+mod satellite;
 mod scheduler;
 mod signal;
 mod trace;
@@ -177,22 +178,23 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
-    let link = link::read(
+    let (link, satellite_lines) = link::read(
         &mut link_section,
         duration_ns,
+        seed,
         overrides.trace.as_deref(),
         &mut inputs,
     )?;
     let link_lines = link_section.finish()?;
 
     let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
-    let (info, params) = scheduler::policy(&mut scheduler_section)?;
+    let (policy, params) = scheduler::policy(&mut scheduler_section)?;
 
     let mut classes = Vec::new();
     let mut qparams = Vec::new();
     let mut class_sections = tables(&mut top, "class", limits::CLASSES)?;
     for section in &mut class_sections {
-        let (class, row) = scheduler::class(section, info)?;
+        let (class, row) = scheduler::class(section, policy)?;
         classes.push(class);
         qparams.extend(row);
     }
@@ -254,7 +256,7 @@ fn read<'i>(
     }
 
     let scheduler = Scheduler {
-        policy: info.name.to_string(),
+        policy: policy.name.to_string(),
         params,
         qparams,
     };
@@ -270,14 +272,14 @@ fn read<'i>(
         .map(Section::finish)
         .collect::<Result<Vec<_>, _>>()?;
     scheduler::check(
-        info,
+        policy,
         &scheduler,
-        link.nominal_bps,
+        &link,
         &scheduler_section,
         &class_sections,
     )?;
     traffic::fits(&classes, &flows, &class_sections)?;
-    if let Some(limit_pkts) = scheduler::shared_limit_pkts(info, &scheduler) {
+    if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, &scheduler) {
         traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
     }
 
@@ -288,6 +290,9 @@ fn read<'i>(
         resolved.push_str(lines);
     };
     part("[link]", &link_lines);
+    if let Some(lines) = &satellite_lines {
+        part("[link.satellite]", lines);
+    }
     part("[scheduler]", scheduler_lines);
     class_lines
         .iter()

@@ -3,12 +3,19 @@
 
 use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
 
-use crate::experiment::{Class, Scheduler};
+use crate::experiment::{Class, Link, Scheduler};
 
 use super::fault::Fault;
 use super::limits;
 use super::reader::{quote, show_ppm, Entry, Section};
 use super::units::{self, Kind};
+
+/// A policy by name: one of the core with its tables, or one of the simulator's own, which has no parameters.
+#[derive(Clone, Copy)]
+pub(super) struct Chosen {
+    pub(super) name: &'static str,
+    info: Option<&'static PolicyInfo>,
+}
 
 /// Key of the scheduler that is not the policy's.
 const SCHEDULER_KEY: &str = "policy";
@@ -16,28 +23,30 @@ const SCHEDULER_KEY: &str = "policy";
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
 
 /// Reads `[scheduler]` up to the policy's own parameters.
-pub(super) fn policy(
-    section: &mut Section<'_, '_>,
-) -> Result<(&'static PolicyInfo, Vec<u64>), Fault> {
-    let names: Vec<&'static str> = linkweir_core::policies().iter().map(|p| p.name).collect();
-    let entry = section.need(
-        SCHEDULER_KEY,
-        &format!("\"{}\"", names.last().copied().unwrap_or("fifo")),
-    )?;
-    let info = &linkweir_core::policies()[entry.choice(&names)?];
-    section.write(SCHEDULER_KEY, quote(info.name));
-    let params = info
-        .params
+pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>), Fault> {
+    let core = linkweir_core::policies();
+    let own = crate::policies::OWN;
+    let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
+    let entry = section.need(SCHEDULER_KEY, "\"pss\"")?;
+    let at = entry.choice(&names)?;
+    let chosen = Chosen {
+        name: names[at],
+        info: core.get(at),
+    };
+    section.write(SCHEDULER_KEY, quote(chosen.name));
+    let params = chosen
+        .info
+        .map_or(&[][..], |info| &info.params)
         .iter()
         .map(|param| parameter(section, param))
         .collect::<Result<_, _>>()?;
-    Ok((info, params))
+    Ok((chosen, params))
 }
 
 /// Reads one `[[class]]`: the class, its row of policy parameters.
 pub(super) fn class(
     section: &mut Section<'_, '_>,
-    info: &'static PolicyInfo,
+    chosen: Chosen,
 ) -> Result<(Class, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
     let name = entry.text()?.to_string();
@@ -61,8 +70,9 @@ pub(super) fn class(
     if let Some(bytes) = limit_bytes {
         section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
     }
-    let row = info
-        .qparams
+    let row = chosen
+        .info
+        .map_or(&[][..], |info| &info.qparams)
         .iter()
         .map(|param| parameter(section, param))
         .collect::<Result<_, _>>()?;
@@ -133,19 +143,29 @@ fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
 }
 
 /// What the policy itself lets all queues hold together, if it has such a limit.
-pub(super) fn shared_limit_pkts(info: &PolicyInfo, scheduler: &Scheduler) -> Option<u64> {
+pub(super) fn shared_limit_pkts(chosen: Chosen, scheduler: &Scheduler) -> Option<u64> {
+    let info = chosen.info?;
     let at = info.param("limit")?;
     (info.params[at].unit == Unit::Pkts).then(|| scheduler.params[at])
 }
 
 /// Asks the core whether the values fit together.
 pub(super) fn check(
-    info: &'static PolicyInfo,
+    chosen: Chosen,
     scheduler: &Scheduler,
-    link_bps: u64,
+    link: &Link,
     section: &Section<'_, '_>,
     classes: &[Section<'_, '_>],
 ) -> Result<(), Fault> {
+    let link_bps = link.nominal_bps;
+    let Some(info) = chosen.info else {
+        return if link.satellite.is_some() {
+            Ok(())
+        } else {
+            let message = "knows its users by a satellite's channel: add a table [link.satellite]";
+            Err(section.fault_at(SCHEDULER_KEY, message))
+        };
+    };
     let queues = vec![Queue::default(); classes.len()];
     let view = View {
         now_ns: 0,

@@ -217,6 +217,15 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
 
 /// With overhead and mpu, a packet must be at least one byte and shorter than the core's limit.
 fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) -> Result<(), Fault> {
+    if let Some(satellite) = &link.satellite {
+        let most = satellite.harq.packet_bits / 8;
+        if bytes > most {
+            let message = format!(
+                "must be at most {most}B, what link.satellite.packet codes; lower it or raise that"
+            );
+            return Err(section.fault_at(key, message));
+        }
+    }
     let accounted = (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into());
     if (1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {
         return Ok(());

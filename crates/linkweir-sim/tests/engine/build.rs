@@ -70,6 +70,7 @@ pub fn experiment(
             ring: 1,
             overhead_bytes: 0,
             mpu_bytes: 0,
+            satellite: None,
         },
         scheduler,
         classes: (0..nclasses)

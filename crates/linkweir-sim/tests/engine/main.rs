@@ -5,5 +5,6 @@ mod build;
 mod by_hand;
 mod published;
 mod random_lives;
+mod satellite;
 mod snapshots;
 mod theory;

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The link from a satellite: what was not understood is answered and sent again, before everything that waits.
+//!
+//! ```text
+//!  repeats --+
+//!            +--> device --delay--> decoder --ground delay--> receiver
+//!  Mux ------+                         |
+//!     ^                                |
+//!     +---- not understood --delay-----+
+//! ```
+
+use std::collections::VecDeque;
+
+use linkweir_core::Departure;
+
+use crate::experiment::Satellite;
+use crate::satellite::harq::{Block, Outcome};
+
+use super::line::DelayLine;
+use super::{event, Engine, Packet};
+
+/// What is under way on the link.
+#[derive(Debug)]
+pub(super) struct Sky {
+    satellite: Satellite,
+    /// Attempts that go next.
+    repeats: VecDeque<(Packet, Block)>,
+    /// What was gathered before of the packet on the device.
+    sending: Block,
+    air: DelayLine<(Packet, Block)>,
+    answers: DelayLine<(Packet, Block)>,
+}
+
+impl Sky {
+    pub(super) fn new(satellite: &Satellite) -> Sky {
+        Sky {
+            satellite: satellite.clone(),
+            repeats: VecDeque::new(),
+            sending: Block::default(),
+            air: DelayLine::new(),
+            answers: DelayLine::new(),
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
+    pub(super) fn pull_attempt(&mut self) {
+        let sky = self.sky.as_mut().expect("there is a satellite");
+        if let Some((packet, block)) = sky.repeats.pop_front() {
+            let coded_bits = sky.satellite.harq.coded_bits(usize::from(block.attempts));
+            sky.sending = block;
+            self.device.ring.push_back((coded_bits / 8, packet));
+            self.recorder.attempted(packet.flow as usize, coded_bits);
+            return;
+        }
+        let Some(Departure {
+            class,
+            item,
+            bytes,
+            sojourn_ns,
+        }) = self.dequeue()
+        else {
+            return;
+        };
+        let satellite = &self.sky.as_ref().expect("as above").satellite;
+        let coded_bits = satellite.harq.coded_bits(0);
+        let uncoded_bytes = if satellite.uncoded_too { bytes } else { 0 };
+        self.device
+            .ring
+            .push_back((uncoded_bytes + coded_bits / 8, item));
+        self.recorder
+            .sent(self.now_ns, class, item.bytes, sojourn_ns);
+        self.recorder.attempted(item.flow as usize, coded_bits);
+        self.sky.as_mut().expect("as above").sending = Block::default();
+        if !self.short.is_empty() {
+            self.refill();
+        }
+    }
+
+    /// An attempt has left the device.
+    pub(super) fn leave_sky(&mut self, packet: Packet) {
+        let out_ns = self.now_ns + self.delay_ns();
+        let sky = self.sky.as_mut().expect("there is a satellite");
+        if let Some(first_ns) = sky.air.push(out_ns, (packet, sky.sending)) {
+            self.heap.push(first_ns, event::DECODE);
+        }
+    }
+
+    /// An attempt reaches the decoder.
+    pub(super) fn decode(&mut self) -> Option<u64> {
+        let answer_ns = self.now_ns + self.delay_ns();
+        let sky = self.sky.as_mut()?;
+        let (packet, mut block) = sky.air.pop()?;
+        let satellite = &sky.satellite;
+        let flow = packet.flow as usize;
+        let user = if block.attempts > 0 && satellite.repeats_see_first_user {
+            0
+        } else {
+            self.flows[flow].class as u64
+        };
+        let time_ns = self.now_ns + user * satellite.user_offset_ns;
+        match block.receive(&satellite.harq, satellite.fading.at(time_ns)) {
+            Outcome::Decoded => {
+                self.recorder.decoded(flow, block.attempts);
+                let out_ns = self.now_ns + satellite.ground_delay_ns;
+                if let Some(first_ns) = self.propagation.push(out_ns, packet) {
+                    self.heap.push(first_ns, event::ARRIVAL);
+                }
+            }
+            Outcome::Again => {
+                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, block)) {
+                    self.heap.push(first_ns, event::ANSWER);
+                }
+            }
+            Outcome::GivenUp => self.recorder.given_up(flow),
+        }
+        self.sky.as_ref()?.air.next_ns()
+    }
+
+    /// The answer that asks for another attempt is back at the satellite.
+    pub(super) fn answer(&mut self) -> Option<u64> {
+        let sky = self.sky.as_mut()?;
+        let asked = sky.answers.pop()?;
+        sky.repeats.push_back(asked);
+        self.start_device();
+        self.sky.as_ref()?.answers.next_ns()
+    }
+}

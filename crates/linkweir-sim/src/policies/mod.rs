@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Policies a run may have: those of the core, and those that only reproduce a paper and stay in the simulator.
+
+mod tauran_pf;
+
+use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, View};
+
+use crate::experiment::{Experiment, Satellite};
+
+use tauran_pf::TauranPf;
+
+/// Names of those that only the simulator has.
+pub(crate) const OWN: [&str; 1] = [tauran_pf::NAME];
+
+/// What schedules a run.
+#[derive(Debug)]
+pub(crate) enum AnyPolicy {
+    Core(CorePolicy),
+    TauranPf(TauranPf),
+}
+
+/// Why there is no policy.
+pub(crate) enum Missing {
+    Unknown(String),
+    NeedsSatellite(&'static str),
+    Refused(Fault),
+}
+
+impl AnyPolicy {
+    /// The policy of an experiment.
+    pub(crate) fn new(experiment: &Experiment, view: &View<'_>) -> Result<AnyPolicy, Missing> {
+        let scheduler = &experiment.scheduler;
+        if scheduler.policy == tauran_pf::NAME {
+            let satellite: &Satellite = experiment
+                .link
+                .satellite
+                .as_ref()
+                .ok_or(Missing::NeedsSatellite(tauran_pf::NAME))?;
+            return Ok(AnyPolicy::TauranPf(TauranPf::new(
+                satellite,
+                view.queues.len(),
+            )));
+        }
+        let info = linkweir_core::policy(&scheduler.policy)
+            .ok_or_else(|| Missing::Unknown(scheduler.policy.clone()))?;
+        CorePolicy::new(info, view, &scheduler.params, &scheduler.qparams)
+            .map(AnyPolicy::Core)
+            .map_err(Missing::Refused)
+    }
+
+    /// What it shows of each class.
+    pub(crate) fn stats(&self) -> &'static [Stat] {
+        match self {
+            AnyPolicy::Core(policy) => &policy.info().stats,
+            AnyPolicy::TauranPf(_) => &[],
+        }
+    }
+}
+
+impl Policy for AnyPolicy {
+    #[inline]
+    fn pick(&mut self, view: &View<'_>) -> Pick {
+        match self {
+            AnyPolicy::Core(policy) => policy.pick(view),
+            AnyPolicy::TauranPf(policy) => policy.pick(view),
+        }
+    }
+
+    #[inline]
+    fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        match self {
+            AnyPolicy::Core(policy) => policy.enqueued(view, q, bytes),
+            AnyPolicy::TauranPf(policy) => policy.enqueued(view, q, bytes),
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        match self {
+            AnyPolicy::Core(policy) => policy.sent(view, q, bytes),
+            AnyPolicy::TauranPf(policy) => policy.sent(view, q, bytes),
+        }
+    }
+
+    #[inline]
+    fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        match self {
+            AnyPolicy::Core(policy) => policy.dropped(view, q, bytes),
+            AnyPolicy::TauranPf(policy) => policy.dropped(view, q, bytes),
+        }
+    }
+
+    fn rated(&mut self, view: &View<'_>) {
+        match self {
+            AnyPolicy::Core(policy) => policy.rated(view),
+            AnyPolicy::TauranPf(policy) => policy.rated(view),
+        }
+    }
+
+    #[inline]
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+        match self {
+            AnyPolicy::Core(policy) => policy.victim(view, q, bytes),
+            AnyPolicy::TauranPf(policy) => policy.victim(view, q, bytes),
+        }
+    }
+
+    fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
+        match self {
+            AnyPolicy::Core(policy) => policy.observe(view, q, values),
+            AnyPolicy::TauranPf(policy) => policy.observe(view, q, values),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The proportional fairness that the simulations of Tauran et al. 2018 used, to reproduce them.
+//!
+//! A queue's rate is its channel's present attenuation in dB, raised by 11 dB and not below 0: linear in dB, known
+//! without delay. Its mean is at least 1 and moves twice at every choice, by a twentieth: towards the rate for the queue
+//! that was served last, in the first move, towards 0 otherwise. The queue with a packet and the largest rate / mean is
+//! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and who
+//! was just served waits a little.
+
+use linkweir_core::{Pick, Policy, View};
+
+use crate::experiment::Satellite;
+use crate::satellite::fading::Fading;
+
+/// Its name in an experiment.
+pub(super) const NAME: &str = "tauran_pf";
+
+/// What is added to an attenuation, dB.
+const RAISED_DB: f64 = 11.0;
+const KEPT: f64 = 0.95;
+const LEAST_MEAN: f64 = 1.0;
+
+#[derive(Debug)]
+pub(crate) struct TauranPf {
+    fading: Fading,
+    user_offset_ns: u64,
+    means: Vec<f64>,
+    served: Option<usize>,
+    /// The answer since the last event.
+    answer: Option<Pick>,
+}
+
+impl TauranPf {
+    pub(super) fn new(satellite: &Satellite, nqueues: usize) -> TauranPf {
+        TauranPf {
+            fading: satellite.fading.clone(),
+            user_offset_ns: satellite.user_offset_ns,
+            means: vec![LEAST_MEAN; nqueues],
+            served: None,
+            answer: None,
+        }
+    }
+
+    fn choose(&mut self, view: &View<'_>) -> Pick {
+        let mut best: Option<(f64, usize)> = None;
+        for (q, mean) in self.means.iter_mut().enumerate() {
+            let time_ns = view.now_ns + q as u64 * self.user_offset_ns;
+            let rate = (self.fading.at(time_ns) + RAISED_DB).max(0.0);
+            let reward = if self.served == Some(q) { rate } else { 0.0 };
+            *mean = (KEPT * *mean + (1.0 - KEPT) * reward).max(LEAST_MEAN);
+            *mean = (KEPT * *mean).max(LEAST_MEAN);
+            let queue = &view.queues[q];
+            if queue.backlog_pkts == 0 || queue.rate_bps == 0 {
+                continue;
+            }
+            let score = rate / *mean;
+            if best.is_none_or(|(most, _)| score > most) {
+                best = Some((score, q));
+            }
+        }
+        match best {
+            Some((_, q)) => Pick::Queue(q),
+            None => Pick::Nothing { retry_ns: None },
+        }
+    }
+}
+
+impl Policy for TauranPf {
+    fn pick(&mut self, view: &View<'_>) -> Pick {
+        if let Some(answer) = self.answer {
+            return answer;
+        }
+        let answer = self.choose(view);
+        self.answer = Some(answer);
+        answer
+    }
+
+    fn enqueued(&mut self, _: &View<'_>, _: usize, _: u32) {
+        self.answer = None;
+    }
+
+    fn sent(&mut self, _: &View<'_>, q: usize, _: u32) {
+        self.served = Some(q);
+        self.answer = None;
+    }
+
+    fn dropped(&mut self, _: &View<'_>, _: usize, _: u32) {
+        self.answer = None;
+    }
+
+    fn rated(&mut self, _: &View<'_>) {
+        self.answer = None;
+    }
+}
