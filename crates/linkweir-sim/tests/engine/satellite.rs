@@ -71,7 +71,9 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
 }
 
 /// Per cent of the packets decoded after one to four attempts, and given up; and per cent of all packets lost.
-fn split(e: &Experiment) -> ([f64; 5], f64) {
+type Split = ([f64; 5], f64);
+
+fn split(e: &Experiment) -> Split {
     let tables = tables(e);
     let sum = |table: &str, column: &str| tables.numbers(table, column).iter().sum::<f64>();
     let counts = [
@@ -151,11 +153,11 @@ fn repetitions_go_first() {
 }
 
 /// The mean of [`split`] over three channels.
-fn mean_split(queues: &Queues) -> ([f64; 5], f64) {
-    let all: Vec<([f64; 5], f64)> = (1..=3)
+fn mean_split(queues: &Queues) -> Split {
+    let all: Vec<Split> = (1..=3)
         .map(|seed| split(&voice(300, queues, 1680, seed)))
         .collect();
-    let mean = |value: &dyn Fn(&([f64; 5], f64)) -> f64| all.iter().map(value).sum::<f64>() / 3.0;
+    let mean = |value: &dyn Fn(&Split) -> f64| all.iter().map(value).sum::<f64>() / 3.0;
     (
         std::array::from_fn(|i| mean(&|found| found.0[i])),
         mean(&|found| found.1),
