@@ -313,6 +313,23 @@ impl<P: Policy, T> Mux<P, T> {
         })
     }
 
+    /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`.
+    /// The policy is told of a drop as of any other.
+    pub fn expire(&mut self, now_ns: u64, class: usize, most_ns: u64, mut dropped: impl FnMut(T)) {
+        self.clock(now_ns);
+        loop {
+            let queue = &self.scene.queues[class];
+            let waited_ns = self.scene.now_ns - queue.head_arrival_ns;
+            if queue.backlog_pkts == 0 || waited_ns <= most_ns {
+                return;
+            }
+            match self.drop_head(class) {
+                Some(item) => dropped(item),
+                None => return,
+            }
+        }
+    }
+
     /// When to ask again at the latest after [`Mux::dequeue`] gave nothing, ns; `None`: after an event.
     #[must_use]
     pub fn retry_ns(&self) -> Option<u64> {
@@ -392,6 +409,24 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn observe(&mut self, now_ns: u64, class: usize, values: &mut [i64]) {
         self.clock(now_ns);
         self.policy.observe(&self.scene.view(), class, values);
+    }
+
+    fn drop_head(&mut self, class: usize) -> Option<T> {
+        let Class {
+            waiting, counters, ..
+        } = &mut self.classes[class];
+        let Waiting { bytes, item, .. } = waiting.pop_front()?;
+        counters.dropped_policy_pkts += 1;
+        counters.dropped_policy_bytes += u64::from(bytes);
+        let queue = &mut self.scene.queues[class];
+        queue.backlog_pkts -= 1;
+        queue.backlog_bytes -= u64::from(bytes);
+        if let Some(head) = waiting.front() {
+            queue.head_arrival_ns = head.arrival_ns;
+            queue.head_bytes = head.bytes;
+        }
+        self.policy.dropped(&self.scene.view(), class, bytes);
+        Some(item)
     }
 
     fn drop_tail(&mut self, class: usize) -> Option<T> {

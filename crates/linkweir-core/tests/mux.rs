@@ -24,6 +24,7 @@ enum Step {
     Unblock(usize),
     Link(u64),
     Limit { class: usize, limit: Limit },
+    Expire { class: usize, most_ns: u64 },
 }
 
 fn steps(nclasses: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -35,6 +36,7 @@ fn steps(nclasses: usize) -> impl Strategy<Value = Vec<Step>> {
         1 => (0..nclasses).prop_map(Step::Unblock),
         1 => (1_000_000..100_000_000u64).prop_map(Step::Link),
         1 => (0..nclasses, limit()).prop_map(|(class, limit)| Step::Limit { class, limit }),
+        1 => (0..nclasses, 0..9_000_000u64).prop_map(|(class, most_ns)| Step::Expire { class, most_ns }),
     ];
     prop::collection::vec(step, 1..300)
 }
@@ -181,6 +183,19 @@ fn live(info: &'static PolicyInfo, early: bool, nclasses: usize, limits: &[Limit
             Step::Limit { class, limit } => {
                 limits[class] = limit;
                 mux.set_limit(class, limit);
+            }
+            Step::Expire { class, most_ns } => {
+                mux.expire(now_ns, class, most_ns, |item| {
+                    assert_eq!(
+                        parent.waiting[class].pop_front(),
+                        Some(item),
+                        "the head goes"
+                    );
+                    assert!(now_ns - item.arrival_ns > most_ns);
+                    count(&mut parent.victims[class], item.bytes);
+                });
+                let oldest = parent.waiting[class].front();
+                assert!(oldest.is_none_or(|p| now_ns - p.arrival_ns <= most_ns));
             }
         }
         for class in 0..nclasses {

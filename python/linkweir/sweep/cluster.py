@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import uuid
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -46,7 +47,8 @@ class DaskCluster:
         waiting = iter(jobs)
         batch = uuid.uuid4().hex  # keys of an earlier sweep may still be known to the scheduler
         open_jobs: dict[Any, Job] = {}
-        finished = as_completed()
+        with self._client.as_current():
+            finished = as_completed()
 
         def submit(count: int) -> None:
             for job in islice(waiting, count):
@@ -102,16 +104,21 @@ def connected(address: str) -> Any:
     """A cluster by the address of its scheduler.
 
     Raises:
+        ValueError: it is no address.
         ExecutorError: nothing answers there, or Dask is not installed.
     """
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError as error:
         raise ExecutorError("--dask needs dask[distributed]; install it with: pip install 'linkweir[dask]'") from error
+    for name in ("distributed", "distributed.client", "distributed.core"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters comes back as an error
+    get_address_host_port(address, strict=True)
     try:
-        client = Client(address, timeout="20s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        message = f'--dask = "{address}": no scheduler answers ({error}); give one like "tcp://host:8786"'
+        client = Client(address, timeout="10s", set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        message = f'--dask = "{address}": no scheduler answers ({error}); start one with: dask scheduler'
         raise ExecutorError(message) from error
     with client:
         yield DaskCluster(client)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,9 +72,12 @@ def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
         return
     from linkweir.sweep.cluster import connected
 
-    for name in ("distributed", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters comes back as an error
-    with connected(address) as cluster:
+    with contextlib.ExitStack() as stack:
+        try:
+            cluster = stack.enter_context(connected(address))
+        except ValueError as error:
+            message = f'"{address}" is no address ({error}); give one like tcp://host:8786'
+            raise typer.BadParameter(message, param_hint="--dask") from error
         yield cluster
 
 

@@ -11,13 +11,13 @@
 
 use std::collections::VecDeque;
 
-use linkweir_core::Departure;
+use linkweir_core::{Departure, DropReason};
 
 use crate::experiment::Satellite;
 use crate::satellite::harq::{Block, Outcome};
 
 use super::line::DelayLine;
-use super::{event, Engine, Packet};
+use super::{event, left, Engine, Packet};
 
 /// What is under way on the link.
 #[derive(Debug)]
@@ -54,6 +54,9 @@ impl Engine<'_> {
             self.recorder.attempted(packet.flow as usize, coded_bits);
             return;
         }
+        if let Some(most_ns) = self.mux.policy().timeout_ns() {
+            self.expire(most_ns);
+        }
         let Some(Departure {
             class,
             item,
@@ -75,6 +78,25 @@ impl Engine<'_> {
         self.sky.as_mut().expect("as above").sending = Block::default();
         if !self.short.is_empty() {
             self.refill();
+        }
+    }
+
+    /// Throws away what has waited longer.
+    fn expire(&mut self, most_ns: u64) {
+        let Engine {
+            mux,
+            recorder,
+            flows,
+            short,
+            now_ns,
+            ..
+        } = self;
+        for class in 0..mux.nclasses() {
+            mux.expire(*now_ns, class, most_ns, |packet| {
+                let flow = packet.flow as usize;
+                recorder.dropped(*now_ns, flow, packet.bytes, DropReason::Policy);
+                left(flows, short, packet.flow);
+            });
         }
     }
 

@@ -9,8 +9,9 @@ use crate::experiment::{Experiment, Satellite};
 
 use tauran_pf::TauranPf;
 
-/// Names of those that only the simulator has.
-pub(crate) const OWN: [&str; 1] = [tauran_pf::NAME];
+/// Names of those that only the simulator has. The second has a parameter: how long a packet may wait, ns.
+pub(crate) const OWN: [&str; 2] = ["tauran_pf", CODES];
+pub(crate) const CODES: &str = "tauran_codes";
 
 /// What schedules a run.
 #[derive(Debug)]
@@ -30,15 +31,16 @@ impl AnyPolicy {
     /// The policy of an experiment.
     pub(crate) fn new(experiment: &Experiment, view: &View<'_>) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
-        if scheduler.policy == tauran_pf::NAME {
+        if let Some(name) = OWN.into_iter().find(|name| *name == scheduler.policy) {
             let satellite: &Satellite = experiment
                 .link
                 .satellite
                 .as_ref()
-                .ok_or(Missing::NeedsSatellite(tauran_pf::NAME))?;
+                .ok_or(Missing::NeedsSatellite(name))?;
             return Ok(AnyPolicy::TauranPf(TauranPf::new(
                 satellite,
                 view.queues.len(),
+                scheduler.params.first().copied(),
             )));
         }
         let info = linkweir_core::policy(&scheduler.policy)
@@ -46,6 +48,14 @@ impl AnyPolicy {
         CorePolicy::new(info, view, &scheduler.params, &scheduler.qparams)
             .map(AnyPolicy::Core)
             .map_err(Missing::Refused)
+    }
+
+    /// After how long in its queue a packet is to be thrown away, ns.
+    pub(crate) fn timeout_ns(&self) -> Option<u64> {
+        match self {
+            AnyPolicy::Core(_) => None,
+            AnyPolicy::TauranPf(policy) => policy.timeout_ns,
+        }
     }
 
     /// What it shows of each class.

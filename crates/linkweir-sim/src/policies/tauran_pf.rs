@@ -6,14 +6,13 @@
 //! that was served last, in the first move, towards 0 otherwise. The queue with a packet and the largest rate / mean is
 //! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and who
 //! was just served waits a little.
+//!
+//! With a timeout it is CoDeS: before each choice, what has waited longer at the head of a queue is thrown away.
 
 use linkweir_core::{Pick, Policy, View};
 
 use crate::experiment::Satellite;
 use crate::satellite::fading::Fading;
-
-/// Its name in an experiment.
-pub(super) const NAME: &str = "tauran_pf";
 
 /// What is added to an attenuation, dB.
 const RAISED_DB: f64 = 11.0;
@@ -26,17 +25,19 @@ pub(crate) struct TauranPf {
     user_offset_ns: u64,
     means: Vec<f64>,
     served: Option<usize>,
+    pub(super) timeout_ns: Option<u64>,
     /// The answer since the last event.
     answer: Option<Pick>,
 }
 
 impl TauranPf {
-    pub(super) fn new(satellite: &Satellite, nqueues: usize) -> TauranPf {
+    pub(super) fn new(satellite: &Satellite, nqueues: usize, timeout_ns: Option<u64>) -> TauranPf {
         TauranPf {
             fading: satellite.fading.clone(),
             user_offset_ns: satellite.user_offset_ns,
             means: vec![LEAST_MEAN; nqueues],
             served: None,
+            timeout_ns,
             answer: None,
         }
     }

@@ -34,6 +34,10 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
         info: core.get(at),
     };
     section.write(SCHEDULER_KEY, quote(chosen.name));
+    if chosen.name == crate::policies::CODES {
+        let timeout_ns = section.whole("timeout", Kind::Time, (0, 60_000_000_000), 100_000_000)?;
+        return Ok((chosen, vec![timeout_ns]));
+    }
     let params = chosen
         .info
         .map_or(&[][..], |info| &info.params)

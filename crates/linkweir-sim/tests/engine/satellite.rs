@@ -8,7 +8,7 @@ use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
 use linkweir_sim::satellite::lms::{Environment, Lms};
 
-use crate::build::{experiment, packet, rate, scheduler, tables, MS, S};
+use crate::build::{experiment, packet, rate, scheduler, tables, Tables, MS, S};
 
 const PACKET_BYTES: u32 = 210;
 
@@ -23,10 +23,14 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
         Queues::Shared(limit) => ("fifo", 1, *limit),
         Queues::Own(policy, limit) => (*policy, users, *limit),
     };
-    let chosen = if policy == "tauran_pf" {
+    let chosen = if policy.starts_with("tauran") {
         Scheduler {
             policy: policy.to_owned(),
-            params: Vec::new(),
+            params: if policy == "tauran_codes" {
+                vec![100 * MS]
+            } else {
+                Vec::new()
+            },
             qparams: Vec::new(),
         }
     } else {
@@ -182,4 +186,23 @@ fn schedulers_differ_as_published() {
         pf_lost <= 3.0 && short_lost > 12.0,
         "{pf_lost} {short_lost}"
     );
+}
+
+/// CoDeS holds waiting below its timeout, and so lowers delay and jitter; it loses hardly more than PF.
+#[test]
+fn a_timeout_holds_delays_down() {
+    let (pf, codes) = (
+        tables(&voice(300, &Queues::Own("tauran_pf", 11), 1680, 2)),
+        tables(&voice(300, &Queues::Own("tauran_codes", 11), 1680, 2)),
+    );
+    let most = |of: &Tables, column: &str| {
+        of.reals("classes", column)
+            .iter()
+            .flatten()
+            .fold(0.0, |a: f64, b| a.max(*b))
+    };
+    let mean = |of: &Tables, column: &str| of.numbers("flows", column).iter().sum::<f64>() / 300.0;
+    assert!(most(&codes, "delay_max_s") <= 0.1 && most(&pf, "delay_max_s") > 0.2);
+    assert!(mean(&codes, "delay_mean_s") < mean(&pf, "delay_mean_s"));
+    assert!(mean(&codes, "jitter_mad_s") < mean(&pf, "jitter_mad_s"));
 }
