@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How good a conversation sounds: the E-model of ITU-T G.107 (06/2015) and what goes into it.
+
+The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
+
+>>> round(e_model().rating, 1), round(e_model().mos, 2)
+(93.2, 4.41)
+>>> round(e_model(delay_s=0.3).rating, 1)
+72.7
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+_FACTOR_RANGE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Codec:
+    """What a codec costs.
+
+    Attributes:
+        impairment: equipment impairment factor Ie without loss.
+        robustness: packet-loss robustness factor Bpl: the loss in per cent that halves what is left of 95 - Ie.
+    """
+
+    impairment: float
+    robustness: float
+
+
+CODECS = {
+    "g711": Codec(0.0, 4.3),
+    "g711-plc": Codec(0.0, 25.1),
+    "g729a-vad": Codec(11.0, 19.0),
+    "g723.1-6.3k": Codec(15.0, 16.1),
+}
+"""Codecs of ITU-T G.113, appendix I: G.711 without and with concealment of losses, G.729A with silence suppression, G.723.1."""
+
+SATELLITE_ADVANTAGE = 20.0
+"""Largest advantage factor A: people who are hard to reach put up with more, as over several satellite hops."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Everything the E-model knows beside delay, loss and codec, with its default values (dB unless said otherwise)."""
+
+    slr: float = 8.0
+    rlr: float = 2.0
+    stmr: float = 15.0
+    lstr: float = 18.0
+    ds: float = 3.0
+    telr: float = 65.0
+    wepl: float = 110.0
+    qdu: float = 1.0
+    nc: float = -70.0
+    nfor: float = -64.0
+    ps: float = 35.0
+    pr: float = 35.0
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What the E-model says.
+
+    Attributes:
+        rating: transmission rating factor R.
+        basic: basic signal-to-noise ratio Ro.
+        simultaneous: simultaneous impairment Is.
+        delay: delay impairment Id.
+        equipment: equipment impairment with loss, Ie,eff.
+        mos: mean opinion score, 1 .. 4.5.
+    """
+
+    rating: float
+    basic: float
+    simultaneous: float
+    delay: float
+    equipment: float
+
+    @property
+    def mos(self) -> float:
+        """MOS of the rating, ITU-T G.107, annex B."""
+        return mos(self.rating)
+
+
+def mos(rating: float) -> float:
+    """Mean opinion score of a rating: 1 below 0, 4.5 above 100.
+
+    >>> mos(-5.0), round(mos(80.4), 2), mos(101.0)
+    (1.0, 4.04, 4.5)
+    """
+    if rating <= 0:
+        return 1.0
+    if rating >= 100:
+        return 4.5
+    return 1 + 0.035 * rating + 7e-6 * rating * (rating - 60) * (100 - rating)
+
+
+def e_model(
+    delay_s: float = 0.0,
+    loss: float = 0.0,
+    codec: Codec | str = "g711",
+    *,
+    jitter_s: float = 0.0,
+    jitter: str = "twice",
+    burstiness: float = 1.0,
+    advantage: float = 0.0,
+    line: Line | None = None,
+) -> Quality:
+    """The E-model for a packet call without echo of its own: T = Ta = delay, Tr = 2 T.
+
+    Args:
+        delay_s: one-way delay from mouth to ear, seconds.
+        loss: part of the packets that are lost, 0 .. 1.
+        codec: a `Codec`, or a name in `CODECS`.
+        jitter_s: mean difference between the delays of successive packets, seconds.
+        jitter: what is made of it: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
+            (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out.
+        burstiness: BurstR, 1 for losses at random.
+        advantage: factor A, 0 at home to 20 behind several satellite hops.
+        line: everything else.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+    found = CODECS.get(codec) if isinstance(codec, str) else codec
+    if found is None:
+        raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
+    _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
+    _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)
+    _within("loss", loss, 0.0, 1.0)
+    _within("burstiness", burstiness, 1.0, 100.0)
+    _within("advantage", advantage, 0.0, 20.0)
+    if jitter not in ("twice", "none"):
+        raise ValueError(f"jitter = {jitter!r}: must be twice or none")
+    t_ms = 1e3 * (delay_s + (2 * jitter_s if jitter == "twice" else 0.0))
+    line = line or Line()
+    basic, noise = _basic(line)
+    simultaneous = _simultaneous(line, basic, noise, t_ms)
+    delay = _delay(line, basic, noise, t_ms)
+    per_cent = 100 * loss
+    spread = per_cent / (per_cent / burstiness + found.robustness)
+    equipment = found.impairment + (95 - found.impairment) * spread
+    rating = basic - simultaneous - delay - equipment + advantage
+    return Quality(rating, basic, simultaneous, delay, equipment)
+
+
+def _within(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name} = {value!r}: must be {least:g} .. {most:g}")
+
+
+def _sum_db(*levels: float) -> float:
+    return 10 * math.log10(sum(10 ** (level / 10) for level in levels))
+
+
+def _basic(line: Line) -> tuple[float, float]:
+    """Ro and No: the talker's level over all noise, at the point where loudness ratings are defined."""
+    olr = line.slr + line.rlr
+    send_room = line.ps - line.slr - line.ds - 100 + 0.004 * (line.ps - olr - line.ds - 14) ** 2
+    effective = line.pr + 10 * math.log10(1 + 10 ** ((10 - line.lstr) / 10))
+    receive_room = line.rlr - 121 + effective + 0.008 * (effective - 35) ** 2
+    noise = _sum_db(line.nc, send_room, receive_room, line.nfor + line.rlr)
+    return 15 - 1.5 * (line.slr + noise), noise
+
+
+def _simultaneous(line: Line, basic: float, noise: float, t_ms: float) -> float:
+    """Is: too loud, sidetone, quantizing."""
+    x = line.slr + line.rlr + 0.2 * (64 + noise - line.rlr)
+    loud = 20 * ((1 + (x / 8) ** 8) ** (1 / 8) - x / 8)
+    stmr = -10 * math.log10(10 ** (-line.stmr / 10) + math.exp(-t_ms / 4) * 10 ** (-line.telr / 10))
+    sidetone = (
+        12 * (1 + abs((stmr - 13) / 6) ** 8) ** (1 / 8)
+        - 28 * (1 + abs((stmr + 1) / 19.4) ** 35) ** (1 / 35)
+        - 13 * (1 + abs((stmr - 3) / 33) ** 13) ** (1 / 13)
+        + 29
+    )
+    q = 37 - 15 * math.log10(line.qdu)
+    g = 1.07 + 0.258 * q + 0.0602 * q * q
+    y = (basic - 100) / 15 + 46 / 8.4 - g / 9
+    z = 46 / 30 - g / 40
+    quantizing = 15 * math.log10(1 + 10**y + 10**z)
+    return loud + sidetone + quantizing
+
+
+def _delay(line: Line, basic: float, noise: float, t_ms: float) -> float:
+    """Id: the talker's echo, the listener's echo, and delay for its own sake."""
+    talker = 0.0
+    if t_ms >= 1:
+        terv = line.telr - 40 * math.log10((1 + t_ms / 10) / (1 + t_ms / 150)) + 6 * math.exp(-0.3 * t_ms * t_ms)
+        half = (-1.5 * (noise - line.rlr) - (80 + 2.5 * (terv - 14))) / 2
+        talker = (half + math.sqrt(half * half + 100) - 1) * (1 - math.exp(-t_ms))
+    rle = 10.5 * (line.wepl + 7) * (2 * t_ms + 1) ** -0.25
+    half = (basic - rle) / 2
+    listener = half + math.sqrt(half * half + 169)
+    absolute = 0.0
+    if t_ms > 100:
+        x = math.log2(t_ms / 100)
+        absolute = 25 * ((1 + x**6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
+    return talker + listener + absolute
+
+
+def jain(shares: list[float]) -> float:
+    """Fairness of shares, 1 / n .. 1 (Jain, Chiu and Hawe 1984).
+
+    >>> jain([1.0, 1.0, 1.0]), jain([1.0, 0.0])
+    (1.0, 0.5)
+    """
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
