@@ -36,7 +36,7 @@ CODECS = {
     "g729a-vad": Codec(11.0, 19.0),
     "g723.1-6.3k": Codec(15.0, 16.1),
 }
-"""Codecs of ITU-T G.113, appendix I: G.711 without and with concealment of losses, G.729A with silence suppression, G.723.1."""
+"""Codecs of ITU-T G.113, appendix I: G.711 without and with concealment, G.729A with silence suppression, G.723.1."""
 
 SATELLITE_ADVANTAGE = 20.0
 """Largest advantage factor A: people who are hard to reach put up with more, as over several satellite hops."""

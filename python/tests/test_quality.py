@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import doctest
+import itertools
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_score_ends_and_grows() -> None:
     assert scores[0] == 1.0
     assert scores[-1] == 4.5
     # Between 0 and 6.5 the recommendation's polynomial is a little below 1.
-    assert all(a <= b for a, b in zip(scores[170:], scores[171:], strict=False))
+    assert all(a <= b for a, b in itertools.pairwise(scores[170:]))
 
 
 @pytest.mark.parametrize(
