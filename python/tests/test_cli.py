@@ -178,7 +178,7 @@ def test_policies_are_those_of_the_core() -> None:
 def test_version() -> None:
     assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
     shown = linkweir_process("--help").stdout
-    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan"):
+    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep"):
         assert f" {name} " in shown
 
 
@@ -217,7 +217,12 @@ def test_a_closed_pipe_is_no_traceback(small: Path) -> None:
 def test_help_is_shown_as_it_was_written() -> None:
     """rich takes words in brackets for markup and leaves them out."""
     root = Path(package.__file__).parent
-    for source in (root / "cli.py", root / "plan" / "command.py", root / "reproduce" / "command.py"):
+    for source in (
+        root / "cli.py",
+        root / "plan" / "command.py",
+        root / "reproduce" / "command.py",
+        root / "sweep" / "command.py",
+    ):
         helps = re.findall(r'help="([^"]*)"', source.read_text())
         assert helps, source
         assert not [text for text in helps if "[" in text], source

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from linkweir.fault import SweepInterrupted
+from linkweir.fault import ExecutorError, SweepInterrupted
 from linkweir.sweep.job import Answer, Job, read_rows, version
 from linkweir.sweep.keep import SweepDirectory, assembled
 from linkweir.sweep.local import LocalProcesses
@@ -163,6 +163,9 @@ def _on_disk(
         tally.carry_out(executor)
     except KeyboardInterrupt as error:
         raise SweepInterrupted(directory.finish("interrupted", tally.failures, tally.runs_now)) from error
+    except ExecutorError:
+        directory.finish("interrupted", tally.failures, tally.runs_now)
+        raise
     except BaseException as error:
         directory.fail(error)
         raise

@@ -134,8 +134,7 @@ class SweepDirectory(OwnDirectory):
 
     def add(self, run: Run, rows: bytes) -> None:
         """Keeps the rows of a run."""
-        with writing(self.path):
-            _write_bytes(self._part(run), rows)
+        _write_bytes(self._part(run), rows)
 
     def _part(self, run: Run) -> Path:
         return self.path / PARTS / f"{run.job.identity}.arrow"
@@ -151,38 +150,39 @@ class SweepDirectory(OwnDirectory):
         """Makes the data set of what is done."""
         done = 0
         (self.path / RESULTS).mkdir(exist_ok=True)
+        for cut_off in (self.path / PARTS).glob(".*.part"):
+            cut_off.unlink()
         file = self.path / RESULTS / f"{RUNS}.parquet"
-        with writing(self.path):
-            if status == "complete" and self._provenance["status"] == "complete":
-                done = len(self._plan.runs)
-            else:
-                writer = TableFile(file)
-                try:
-                    for table in assembled(self._plan, self._read):
-                        writer.add(table)
-                        done += 1
-                except BaseException:
-                    writer.close(keep=False)
-                    raise
-                writer.close(keep=done > 0)
-                if not done:
-                    file.unlink(missing_ok=True)
-            sweep = Sweep(
-                self._plan.name,
-                status,
-                len(self._plan.runs),
-                done,
-                runs_now,
-                failures,
-                self.path,
-                partial(_read_data, file),
-            )
-            write_whole(self.path / SUMMARY, dump(sweep.summary))
-            if self._provenance["status"] == "running":
-                self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
-            self._note(status=status, runs_done=done)
-            if status == "complete":
-                shutil.rmtree(self.path / PARTS, ignore_errors=True)
+        if status == "complete" and self._provenance["status"] == "complete":
+            done = len(self._plan.runs)
+        else:
+            writer = TableFile(file)
+            try:
+                for table in assembled(self._plan, self._read):
+                    writer.add(table)
+                    done += 1
+            except BaseException:
+                writer.close(keep=False)
+                raise
+            writer.close(keep=done > 0)
+            if not done:
+                file.unlink(missing_ok=True)
+        sweep = Sweep(
+            self._plan.name,
+            status,
+            len(self._plan.runs),
+            done,
+            runs_now,
+            failures,
+            self.path,
+            partial(_read_data, file),
+        )
+        write_whole(self.path / SUMMARY, dump(sweep.summary))
+        if self._provenance["status"] == "running":
+            self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
+        self._note(status=status, runs_done=done)
+        if status == "complete":
+            shutil.rmtree(self.path / PARTS, ignore_errors=True)
         return sweep
 
 
@@ -210,7 +210,6 @@ def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa
 
 
 def _described(plan: Plan) -> dict[str, Any]:
-    inputs = {case.number: case.scenario.inputs for case in plan.cases}
     return {
         "name": plan.name,
         "keys": [keys.show(key) for key in plan.keys],
@@ -219,8 +218,8 @@ def _described(plan: Plan) -> dict[str, Any]:
                 "case": case.number,
                 **({"label": case.label} if case.label else {}),
                 "values": {keys.show(key): value for key, value in case.values.items()},
-                "scenario": case.scenario.resolved,
-                "inputs": {name: hashlib.sha256(content).hexdigest() for name, _, content in inputs[case.number]},
+                "scenario": case.text,
+                "inputs": {name: hashlib.sha256(content).hexdigest() for name, _, content in case.inputs},
             }
             for case in plan.cases
         ],
@@ -301,6 +300,8 @@ def open_sweep(directory: Path) -> Sweep:
     provenance = read_provenance(directory, SweepDirectory.KIND)
     if provenance["status"] not in _ENDED:
         raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command goes on with it")
+    if "error" in provenance:
+        raise DirectoryError(f"{directory}: the sweep failed: {provenance['error']}; the same command goes on with it")
     try:
         summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,15 +42,19 @@ class Case:
         number: from 1.
         label: a name of its own; empty if it has none.
         values: the keys it gives values to, as written.
-        scenario: the scenario with these values.
+        text: the scenario with these values and every default written out.
+        seed: the scenario's own.
+        inputs: files the scenario names: name in `text`, path it was read from, content.
         shown: `values`, and of the keys only other cases give, what the scenario says.
     """
 
     number: int
     label: str
     values: Values
-    scenario: Scenario
-    shown: Values = field(default_factory=dict)
+    text: str = field(repr=False)
+    seed: int
+    inputs: tuple[tuple[str, str, bytes], ...] = field(repr=False)
+    shown: Values = field(repr=False)
 
     def __str__(self) -> str:
         known = ", ".join(
@@ -162,11 +166,11 @@ class Plan:
             PlanError: two cases are the same, or there is none.
         """
         place = _Place("plan", "")
-        made = [
-            Case(number, "", values, scenario, values)
-            for number, (shown, scenario) in enumerate(cases, 1)
-            for values in [{keys.split(key): value for key, value in shown.items()}]
-        ]
+        contents: dict[bytes, bytes] = {}
+        made = []
+        for number, (shown, scenario) in enumerate(cases, 1):
+            values = {keys.split(key): _plain(value) for key, value in shown.items()}
+            made.append(Case(number, "", values, *_essence(scenario, contents), values))
         if not made:
             raise place.fault("case", None, "is empty; give at least one case")
         return cls(name, made, None if seeds is None else _seeds(list(seeds), None, place), "plan")
@@ -203,7 +207,7 @@ class Plan:
         """Every file a scenario names, once: path it was read from, content."""
         found: dict[tuple[str, bytes], None] = {}
         for case in self.cases:
-            found.update({(source, content): None for _, source, content in case.scenario.inputs})
+            found.update({(source, content): None for _, source, content in case.inputs})
         return list(found)
 
     def columns(self, runs: Sequence[Run]) -> pa.Table:
@@ -270,6 +274,7 @@ class _Bases:
             raise place.fault("scenario", given, "must be the path of a scenario, or the table of one")
         self._given = given
         self._files: dict[str, dict[str, Any]] = {}
+        self.contents: dict[bytes, bytes] = {}
 
     @property
     def common(self) -> str | None:
@@ -431,7 +436,13 @@ def _case(number: int, label: str, values: Values, place: _Place, bases: _Bases)
         scenario = Scenario.from_dict(changed, path=path)
     except _native.ScenarioError as fault:
         raise _blamed(fault, case, base, path, changes, place) from fault
-    return Case(number, label, values, scenario)
+    return Case(number, label, values, *_essence(scenario, bases.contents), {})
+
+
+def _essence(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
+    """What a case keeps of its scenario; files of the same content are kept once."""
+    inputs = tuple((name, source, contents.setdefault(content, content)) for name, source, content in scenario.inputs)
+    return scenario.resolved, scenario.seed, inputs
 
 
 def _blamed(
@@ -466,21 +477,19 @@ def _filled(cases: list[Case], bases: _Bases) -> list[Case]:
             else keys.look_up(base, key)
             for key in found
         }
-        filled.append(Case(case.number, case.label, case.values, case.scenario, shown))
+        filled.append(replace(case, shown=shown))
     return filled
 
 
 def _runs(cases: Sequence[Case], seeds: Sequence[int] | None, source: str) -> Iterator[Run]:
-    contents: dict[bytes, bytes] = {}
     seen: dict[str, Case] = {}
     number = 0
     for case in cases:
-        text = case.scenario.resolved
-        inputs = tuple((name, contents.setdefault(content, content)) for name, _, content in case.scenario.inputs)
-        for seed in [case.scenario.seed] if seeds is None else seeds:
+        inputs = tuple((name, content) for name, _, content in case.inputs)
+        for seed in [case.seed] if seeds is None else seeds:
             number += 1
-            same = identity(text, seed, inputs)
+            same = identity(case.text, seed, inputs)
             earlier = seen.setdefault(same, case)
             if earlier is not case:
                 raise PlanError(f"{source}: {case} is {earlier} again; leave one of them out")
-            yield Run(case, Job(number, same, text, seed, inputs))
+            yield Run(case, Job(number, same, case.text, seed, inputs))

@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Sweeps: the same data set wherever and however they ran, nothing run twice, nothing lost."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from command import COMMAND, ENDLESS, SMALL, await_status, linkweir, linkweir_process, start, strict_json
+
+import linkweir as package
+from linkweir.sweep import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
+
+PLAN = """\
+scenario = "base.toml"
+seeds = { first = 1, count = 10 }
+
+[grid]
+link.rate = ["1Mbit", "2Mbit", "3Mbit", "4Mbit", "5Mbit"]
+class.af.rate = ["300kbit", "0.5Mbit"]
+flow.voice.rate = ["200kbit", "400kbit"]
+"""
+RUNS = 200
+
+BASE = SMALL.replace('"5s"', '"1s"').replace('class = "ef"\n', 'class = "ef"\nname = "voice"\n', 1)
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path) -> Path:
+    (tmp_path / "base.toml").write_text(BASE)
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    """A test that waits for ever fails instead."""
+
+    def ring(number: int, frame: object) -> None:
+        raise TimeoutError("the sweep does not end")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(240)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+class Here:
+    """Does runs in this process, backwards, and counts them; `before` may spoil one."""
+
+    def __init__(self, before: Callable[[Job], None] = lambda job: None) -> None:
+        self.done: list[int] = []
+        self._before = before
+
+    def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
+        for job in reversed(list(jobs)):
+            self._before(job)
+            answer = work(job)
+            self.done.append(job.number)
+            take(answer)
+
+
+def data(directory: Path) -> bytes:
+    return (directory / "results" / "runs.parquet").read_bytes()
+
+
+def provenance(directory: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((directory / "provenance.json").read_text())
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("bounded")
+def test_one_process_two_and_a_cluster_that_loses_a_worker_give_the_same_bytes(tmp_path: Path, plan_file: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    plan = Plan.load(plan_file)
+    assert len(plan.runs) == RUNS
+    here = run_plan(plan, Here(), out=tmp_path / "here")
+    one = run_plan(plan, LocalProcesses(1), out=tmp_path / "one")
+    two = run_plan(plan, LocalProcesses(2), out=tmp_path / "two")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        before = set(client.run(os.getpid).values())
+        victim = min(before)
+        killed_at: list[int] = []
+
+        def kill(done: int, planned: int, failed: int) -> None:
+            if done >= RUNS // 4 and not killed_at:
+                os.kill(victim, signal.SIGKILL)
+                killed_at.append(done)
+
+        dask = run_plan(plan, DaskCluster(client), out=tmp_path / "dask", progress=kill)
+        client.wait_for_workers(2)
+        assert victim not in set(client.run(os.getpid).values())
+    assert killed_at == [RUNS // 4]
+    for sweep in (here, one, two, dask):
+        assert (sweep.status, sweep.runs_done, sweep.runs_now, sweep.failures) == ("complete", RUNS, RUNS, ())
+        assert sweep.directory is not None
+        assert data(sweep.directory) == data(tmp_path / "here")
+    assert here.table["run"].unique().to_pylist() == list(range(1, RUNS + 1))
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_cluster_by_its_address_and_by_any_client(tmp_path: Path, plan_file: Path) -> None:
+    """A client that is not the default one of the process; the command, which knows the address alone."""
+    distributed = pytest.importorskip("distributed")
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, protocol="tcp"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        mine = package.sweep(plan_file, client=client)
+        done = linkweir_process("sweep", plan_file, "--dask", cluster.scheduler_address, "--out", tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert mine.table.num_rows == 20 * (1 + 3 + 3)
+    assert Sweep.load(tmp_path / "out").table.equals(mine.table)
+    assert package.sweep(plan_file, jobs=1).table.equals(mine.table)
+
+
+def test_the_data_set_holds_what_each_run_alone_gives(plan_file: Path) -> None:
+    rows = package.sweep(Plan.load(plan_file, seed=41), jobs=2).table.to_pylist()
+    number = 138  # case 14: 4Mbit, 300kbit, 400kbit; seed 48
+    text = BASE.replace('"2Mbit"', '"4Mbit"').replace('"500kbit"', '"400kbit"')
+    text = text.replace('low_level = 3\nrate = "400kbit"', 'low_level = 3\nrate = "300kbit"')
+    result = package.run(package.Scenario.parse(text, seed=48))
+    mine = [row for row in rows if row["run"] == number]
+    keys = {"case": 14, "seed": 48, "link.rate_bps": 4e6, "class.af.rate": "300kbit", "flow.voice.rate_bps": 4e5}
+    assert all(row.items() >= keys.items() for row in mine)
+    assert [row["scope"] for row in mine] == ["link", "class", "class", "class", "flow", "flow", "flow"]
+    assert mine[0].items() >= result.summary["link"].items()
+    for row, expected in zip(mine[1:], [*result.rows("classes"), *result.rows("flows")], strict=True):
+        assert row.items() >= expected.items()
+
+
+def test_interrupted_and_resumed_it_runs_only_what_is_missing(tmp_path: Path, plan_file: Path) -> None:
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+    taken = 0
+
+    def press(job: Job) -> None:
+        nonlocal taken
+        if taken == 57:
+            raise KeyboardInterrupt
+        taken += 1
+
+    first = Here(press)
+    with pytest.raises(package.SweepInterrupted, match="interrupted after 57 of 200 runs") as caught:
+        run_plan(plan, first, out=out)
+    assert first.done == list(range(200, 143, -1))
+    partial = caught.value.sweep
+    assert (partial.status, partial.runs_done) == ("interrupted", 57)
+    assert partial.table["run"].unique().to_pylist() == list(range(144, 201))
+    assert Sweep.load(out).table.equals(partial.table)
+    assert provenance(out)["status"] == "interrupted"
+
+    second = Here()
+    whole = run_plan(plan, second, out=out)
+    assert second.done == list(range(143, 0, -1))
+    assert (whole.status, whole.runs_done, whole.runs_now) == ("complete", 200, 143)
+    assert [session["runs_now"] for session in provenance(out)["sessions"]] == [57, 143]
+
+    third = Here()
+    again = run_plan(plan, third, out=out)
+    assert (third.done, again.runs_done, again.runs_now) == ([], 200, 0)
+    straight = run_plan(plan, Here(), out=tmp_path / "straight")
+    assert straight.directory is not None
+    assert data(out) == data(straight.directory)
+    assert not (out / "parts").exists()
+
+
+def test_a_disk_that_fails_and_executors_that_go_keep_what_was_done(tmp_path: Path, plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+
+    def break_off(job: Job) -> None:
+        if job.number == 12:
+            raise package.ExecutorError("they went home")
+
+    with pytest.raises(package.ExecutorError, match="they went home"):
+        run_plan(plan, Here(break_off), out=out)
+    assert (Sweep.load(out).status, Sweep.load(out).runs_done) == ("interrupted", 8)
+
+    def take_away(job: Job) -> None:
+        if job.number == 6:
+            (out / "parts").rename(out / "elsewhere")
+
+    with pytest.raises(OSError, match="No such file"):
+        run_plan(plan, Here(take_away), out=out)
+    assert provenance(out)["status"] == "failed"
+    with pytest.raises(package.DirectoryError, match=r"the sweep failed: .*No such file.*; the same command goes on"):
+        Sweep.load(out)
+    (out / "elsewhere").rename(out / "parts")
+    last = Here()
+    assert run_plan(plan, last, out=out).status == "complete"
+    assert sorted(last.done) == list(range(1, 7))
+
+
+def test_a_run_cut_off_while_it_was_written_is_run_again(tmp_path: Path, plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+
+    def press(job: Job) -> None:
+        if job.number == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(package.SweepInterrupted):
+        run_plan(plan, Here(press), out=out)
+    parts = sorted((out / "parts").glob("*.arrow"))
+    assert len(parts) == 15
+    parts[0].write_bytes(parts[0].read_bytes()[:-100])
+    parts[1].write_bytes(b"")
+    second = Here()
+    assert run_plan(plan, second, out=out).runs_done == 20
+    assert len(second.done) == 7
+
+
+@pytest.mark.usefixtures("bounded")
+def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: Path) -> None:
+    out = tmp_path / "out"
+    plan_file.write_text(PLAN.replace("count = 10", "count = 100"))
+    process = start("sweep", plan_file, "--out", out, "--jobs", "2")
+    await_status(out, "running", process)
+    while len(list((out / "parts").glob("*.arrow"))) < 20:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    shown, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.count("\n") == 1
+    assert "the same command goes on from there" in said
+    partial = Sweep.load(out)
+    assert partial.status == "interrupted"
+    assert 20 <= partial.runs_done < 2000
+    assert f"{partial.runs_done} of 2000 runs done" in shown
+    assert len(partial.table["run"].unique()) == partial.runs_done
+    assert not list(out.rglob("*.part"))
+
+    done = linkweir("sweep", plan_file, "--out", out, "--json")
+    summary = strict_json(done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (summary["status"], summary["runs_done"]) == ("complete", 2000)
+    assert summary["runs_now"] == 2000 - partial.runs_done
+    table = Sweep.load(out).table
+    assert table["run"].unique().to_pylist() == list(range(1, 2001))
+    assert table.num_rows == 2000 * 7
+
+
+@pytest.mark.usefixtures("bounded")
+def test_killed_processes_lose_and_double_no_run(tmp_path: Path, plan_file: Path) -> None:
+    plan, executor = Plan.load(plan_file), LocalProcesses(2)
+    killed: list[int] = []
+
+    def kill(done: int, planned: int, failed: int) -> None:
+        if done == 60:
+            for pid in executor.pids:  # one of them at least is in the middle of a run
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
+
+    sweep = run_plan(plan, executor, out=tmp_path / "killed", progress=kill)
+    assert len(killed) == 2
+    assert (sweep.status, sweep.runs_now) == ("complete", RUNS)
+    run_plan(plan, Here(), out=tmp_path / "here")
+    assert data(tmp_path / "killed") == data(tmp_path / "here")
+    assert executor.pids == []
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_run_that_takes_its_processes_with_it_fails_and_the_others_go_on(tmp_path: Path) -> None:
+    scenario = package.Scenario.parse(ENDLESS)
+    small = package.Scenario.parse(SMALL)
+    plan = Plan.of_scenarios("deadly", [({"which": "endless"}, scenario), ({"which": "small"}, small)])
+    executor, over = LocalProcesses(1), threading.Event()
+    killed: set[int] = set()
+
+    def kill() -> None:
+        while not over.wait(0.5):
+            for pid in executor.pids:
+                if pid not in killed and len(killed) < 3:
+                    killed.add(pid)
+                    os.kill(pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        sweep = run_plan(plan, executor, out=tmp_path / "out")
+    finally:
+        over.set()
+        killer.join()
+    assert len(killed) == 3
+    assert (sweep.status, sweep.runs_done) == ("failed", 1)
+    assert [str(failure) for failure in sweep.failures] == [
+        'case 1 (which = "endless"), seed 1: its process was killed by SIGKILL, 3 times; does it need too much memory?'
+    ]
+
+
+def test_a_failing_case_is_named_and_the_others_go_on(
+    tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+
+    class Spoilt(Here):
+        def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
+            super().run((replace(job, text="spoilt") if job.number in (4, 190) else job for job in jobs), take)
+
+    sweep = run_plan(plan, Spoilt(), out=out)
+    assert (sweep.status, sweep.runs_done, sweep.runs_now) == ("failed", 198, 198)
+    assert [failure.run for failure in sweep.failures] == [4, 190]
+    first = str(sweep.failures[0])
+    assert first.startswith(
+        'case 1 (link.rate = "1Mbit", class.af.rate = "300kbit", flow.voice.rate = "200kbit"), seed 4: '
+    )
+    assert provenance(out)["status"] == "failed"
+    assert json.loads((out / "summary.json").read_text())["failures"][1]["run"] == 190
+    loaded = Sweep.load(out)
+    assert loaded.failures == sweep.failures
+    assert not {4, 190} & set(loaded.table["run"].to_pylist())
+
+    command = importlib.import_module("linkweir.sweep.command")
+    monkeypatch.setattr(command, "LocalProcesses", lambda jobs: Spoilt())
+    done = linkweir("sweep", plan_file, "--out", out)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == f"linkweir: failed: {first}"
+    assert "198 of 200 runs done: 0 now, 198 before" in done.stdout
+    monkeypatch.undo()
+
+    cured = Here()
+    assert run_plan(plan, cured, out=out).status == "complete"
+    assert sorted(cured.done) == [4, 190]
+
+
+def test_an_answer_of_another_version_or_none_is_a_failure(plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+
+    class Strange(Here):
+        def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
+            for job in jobs:
+                answer = work(job)
+                if job.number == 2:
+                    answer = replace(answer, version="0.0.1 abc")
+                if job.number != 3:
+                    take(answer)
+                    take(answer)
+
+    sweep = run_plan(Plan.load(plan_file), Strange())
+    assert sweep.runs_done == sweep.runs_now == 18
+    assert "was done by linkweir 0.0.1 abc" in sweep.failures[0].error
+    assert sweep.failures[1].error == "the executor gave no answer"
+    assert sweep.table.num_rows == 18 * 7
+
+
+def test_another_plan_another_input_or_another_version_is_refused(tmp_path: Path, plan_file: Path) -> None:
+    out, trace = tmp_path / "out", tmp_path / "trace.csv"
+    trace.write_text("t_s,capacity_bps\n0,1000000\n")
+    text = 'scenario = "base.toml"\n[grid]\nlink.loss = [0.0, 0.1]\n'
+    (tmp_path / "base.toml").write_text(BASE.replace('rate = "2Mbit"', 'trace = "trace.csv"'))
+    plan_file.write_text(text)
+    assert linkweir("sweep", plan_file, "--out", out, "--jobs", "1").returncode == 0
+    assert provenance(out)["inputs"][0]["source"].endswith("trace.csv")
+    kept = [path.read_bytes() for path in (out / "inputs").iterdir()]
+    assert kept == [trace.read_bytes()]
+    rows = Sweep.load(out).table.to_pylist()
+    assert [row["capacity_bps"] for row in rows if row["scope"] == "link"] == pytest.approx([1e6, 1e6], rel=1e-12)
+    cures = "choose another --out, or start over with --force"
+
+    def refused() -> str:
+        before = data(out)
+        done = linkweir("sweep", plan_file, "--out", out)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert cures in done.stderr
+        assert data(out) == before
+        return done.stderr
+
+    trace.write_text("t_s,capacity_bps\n0,2000000\n")
+    assert f"{trace} has changed since the sweep began" in refused()
+    trace.write_bytes(kept[0])
+    plan_file.write_text(text.replace("0.1", "0.2"))
+    assert "the plan or its scenario has changed since the sweep began" in refused()
+    plan_file.write_text(text.replace("0.1", "0.1, 0.2"))
+    assert "(2 runs then, 3 now)" in refused()
+    plan_file.write_text(text)
+    assert linkweir("sweep", plan_file, "--out", out).returncode == 0
+    noted = provenance(out)
+    (out / "provenance.json").write_text(json.dumps({**noted, "commit": "older"}))
+    assert "its runs were done by commit older" in refused()
+
+    plan_file.write_text(text.replace("0.1", "0.2"))
+    done = linkweir("sweep", plan_file, "--out", out, "--force", "--json", "--jobs", "1")
+    assert (done.returncode, strict_json(done.stdout)["runs_now"]) == (0, 2)
+
+
+def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, plan_file: Path, small: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("all I have")
+    for force in ([], ["--force"]):
+        done = linkweir("sweep", plan_file, "--out", out, *force)
+        assert done.returncode == 2
+        assert "is not empty and no earlier sweep; choose another --out" in done.stderr
+    assert [path.name for path in out.iterdir()] == ["thesis.tex"]
+    assert linkweir("run", small, "--out", tmp_path / "run").returncode == 0
+    done = linkweir("sweep", plan_file, "--out", tmp_path / "run", "--force")
+    assert done.returncode == 2
+    with pytest.raises(package.DirectoryError, match="holds a run, not a sweep"):
+        Sweep.load(tmp_path / "run")
+
+
+def test_two_processes_do_not_do_the_same_sweep(tmp_path: Path, plan_file: Path) -> None:
+    said = []
+
+    def second(job: Job) -> None:
+        if not said:
+            said.append(linkweir_process("sweep", plan_file, "--out", tmp_path / "out"))
+            raise KeyboardInterrupt
+
+    with pytest.raises(package.SweepInterrupted):
+        run_plan(Plan.load(plan_file), Here(second), out=tmp_path / "out")
+    assert said[0].returncode == 2
+    assert "another process is at this sweep; wait for it or choose another --out" in said[0].stderr
+
+
+def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path) -> None:
+    out = tmp_path / "out"
+    plan_file.write_text(PLAN.replace("count = 10", "count = 50"))
+    process = start("sweep", plan_file, "--out", out, "--jobs", "2")
+    await_status(out, "running", process)
+    while len(list((out / "parts").glob("*.arrow"))) < 20:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.communicate()
+    with pytest.raises(package.DirectoryError, match="still running or was killed; the same command goes on"):
+        Sweep.load(out)
+    found = len(list((out / "parts").glob("*.arrow")))
+    done = linkweir("sweep", plan_file, "--out", out, "--json")
+    assert strict_json(done.stdout)["runs_now"] == 1000 - found
+
+
+def test_a_pipe_gets_no_bar_and_a_terminal_does(tmp_path: Path, plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    done = linkweir_process("sweep", plan_file, "--out", tmp_path / "pipe")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == "20 of 20 runs done: 20 now, 0 before"
+    ours, theirs = pty.openpty()
+    words = [*COMMAND, "sweep", str(plan_file), "--out", str(tmp_path / "terminal")]
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "xterm"})
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(ours, 4096):
+            seen += chunk
+    os.close(ours)
+    assert process.wait(timeout=60) == 0
+    assert b"runs" in seen
+    assert b"20/20" in seen
+
+
+def test_words_of_the_command_that_contradict_each_other_are_refused(plan_file: Path) -> None:
+    assert linkweir("sweep", plan_file, "--jobs", "2", "--dask", "tcp://127.0.0.1:1").returncode == 2
+    assert linkweir("sweep", plan_file, "--jobs", "0").returncode == 2
+    pytest.importorskip("distributed")
+    done = linkweir("sweep", plan_file, "--dask", "somewhere")
+    assert done.returncode == 2
+    assert "somewhere" in done.stderr
+
+
+def test_a_sweep_without_dask_says_how_to_get_it(plan_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = linkweir("sweep", plan_file, "--dask", "tcp://127.0.0.1:1")
+    assert done.returncode == 1
+    assert "pip install 'linkweir[dask]'" in done.stderr
+
+
+def test_populations_may_differ_and_columns_are_those_of_all(tmp_path: Path) -> None:
+    base = {
+        "duration": "1s",
+        "link": {"rate": "1Mbit"},
+        "scheduler": {"policy": "fifo"},
+        "class": [{"name": "all"}],
+        "flow": [{"name": "users", "class": "all", "kind": "poisson", "rate": "50kbit"}],
+    }
+    sweep = package.sweep({"scenario": base, "grid": {"flow.users.count": [1, 5]}}, out=tmp_path / "out", jobs=1)
+    rows = sweep.table.to_pylist()
+    assert [sum(row["scope"] == "flow" for row in rows if row["flow.users.count"] == count) for count in (1, 5)] == [
+        1,
+        5,
+    ]
+    assert pq.read_schema(tmp_path / "out" / "results" / "runs.parquet").names == sweep.table.column_names
