@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-TABLES = ("series", "link", "flow_series", "levels", "classes", "flows")
+TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq")
 """Names of the tables, of which a run has those for which there is something to say."""
 
 
@@ -132,6 +132,11 @@ class Result:
         ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
         """
         return self._table("flows")
+
+    @property
+    def harq(self) -> pa.Table:
+        """One row per flow of a satellite link over warmup .. duration: packets by attempts, and coded bits."""
+        return self._table("harq")
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a table piece by piece: from a run directory, without ever holding the table.

@@ -51,6 +51,8 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
         scenario["flow"][0].update(keys)
     elif section == "[[class]]":
         scenario["class"][0].update(keys)
+    elif section == "[link.satellite]":
+        scenario["link"]["satellite"] = {"packet": "1500B", **keys}
     elif section.startswith("kind"):
         return with_flow(section.split('"')[1], **keys)
     else:
@@ -58,7 +60,7 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
     return scenario
 
 
-SECTIONS = ["Top level", "[link]", "[scheduler]", "[[class]]", "[[flow]]", *(f'kind = "{kind}"' for kind in KINDS)]
+SECTIONS = ["Top level", "[link]", "[link.satellite]", "[scheduler]", "[[class]]", "[[flow]]", *(f'kind = "{kind}"' for kind in KINDS)]
 
 
 def refusal(scenario: dict[str, Any]) -> str:
@@ -123,7 +125,7 @@ def test_choices_are_those_of_the_parser() -> None:
     for section in SECTIONS:
         for key, cells in rows(section).items():
             words = cells[0].split(", ")
-            if len(words) < 2 or not all(re.fullmatch(r"[a-z0-9]+", word) for word in words):
+            if len(words) < 2 or not all(re.fullmatch(r"[a-z0-9_]+", word) for word in words):
                 continue
             found += 1
             if words == ["true", "false"]:
@@ -145,7 +147,7 @@ def resolved_lines(scenario: dict[str, Any], header: str) -> set[str]:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_defaults_are_those_of_the_parser(section: str) -> None:
-    header = {"Top level": "", "[link]": "[link]", "[scheduler]": "[scheduler]", "[[class]]": "[[class]]"}
+    header = {"Top level": "", **{name: name for name in SECTIONS if name.startswith("[")}}
     scenario = with_keys(section)
     lines = resolved_lines(scenario, header.get(section, "[[flow]]"))
     if "lengths" in scenario["flow"][0]:

@@ -60,6 +60,62 @@ fn the_base_is_sound() {
 }
 
 #[test]
+fn faults_of_a_satellite_name_the_cure() {
+    let satellite = |keys: &str| {
+        let table = format!("delay = \"250ms\"\n[link.satellite]\n{keys}");
+        fault("delay = \"250ms\"", &table)
+    };
+    for (keys, expected) in [
+        (
+            "",
+            "geo.toml:6: link.satellite.packet: is missing; write packet = \"210B\"",
+        ),
+        (
+            "packet = \"210B\"\nesn0_db = 15",
+            "geo.toml:8: link.satellite.esn0_db = 15: must be 7 .. 13 for packets",
+        ),
+        (
+            "packet = \"210B\"\nesn0_db = 6",
+            "link.satellite.esn0_db = 6: must be a whole number 7 .. 20",
+        ),
+        (
+            "packet = \"210B\"\nfading = \"none.txt\"",
+            "link.satellite.fading = \"none.txt\": none.txt: cannot be read",
+        ),
+        (
+            "packet = \"210B\"\nenviroment = \"open\"",
+            "link.satellite.enviroment = \"open\": unknown key; did you mean environment?",
+        ),
+        (
+            "packet = \"210B\"\nenvironment = \"forest\"",
+            "must be one of intermediate_trees, open, suburban, urban",
+        ),
+        (
+            "packet = \"210B\"",
+            "flow[0].packet: must be at most 210B, what link.satellite.packet codes",
+        ),
+    ] {
+        let found = satellite(keys);
+        assert!(found.contains(expected), "{found}");
+    }
+    let ring = fault(
+        "delay = \"250ms\"",
+        "ring = 4\nsatellite = { packet = \"1500B\" }",
+    );
+    assert!(
+        ring.contains("link.ring = 4: must be 1 in front of a satellite"),
+        "{ring}"
+    );
+    let alone = "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"tauran_pf\"\n[[class]]\nname = \"a\"\n\
+                 [[flow]]\nclass = \"a\"\nkind = \"greedy\"\n";
+    let found = parse(alone, Path::new("a.toml")).unwrap_err().to_string();
+    assert_eq!(
+        found,
+        "a.toml:5: scheduler.policy = \"tauran_pf\": knows its users by a satellite's channel: add a table [link.satellite]"
+    );
+}
+
+#[test]
 fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
     for (from, to, expected) in [
@@ -83,7 +139,7 @@ fn faults_name_line_key_value_and_cure() {
         ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
         ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
         ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
-        ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds; did you mean \"pss\"?"),
+        ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds, tauran_pf, tauran_codes; did you mean \"pss\"?"),
         ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
         ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
         ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),

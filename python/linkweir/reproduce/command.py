@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `linkweir reproduce pss` and `linkweir reproduce pds`."""
+"""The commands `linkweir reproduce pss`, `pds` and `codes`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import keep, native, page, pds, pss
+from linkweir.reproduce import codes, keep, native, page, pds, pss
 from linkweir.reproduce.execute import Outcome, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
+
+TITLES = {
+    "pss": "PSS against DWRR, reproduced",
+    "pds": "WTP and PLR, reproduced",
+    "codes": "CoDeS and PF over a fading satellite link, reproduced",
+}
 
 app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
 
@@ -85,6 +91,33 @@ def reproduce_pds(
     _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
 
 
+@app.command("codes")
+def reproduce_codes(
+    paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
+    figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
+    table: Annotated[str | None, typer.Option(help="2: packets by attempts.")] = None,
+    quick: Quick = False,
+    duration: Duration = None,
+    jobs: Jobs = None,
+    seed: Seed = 1,
+    as_json: Json = False,
+    markdown: Markdown = False,
+    into: Into = None,
+    out: Out = None,
+    force: Force = False,
+) -> None:
+    """Voice over a constellation, as published: Tauran et al. 2018 and its journal version."""
+    if paper not in codes.PAPERS:
+        _refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
+    of = f"{paper}-"
+    figures = {name.removeprefix(of): make for name, make in codes.FIGURES.items() if name.startswith(of)}
+    tables = {name.removeprefix(of): make for name, make in codes.TABLES.items() if name.startswith(of)}
+    settings = codes.Settings(quick, _duration_s("codes", duration), seed)
+    chosen = [make(settings) for make in _chosen("codes", figure, table, figures, tables)]
+    what = f"{paper}-{figure or table or 'all'}"
+    _carry_out("codes", None, what, "", chosen, jobs, seed, as_json, markdown, into, out, force)
+
+
 def _refuse(paper: str, message: str) -> None:
     typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
     raise typer.Exit(2)
@@ -147,7 +180,7 @@ def _carry_out(
     scenarios = distinct(figures)
     facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
     directory = keep.ReproductionDirectory(path, facts, force=force)
-    title = {"pss": "PSS against DWRR, reproduced", "pds": "WTP and PLR, reproduced"}[paper]
+    title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
     try:
         outcome = _run(scenarios, jobs)
