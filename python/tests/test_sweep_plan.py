@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import copy
+import doctest
+import importlib
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command import linkweir
+from command import REPOSITORY, SCENARIOS, linkweir
 
 import linkweir as package
 from linkweir.sweep import Plan
+from linkweir.sweep.plan import tomllib
 
 SCENARIO: dict[str, Any] = {
     "duration": "1s",
@@ -85,11 +89,18 @@ def test_a_value_may_be_a_table_or_a_list() -> None:
     flows = [{"class": "af", "kind": "greedy"}]
     made = plan(case=[{"link.rate": fade}, {"flow": flows}])
     found = columns(made)
-    assert found["link.rate"] == ['{"steps": [["0s", "2Mbit"], ["500ms", "1Mbit"]]}', "2Mbit"]
-    assert "link.rate_bps" not in found
+    assert found["link.rate.steps"] == ['[["0s", "2Mbit"], ["500ms", "1Mbit"]]', None]
     assert found["flow_list"][1] == '[{"class": "af", "kind": "greedy"}]'
     assert made.cases[1].text.count("[[flow]]") == 1
     assert "steps = " in made.cases[0].text
+
+
+def test_a_table_changes_the_keys_it_names_and_leaves_the_others() -> None:
+    cosine = {"mean": "2Mbit", "amplitude": 0.5, "period": "1s"}
+    scenario = {**SCENARIO, "link": {"rate": cosine}}
+    made = Plan.from_dict({"scenario": scenario, "grid": {"link": {"rate": {"amplitude": [0.1, 0.2]}}}})
+    assert columns(made)["link.rate.amplitude"] == [0.1, 0.2]
+    assert ['mean = "2Mbit", amplitude = 0.2, period = "1s"' in case.text for case in made.cases] == [False, True]
 
 
 def test_quoted_names_numbers_and_bits() -> None:
@@ -164,12 +175,13 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"grid": {"flow.wbe.rate": ["1Mbit"]}}, ["flow.wbe.rate", "there are web, bulk", "did you mean web?"]),
     ({"grid": {"class.ef.limit": ["1p"]}}, ["class.ef.limit", "no class named ef", "there are af, cs.0"]),
     ({"grid": {"class.af": ["1p"]}}, ["class.af", "is a whole entry; give a table of its keys"]),
-    ({"grid": {"duration.s": [1]}}, ["duration.s", "duration is no table"]),
+    ({"grid": {"duration.s": [1]}}, ["duration.s", "must be a time like"]),
     ({"grid": {"seed": [1, 2]}}, ["grid.seed", "write seeds = [1, 2, 3]"]),
     ({"grid": {"name": ["a", "b"]}}, ["grid.name", "changes no result"]),
     ({"grid": {"link.rate": ["1Mbit", "1000kbit"]}}, ["case 2", "1000kbit", "is case 1", "leave one of them out"]),
     ({"grid": {"link.rate": ["1Mbit"], "link": [{"rate": "2Mbit"}]}}, ["grid.link.rate", "is given twice", "keep one"]),
     ({"grid": {"link.rate": ["1Mbit"]}, "case": [{"link.rate": "2Mbit"}]}, ["in [grid] and in case 1", "keep one"]),
+    ({"case": [{"link.rate": "1Mbit", "link.rate.mean": "1Mbit"}]}, ["link.rate", "link.rate.mean", "keep one"]),
     ({"case": []}, ["case: is empty", "write [[case]]"]),
     ({"case": [{}]}, ["case[1]: has no keys"]),
     ({"case": [{"link.rate": "1Mbit"}, {"link.rate": "1Mbit"}]}, ["case 2", "is case 1", "again"]),
@@ -229,3 +241,19 @@ def test_a_dry_run_lists_and_runs_nothing(tmp_path: Path, small: Path) -> None:
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1] == 'run 4: case 2 (link.rate = "2Mbit"), seed 2'
     assert not (tmp_path / "out").exists()
+
+
+def test_the_plans_of_the_documentation_are_sound() -> None:
+    blocks = re.findall(r"```toml\n(.*?)```", (REPOSITORY / "docs" / "sweep.md").read_text(), re.DOTALL)
+    counts = []
+    for block in blocks:
+        written = {"scenario": "geo.toml", **tomllib.loads(block)}
+        counts.append(len(Plan.from_dict(written, folder=SCENARIOS).runs))
+    assert counts == [40, 2, 12]
+
+
+@pytest.mark.parametrize("name", ["linkweir.sweep", "linkweir.sweep.keys", "linkweir.sweep.plan"])
+def test_docstrings(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(name))
+    assert tried
+    assert not failed

@@ -2,7 +2,8 @@
 """Keys of scenarios as plans write them: ``link.rate``, ``class.NAME.limit``, ``flow.NAME.rate``.
 
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
-in TOML: ``flow."a.b".rate``. A table given for ``link``, ``scheduler``, a class or a flow stands for its keys.
+in TOML: ``flow."a.b".rate``. A table stands for its keys; those it does not name stay as they
+are.
 """
 
 from __future__ import annotations
@@ -75,11 +76,6 @@ def show_values(values: Mapping[Key, Any]) -> str:
     return ", ".join(f"{show(key)} = {show_value(value)}" for key, value in values.items())
 
 
-def _depth(key: Key) -> int:
-    """Words of a key that leads to a value, if it starts like this one."""
-    return 3 if key[0] in _LISTS else 2
-
-
 def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The keys that nested tables give values to; dots separate words in the outermost keys only."""
     for text, value in tables.items():
@@ -87,8 +83,8 @@ def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def spread(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
-    """A value, or the keys of a table that stands for them."""
-    if isinstance(value, Mapping) and len(key) < _depth(key):
+    """A value, or the keys of a table, which stands for them."""
+    if isinstance(value, Mapping) and value:
         for word, member in value.items():
             yield from spread((*key, str(word)), member)
     else:
@@ -155,9 +151,9 @@ def _put(scenario: dict[str, Any], key: Key, value: object) -> None:
         if not rest:
             raise KeyPathError("is a whole entry; give a table of its keys, or one key behind the name", key)
     for word in rest[:-1]:
-        place = place.setdefault(word, {})
-        if not isinstance(place, dict):
-            raise KeyPathError(f"{word} is no table in the scenario, so it has no keys", key)
+        if not isinstance(place.get(word), dict):
+            place[word] = {}  # a rate becomes one over time
+        place = place[word]
     place[rest[-1]] = copy.deepcopy(value)
 
 

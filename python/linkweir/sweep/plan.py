@@ -418,6 +418,11 @@ def _cases(plan: Mapping[str, Any], place: _Place, bases: _Bases) -> Iterator[Ca
                     )
                     raise place.fault(f"grid.{keys.show(key)}", None, message)
                 values[key] = value
+            for key in values:
+                inside = [other for other in values if len(other) < len(key) and other == key[: len(other)]]
+                if inside and inside[0] not in (("class",), ("flow",)):
+                    message = f"is given beside {keys.show(key)}, which is a part of it; keep one"
+                    raise place.fault(keys.show(inside[0]), values[inside[0]], message)
             yield _case(number, label, values, place, bases)
 
 
@@ -469,12 +474,13 @@ def _filled(cases: list[Case], bases: _Bases) -> list[Case]:
     filled = []
     for case in cases:
         base, _ = bases.base(case.values)
+        changed = keys.put(base, {key: value for key, value in case.values.items() if key != _SCENARIO})
         shown = {
             key: case.values[key]
             if key in case.values
             else bases.common
             if key == _SCENARIO
-            else keys.look_up(base, key)
+            else keys.look_up(changed, key)
             for key in found
         }
         filled.append(replace(case, shown=shown))
