@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::satellite::{fading::Fading, harq::Harq};
+use crate::satellite::{fading::Fading, harq::Harq, lms::Lms};
 use crate::tcp;
 
 /// One simulation run.
@@ -61,8 +61,8 @@ pub struct Link {
 /// The receiver's answer takes the propagation delay and no bandwidth; repetitions go before everything that waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Satellite {
-    /// How the channel fades.
-    pub fading: Fading,
+    /// How it fades.
+    pub channel: Channel,
     /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user.
     pub user_offset_ns: u64,
     /// Coding and repetitions.
@@ -73,6 +73,41 @@ pub struct Satellite {
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
+}
+
+/// Where fading comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Channel {
+    /// Samples, as they are.
+    Recorded(Fading),
+    /// A drive, generated when the run starts: 1 ms from sample to sample.
+    Drive {
+        /// Where it leads.
+        lms: Box<Lms>,
+        /// Its random numbers.
+        seed: u64,
+        /// After how long it starts again, ns.
+        period_ns: u64,
+    },
+}
+
+impl Channel {
+    /// The samples.
+    ///
+    /// # Panics
+    /// When a drive is shorter than a sample.
+    #[must_use]
+    pub fn fading(&self) -> Fading {
+        const STEP_NS: u64 = 1_000_000;
+        match self {
+            Channel::Recorded(fading) => fading.clone(),
+            Channel::Drive {
+                lms,
+                seed,
+                period_ns,
+            } => lms.generate(*seed, STEP_NS, (period_ns / STEP_NS) as usize),
+        }
+    }
 }
 
 /// What a link offers.

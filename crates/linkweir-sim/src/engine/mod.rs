@@ -209,8 +209,9 @@ impl<'a> Engine<'a> {
             })
             .collect();
         let link = &experiment.link;
+        let fading = link.satellite.as_ref().map(|s| s.channel.fading());
         let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
-            AnyPolicy::new(experiment, view)
+            AnyPolicy::new(experiment, fading.as_ref(), view)
         })
         .map_err(|missing| match missing {
             Missing::Unknown(name) => RunError::Invalid(format!("there is no policy named {name}")),
@@ -281,7 +282,11 @@ impl<'a> Engine<'a> {
             heap: Heap::default(),
             mux,
             device: Device::new(link, experiment.duration_ns),
-            sky: link.satellite.as_ref().map(Sky::new),
+            sky: link
+                .satellite
+                .as_ref()
+                .zip(fading)
+                .map(|(s, fading)| Sky::new(s, fading)),
             pulling: false,
             flows,
             short: Vec::new(),

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use linkweir_core::{Departure, DropReason};
 
 use crate::experiment::Satellite;
+use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
 
 use super::line::DelayLine;
@@ -23,6 +24,7 @@ use super::{event, left, Engine, Packet};
 #[derive(Debug)]
 pub(super) struct Sky {
     satellite: Satellite,
+    fading: Fading,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Block)>,
     /// What was gathered before of the packet on the device.
@@ -32,9 +34,10 @@ pub(super) struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite) -> Sky {
+    pub(super) fn new(satellite: &Satellite, fading: Fading) -> Sky {
         Sky {
             satellite: satellite.clone(),
+            fading,
             repeats: VecDeque::new(),
             sending: Block::default(),
             air: DelayLine::new(),
@@ -122,7 +125,7 @@ impl Engine<'_> {
             self.flows[flow].class as u64
         };
         let time_ns = self.now_ns + user * satellite.user_offset_ns;
-        match block.receive(&satellite.harq, satellite.fading.at(time_ns)) {
+        match block.receive(&satellite.harq, sky.fading.at(time_ns)) {
             Outcome::Decoded => {
                 self.recorder.decoded(flow, block.attempts);
                 let out_ns = self.now_ns + satellite.ground_delay_ns;

@@ -5,7 +5,8 @@ mod tauran_pf;
 
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, View};
 
-use crate::experiment::{Experiment, Satellite};
+use crate::experiment::Experiment;
+use crate::satellite::fading::Fading;
 
 use tauran_pf::TauranPf;
 
@@ -29,16 +30,19 @@ pub(crate) enum Missing {
 
 impl AnyPolicy {
     /// The policy of an experiment.
-    pub(crate) fn new(experiment: &Experiment, view: &View<'_>) -> Result<AnyPolicy, Missing> {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        fading: Option<&Fading>,
+        view: &View<'_>,
+    ) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
         if let Some(name) = OWN.into_iter().find(|name| *name == scheduler.policy) {
-            let satellite: &Satellite = experiment
-                .link
-                .satellite
-                .as_ref()
-                .ok_or(Missing::NeedsSatellite(name))?;
+            let (Some(satellite), Some(fading)) = (&experiment.link.satellite, fading) else {
+                return Err(Missing::NeedsSatellite(name));
+            };
             return Ok(AnyPolicy::TauranPf(TauranPf::new(
-                satellite,
+                fading.clone(),
+                satellite.user_offset_ns,
                 view.queues.len(),
                 scheduler.params.first().copied(),
             )));

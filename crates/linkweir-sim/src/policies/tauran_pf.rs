@@ -11,7 +11,6 @@
 
 use linkweir_core::{Pick, Policy, View};
 
-use crate::experiment::Satellite;
 use crate::satellite::fading::Fading;
 
 /// What is added to an attenuation, dB.
@@ -31,10 +30,15 @@ pub(crate) struct TauranPf {
 }
 
 impl TauranPf {
-    pub(super) fn new(satellite: &Satellite, nqueues: usize, timeout_ns: Option<u64>) -> TauranPf {
+    pub(super) fn new(
+        fading: Fading,
+        user_offset_ns: u64,
+        nqueues: usize,
+        timeout_ns: Option<u64>,
+    ) -> TauranPf {
         TauranPf {
-            fading: satellite.fading.clone(),
-            user_offset_ns: satellite.user_offset_ns,
+            fading,
+            user_offset_ns,
             means: vec![LEAST_MEAN; nqueues],
             served: None,
             timeout_ns,

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::experiment::Satellite;
+use crate::experiment::{Channel, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
 use crate::satellite::lms::{Environment, Lms};
@@ -15,8 +15,6 @@ use super::trace;
 use super::units::Kind;
 use super::Input;
 
-/// Samples of a generated channel, ns apart.
-const STEP_NS: u64 = 1_000_000;
 const ENVIRONMENTS: [(&str, Environment); 4] = [
     ("intermediate_trees", Environment::IntermediateTrees),
     ("open", Environment::Open),
@@ -34,7 +32,7 @@ pub(super) fn read(
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
-    let fading = match section.find("fading") {
+    let channel = match section.find("fading") {
         Some(file) => recorded(&mut section, &file, folder, inputs)?,
         None => generated(&mut section, seed)?,
     };
@@ -67,7 +65,7 @@ pub(super) fn read(
     let lines = section.finish()?;
     Ok((
         Satellite {
-            fading,
+            channel,
             user_offset_ns,
             harq,
             ground_delay_ns,
@@ -84,7 +82,7 @@ fn recorded(
     file: &Entry<'_, '_>,
     folder: &Path,
     inputs: &mut Vec<Input>,
-) -> Result<Fading, Fault> {
+) -> Result<Channel, Fault> {
     let text = file.text()?;
     if text.is_empty() || text.contains('\0') {
         return Err(file.fault("must be the path of a file with times and attenuations"));
@@ -98,11 +96,11 @@ fn recorded(
     let name = super::link::input_name(&path);
     section.write("fading", quote(&name));
     inputs.push(Input { name, path, bytes });
-    Ok(fading)
+    Ok(Channel::Recorded(fading))
 }
 
 /// A channel from the model of a land-mobile satellite.
-fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Fading, Fault> {
+fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault> {
     let names = ENVIRONMENTS.map(|(name, _)| name);
     let environment = ENVIRONMENTS[section.choice("environment", &names, 0)?].1;
     let mut lms = Lms::new(environment);
@@ -110,9 +108,13 @@ fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Fading, Fault> 
     let period_ns = section.whole(
         "period",
         Kind::Time,
-        (STEP_NS, 86_400_000_000_000),
+        (1_000_000, 86_400_000_000_000),
         600_000_000_000,
     )?;
     let seed = section.number("fading_seed", (0, i64::MAX.unsigned_abs()), seed)?;
-    Ok(lms.generate(seed, STEP_NS, (period_ns / STEP_NS) as usize))
+    Ok(Channel::Drive {
+        lms: Box::new(lms),
+        seed,
+        period_ns,
+    })
 }

@@ -2,7 +2,7 @@
 //! Voice over a fading satellite link with repetitions, as in the simulations of Tauran et al. 2018 and its journal version.
 
 use linkweir_sim::experiment::{
-    Capacity, Experiment, Flow, Lengths, Satellite, Scheduler, Signal, Sizes, Traffic,
+    Capacity, Channel, Experiment, Flow, Lengths, Satellite, Scheduler, Signal, Sizes, Traffic,
 };
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
@@ -41,7 +41,11 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
     e.seed = seed;
     e.link.delay_s = Signal::Constant(0.0076);
     e.link.satellite = Some(Satellite {
-        fading: Lms::new(Environment::IntermediateTrees).generate(seed, MS, 600_000),
+        channel: Channel::Drive {
+            lms: Box::new(Lms::new(Environment::IntermediateTrees)),
+            seed,
+            period_ns: 600 * S,
+        },
         user_offset_ns: 51 * S,
         harq: Harq::designed(packet_bits, 10).unwrap(),
         ground_delay_ns: MS,
@@ -103,7 +107,9 @@ fn attempts_worked_by_hand() {
     e.link.delay_s = Signal::Constant(0.010);
     e.link.satellite = Some(Satellite {
         // From 20 ms on nothing comes through.
-        fading: Fading::new(20 * MS, [vec![0.0f32], vec![-60.0f32; 60]].concat()).unwrap(),
+        channel: Channel::Recorded(
+            Fading::new(20 * MS, [vec![0.0f32], vec![-60.0f32; 60]].concat()).unwrap(),
+        ),
         user_offset_ns: 0,
         harq: harq.clone(),
         ground_delay_ns: MS,
@@ -133,7 +139,9 @@ fn repetitions_go_first() {
     e.link.delay_s = Signal::Constant(0.001);
     // Behind a hill up to 5 ms: the first attempt at the first packet is not understood, nor known to be before 7 ms.
     e.link.satellite = Some(Satellite {
-        fading: Fading::new(5 * MS, [vec![-60.0f32], vec![0.0f32; 250]].concat()).unwrap(),
+        channel: Channel::Recorded(
+            Fading::new(5 * MS, [vec![-60.0f32], vec![0.0f32; 250]].concat()).unwrap(),
+        ),
         user_offset_ns: 0,
         harq: Harq::new(1680, [1145, 1145, 1145, 1145], 10.0),
         ground_delay_ns: 0,
