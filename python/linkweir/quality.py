@@ -182,7 +182,7 @@ def _simultaneous(line: Line, basic: float, noise: float, t_ms: float) -> float:
     y = (basic - 100) / 15 + 46 / 8.4 - g / 9
     z = 46 / 30 - g / 40
     quantizing = 15 * math.log10(1 + 10**y + 10**z)
-    return loud + sidetone + quantizing
+    return float(loud + sidetone + quantizing)
 
 
 def _delay(line: Line, basic: float, noise: float, t_ms: float) -> float:
@@ -199,7 +199,7 @@ def _delay(line: Line, basic: float, noise: float, t_ms: float) -> float:
     if t_ms > 100:
         x = math.log2(t_ms / 100)
         absolute = 25 * ((1 + x**6) ** (1 / 6) - 3 * (1 + (x / 3) ** 6) ** (1 / 6) + 2)
-    return talker + listener + absolute
+    return float(talker + listener + absolute)
 
 
 def jain(shares: list[float]) -> float:
