@@ -33,7 +33,7 @@ class _Worker:
         self.job: Job | None = None
         self.ready = False
         self.connection, theirs = Pipe()
-        words = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno())]
+        words = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno()), str(folder)]
         # A session of its own: Ctrl-C on the terminal is for the parent, which then ends it.
         with self._errors.open("wb") as errors, theirs:
             self._process = subprocess.Popen(

@@ -6,9 +6,11 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
+import time
 from multiprocessing.connection import Connection
 
 from linkweir.sweep.job import Job, work
@@ -22,15 +24,23 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[2]))
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, jobs), daemon=True).start()
-    connection.send(READY)
-    while True:
-        connection.send(work(jobs.get()))
+    listener = threading.Thread(target=_listen, args=(connection, jobs, os.getppid(), sys.argv[3]), daemon=True)
+    listener.start()
+    with contextlib.suppress(OSError):
+        connection.send(READY)
+        while True:
+            connection.send(work(jobs.get()))
+    listener.join()
 
 
-def _listen(connection: Connection, jobs: queue.SimpleQueue[Job]) -> None:
+def _listen(connection: Connection, jobs: queue.SimpleQueue[Job], parent: int, folder: str) -> None:
     """Ends the process, in the middle of a run if need be, when nobody waits for its answers any more."""
     with contextlib.suppress(EOFError, OSError):
         while True:
             jobs.put(connection.recv())
+    for _ in range(40):  # a parent that was killed is noted a little later than its end of the connection
+        if os.getppid() != parent:
+            shutil.rmtree(folder, ignore_errors=True)  # was the parent's to remove
+            break
+        time.sleep(0.05)
     os._exit(0)
