@@ -60,7 +60,15 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
     return scenario
 
 
-SECTIONS = ["Top level", "[link]", "[link.satellite]", "[scheduler]", "[[class]]", "[[flow]]", *(f'kind = "{kind}"' for kind in KINDS)]
+SECTIONS = [
+    "Top level",
+    "[link]",
+    "[link.satellite]",
+    "[scheduler]",
+    "[[class]]",
+    "[[flow]]",
+    *(f'kind = "{kind}"' for kind in KINDS),
+]
 
 
 def refusal(scenario: dict[str, Any]) -> str:
