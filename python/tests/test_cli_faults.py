@@ -30,7 +30,11 @@ def refused(path: Path, *options: object) -> str:
         ('rate = "500kbit"', "share = 1.5", "small.toml:18: class[1].share = 1.5: must be 0% .. 99.9999%"),
         ('"500kbit"', '"500kbit"\nlr = "60kbit"\nlm = "40kbit"', "lm must be above lr: raise lm, lower lr"),
         ("level = 2", "level = 3", "small.toml:"),
-        ('"pss"', '"pps"', 'must be one of fifo, strict, rr, wrr, drr, pss, pds, tauran_pf, tauran_codes; did you mean "pss"?'),
+        (
+            '"pss"',
+            '"pps"',
+            'must be one of fifo, strict, rr, wrr, drr, pss, pds, tauran_pf, tauran_codes; did you mean "pss"?',
+        ),
         ("[link]", "[link", "small.toml:3: is not TOML"),
     ],
 )
