@@ -92,7 +92,7 @@ fn faults_of_a_satellite_name_the_cure() {
         ),
         (
             "packet = \"210B\"",
-            "flow[0].packet: must be at most 210B, what link.satellite.packet codes",
+            "more than the 210B that link.satellite.packet codes",
         ),
     ] {
         let found = satellite(keys);

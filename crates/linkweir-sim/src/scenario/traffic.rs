@@ -221,7 +221,7 @@ fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) ->
         let most = satellite.harq.packet_bits / 8;
         if bytes > most {
             let message = format!(
-                "must be at most {most}B, what link.satellite.packet codes; lower it or raise that"
+                "makes packets of {bytes}B, more than the {most}B that link.satellite.packet codes; lower it or raise that"
             );
             return Err(section.fault_at(key, message));
         }
