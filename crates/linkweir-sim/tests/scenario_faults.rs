@@ -106,6 +106,14 @@ fn faults_of_a_satellite_name_the_cure() {
         ring.contains("link.ring = 4: must be 1 in front of a satellite"),
         "{ring}"
     );
+    let loss = fault(
+        "delay = \"250ms\"",
+        "loss = \"1%\"\nsatellite = { packet = \"1500B\" }",
+    );
+    assert!(
+        loss.contains("link.loss = \"1%\": must be left out behind a satellite"),
+        "{loss}"
+    );
     let alone = "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"tauran_pf\"\n[[class]]\nname = \"a\"\n\
                  [[flow]]\nclass = \"a\"\nkind = \"greedy\"\n";
     let found = parse(alone, Path::new("a.toml")).unwrap_err().to_string();

@@ -169,6 +169,10 @@ pub(super) fn read(
             if ring > 1 {
                 return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
             }
+            if loss != Signal::Constant(0.0) {
+                let message = "must be left out behind a satellite: a packet is lost when its last attempt is";
+                return Err(section.fault_at("loss", message));
+            }
             let folder = folder(section);
             let (satellite, lines) = satellite::read(&entry, seed, &folder, inputs)?;
             (Some(satellite), Some(lines))
