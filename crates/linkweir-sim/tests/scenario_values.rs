@@ -374,3 +374,57 @@ fn nominal_is_the_mean_of_the_capacity() {
         1_000_000
     );
 }
+
+#[test]
+fn copies_of_a_class_take_copies_of_a_flow_in_turn() {
+    let text = r#"duration = "1s"
+[link]
+rate = "1Mbit"
+[scheduler]
+policy = "drr"
+[[class]]
+name = "first"
+[[class]]
+name = "user"
+count = 3
+quantum = "700B"
+[[flow]]
+class = "user"
+name = "all"
+count = 5
+kind = "greedy"
+backlog = "1p"
+[[flow]]
+class = "user-2"
+name = "one"
+kind = "greedy"
+[[flow]]
+class = "first"
+name = "other"
+kind = "greedy"
+"#;
+    let e = scenario::parse(text, Path::new("copies.toml"))
+        .unwrap()
+        .experiment;
+    let names: Vec<&str> = e.classes.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["first", "user-1", "user-2", "user-3"]);
+    let classes: Vec<usize> = e.flows.iter().map(|f| f.class).collect();
+    assert_eq!(classes, [1, 2, 3, 1, 2, 2, 0]);
+    let rows: Vec<&[u64]> = e.scheduler.qparams.chunks(2).collect();
+    assert!(rows[0] != rows[1] && rows[1] == rows[2] && rows[2] == rows[3]);
+
+    let fault = |from: &str, to: &str| {
+        scenario::parse(&text.replacen(from, to, 1), Path::new("copies.toml"))
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(fault("\"first\"", "\"user-3\"")
+        .contains("class[1].name = \"user\": two classes have this name"));
+    assert!(fault("count = 3", "count = 65536")
+        .contains("class[1].count = 65536: there would be more than 65536 classes"));
+    assert!(
+        fault("count = 5", "count = 3001").contains("limit: must hold the 1001 packets"),
+        "{}",
+        fault("count = 5", "count = 3001")
+    );
+}

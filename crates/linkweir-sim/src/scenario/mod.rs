@@ -39,6 +39,7 @@ mod traffic;
 mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
@@ -193,17 +194,34 @@ fn read<'i>(
     let mut classes = Vec::new();
     let mut qparams = Vec::new();
     let mut class_sections = tables(&mut top, "class", limits::CLASSES)?;
-    for section in &mut class_sections {
-        let (class, row) = scheduler::class(section, policy)?;
-        classes.push(class);
-        qparams.extend(row);
-    }
-    let mut class_numbers = BTreeMap::new();
-    for (number, class) in classes.iter().enumerate() {
-        if class_numbers.insert(class.name.as_str(), number).is_some() {
-            return Err(
-                class_sections[number].fault_at("name", "two classes have this name; rename one")
+    // Which entry a class comes from.
+    let mut owners = Vec::new();
+    let mut class_ranges: BTreeMap<String, Range<usize>> = BTreeMap::new();
+    for (index, section) in class_sections.iter_mut().enumerate() {
+        let (name, copies, row) = scheduler::class(section, policy)?;
+        let first = classes.len();
+        let range = first..first + copies.len();
+        if range.end > limits::CLASSES {
+            let message = format!(
+                "there would be more than {} classes; use fewer",
+                limits::CLASSES
             );
+            return Err(section.fault_at("count", message));
+        }
+        let single = copies
+            .iter()
+            .zip(first..)
+            .map(|(class, at)| (class.name.clone(), at..at + 1));
+        let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
+        for (name, range) in single.chain(family) {
+            if class_ranges.insert(name, range).is_some() {
+                return Err(section.fault_at("name", "two classes have this name; rename one"));
+            }
+        }
+        for class in copies {
+            owners.push(index);
+            classes.push(class);
+            qparams.extend_from_slice(&row);
         }
     }
     let held: u64 = classes
@@ -230,7 +248,7 @@ fn read<'i>(
         traffic::read(
             section,
             index,
-            &class_numbers,
+            &class_ranges,
             &link,
             duration_ns,
             &mut flows,
@@ -271,14 +289,9 @@ fn read<'i>(
         .into_iter()
         .map(Section::finish)
         .collect::<Result<Vec<_>, _>>()?;
-    scheduler::check(
-        policy,
-        &scheduler,
-        &link,
-        &scheduler_section,
-        &class_sections,
-    )?;
-    traffic::fits(&classes, &flows, &class_sections)?;
+    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
+    scheduler::check(policy, &scheduler, &link, &scheduler_section, &places)?;
+    traffic::fits(&classes, &flows, &places)?;
     if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, &scheduler) {
         traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
     }

@@ -47,17 +47,18 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
     Ok((chosen, params))
 }
 
-/// Reads one `[[class]]`: the class, its row of policy parameters.
+/// Reads one `[[class]]`: its name, its classes, copies counted, and the row of policy parameters they have in common.
 pub(super) fn class(
     section: &mut Section<'_, '_>,
     chosen: Chosen,
-) -> Result<(Class, Vec<u64>), Fault> {
+) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
     let name = entry.text()?.to_string();
     if name.is_empty() {
         return Err(entry.fault("must not be empty"));
     }
     section.write("name", quote(&name));
+    let count = section.number("count", (1, limits::CLASSES as u64), 1)?;
 
     let limit_bytes = match section.find("limit_bytes") {
         Some(entry) => Some(entry.whole(Kind::Size, (1, limits::QUEUED_BYTES))?),
@@ -81,14 +82,18 @@ pub(super) fn class(
         .map(|param| parameter(section, param))
         .collect::<Result<_, _>>()?;
     let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
-    Ok((
-        Class {
-            name,
+    let classes = (1..=count)
+        .map(|copy| Class {
+            name: if count == 1 {
+                name.clone()
+            } else {
+                format!("{name}-{copy}")
+            },
             limit_pkts,
             limit_bytes,
-        },
-        row,
-    ))
+        })
+        .collect();
+    Ok((name, classes, row))
 }
 
 fn kind(unit: Unit) -> Option<Kind> {
@@ -159,7 +164,7 @@ pub(super) fn check(
     scheduler: &Scheduler,
     link: &Link,
     section: &Section<'_, '_>,
-    classes: &[Section<'_, '_>],
+    classes: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let link_bps = link.nominal_bps;
     let Some(info) = chosen.info else {
@@ -177,7 +182,10 @@ pub(super) fn check(
         queues: &queues,
     };
     linkweir_core::check(info, &view, &scheduler.params, &scheduler.qparams).map_err(|fault| {
-        let place = fault.queue.and_then(|q| classes.get(q)).unwrap_or(section);
+        let place = fault
+            .queue
+            .and_then(|q| classes.get(q).copied())
+            .unwrap_or(section);
         let told = if fault.cure.contains("link") {
             format!(
                 ", link.nominal = \"{}\"",

@@ -2,6 +2,7 @@
 //! The `[[flow]]` tables.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
 use crate::tcp;
@@ -22,7 +23,7 @@ const WINDOW_PKTS: u32 = 1_000_000;
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     index: usize,
-    classes: &BTreeMap<&str, usize>,
+    classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
     duration_ns: u64,
     flows: &mut Vec<Flow>,
@@ -32,7 +33,7 @@ pub(super) fn read(
     if name.is_empty() {
         return Err(section.fault_at("name", "must not be empty"));
     }
-    let class = class_of(section, classes)?;
+    let range = class_of(section, classes)?;
     section.write("kind", quote(KINDS[kind]));
     let traffic = match KINDS[kind] {
         "cbr" => Traffic::Cbr {
@@ -90,7 +91,7 @@ pub(super) fn read(
             } else {
                 format!("{name}-{}", copy + 1)
             },
-            class,
+            class: range.start + (copy % range.len() as u64) as usize,
             start_ns: start_ns + copy * stagger_ns,
             stop_ns,
             access_delay_ns,
@@ -102,17 +103,17 @@ pub(super) fn read(
 
 fn class_of(
     section: &mut Section<'_, '_>,
-    classes: &BTreeMap<&str, usize>,
-) -> Result<usize, Fault> {
+    classes: &BTreeMap<String, Range<usize>>,
+) -> Result<Range<usize>, Fault> {
     let entry = section.need(
         "class",
-        &quote(classes.keys().next().copied().unwrap_or_default()),
+        &quote(classes.keys().next().map_or("", String::as_str)),
     )?;
     let wanted = entry.text()?;
     section.write("class", quote(wanted));
-    classes.get(wanted).copied().ok_or_else(|| {
+    classes.get(wanted).cloned().ok_or_else(|| {
         const LISTED: usize = 20;
-        let names: Vec<&str> = classes.keys().copied().collect();
+        let names: Vec<&str> = classes.keys().map(String::as_str).collect();
         let cure = match nearest(wanted, &names) {
             Some(near) => format!("did you mean {}?", quote(near)),
             None if names.len() > LISTED => {
@@ -349,7 +350,7 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
 pub(super) fn fits(
     classes: &[Class],
     flows: &[Flow],
-    class_sections: &[Section<'_, '_>],
+    places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let mut kept = vec![0_u64; classes.len()];
     for flow in flows {
@@ -357,7 +358,7 @@ pub(super) fn fits(
             kept[flow.class] += u64::from(backlog_pkts);
         }
     }
-    for ((class, kept), section) in classes.iter().zip(kept).zip(class_sections) {
+    for ((class, kept), section) in classes.iter().zip(kept).zip(places) {
         if class
             .limit_pkts
             .is_some_and(|limit| kept > u64::from(limit))
