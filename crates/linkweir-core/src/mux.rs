@@ -245,7 +245,7 @@ impl<P: Policy, T> Mux<P, T> {
 
         self.policy.enqueued(&self.scene.view(), class, bytes);
         while let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) {
-            let Some(item) = self.drop_tail(victim) else {
+            let Some(item) = self.drop_one(victim, VecDeque::pop_back) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;
             };
@@ -323,7 +323,7 @@ impl<P: Policy, T> Mux<P, T> {
             if queue.backlog_pkts == 0 || waited_ns <= most_ns {
                 return;
             }
-            match self.drop_head(class) {
+            match self.drop_one(class, VecDeque::pop_front) {
                 Some(item) => dropped(item),
                 None => return,
             }
@@ -411,11 +411,16 @@ impl<P: Policy, T> Mux<P, T> {
         self.policy.observe(&self.scene.view(), class, values);
     }
 
-    fn drop_head(&mut self, class: usize) -> Option<T> {
+    /// Drops what `pop` takes from a class: its head or its tail.
+    fn drop_one(
+        &mut self,
+        class: usize,
+        pop: impl FnOnce(&mut VecDeque<Waiting<T>>) -> Option<Waiting<T>>,
+    ) -> Option<T> {
         let Class {
             waiting, counters, ..
         } = &mut self.classes[class];
-        let Waiting { bytes, item, .. } = waiting.pop_front()?;
+        let Waiting { bytes, item, .. } = pop(waiting)?;
         counters.dropped_policy_pkts += 1;
         counters.dropped_policy_bytes += u64::from(bytes);
         let queue = &mut self.scene.queues[class];
@@ -425,20 +430,6 @@ impl<P: Policy, T> Mux<P, T> {
             queue.head_arrival_ns = head.arrival_ns;
             queue.head_bytes = head.bytes;
         }
-        self.policy.dropped(&self.scene.view(), class, bytes);
-        Some(item)
-    }
-
-    fn drop_tail(&mut self, class: usize) -> Option<T> {
-        let Class {
-            waiting, counters, ..
-        } = &mut self.classes[class];
-        let Waiting { bytes, item, .. } = waiting.pop_back()?;
-        counters.dropped_policy_pkts += 1;
-        counters.dropped_policy_bytes += u64::from(bytes);
-        let queue = &mut self.scene.queues[class];
-        queue.backlog_pkts -= 1;
-        queue.backlog_bytes -= u64::from(bytes);
         self.policy.dropped(&self.scene.view(), class, bytes);
         Some(item)
     }
