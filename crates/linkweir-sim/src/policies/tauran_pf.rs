@@ -21,7 +21,8 @@ const LEAST_MEAN: f64 = 1.0;
 #[derive(Debug)]
 pub(crate) struct TauranPf {
     fading: Fading,
-    user_offset_ns: u64,
+    /// How many samples ahead each user looks; offsets are rounded down to whole samples.
+    ahead: Vec<usize>,
     means: Vec<f64>,
     served: Option<usize>,
     pub(super) timeout_ns: Option<u64>,
@@ -37,8 +38,10 @@ impl TauranPf {
         timeout_ns: Option<u64>,
     ) -> TauranPf {
         TauranPf {
+            ahead: (0..nqueues as u64)
+                .map(|q| fading.index(q * user_offset_ns))
+                .collect(),
             fading,
-            user_offset_ns,
             means: vec![LEAST_MEAN; nqueues],
             served: None,
             timeout_ns,
@@ -48,9 +51,13 @@ impl TauranPf {
 
     fn choose(&mut self, view: &View<'_>) -> Pick {
         let mut best: Option<(f64, usize)> = None;
-        for (q, mean) in self.means.iter_mut().enumerate() {
-            let time_ns = view.now_ns + q as u64 * self.user_offset_ns;
-            let rate = (self.fading.at(time_ns) + RAISED_DB).max(0.0);
+        let (samples_db, now) = (self.fading.samples_db(), self.fading.index(view.now_ns));
+        for (q, (mean, ahead)) in self.means.iter_mut().zip(&self.ahead).enumerate() {
+            let mut at = now + ahead;
+            if at >= samples_db.len() {
+                at -= samples_db.len();
+            }
+            let rate = (f64::from(samples_db[at]) + RAISED_DB).max(0.0);
             let reward = if self.served == Some(q) { rate } else { 0.0 };
             *mean = (KEPT * *mean + (1.0 - KEPT) * reward).max(LEAST_MEAN);
             *mean = (KEPT * *mean).max(LEAST_MEAN);

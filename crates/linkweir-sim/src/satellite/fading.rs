@@ -36,8 +36,13 @@ impl Fading {
     #[inline]
     #[must_use]
     pub fn at(&self, time_ns: u64) -> f64 {
-        let index = time_ns / self.step_ns % self.samples_db.len() as u64;
-        f64::from(self.samples_db[index as usize])
+        f64::from(self.samples_db[self.index(time_ns)])
+    }
+
+    /// Which sample that is.
+    #[inline]
+    pub(crate) fn index(&self, time_ns: u64) -> usize {
+        (time_ns / self.step_ns % self.samples_db.len() as u64) as usize
     }
 
     /// How long one round lasts, ns.
