@@ -33,7 +33,18 @@ SEEDS = 10
 QUICK_SEEDS = 2
 POLICIES = ("DT_S", "DT_H", "RR", "PF", "CoDeS 50 ms", "CoDeS 100 ms", "CoDeS 200 ms")
 SPLIT = ("tx0", "tx1", "tx2", "tx3", "drop")
-MEASURES = (*SPLIT, "loss", "throughput_mbps", "latency_ms", "jitter_ms", "mos", "coded_mbps", "useful_mbps")
+MEASURES = (
+    *SPLIT,
+    "loss",
+    "loss_full",
+    "loss_late",
+    "throughput_mbps",
+    "latency_ms",
+    "jitter_ms",
+    "mos",
+    "coded_mbps",
+    "useful_mbps",
+)
 
 
 @dataclass(frozen=True)
@@ -160,8 +171,9 @@ def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float
     delivered = [row for row in flows if row["delivered_pkts"]]
     packets = sum(row["delivered_pkts"] for row in delivered)
     arrived = sum(row["arrived_pkts"] for row in flows)
-    dropped = sum(row["dropped_limit_pkts"] + row["dropped_policy_pkts"] for row in flows)
-    loss = (dropped + counts[4]) / arrived
+    full = sum(row["dropped_limit_pkts"] for row in flows)
+    late = sum(row["dropped_policy_pkts"] for row in flows)
+    loss = (full + late + counts[4]) / arrived
     latency_s = sum(row["delay_mean_s"] * row["delivered_pkts"] for row in delivered) / packets
     jitters_s = [row["jitter_mad_s"] for row in delivered if row["jitter_mad_s"] is not None]
     jitter_s = statistics.fmean(jitters_s)
@@ -170,6 +182,8 @@ def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float
     return {
         **dict(zip(SPLIT, [*split, 100 * counts[4] / everything], strict=True)),
         "loss": 100 * loss,
+        "loss_full": 100 * full / arrived,
+        "loss_late": 100 * late / arrived,
         "throughput_mbps": sum(row["delivered_bytes"] for row in flows) * 8e-6 / duration_s,
         "latency_ms": 1e3 * latency_s,
         "jitter_ms": 1e3 * jitter_s,
@@ -212,6 +226,20 @@ def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]
     return made
 
 
+RATIOS = ("latency_ms", "jitter_ms", "loss", "throughput_mbps", "coded_mbps")
+
+
+def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """The rows, each with what its policy has of PF's value."""
+    made = rows(paper, duration_s, results)
+    pf = {row["users"]: row for row in made if row["policy"] == "PF"}
+    for row in made:
+        beside = pf.get(row["users"])
+        for name in RATIOS:
+            row[f"{name}_ratio"] = row[name] / beside[name] if beside and beside[name] else None
+    return made
+
+
 def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
     lines = []
     for row in made:
@@ -251,6 +279,62 @@ def table_2(paper: Paper, settings: Settings) -> Figure:
         (),
         ("policy", "users", *SPLIT, "loss"),
         summary=partial(_beside_the_paper, paper),
+    )
+
+
+CODES = "CoDeS 100 ms"
+
+
+def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
+    """CoDeS as parts of PF."""
+    users = paper.quick_users if settings.quick else paper.users
+    return Figure(
+        f"{paper.name}-{number}",
+        f"Figure {number} of the {paper.name} paper: CoDeS with 100 ms, as parts of PF",
+        "Latency and jitter fall, nothing else changes.",
+        _cases(paper, ("PF", CODES), users, settings),
+        partial(ratios, paper, settings.duration_s or DURATION_S),
+        tuple(
+            Panel(
+                f"{name.split('_')[0].capitalize()}, CoDeS / PF",
+                "users",
+                f"{name}_ratio",
+                "users",
+                "ratio",
+                ("policy",),
+                where={"policy": CODES},
+                lines=True,
+            )
+            for name in RATIOS
+        ),
+        ("policy", "users", *(f"{name}_ratio" for name in RATIOS)),
+        summary=_ratio_grid,
+    )
+
+
+def _ratio_grid(made: list[Row]) -> Grid:
+    lines = [
+        [str(row["users"]), *("-" if (r := row[f"{name}_ratio"]) is None else f"{r:.3f}" for name in RATIOS)]
+        for row in made
+        if row["policy"] == CODES
+    ]
+    return ["users", *(name.split("_")[0] for name in RATIOS)], lines
+
+
+def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
+    """Why packets are dropped."""
+    users = paper.quick_users if settings.quick else paper.users
+    return Figure(
+        f"{paper.name}-{number}",
+        f"Figure {number} of the {paper.name} paper: causes of drops under PF and CoDeS with 100 ms",
+        "Under CoDeS most drops are late packets, which free room for those that PF finds no room for.",
+        _cases(paper, ("PF", CODES), users, settings),
+        partial(rows, paper, settings.duration_s or DURATION_S),
+        tuple(
+            Panel(title, "users", y, "users", "part of the arrivals (%)", ("policy",), lines=True)
+            for title, y in (("No room", "loss_full"), ("Too late", "loss_late"))
+        ),
+        ("policy", "users", "loss_full", "loss_late"),
     )
 
 
@@ -299,7 +383,6 @@ _NUMBERS = {
         "8": "latency",
         "9": "jitter",
         "10": "mos",
-        "11": "codes-latency",
         "12": "codes-jitter",
         "13": "codes-losses",
         "14": "codes-mos",
@@ -311,7 +394,6 @@ _NUMBERS = {
         "6": "efficiency",
         "7": "latency",
         "8": "jitter",
-        "9": "codes-latency",
         "10": "mos",
         "12": "codes-jitter",
         "13": "codes-losses",
@@ -325,7 +407,8 @@ def _figure(paper: Paper, number: str, plot: _Plot, settings: Settings) -> Figur
     x, x_label = ("useful_mbps", "useful bits (Mbit/s)") if plot.y == "coded_mbps" else ("users", "users")
     return Figure(
         f"{paper.name}-{number}",
-        f"Figure {number} of the {paper.name} paper: {plot.title.lower()}",
+        f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper: "
+        f"{plot.title.lower()}",
         plot.claim,
         _cases(paper, plot.policies, users, settings),
         partial(rows, paper, settings.duration_s or DURATION_S),
@@ -347,11 +430,21 @@ def _by_users(y: str, made: list[Row]) -> Grid:
 
 
 PAPERS = {"journal": JOURNAL, "conference": CONFERENCE}
-FIGURES: dict[str, Callable[[Settings], Figure]] = {
+_plots: dict[str, Callable[[Settings], Figure]] = {
     f"{name}-{number}": partial(_figure, PAPERS[name], number, _PLOTS[what])
     for name, numbers in _NUMBERS.items()
     for number, what in numbers.items()
 }
-TABLES: dict[str, Callable[[Settings], Figure]] = {
+_tables: dict[str, Callable[[Settings], Figure]] = {
     f"{name}-2": partial(table_2, paper) for name, paper in PAPERS.items()
 }
+_timeouts: dict[str, Callable[[Settings], Figure]] = {
+    f"{name}-timeouts": partial(_figure, paper, "timeouts", _PLOTS["codes-latency"]) for name, paper in PAPERS.items()
+}
+FIGURES: dict[str, Callable[[Settings], Figure]] = {
+    **_plots,
+    "journal-11": partial(figure_ratios, JOURNAL, "11"),
+    "conference-9": partial(figure_ratios, CONFERENCE, "9"),
+    "conference-11": partial(figure_causes, CONFERENCE, "11"),
+}
+TABLES: dict[str, Callable[[Settings], Figure]] = {**_tables, **_timeouts}

@@ -95,7 +95,9 @@ def reproduce_pds(
 def reproduce_codes(
     paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
-    table: Annotated[str | None, typer.Option(help="2: packets by attempts.")] = None,
+    table: Annotated[
+        str | None, typer.Option(help="2: packets by attempts; timeouts: latency beyond the figures.")
+    ] = None,
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
