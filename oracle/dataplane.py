@@ -2,14 +2,29 @@
 """The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
 
 It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy
-is told, and while the policy names a victim that queue's tail is dropped and the policy is told. On a departure the
-head is taken.
+is told, and while the policy names a victim that queue's tail (or head, "h" and the queue) is dropped and the policy is
+told. On a departure the policy may judge the head first; what it does not drop is taken.
 """
 
 import copy
 import importlib
 
-POLICIES = ("fifo", "strict", "rr", "wrr", "drr", "pss", "pds")
+POLICIES = (
+    "fifo",
+    "strict",
+    "rr",
+    "wrr",
+    "drr",
+    "pss",
+    "pds",
+    "pf",
+    "codes",
+    "mlwdf",
+    "exp_rule",
+    "exp_pf",
+    "codel",
+    "fq_codel",
+)
 
 
 def model_of(policy):
@@ -90,7 +105,8 @@ class DataPlane:
         self.model.enqueued(q, size)
         dropped = []
         while (victim := self.model.victim()) is not None:
-            self.drop(now_ns, victim)
+            head = isinstance(victim, str)
+            self.drop(now_ns, int(victim[1:]) if head else victim, head)
             dropped.append(victim)
         return dropped
 
@@ -108,15 +124,32 @@ class DataPlane:
         self.model.sent(q, packet[1])
         return packet
 
-    def drop(self, now_ns, q):
+    def verdict(self, now_ns, ecn):
+        """What becomes of the head of the queue picked last: pass, mark, or drop, which is done."""
         self.view.now_ns = now_ns
-        size = self.view.queues[q].packets.pop()[1]
+        verdict = self.model.leaving(self.last_pick, ecn)
+        if verdict == "drop":
+            self.drop(now_ns, self.last_pick, head=True)
+        return verdict
+
+    def expired(self, now_ns, q):
+        """Whether the head of q may go to make room; then it goes."""
+        self.view.now_ns = now_ns
+        if not self.model.expired(q):
+            return "no"
+        self.drop(now_ns, q, head=True)
+        return "yes"
+
+    def drop(self, now_ns, q, head=False):
+        self.view.now_ns = now_ns
+        size = self.view.queues[q].packets.pop(0 if head else -1)[1]
         self.model.dropped(q, size)
 
     def rate(self, now_ns, q, rate_bps):
         self.view.now_ns = now_ns
         self.view.queues[q].rate_bps = rate_bps
-        self.model.rated()
+        if self.model is not None:
+            self.model.rated()
 
     def link(self, now_ns, link_bps):
         self.view.now_ns = now_ns
@@ -161,6 +194,16 @@ class Policy:
     def victim(self):
         return None
 
+    def leaving(self, q, ecn):
+        return "pass"
+
+    def expired(self, q):
+        return False
+
+    def ambiguous(self):
+        """Whether the answer depends on how numbers are rounded."""
+        return False
+
     def change(self, params, qparams):
         self.params = dict(params)
         self.qparams = [dict(values) for values in qparams]
@@ -178,6 +221,21 @@ class Clock:
     def read(self, now_ns):
         self.seen_ns = max(self.seen_ns, now_ns)
         return self.seen_ns
+
+
+def choose(queues, claim, margin, same):
+    """The queue with the largest claim(q), ties by earliest head, then lowest index; and whether rounding decides.
+
+    `queues` maps indices to queues. A claim is a tuple of numbers. Two are equal when all numbers are and same(q, other)
+    says that this is no accident, and too close to call when the first numbers that differ do so by less than `margin`.
+    """
+    claims = {q: claim(q) for q in queues}
+    best = min(claims, key=lambda q: ([-part for part in claims[q]], queues[q].head_arrival_ns, q), default=None)
+    close = False
+    for q in claims:
+        gaps = [abs(mine - its) for mine, its in zip(claims[best], claims[q], strict=True) if mine != its]
+        close = close or (gaps[0] < margin if gaps else not same(best, q))
+    return best, close
 
 
 def first_equal_level(levels):

@@ -10,6 +10,9 @@ import argparse
 import pathlib
 import sys
 
+import exp_pf
+import exp_rule
+import mlwdf
 from dataplane import DataPlane
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
@@ -277,12 +280,154 @@ def pds_change(random, plane):
     return {}, {random.below(len(plane.qparams)): pds_queue(random)}
 
 
+def pf_params(random):
+    return {
+        "tc": random.choice([10**7, 10**8, 10**9, 10**9, 10**11, random.magnitude(10**7, 10**11)]),
+        "unit": random.choice(["bytes", "bytes", "airtime", "packets"]),
+        "idle": random.choice(["decay", "freeze"]),
+    }
+
+
+def pf_queue(random):
+    return {"weight": random.choice([1, 1, 2, random.between(1, 20), random.magnitude(1, 65535)])}
+
+
+def pf_values(random, profile):
+    return pf_params(random), {q: pf_queue(random) for q in range(profile.nqueues) if random.chance(50)}
+
+
+def pf_change(random, plane):
+    if random.chance(50):
+        return pf_params(random), {}
+    return {}, {random.below(len(plane.qparams)): pf_queue(random)}
+
+
+def some_wait(random, link_bps):
+    """Times that packets of this link wait."""
+    return random.choice([1, 3, 10, 30, 100]) * max(1, 12_000 * 10**9 // max(link_bps, KBIT)) + random.below(3)
+
+
+def codes_queue(random, link_bps):
+    return pf_queue(random) | {"timeout": random.choice([0, some_wait(random, link_bps), some_wait(random, link_bps)])}
+
+
+def codes_values(random, profile):
+    params, _ = pf_values(random, profile)
+    return params, {q: codes_queue(random, profile.link_bps) for q in range(profile.nqueues) if random.chance(85)}
+
+
+def codes_change(random, plane):
+    if random.chance(50):
+        return pf_params(random), {}
+    return {}, {random.below(len(plane.qparams)): codes_queue(random, plane.best_bps)}
+
+
+def urgent_params(random, source):
+    values = {
+        "tc": random.choice([10**7, 10**8, 10**9, random.magnitude(10**7, 10**11)]),
+        "norm": random.choice(["throughput", "throughput", "channel"]),
+        "expire": random.choice(["no", "yes"]),
+    }
+    if "factor" in source.PARAMS:
+        values["factor"] = random.choice(["none", "urgency"])
+    if "tick" in source.PARAMS:
+        values["tick"] = random.choice([1000, 10**6, 10**8])
+    return values
+
+
+def urgent_queue(random, link_bps):
+    return {
+        "target": random.choice([0, some_wait(random, link_bps), some_wait(random, link_bps), 10**8]),
+        "delta": random.choice([50_000, 10_000, 500_000, 1, random.between(1, 500_000)]),
+    }
+
+
+def urgent_values(source):
+    def values(random, profile):
+        queues = {q: urgent_queue(random, profile.link_bps) for q in range(profile.nqueues) if random.chance(85)}
+        return urgent_params(random, source), queues
+
+    return values
+
+
+def urgent_change(source):
+    def change(random, plane):
+        if random.chance(50):
+            return urgent_params(random, source), {}
+        return {}, {random.below(len(plane.qparams)): urgent_queue(random, plane.best_bps)}
+
+    return change
+
+
+def codel_params(random, link_bps):
+    return {
+        "target": max(1000, some_wait(random, link_bps) // 10),
+        "interval": min(4 * 10**9, max(10**6, some_wait(random, link_bps))),
+        "mtu": random.choice([0, 100, 1514, 3000]),
+        "ecn": random.choice(["no", "yes"]),
+    }
+
+
+def codel_values(random, profile):
+    return codel_params(random, profile.link_bps), {}
+
+
+def codel_change(random, plane):
+    return codel_params(random, plane.best_bps), {}
+
+
+def fq_codel_params(random, link_bps):
+    return codel_params(random, link_bps) | {
+        "quantum": random.choice([1, 300, 1514, random.magnitude(1, 2**20 - 1)]),
+        "limit": random.choice([1, 8, 20, 40, 10240]),
+        "memory": random.choice([2**25, 2**25, 20_000, random.magnitude(1, 2**25)]),
+    }
+
+
+def fq_codel_values(random, profile):
+    return fq_codel_params(random, profile.link_bps), {}
+
+
+def fq_codel_change(random, plane):
+    return fq_codel_params(random, plane.best_bps), {}
+
+
 def no_values(random, profile):
     return {}, {}
 
 
-VALUES = {"strict": strict_values, "wrr": wrr_values, "drr": drr_values, "pss": pss_values, "pds": pds_values}
-CHANGES = {"strict": strict_change, "wrr": wrr_change, "drr": drr_change, "pss": pss_change, "pds": pds_change}
+URGENT = {"mlwdf": mlwdf, "exp_rule": exp_rule, "exp_pf": exp_pf}
+VALUES = {
+    "strict": strict_values,
+    "wrr": wrr_values,
+    "drr": drr_values,
+    "pss": pss_values,
+    "pds": pds_values,
+    "pf": pf_values,
+    "codes": codes_values,
+    **{policy: urgent_values(source) for policy, source in URGENT.items()},
+    "codel": codel_values,
+    "fq_codel": fq_codel_values,
+}
+CHANGES = {
+    "strict": strict_change,
+    "wrr": wrr_change,
+    "drr": drr_change,
+    "pss": pss_change,
+    "pds": pds_change,
+    "pf": pf_change,
+    "codes": codes_change,
+    **{policy: urgent_change(source) for policy, source in URGENT.items()},
+    "codel": codel_change,
+    "fq_codel": fq_codel_change,
+}
+MORE_EVENTS = {
+    "pf": {"rate": 20},
+    "codes": {"rate": 20, "expire": 6},
+    **{policy: {"rate": 20, "expire": 6} for policy in URGENT},
+}
+ROUNDED = ("pf", "codes", *URGENT)  # what they show is rounded from real numbers, so vectors by hand show it
+JUDGING = ("codes", *URGENT, "codel", "fq_codel")
 
 
 def words(values):
@@ -338,7 +483,7 @@ class Life:
         self.plane.init(self.now_ns)
         self.write("init")
         for _ in range(self.profile.steps):
-            event = self.random.weighted(self.profile.events)
+            event = self.random.weighted(self.profile.events | MORE_EVENTS.get(self.policy, {}))
             if event == "enqueue" and sum(len(queue.packets) for queue in self.queues()) >= self.profile.backlog:
                 event = "serve"
             getattr(self, event)()
@@ -355,7 +500,14 @@ class Life:
             if self.random.chance(50):
                 self.now_ns += self.random.below(self.unit_ns() + 1)
 
+    def too_close(self):
+        """Whether rounding decides whom a policy of real numbers would pick."""
+        self.plane.view.now_ns = self.now_ns
+        return self.plane.model.ambiguous()
+
     def pick(self):
+        if self.too_close():
+            return None
         q = self.plane.pick(self.now_ns)
         self.write(f"pick {'none' if q is None else q}")
         if self.random.chance(10):
@@ -365,11 +517,26 @@ class Life:
         return q
 
     def send(self):
+        if self.too_close():
+            q = self.plane.pick(self.now_ns)
+            self.write(f"send {q}")
+            return self.plane.send(self.now_ns, q)[1]
         if self.pick() is None:
             return 0
+        if self.policy in JUDGING:
+            ecn = self.random.chance(20)
+            verdict = self.plane.verdict(self.now_ns, ecn)
+            self.write(f"verdict {verdict}{' ecn' if ecn else ''}")
+            if verdict == "drop":
+                return self.send()
         size = self.plane.send(self.now_ns)[1]
         self.write("send")
         return size
+
+    def expire(self):
+        if self.backlogged():
+            q = self.random.choice(self.backlogged())
+            self.write(f"expired {q} {self.plane.expired(self.now_ns, q)}")
 
     def serve(self):
         size = self.send()
@@ -442,7 +609,7 @@ class Life:
         q = self.random.choice(controlled or list(range(self.profile.nqueues)))
         self.pick()
         values = self.plane.observe(self.now_ns, q)
-        if values:
+        if values and self.policy not in ROUNDED:
             self.write(f"observe {q}{words(values)}")
 
 
@@ -453,6 +620,13 @@ SEEDS = {  # profile: number of files
     "wrr": {"few": 2, "one": 1, "some": 2, "wide": 1, "restless": 2, "steady": 1, "fast": 1},
     "drr": {"few": 1, "one": 1, "some": 1, "wide": 1, "restless": 2, "steady": 1, "slow": 1, "fast": 1},
     "pss": {"switching": 6, "few": 2, "one": 1, "some": 2, "wide": 1, "restless": 4, "steady": 2, "slow": 2, "fast": 2},
+    "pf": {"few": 2, "one": 1, "some": 2, "wide": 1, "restless": 3, "steady": 2, "slow": 1, "fast": 1},
+    "codes": {"few": 2, "one": 1, "some": 1, "restless": 2, "steady": 2, "slow": 1},
+    "mlwdf": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
+    "exp_rule": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
+    "exp_pf": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
+    "codel": {"few": 2, "one": 1, "some": 1, "restless": 2, "steady": 2, "slow": 1},
+    "fq_codel": {"few": 3, "one": 1, "some": 2, "wide": 1, "restless": 3, "steady": 2, "slow": 1, "fast": 1},
     "pds": {"few": 3, "one": 1, "some": 3, "wide": 1, "restless": 4, "steady": 2, "slow": 1, "fast": 1},
 }
 

@@ -82,10 +82,14 @@ class Replay:
         if operation == "init":
             plane.init(now_ns)
         elif operation == "enqueue":
-            drops = [int(word) for word in rest[3:]]
+            drops = [word if word[0] == "h" else int(word) for word in rest[3:]]
             self.expect(drops, plane.enqueue(now_ns, int(rest[0]), int(rest[1])))
         elif operation == "pick":
             self.expect(None if rest[0] == "none" else int(rest[0]), plane.pick(now_ns))
+        elif operation == "verdict":
+            self.expect(rest[0], plane.verdict(now_ns, "ecn" in rest[1:]))
+        elif operation == "expired":
+            self.expect(rest[1], plane.expired(now_ns, int(rest[0])))
         elif operation == "send":
             plane.send(now_ns, int(rest[0]) if rest else None)
         elif operation == "drop":

@@ -236,5 +236,7 @@ const struct lw_policy lw_policy_drr = {
 	.rated = drr_rated,
 	.change = drr_change,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = NULL,
 };

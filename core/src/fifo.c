@@ -22,14 +22,8 @@ static void fifo_init(void *state, const struct lw_view *v, const uint64_t *para
 
 static struct lw_pick fifo_pick(void *state, const struct lw_view *v)
 {
-	uint32_t q, best = LW_NONE;
-
 	(void)state;
-	for (q = 0; q < v->nqueues; q++)
-		if (lw_eligible(v, q) &&
-		    (best == LW_NONE || v->queues[q].head_arrival_ns < v->queues[best].head_arrival_ns))
-			best = q;
-	return lw_answer(best);
+	return lw_answer(lw_earliest(v));
 }
 
 const struct lw_policy lw_policy_fifo = {
@@ -52,5 +46,7 @@ const struct lw_policy lw_policy_fifo = {
 	.rated = NULL,
 	.change = NULL,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = NULL,
 };

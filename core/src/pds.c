@@ -423,5 +423,7 @@ const struct lw_policy lw_policy_pds = {
 	.rated = NULL,
 	.change = pds_change,
 	.victim = pds_victim,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = pds_observe,
 };

@@ -708,5 +708,7 @@ const struct lw_policy lw_policy_pss = {
 	.rated = pss_rated,
 	.change = pss_change,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = pss_observe,
 };

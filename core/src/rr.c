@@ -111,5 +111,7 @@ const struct lw_policy lw_policy_rr = {
 	.rated = rr_rated,
 	.change = NULL,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = NULL,
 };

@@ -136,5 +136,7 @@ const struct lw_policy lw_policy_strict = {
 	.rated = strict_rated,
 	.change = strict_init,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = NULL,
 };

@@ -11,6 +11,18 @@ static inline bool lw_eligible(const struct lw_view *v, uint32_t q)
 	return v->queues[q].backlog_pkts && v->queues[q].rate_bps;
 }
 
+/* the eligible queue whose head came first, ties by lowest index, or LW_NONE; looks at every queue */
+static inline uint32_t lw_earliest(const struct lw_view *v)
+{
+	uint32_t q, best = LW_NONE;
+
+	for (q = 0; q < v->nqueues; q++)
+		if (lw_eligible(v, q) &&
+		    (best == LW_NONE || v->queues[q].head_arrival_ns < v->queues[best].head_arrival_ns))
+			best = q;
+	return best;
+}
+
 /* the present; a clock that steps back stands still */
 static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v)
 {

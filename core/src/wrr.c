@@ -254,5 +254,7 @@ const struct lw_policy lw_policy_wrr = {
 	.rated = wrr_rated,
 	.change = wrr_change,
 	.victim = NULL,
+	.leaving = NULL,
+	.expired = NULL,
 	.observe = NULL,
 };

@@ -14,6 +14,11 @@
  *   pss         the smallest current level goes; credits are not negative; none below LR stays at the low level; what a
  *               controlled queue sends at its high level conforms to a leaky bucket of its rate and LM + one packet and
  *               what leaks while that is sent
+ *   pf, codes   the largest weight * rate / mean goes, as far as the means shown tell
+ *   codes       exactly what waited longer than its timeout is dropped on leaving
+ *   codel       the earliest head goes; nothing is dropped or marked that waited less than the target or has no more than
+ *               mtu bytes behind it
+ *   fq_codel    never more than `limit` packets or `memory` bytes remain; the queue with the most bytes loses first
  *   pds         the largest d * wait goes; never more than `limit` packets remain; without early drops nothing is dropped
  *               below it; the ring counts exactly the last k arrivals, the infinite history all
  *
@@ -56,6 +61,7 @@ struct body {
 	uint64_t init_link_bps, least_link_bps;
 	uint32_t longest_bytes;
 	uint64_t arrivals;
+	uint64_t ecn;                   /* bits for packets that can carry a mark */
 	uint64_t wait_pkts[BODY_MAX_QUEUES], wait_bytes[BODY_MAX_QUEUES];
 	struct body_bucket buckets[BODY_MAX_QUEUES];
 	struct body_counts *counts;
@@ -192,6 +198,7 @@ static bool body_configure(struct body *b)
 	plane_open(&b->p, policy, n, links[body_byte(b) % 8]);
 	b->init_link_bps = b->least_link_bps = b->p.view.link_bps;
 	b->may_disturb = body_byte(b) % 4 == 0;
+	b->ecn = b->may_disturb ? 0x123456789abcdefu : 0;
 	b->counting = true;
 	for (i = 0; i < policy->nparams; i++)
 		b->p.params[i] = body_value(b, policy->params + i);
@@ -252,12 +259,43 @@ static uint64_t body_lm_bits(struct body *b, uint32_t q)
 					       b->init_link_bps - body_rho_bps(b, q), b->init_link_bps);
 }
 
+/* Of pf: nobody has a better claim than the queue picked, as far as the means shown are exact. */
+static bool body_claim_is_best(struct body *b, uint32_t picked)
+{
+	int64_t values[PLANE_MAX_STATS];
+	double picked_key = 0, picked_claim = 1, key, claim;
+	uint32_t q;
+
+	for (q = 0; q <= b->p.view.nqueues; q++) {
+		uint32_t of = q ? q - 1 : picked;
+
+		if (!body_eligible(b, of))
+			continue;
+		if (!plane_observe_in(&b->p, b->p.copy, of, values))
+			return false;
+		claim = (double)b->p.queues[of].rate_bps * (double)*body_of(b, of, "weight");
+		key = (double)values[0] / claim;
+		if (!q) {
+			picked_key = key;
+			picked_claim = claim;
+		} else if (picked_key - 0.5 / picked_claim > (key + 0.5 / claim) * 1.000001) {
+			return plane_wrong(&b->p, "queue %" PRIu32 " is picked, queue %" PRIu32 " has the better claim", picked,
+					   of);
+		}
+	}
+	return true;
+}
+
 /* The policy's rule of choice, looked up naively. A pick has just been made on the copy of the state. */
 static bool body_choice_is_right(struct body *b, uint32_t picked)
 {
 	uint64_t best = 0;
 	uint32_t q, found = LW_NONE;
 
+	if (body_is(b, "pf") || body_is(b, "codes"))
+		return body_claim_is_best(b, picked);
+	if (body_is(b, "mlwdf") || body_is(b, "exp_rule") || body_is(b, "exp_pf") || body_is(b, "fq_codel"))
+		return true;
 	for (q = 0; q < b->p.view.nqueues; q++) {
 		int64_t values[PLANE_MAX_STATS];
 		uint64_t key = body_level(b, q);
@@ -273,7 +311,7 @@ static bool body_choice_is_right(struct body *b, uint32_t picked)
 				return plane_wrong(&b->p, "queue %" PRIu32 " is kept at its low level though its credit is below lr", q);
 			if (values[1])
 				key = *body_of(b, q, "low_level");
-		} else if (body_is(b, "fifo")) {
+		} else if (body_is(b, "fifo") || body_is(b, "codel")) {
 			key = b->p.queues[q].head_arrival_ns;
 		} else if (body_is(b, "pds")) {
 			uint64_t wait = lw_excess(b->seen_ns, b->p.queues[q].head_arrival_ns), most = (uint64_t)1 << 47;
@@ -434,14 +472,44 @@ static void body_wait_a_while(struct body *b)
 		body_advance(b, n * unit_ns[unit % 8]);
 }
 
+/* what fq_codel dropped when `held` bytes in `total` packets waited, `most` bytes of them in one queue */
+static bool body_overflow_is_right(struct body *b, uint64_t total, uint64_t held, uint64_t most)
+{
+	struct plane *p = &b->p;
+	bool over = total > body_param(b, "limit") || held > body_param(b, "memory");
+	uint64_t left_bytes = 0;
+	uint32_t i, first;
+
+	for (i = 0; i < p->view.nqueues; i++)
+		left_bytes += p->queues[i].backlog_bytes;
+	if (total - p->ndrops > body_param(b, "limit") || left_bytes > body_param(b, "memory"))
+		return plane_wrong(p, "%" PRIu64 " packets with %" PRIu64 " bytes remain", total - p->ndrops, left_bytes);
+	if (over != (p->ndrops > 0))
+		return plane_wrong(p, "%lu drops with %" PRIu64 " packets of %" PRIu64 " bytes", (unsigned long)p->ndrops, total,
+				   held);
+	for (i = 0; i < p->ndrops; i++)
+		if (!(p->drops[i] & LW_FROM_HEAD))
+			return plane_wrong(p, "a tail is dropped");
+	if (!over)
+		return true;
+	first = p->drops[0] & ~LW_FROM_HEAD;    /* it held what it kept and at most what was lost */
+	return p->queues[first].backlog_bytes + held - left_bytes >= most ||
+	       plane_wrong(p, "queue %" PRIu32 " loses first though another held %" PRIu64 " bytes", first, most);
+}
+
 static bool body_enqueue(struct body *b, uint32_t q, uint32_t bytes)
 {
 	struct plane *p = &b->p;
-	uint64_t total = 1;
+	uint64_t total = 1, held = bytes, most = 0;
 	uint32_t i;
 
-	for (i = 0; i < p->view.nqueues; i++)
+	for (i = 0; i < p->view.nqueues; i++) {
+		uint64_t backlog_bytes = p->queues[i].backlog_bytes + (i == q ? bytes : 0);
+
 		total += p->queues[i].backlog_pkts;
+		held += p->queues[i].backlog_bytes;
+		most = backlog_bytes > most ? backlog_bytes : most;
+	}
 	BODY_TRACE(b, "enqueue %" PRIu32 " %" PRIu32 "\n", q, bytes);
 	if (bytes > b->longest_bytes)
 		b->longest_bytes = bytes;
@@ -451,6 +519,8 @@ static bool body_enqueue(struct body *b, uint32_t q, uint32_t bytes)
 	for (i = 0; i < p->ndrops; i++)
 		body_note(b, p->drops[i]);
 	b->counts->drops += (unsigned long)p->ndrops;
+	if (p->started && body_is(b, "fq_codel"))
+		return body_overflow_is_right(b, total, held, most);
 	if (p->started && body_is(b, "pds")) {
 		uint64_t limit = body_param(b, "limit");
 
@@ -489,15 +559,64 @@ static bool body_send(struct body *b, uint32_t q)
 	return !high || !b->counting || body_fill(b, q, bytes);
 }
 
+/* may the head of the queue that was picked be judged so? */
+static bool body_verdict_is_right(struct body *b, uint32_t q, const struct lw_queue *was, enum lw_verdict verdict)
+{
+	uint64_t waited_ns = lw_excess(b->seen_ns, was->head_arrival_ns), behind = 0;
+	uint32_t i;
+
+	if (body_is(b, "codes"))
+		return (verdict == LW_DROP) == (*body_of(b, q, "timeout") && waited_ns > *body_of(b, q, "timeout")) ||
+		       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns gets verdict %d", waited_ns, (int)verdict);
+	if (verdict == LW_PASS || !strstr(b->p.policy->name, "codel"))
+		return true;
+	for (i = 0; i < b->p.view.nqueues; i++)
+		behind += i == q || body_is(b, "codel") ? b->p.queues[i].backlog_bytes : 0;
+	behind -= verdict == LW_MARK ? was->head_bytes : 0;
+	return (waited_ns >= body_param(b, "target") && behind > body_param(b, "mtu")) ||
+	       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns, %" PRIu64 " bytes behind it, gets verdict %d", waited_ns,
+			   behind, (int)verdict);
+}
+
+/* Pick until a packet may leave, and send it. */
 static bool body_pick_and_send(struct body *b)
 {
-	if (!plane_pick(&b->p))
-		return false;
-	BODY_TRACE(b, "pick %" PRId32 "\n", (int32_t)b->p.picked);
-	body_note(b, b->p.picked);
-	if (b->p.picked == LW_NONE)
+	for (;;) {
+		struct plane *p = &b->p;
+		enum lw_verdict verdict;
+		struct lw_queue was;
+
+		if (!plane_pick(p))
+			return false;
+		BODY_TRACE(b, "pick %" PRId32 "\n", (int32_t)p->picked);
+		body_note(b, p->picked);
+		if (p->picked == LW_NONE)
+			return true;
+		if (!body_choice_is_right(b, p->picked))
+			return false;
+		was = p->queues[p->picked];
+		b->ecn = b->ecn >> 1 | b->ecn << 63;
+		if (!plane_verdict(p, b->ecn & 1, &verdict) || !body_verdict_is_right(b, p->picked, &was, verdict))
+			return false;
+		body_note(b, (uint64_t)verdict);
+		if (verdict != LW_DROP)
+			return body_send(b, p->picked);
+		BODY_TRACE(b, "drop head of %" PRIu32 "\n", p->picked);
+		b->counts->drops++;
+	}
+}
+
+static bool body_expire(struct body *b, uint32_t q)
+{
+	bool expired;
+
+	if (!b->p.queues[q].backlog_pkts)
 		return true;
-	return body_choice_is_right(b, b->p.picked) && body_send(b, b->p.picked);
+	BODY_TRACE(b, "expired %" PRIu32 "?\n", q);
+	if (!plane_expired(&b->p, q, &expired))
+		return false;
+	body_note(b, expired);
+	return true;
 }
 
 static bool body_send_late(struct body *b)
@@ -589,7 +708,7 @@ static bool body_operate(struct body *b)
 	static const uint32_t lengths[] = { 1, 40, 64, 576, 1500, 1514, 9000, 65535, LW_MAX_PACKET_BYTES - 1 };
 	uint32_t what = body_byte(b) % 32, q = 0, length = 0, n;
 
-	if (what < 12 || what == 27 || what == 28)
+	if (what < 12 || what == 27 || what == 28 || what == 30)
 		q = body_byte(b) % b->p.view.nqueues;
 	if (what < 12) {
 		length = body_byte(b);
@@ -636,6 +755,8 @@ static bool body_operate(struct body *b)
 		return !b->may_disturb || !b->p.queues[q].backlog_pkts || body_send(b, q);
 	case 29:
 		return !b->may_disturb || body_change(b);
+	case 30:
+		return body_expire(b, q);
 	default:
 		return body_observe(b);
 	}

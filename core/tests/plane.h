@@ -266,11 +266,19 @@ static void plane_show(struct plane *p, uint32_t q, uint64_t backlog_bytes)
 	p->queues[q].head_arrival_ns = f->count ? f->packets[f->head].arrival_ns : 0;
 }
 
-static uint32_t plane_pop_tail(struct plane *p, uint32_t q)
+/* takes the head or the tail of queue q */
+static uint32_t plane_pop(struct plane *p, uint32_t q, bool head)
 {
 	struct fifo *f = p->fifos + q;
-	uint32_t bytes = f->packets[(f->head + --f->count) % f->room].bytes;
+	uint32_t bytes;
 
+	f->count--;
+	if (head) {
+		bytes = f->packets[f->head].bytes;
+		f->head = (f->head + 1) % f->room;
+	} else {
+		bytes = f->packets[(f->head + f->count) % f->room].bytes;
+	}
 	p->lost_pkts++;
 	p->lost_bytes += bytes;
 	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
@@ -293,9 +301,9 @@ static bool plane_start(struct plane *p)
 	return plane_settle(p);
 }
 
-static bool plane_dropped(struct plane *p, uint32_t q)
+static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 {
-	uint32_t bytes = plane_pop_tail(p, q);
+	uint32_t bytes = plane_pop(p, q, head);
 
 	if (p->policy->dropped)
 		p->policy->dropped(p->state, &p->view, q, bytes);
@@ -313,11 +321,11 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 	if (p->policy->enqueued)
 		p->policy->enqueued(p->state, &p->view, q, bytes);
 	while (p->policy->victim) {
-		uint32_t victim = p->policy->victim(p->state, &p->view, q, bytes);
+		uint32_t answer = p->policy->victim(p->state, &p->view, q, bytes), victim = answer & ~LW_FROM_HEAD;
 
-		if (victim != p->policy->victim(p->state, &p->view, q, bytes))
+		if (answer != p->policy->victim(p->state, &p->view, q, bytes))
 			return plane_wrong(p, "victim() asked twice gives two answers");
-		if (victim == LW_NONE)
+		if (answer == LW_NONE)
 			break;
 		if (victim >= p->view.nqueues || !p->queues[victim].backlog_pkts)
 			return plane_wrong(p, "victim() names queue %" PRIu32 ", which has no packet", victim);
@@ -327,8 +335,8 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 			if (!p->drops)
 				exit(2);
 		}
-		p->drops[p->ndrops++] = victim;
-		plane_dropped(p, victim);
+		p->drops[p->ndrops++] = answer;
+		plane_dropped(p, victim, answer != victim);
 	}
 	return plane_settle(p);
 }
@@ -388,7 +396,33 @@ static bool plane_link(struct plane *p, uint64_t link_bps)
 /* queue q must have a packet: its tail goes by a decision of the data plane */
 static bool plane_drop(struct plane *p, uint32_t q)
 {
-	return plane_dropped(p, q) && plane_settle(p);
+	return plane_dropped(p, q, false) && plane_settle(p);
+}
+
+/* what becomes of the head of the queue picked last; what is to be dropped is */
+static bool plane_verdict(struct plane *p, bool ecn, enum lw_verdict *verdict)
+{
+	uint32_t q = p->picked;
+
+	*verdict = LW_PASS;
+	if (!p->policy->leaving)
+		return true;
+	memcpy(p->copy, p->state, p->state_size);
+	*verdict = p->policy->leaving(p->copy, &p->view, q, ecn);
+	if (*verdict != p->policy->leaving(p->state, &p->view, q, ecn))
+		return plane_wrong(p, "a copy of the state judges otherwise");
+	if (*verdict != LW_PASS && *verdict != LW_DROP && (*verdict != LW_MARK || !ecn))
+		return plane_wrong(p, "verdict %d", (int)*verdict);
+	if (*verdict != LW_DROP)
+		return true;
+	return plane_dropped(p, q, true) && plane_settle(p);
+}
+
+/* queue q must have a packet; whether its head may go to make room, and if so it goes */
+static bool plane_expired(struct plane *p, uint32_t q, bool *expired)
+{
+	*expired = p->policy->expired && p->policy->expired(p->state, &p->view, q);
+	return !*expired || (plane_dropped(p, q, true) && plane_settle(p));
 }
 
 /* the new values are in params and qparams, and accepted */

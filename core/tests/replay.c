@@ -21,7 +21,7 @@ struct replay {
 	uint32_t nqueues;
 	uint64_t link_bps;
 	bool has_link, opened, configured;
-	unsigned long picks, drops, observations, refusals;
+	unsigned long picks, drops, verdicts, observations, refusals;
 };
 
 static char *words[MAX_WORDS + 1];
@@ -204,8 +204,11 @@ static bool enqueue(struct replay *r, uint32_t n)
 	if (!plane_enqueue(p, q, (uint32_t)bytes))
 		return false;
 	for (i = 6; i < n; i++) {
-		if (!queue_number(r, words[i], &q))
+		bool head = words[i][0] == 'h';
+
+		if (!queue_number(r, words[i] + head, &q))
 			return false;
+		q |= head ? LW_FROM_HEAD : 0;
 		if (i - 6 >= p->ndrops)
 			return wrong(r, "victim() names nobody as number %" PRIu32 ", expected queue %" PRIu32, i - 5, q);
 		if (p->drops[i - 6] != q)
@@ -232,6 +235,43 @@ static bool pick(struct replay *r, uint32_t n)
 	if (r->plane.picked != q)
 		return wrong(r, "pick() answers %" PRId32 ", expected %s (-1 is none)", (int32_t)r->plane.picked, words[3]);
 	r->picks++;
+	return true;
+}
+
+/* verdict pass|mark|drop [ecn] */
+static bool judge(struct replay *r, uint32_t n)
+{
+	static const char *const verdicts[] = { "pass", "mark", "drop" };
+	bool ecn = n == 5 && !strcmp(words[4], "ecn");
+	enum lw_verdict verdict;
+
+	if (n < 4 || n > 5 || (n == 5 && !ecn))
+		return wrong(r, "expected verdict pass|mark|drop [ecn]");
+	if (r->plane.picked == LW_NONE)
+		return wrong(r, "nothing was picked");
+	if (!plane_verdict(&r->plane, ecn, &verdict))
+		return false;
+	if (strcmp(verdicts[verdict], words[3]) != 0)
+		return wrong(r, "leaving() says %s, expected %s", verdicts[verdict], words[3]);
+	r->verdicts++;
+	return true;
+}
+
+/* expired QUEUE yes|no */
+static bool expire(struct replay *r, uint32_t n)
+{
+	bool expired;
+	uint32_t q;
+
+	if (n != 5 || !queue_number(r, words[3], &q))
+		return n != 5 ? wrong(r, "expected expired QUEUE yes|no") : false;
+	if (!r->plane.queues[q].backlog_pkts)
+		return wrong(r, "queue %" PRIu32 " is empty", q);
+	if (!plane_expired(&r->plane, q, &expired))
+		return false;
+	if (strcmp(expired ? "yes" : "no", words[4]) != 0)
+		return wrong(r, "expired() says %s, expected %s", expired ? "yes" : "no", words[4]);
+	r->verdicts++;
 	return true;
 }
 
@@ -300,6 +340,10 @@ static bool operation(struct replay *r, uint32_t n)
 		return wrong(r, "\"%s\" comes before init, or is not an operation", words[2]);
 	if (!strcmp(words[2], "pick"))
 		return pick(r, n);
+	if (!strcmp(words[2], "verdict"))
+		return judge(r, n);
+	if (!strcmp(words[2], "expired"))
+		return expire(r, n);
 	if (!strcmp(words[2], "observe"))
 		return observe(r, n);
 	if (!strcmp(words[2], "change"))
@@ -406,18 +450,19 @@ static bool replay_file(const char *name, struct replay *r)
 int main(int argc, char **argv)
 {
 	static struct replay r;
-	unsigned long picks = 0, drops = 0, observations = 0, refusals = 0;
+	unsigned long picks = 0, drops = 0, verdicts = 0, observations = 0, refusals = 0;
 	int i, bad = 0;
 
 	for (i = 1; i < argc; i++) {
 		bad += !replay_file(argv[i], &r);
 		picks += r.picks;
 		drops += r.drops;
+		verdicts += r.verdicts;
 		observations += r.observations;
 		refusals += r.refusals;
 	}
-	printf("%d files, %d bad: %lu picks, %lu drops, %lu observed values, %lu refusals\n", argc - 1, bad, picks, drops,
-	       observations, refusals);
+	printf("%d files, %d bad: %lu picks, %lu drops, %lu verdicts, %lu observed values, %lu refusals\n", argc - 1, bad,
+	       picks, drops, verdicts, observations, refusals);
 	if (argc < 2)
 		return 2;
 	return bad != 0;

@@ -12,15 +12,23 @@
  *   Calls     serialised. A question may cache its answer, so it takes the state writable, but two questions with
  *             nothing between them and the same view agree.
  *   Events    are told after they happened: the view already shows them.
- *   Bounds    every call has a stated bound of steps; 64-bit division happens only in init, change, rated and observe.
+ *   Bounds    every call has a stated bound of steps; 64-bit division happens only in init, change, rated and observe, and
+ *             in a pick that looks at every queue anyway.
  *   Blocked   a queue with rate_bps == 0 is never picked.
  *   Numbers   packet lengths are below LW_MAX_PACKET_BYTES; queues are at most LW_MAX_QUEUES.
  *
  * An arrival, in every data plane:
  *   1. The packet is put at the tail of queue q (unless q's own limit refuses it: then the policy never hears of it).
  *   2. enqueued(q).
- *   3. While victim() names a queue, its TAIL packet is dropped, and dropped() is told. It may name q itself.
- * A departure: pick(); the HEAD packet of that queue is taken; sent().
+ *   3. While victim() names a queue, its TAIL packet is dropped (its HEAD when the answer has LW_FROM_HEAD), and dropped()
+ *      is told. It may name q itself.
+ * A departure, in every data plane:
+ *   1. pick() names a queue.
+ *   2. leaving(), where the policy has it, judges that queue's HEAD packet. LW_DROP: it is dropped, dropped() is told, and all
+ *      begins anew. A verdict counts once, so what was not dropped must now leave.
+ *   3. The HEAD packet is taken; sent().
+ * When q's own limit is about to refuse a packet, the data plane asks expired(q), where the policy has it, and as long as the
+ * answer is yes drops q's HEAD instead, and tells dropped().
  */
 #ifndef LINKWEIR_POLICY_H
 #define LINKWEIR_POLICY_H
@@ -31,9 +39,10 @@
 extern "C" {
 #endif
 
-#define LW_ABI 1u
+#define LW_ABI 2u
 #define LW_NONE UINT32_MAX
 #define LW_NEVER UINT64_MAX             /* retry_ns when only an event can change the answer */
+#define LW_FROM_HEAD 0x80000000u        /* beside a victim: the head goes, not the tail */
 #define LW_UNSET UINT64_MAX             /* a parameter that was not given */
 #define LW_MAX_QUEUES 65536u
 #define LW_MAX_PACKET_BYTES (1u << 20)  /* exclusive */
@@ -56,6 +65,12 @@ struct lw_view {
 struct lw_pick {
 	uint64_t retry_ns;              /* with LW_NONE: when to ask again at the latest, or LW_NEVER */
 	uint32_t queue;                 /* LW_NONE: nothing to send now */
+};
+
+enum lw_verdict {
+	LW_PASS,                        /* send it */
+	LW_MARK,                        /* send it with Congestion Experienced; only where the packet can carry that */
+	LW_DROP
 };
 
 enum lw_unit {
@@ -124,8 +139,12 @@ struct lw_policy {
 	void (*rated)(void *st, const struct lw_view *v);       /* link_bps or some rate_bps changed */
 	void (*change)(void *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
 
-	/* optional: q has just taken a packet of `bytes`; the queue that must give up its tail, or LW_NONE */
+	/* optional: q has just taken a packet of `bytes`; the queue that must give one up (| LW_FROM_HEAD), or LW_NONE */
 	uint32_t (*victim)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
+	/* optional: what becomes of the head of q, which was picked; `ecn`: it can carry a mark */
+	enum lw_verdict (*leaving)(void *st, const struct lw_view *v, uint32_t q, bool ecn);
+	/* optional: may the head of q, which has a packet, be dropped to make room? */
+	bool (*expired)(const void *st, const struct lw_view *v, uint32_t q);
 	/* optional: nstats values of queue q, as declared in stats */
 	void (*observe)(const void *st, const struct lw_view *v, uint32_t q, int64_t *values);
 };

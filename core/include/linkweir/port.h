@@ -16,6 +16,7 @@
 #include <linux/bitops.h>
 #include <linux/math64.h>
 #define LW_CTZ64(x) ((uint32_t)__ffs64(x))
+#define LW_CLZ64(x) (64u - (uint32_t)fls64(x))
 #define LW_NOINLINE noinline
 #define LW_DIV64(a, b) div64_u64((a), (b))
 #define LW_MOD64(a, b) lw_kernel_mod64((a), (b))
@@ -38,6 +39,7 @@ static inline u64 lw_kernel_mod64(u64 a, u64 b)
 #include <stdint.h>
 #include <string.h>
 #define LW_CTZ64(x) ((uint32_t)__builtin_ctzll(x))
+#define LW_CLZ64(x) ((uint32_t)__builtin_clzll(x))
 #define LW_NOINLINE __attribute__((noinline))
 #define LW_DIV64(a, b) ((a) / (b))
 #define LW_MOD64(a, b) ((a) % (b))

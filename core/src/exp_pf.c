@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * exp_pf.c - exponential proportional fairness: real-time queues by the exponential rule, elastic ones by proportional
+ * fairness, and a weight between the two kinds.
+ *
+ * Rhee, Holtzman and Kim, 2003. A real-time queue claims r / R exp((a W - mean) / (1 + sqrt(mean))), an elastic one
+ * w / M r / R, with M the packets that wait per real-time queue, at least 1, and w at most 1: at most once per tick, when a packet
+ * has gone, w falls by 0.01 while a real-time head packet is older than the shortest target, and grows by 0.001 otherwise; it
+ * stays at 0.01 or more. Of equal claims the earliest head packet goes, then the lowest index.
+ */
+#include "exponent.h"
+
+#define EXP_PF_DOWN_PPM 10000u
+#define EXP_PF_UP_PPM 1000u
+#define EXP_PF_LEAST_PPM 10000u
+#define EXP_PF_MOST_PPM 1000000u
+
+enum { EXP_PF_NPARAMS = LW_URGENT_TICK + 1 };
+
+/* log2(w / M) */
+static int64_t exp_pf_elastic(const struct lw_urgent *st, const struct lw_ages *ages)
+{
+	int64_t w = lw_soft_log2(lw_soft_div(lw_soft_of(st->elastic_ppm), lw_soft_of(EXP_PF_MOST_PPM)));
+
+	return ages->count ? w - lw_soft_log2(lw_soft_div(lw_soft_of(ages->pkts), lw_soft_of(ages->count))) : w;
+}
+
+static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	struct lw_ages ages;
+	int64_t elastic, most = 0;
+	uint32_t best = LW_NONE, q;
+
+	lw_urgent_clock(st, v);
+	ages = lw_ages_of(st, v);
+	elastic = exp_pf_elastic(st, &ages);
+	for (q = 0; q < v->nqueues; q++) {
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+		int64_t claim;
+
+		if (!lw_eligible(v, q))
+			continue;
+		claim = -lw_urgent_log(st, queue);
+		if (queue->target_ns) {
+			uint64_t age = lw_urgent_age(st, v, q);
+
+			claim += lw_exponent(&ages, lw_soft_sub(age, ages.mean));
+			claim -= lw_exponent(&ages, lw_soft_sub(ages.mean, age));
+			claim += lw_exponent_factor(st, queue);
+		} else {
+			claim += elastic;
+		}
+		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))
+			continue;
+		best = q;
+		most = claim;
+	}
+	return lw_answer(best);
+}
+
+static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	uint64_t shortest_ns = LW_NEVER;
+
+	lw_urgent_sent(state, v, q, bytes);
+	if (st->means.now_ns < st->next_tick_ns)
+		return;
+	st->next_tick_ns = st->means.now_ns + st->tick_ns;
+	for (q = 0; q < v->nqueues; q++) {
+		uint64_t target_ns = lw_urgent_queues(st)[q].target_ns;
+
+		if (target_ns && target_ns < shortest_ns)
+			shortest_ns = target_ns;
+	}
+	if (lw_ages_of(st, v).oldest_ns > shortest_ns)
+		st->elastic_ppm -= EXP_PF_DOWN_PPM;
+	else
+		st->elastic_ppm += EXP_PF_UP_PPM;
+	if (st->elastic_ppm < EXP_PF_LEAST_PPM)
+		st->elastic_ppm = EXP_PF_LEAST_PPM;
+	if (st->elastic_ppm > EXP_PF_MOST_PPM)
+		st->elastic_ppm = EXP_PF_MOST_PPM;
+}
+
+static void exp_pf_set(struct lw_urgent *st, const uint64_t *params)
+{
+	st->factor = (uint32_t)params[LW_URGENT_FACTOR];
+	st->tick_ns = params[LW_URGENT_TICK];
+}
+
+static void exp_pf_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	exp_pf_set((struct lw_urgent *)state, params);
+	lw_urgent_change(state, v, params, qparams);
+}
+
+static void exp_pf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	lw_urgent_init(state, v, params, qparams);
+	exp_pf_set((struct lw_urgent *)state, params);
+	((struct lw_urgent *)state)->elastic_ppm = EXP_PF_MOST_PPM;
+}
+
+static const struct lw_param exp_pf_params[EXP_PF_NPARAMS] = {
+	LW_TC_PARAM,
+	LW_NORM_PARAM,
+	LW_EXPIRE_PARAM,
+	LW_FACTOR_PARAM,
+	{ "tick", "shortest time between two changes of the elastic queues' weight", NULL, 1000, 10000000000u, 1000000, LW_NS, 0 },
+};
+static const struct lw_param exp_pf_qparams[LW_URGENT_NQPARAMS] = { LW_TARGET_PARAM, LW_DELTA_PARAM };
+static const struct lw_stat exp_pf_stats[] = { LW_MEAN_STAT };
+
+const struct lw_policy lw_policy_exp_pf = {
+	.name = "exp_pf",
+	.help = "exponential proportional fairness: the exponential rule for real-time queues beside elastic ones",
+	.abi = LW_ABI,
+	.nparams = EXP_PF_NPARAMS,
+	.nqparams = LW_URGENT_NQPARAMS,
+	.nstats = 1,
+	.params = exp_pf_params,
+	.qparams = exp_pf_qparams,
+	.stats = exp_pf_stats,
+	.state_size = lw_urgent_state_size,
+	.check = NULL,
+	.init = exp_pf_init,
+	.pick = exp_pf_pick,
+	.enqueued = lw_urgent_event,
+	.sent = exp_pf_sent,
+	.dropped = lw_urgent_event,
+	.rated = lw_urgent_rated,
+	.change = exp_pf_change,
+	.victim = NULL,
+	.leaving = lw_urgent_leaving,
+	.expired = lw_urgent_expired,
+	.observe = lw_urgent_observe,
+};

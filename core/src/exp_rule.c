@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * exp_rule.c - the exponential rule: the greatest r / R exp(a W / (1 + sqrt(mean a W))).
+ *
+ * Shakkottai and Stolyar, 2001 and 2002, with beta = 1 and eta = 1/2. As long as ages differ little it is proportional
+ * fairness; a queue whose packets are older than the others' by more than the root of the mean is preferred at once. Elastic
+ * queues count as W = 0. Of equal claims the earliest head packet goes, then the lowest index.
+ */
+#include "exponent.h"
+
+enum { EXP_RULE_NPARAMS = LW_URGENT_FACTOR + 1 };
+
+static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	struct lw_ages ages;
+	int64_t most = 0;
+	uint32_t best = LW_NONE, q;
+
+	lw_urgent_clock(st, v);
+	ages = lw_ages_of(st, v);
+	for (q = 0; q < v->nqueues; q++) {
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+		int64_t claim;
+
+		if (!lw_eligible(v, q))
+			continue;
+		claim = -lw_urgent_log(st, queue);
+		if (queue->target_ns)
+			claim += lw_exponent(&ages, lw_urgent_age(st, v, q)) + lw_exponent_factor(st, queue);
+		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))
+			continue;
+		best = q;
+		most = claim;
+	}
+	return lw_answer(best);
+}
+
+static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
+	lw_urgent_change(state, v, params, qparams);
+}
+
+static void exp_rule_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	lw_urgent_init(state, v, params, qparams);
+	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
+}
+
+static const struct lw_param exp_rule_params[EXP_RULE_NPARAMS] = {
+	LW_TC_PARAM, LW_NORM_PARAM, LW_EXPIRE_PARAM, LW_FACTOR_PARAM,
+};
+static const struct lw_param exp_rule_qparams[LW_URGENT_NQPARAMS] = { LW_TARGET_PARAM, LW_DELTA_PARAM };
+static const struct lw_stat exp_rule_stats[] = { LW_MEAN_STAT };
+
+const struct lw_policy lw_policy_exp_rule = {
+	.name = "exp_rule",
+	.help = "the exponential rule: channel times the exponential of how much older the head packet is than others'",
+	.abi = LW_ABI,
+	.nparams = EXP_RULE_NPARAMS,
+	.nqparams = LW_URGENT_NQPARAMS,
+	.nstats = 1,
+	.params = exp_rule_params,
+	.qparams = exp_rule_qparams,
+	.stats = exp_rule_stats,
+	.state_size = lw_urgent_state_size,
+	.check = NULL,
+	.init = exp_rule_init,
+	.pick = exp_rule_pick,
+	.enqueued = lw_urgent_event,
+	.sent = lw_urgent_sent,
+	.dropped = lw_urgent_event,
+	.rated = lw_urgent_rated,
+	.change = exp_rule_change,
+	.victim = NULL,
+	.leaving = lw_urgent_leaving,
+	.expired = lw_urgent_expired,
+	.observe = lw_urgent_observe,
+};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * pf.h - proportional fairness, exactly, in O(log n): for pf.c and, with a timeout, codes.c.
+ *
+ * Kelly, Maulloo and Tan, 1998; Viswanath, Tse and Laroia, 2002, section II. Of the queues with a packet and a channel the
+ * one with the greatest w r / R goes: r what its channel gives now, R what it was lately given (means.h), w its weight.
+ * The greatest w r / R is the smallest key S / (w r), and a key changes only when its queue is served, told another
+ * rate, or returns; so the queues stand in a heap by key, and pick looks at its root. Of equal keys the earliest head packet
+ * goes, then the lowest index. Channels are told in batches: rated() looks at every queue and, where rates are new, makes
+ * the heap anew in O(n). enqueued, sent and dropped take O(log n), pick O(1); once in 52 days one event takes O(n).
+ */
+#ifndef LINKWEIR_PF_H
+#define LINKWEIR_PF_H
+
+#include "means.h"
+
+enum { PF_TC, PF_UNIT, PF_IDLE, PF_NPARAMS };
+enum { PF_WEIGHT, PF_NQPARAMS };
+
+struct pf_state {
+	struct lw_means means;
+	uint32_t count;                 /* queues in the heap */
+	uint32_t unused;
+};
+
+struct pf_queue {
+	struct lw_mean mean;
+	uint64_t head_ns;               /* arrival of its head packet, for ties */
+	uint64_t timeout_ns;            /* codes.c */
+	uint32_t place;                 /* in the heap, or LW_NONE */
+	uint32_t unused;
+};
+
+static struct pf_queue *pf_queues(struct pf_state *st)
+{
+	return (struct pf_queue *)(st + 1);
+}
+
+static uint32_t *pf_heap(struct pf_state *st, const struct lw_view *v)
+{
+	return (uint32_t *)(pf_queues(st) + v->nqueues);
+}
+
+static size_t pf_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	(void)params;
+	if (nqueues > LW_MAX_QUEUES)
+		return 0;
+	return sizeof(struct pf_state) + nqueues * sizeof(struct pf_queue) + (nqueues + 1) / 2 * sizeof(uint64_t);
+}
+
+/* ---- the heap ---- */
+
+static inline bool pf_before(const struct pf_queue *queues, uint32_t a, uint32_t b)
+{
+	if (queues[a].mean.key != queues[b].mean.key)
+		return queues[a].mean.key < queues[b].mean.key;
+	if (queues[a].head_ns != queues[b].head_ns)
+		return queues[a].head_ns < queues[b].head_ns;
+	return a < b;
+}
+
+static void pf_sift_up(struct pf_queue *queues, uint32_t *heap, uint32_t q)
+{
+	uint32_t place = queues[q].place;
+
+	while (place > 0 && pf_before(queues, q, heap[(place - 1) / 2])) {
+		heap[place] = heap[(place - 1) / 2];
+		queues[heap[place]].place = place;
+		place = (place - 1) / 2;
+	}
+	heap[place] = q;
+	queues[q].place = place;
+}
+
+static void pf_sift_down(struct pf_queue *queues, uint32_t *heap, uint32_t count, uint32_t q)
+{
+	uint32_t place = queues[q].place, child;
+
+	for (child = 2 * place + 1; child < count; child = 2 * place + 1) {
+		if (child + 1 < count && pf_before(queues, heap[child + 1], heap[child]))
+			child++;
+		if (!pf_before(queues, heap[child], q))
+			break;
+		heap[place] = heap[child];
+		queues[heap[place]].place = place;
+		place = child;
+	}
+	heap[place] = q;
+	queues[q].place = place;
+}
+
+static void pf_heapify(struct pf_state *st, const struct lw_view *v)
+{
+	uint32_t *heap = pf_heap(st, v), i;
+
+	for (i = st->count / 2; i > 0; i--)
+		pf_sift_down(pf_queues(st), heap, st->count, heap[i - 1]);
+}
+
+static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct pf_queue *queues = pf_queues(st);
+	uint32_t *heap = pf_heap(st, v);
+
+	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : 0, !st->count);
+	queues[q].place = st->count++;
+	pf_sift_up(queues, heap, q);
+}
+
+static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct pf_queue *queues = pf_queues(st);
+	uint32_t *heap = pf_heap(st, v), place = queues[q].place, last = heap[--st->count];
+
+	queues[q].place = LW_NONE;
+	if (last == q)
+		return;
+	queues[last].place = place;
+	pf_sift_up(queues, heap, last);
+	pf_sift_down(queues, heap, st->count, last);
+}
+
+/* ---- events ---- */
+
+/* After anything that happened to queue q: its place, by its key and its head packet. */
+static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct pf_queue *queue = pf_queues(st) + q;
+
+	queue->head_ns = v->queues[q].backlog_pkts ? v->queues[q].head_arrival_ns : 0;
+	if (!lw_eligible(v, q)) {
+		if (queue->place != LW_NONE)
+			pf_leave(st, v, q);
+		if (!v->queues[q].backlog_pkts)
+			lw_mean_leave(&st->means, &queue->mean);
+	} else if (queue->place == LW_NONE) {
+		pf_join(st, v, q);
+	} else {
+		pf_sift_up(pf_queues(st), pf_heap(st, v), q);
+		pf_sift_down(pf_queues(st), pf_heap(st, v), st->count, q);
+	}
+}
+
+static void pf_clock(struct pf_state *st, const struct lw_view *v)
+{
+	uint32_t halves, q;
+
+	if (!lw_means_clock(&st->means, v))
+		return;
+	halves = lw_means_turn(&st->means);
+	for (q = 0; q < v->nqueues; q++)
+		lw_mean_halve(&pf_queues(st)[q].mean, halves);
+	pf_heapify(st, v);
+}
+
+/* who follows when: those that leave, those that were only blocked, those that return */
+static inline uint32_t pf_turn(struct pf_state *st, const struct lw_view *v, uint32_t q)
+{
+	return !lw_eligible(v, q) ? 0 : !pf_queues(st)[q].mean.away ? 1 : 2;
+}
+
+/* New rates, and new weights where given. */
+static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_t *qparams, uint32_t nqparams)
+{
+	bool moved = false;
+	uint32_t q, turn;
+
+	for (q = 0; q < v->nqueues; q++) {
+		struct lw_mean *mean = &pf_queues(st)[q].mean;
+		uint32_t weight = qparams ? (uint32_t)qparams[(size_t)q * nqparams + PF_WEIGHT] : mean->weight;
+
+		moved = lw_mean_rate(mean, v->queues[q].rate_bps, weight) || moved;
+	}
+	if (!moved)
+		return;
+	pf_heapify(st, v);
+	for (turn = 0; turn < 3; turn++)
+		for (q = 0; q < v->nqueues; q++)
+			if (pf_turn(st, v, q) == turn)
+				pf_follow(st, v, q);
+}
+
+static void pf_rated(void *state, const struct lw_view *v)
+{
+	struct pf_state *st = (struct pf_state *)state;
+
+	pf_clock(st, v);
+	pf_rates(st, v, NULL, 0);
+}
+
+static void pf_set(struct pf_state *st, const uint64_t *params)
+{
+	st->means.unit = (uint32_t)params[PF_UNIT];
+	st->means.idle = (uint32_t)params[PF_IDLE];
+	lw_means_start(&st->means, params[PF_TC]);
+}
+
+static void pf_start(struct pf_state *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
+		     uint32_t nqparams)
+{
+	uint32_t q;
+
+	memset(st, 0, pf_state_size(v->nqueues, params));
+	st->means.now_ns = v->now_ns;
+	pf_set(st, params);
+	for (q = 0; q < v->nqueues; q++) {
+		lw_mean_init(&pf_queues(st)[q].mean, &st->means, v->queues[q].rate_bps,
+			     (uint32_t)qparams[(size_t)q * nqparams + PF_WEIGHT]);
+		pf_queues(st)[q].place = LW_NONE;
+	}
+	for (q = 0; q < v->nqueues; q++)
+		pf_follow(st, v, q);
+}
+
+static void pf_alter(struct pf_state *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
+		     uint32_t nqparams)
+{
+	uint32_t q;
+
+	pf_clock(st, v);
+	for (q = 0; q < v->nqueues; q++)
+		lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
+	pf_set(st, params);
+	pf_heapify(st, v);
+	pf_rates(st, v, qparams, nqparams);
+}
+
+static struct lw_pick pf_pick(void *state, const struct lw_view *v)
+{
+	struct pf_state *st = (struct pf_state *)state;
+
+	lw_clock(&st->means.now_ns, v);
+	return lw_answer(st->count ? pf_heap(st, v)[0] : LW_NONE);
+}
+
+static void pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pf_state *st = (struct pf_state *)state;
+
+	pf_clock(st, v);
+	lw_mean_serve(&st->means, &pf_queues(st)[q].mean, bytes);
+	pf_follow(st, v, q);
+}
+
+/* enqueued and dropped */
+static void pf_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct pf_state *st = (struct pf_state *)state;
+
+	(void)bytes;
+	pf_clock(st, v);
+	pf_follow(st, v, q);
+}
+
+static void pf_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
+{
+	const struct pf_state *st = (const struct pf_state *)state;
+	const struct pf_queue *queue = (const struct pf_queue *)(st + 1) + q;
+
+	values[0] = lw_mean_shown(&st->means, &queue->mean, v->now_ns);
+}
+
+#endif

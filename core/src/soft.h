@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * soft.h - positive floating-point numbers in integers, for quantities that grow and shrink by any factor.
+ *
+ * A number is one u64: the biased exponent above, a mantissa of 32 bits with its top bit set below; 0 is 0. So comparing
+ * numbers is comparing integers. The value is mantissa * 2^(exponent - LW_SOFT_BIAS). Results are truncated: each
+ * operation is at most 2^-31 below the exact result. Exponents must stay within 2^30 of the bias, which the users of this
+ * file see to; beyond, they wrap.
+ */
+#ifndef LINKWEIR_SOFT_H
+#define LINKWEIR_SOFT_H
+
+#include <linkweir/math.h>
+
+#define LW_SOFT_BIAS 0x80000000u
+#define LW_SOFT_ONE (((uint64_t)(LW_SOFT_BIAS - 31) << 32) | 0x80000000u)
+#define LW_LN2_32 2977044472u           /* ln 2, in 2^-32 */
+#define LW_LOG2_E ((((uint64_t)LW_SOFT_BIAS - 31) << 32) | 3098164009u)
+#define LW_LN_2 ((((uint64_t)LW_SOFT_BIAS - 32) << 32) | LW_LN2_32)
+
+static inline uint32_t lw_soft_exponent(uint64_t a)
+{
+	return (uint32_t)(a >> 32);
+}
+
+/* m * 2^(exponent - bias); m is not 0 */
+static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
+{
+	uint32_t shift = LW_CLZ64(m);
+
+	return ((uint64_t)(exponent + 32 - shift) << 32) | (m << shift) >> 32;
+}
+
+static inline uint64_t lw_soft_of(uint64_t value)
+{
+	return value ? lw_soft_norm(value, LW_SOFT_BIAS) : 0;
+}
+
+static inline uint64_t lw_soft_mul(uint64_t a, uint64_t b)
+{
+	if (!a || !b)
+		return 0;
+	return lw_soft_norm((uint64_t)(uint32_t)a * (uint32_t)b, lw_soft_exponent(a) + lw_soft_exponent(b) - LW_SOFT_BIAS);
+}
+
+/* 0 when b is 0 */
+static inline uint64_t lw_soft_div(uint64_t a, uint64_t b)
+{
+	if (!a || !b)
+		return 0;
+	return lw_soft_norm(LW_DIV64(a << 32, (uint64_t)(uint32_t)b),
+			    lw_soft_exponent(a) - lw_soft_exponent(b) + LW_SOFT_BIAS - 32);
+}
+
+/* b's mantissa in 2^-31 of the last place of a, a >= b */
+static inline uint64_t lw_soft_aligned(uint64_t a, uint64_t b)
+{
+	uint32_t apart = lw_soft_exponent(a) - lw_soft_exponent(b);
+
+	return apart < 64 ? ((uint64_t)(uint32_t)b << 31) >> apart : 0;
+}
+
+static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
+{
+	uint64_t more = a > b ? a : b, less = a > b ? b : a;
+
+	if (!less)
+		return more;
+	return lw_soft_norm(((uint64_t)(uint32_t)more << 31) + lw_soft_aligned(more, less), lw_soft_exponent(more) - 31);
+}
+
+/* a - b, or 0 when b is the greater */
+static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
+{
+	uint64_t m;
+
+	if (a <= b || !b)
+		return a <= b ? 0 : a;
+	m = ((uint64_t)(uint32_t)a << 31) - lw_soft_aligned(a, b);
+	return m ? lw_soft_norm(m, lw_soft_exponent(a) - 31) : 0;
+}
+
+/* a * 2^-n; 0 when that leaves the exponents that are safe */
+static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
+{
+	if (!a || lw_soft_exponent(a) < LW_SOFT_BIAS - (1u << 30) + n)
+		return 0;
+	return a - ((uint64_t)n << 32);
+}
+
+/* 2^(x / 2^32); to within 2^-30 */
+static inline uint64_t lw_soft_exp2(uint64_t x)
+{
+	static const uint32_t sixteenth[16] = {         /* 2^(i/16), in 2^-31 */
+		0x80000000, 0x85aac368, 0x8b95c1e4, 0x91c3d374, 0x9837f052, 0x9ef53261, 0xa5fed6aa, 0xad583eea,
+		0xb504f334, 0xbd08a39f, 0xc5672a11, 0xce248c15, 0xd744fccb, 0xe0ccdeec, 0xeac0c6e8, 0xf5257d15,
+	};
+	static const uint32_t fine[16] = {              /* 2^(i/256), in 2^-31 */
+		0x80000000, 0x8058d7d3, 0x80b1ed50, 0x810b40a2, 0x8164d1f4, 0x81bea171, 0x8218af43, 0x8272fb98,
+		0x82cd8699, 0x83285072, 0x8383594f, 0x83dea15c, 0x843a28c4, 0x8495efb3, 0x84f1f656, 0x854e3cd9,
+	};
+	uint32_t fraction = (uint32_t)x;
+	uint64_t rest = ((uint64_t)(fraction & 0xffffff) * LW_LN2_32) >> 24;    /* < 2^-8, in 2^-40 */
+	uint64_t m = (uint64_t)sixteenth[fraction >> 28] * fine[fraction >> 24 & 15] >> 31;
+
+	rest += rest * rest >> 41;                      /* e^y - 1 is y + y^2 / 2 so near 0 */
+	m += m * rest >> 40;
+	return lw_soft_norm(m, (uint32_t)(x >> 32) + LW_SOFT_BIAS - 31);
+}
+
+/* log2(a) in 2^-24; a is not 0 */
+static inline int64_t lw_soft_log2(uint64_t a)
+{
+	int64_t log = ((int64_t)lw_soft_exponent(a) + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24);
+	uint64_t m = (uint32_t)a;
+	int32_t bit;
+
+	for (bit = 1 << 23; bit; bit >>= 1) {
+		m = m * m >> 31;
+		if (m >> 32) {
+			m >>= 1;
+			log += bit;
+		}
+	}
+	return log;
+}
+
+/* floor(a * 2^n), at most `most` < 2^63 */
+static inline uint64_t lw_soft_floor(uint64_t a, uint32_t n, uint64_t most)
+{
+	uint32_t shift = lw_soft_exponent(a) + n - LW_SOFT_BIAS;        /* of the mantissa, in two's complement */
+	uint64_t value;
+
+	if (!a)
+		return 0;
+	if (shift >> 31) {
+		shift = 0 - shift;
+		value = shift < 32 ? (uint64_t)(uint32_t)a >> shift : 0;
+	} else {
+		value = shift < 32 ? (uint64_t)(uint32_t)a << shift : UINT64_MAX;
+	}
+	return value < most ? value : most;
+}
+
+static inline uint64_t lw_soft_sqrt(uint64_t a)
+{
+	uint32_t exponent = lw_soft_exponent(a) - 32, bit;
+	uint64_t m = (uint64_t)(uint32_t)a << 32, root = 0;
+
+	if (!a)
+		return 0;
+	if (exponent & 1) {
+		m >>= 1;
+		exponent++;
+	}
+	for (bit = 1u << 31; bit; bit >>= 1)
+		if ((root | bit) * (root | bit) <= m)
+			root |= bit;
+	return lw_soft_norm(root, LW_SOFT_BIAS / 2 + exponent / 2);
+}
+
+#endif

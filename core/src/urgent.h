@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * urgent.h - what mlwdf.c, exp_rule.c and exp_pf.c have in common: channel, mean and the age of the head packet.
+ *
+ * A real-time queue has a target T for its delays and a tolerance delta, the part of the packets that may be later; its
+ * urgency is a W, a = -ln(delta) / T, W the age of its head packet (at least 1 ns). A queue without a target is elastic.
+ * The mean below the channel's rate r is what the queue was given (means.h), or its channel's own mean, outages left out, as of
+ * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue, O(n), as do rated and the
+ * arrival at an empty queue; the other events are O(1).
+ */
+#ifndef LINKWEIR_URGENT_H
+#define LINKWEIR_URGENT_H
+
+#include "means.h"
+
+#define LW_NORM_PARAM \
+	{ "norm", "what a channel is measured by: the queue's mean throughput or the channel's mean rate", \
+	  "throughput|channel", 0, 1, 0, LW_CHOICE, 0 }
+#define LW_EXPIRE_PARAM \
+	{ "expire", "whether packets older than their target are dropped", "no|yes", 0, 1, 0, LW_CHOICE, 0 }
+#define LW_FACTOR_PARAM \
+	{ "factor", "what the exponential of a real-time queue is multiplied by: nothing, or -ln(delta) / T per second", \
+	  "none|urgency", 0, 1, 0, LW_CHOICE, 0 }
+#define LW_TARGET_PARAM \
+	{ "target", "delay that packets should not exceed; 0: an elastic queue", NULL, 0, 3600000000000u, 100000000, LW_NS, 0 }
+#define LW_DELTA_PARAM \
+	{ "delta", "part of the packets that may exceed the target", NULL, 1, 500000, 50000, LW_PPM, 0 }
+
+enum { LW_NORM_THROUGHPUT, LW_NORM_CHANNEL };
+enum { LW_URGENT_TC, LW_URGENT_NORM, LW_URGENT_EXPIRE, LW_URGENT_FACTOR, LW_URGENT_TICK };
+enum { LW_URGENT_TARGET, LW_URGENT_DELTA, LW_URGENT_NQPARAMS };
+
+struct lw_urgent {
+	struct lw_means means;
+	uint32_t norm;
+	uint32_t expire;
+	uint32_t factor;                /* exp_rule.c, exp_pf.c */
+	uint32_t elastic_ppm;           /* exp_pf.c: what elastic queues are multiplied by */
+	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that may change */
+};
+
+struct lw_urgent_queue {
+	struct lw_mean mean;
+	uint64_t channel;               /* mean rate, bit/s, as of channel_ns */
+	uint64_t channel_ns;
+	uint64_t target_ns;             /* 0: elastic */
+	uint64_t a;                     /* -ln(delta) / T, per ns */
+	uint64_t logged;                /* the key whose logarithm is `log` */
+	int64_t log;                    /* in 2^-24 */
+};
+
+static inline struct lw_urgent_queue *lw_urgent_queues(struct lw_urgent *st)
+{
+	return (struct lw_urgent_queue *)(st + 1);
+}
+
+static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	(void)params;
+	if (nqueues > LW_MAX_QUEUES)
+		return 0;
+	return sizeof(struct lw_urgent) + nqueues * sizeof(struct lw_urgent_queue);
+}
+
+/* the channel's mean up to now, at the rate it had; outages do not count */
+static inline void lw_urgent_follow_channel(const struct lw_urgent *st, struct lw_urgent_queue *queue)
+{
+	uint64_t rate = lw_soft_of(queue->mean.rate_bps), kept;
+
+	kept = lw_soft_div(LW_SOFT_ONE, lw_soft_exp2(lw_means_x(&st->means, st->means.now_ns - queue->channel_ns)));
+	queue->channel_ns = st->means.now_ns;
+	if (rate)
+		queue->channel = lw_soft_add(lw_soft_mul(queue->channel, kept),
+					     lw_soft_mul(rate, lw_soft_sub(LW_SOFT_ONE, kept)));
+}
+
+/* mean / r: smaller is better */
+static inline uint64_t lw_urgent_key(const struct lw_urgent *st, const struct lw_urgent_queue *queue)
+{
+	return st->norm == LW_NORM_CHANNEL ? lw_soft_mul(queue->channel, queue->mean.inverse) : queue->mean.key;
+}
+
+/* log2 of the key, in 2^-24; a queue never served is better than any other */
+static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent_queue *queue)
+{
+	uint64_t key = lw_urgent_key(st, queue);
+
+	if (key != queue->logged) {
+		queue->logged = key;
+		queue->log = lw_soft_log2(key);
+	}
+	return key ? queue->log : -((int64_t)1 << 61);
+}
+
+static inline uint64_t lw_urgent_wait_ns(const struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+{
+	uint64_t wait_ns = lw_excess(st->means.now_ns, v->queues[q].head_arrival_ns);
+
+	return wait_ns ? wait_ns : 1;
+}
+
+/* a W of a real-time queue */
+static inline uint64_t lw_urgent_age(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+{
+	return lw_soft_mul(lw_urgent_queues(st)[q].a, lw_soft_of(lw_urgent_wait_ns(st, v, q)));
+}
+
+/* of queues that are equal otherwise: the earlier head packet; LW_NONE is the latest */
+static inline bool lw_urgent_earlier(const struct lw_view *v, uint32_t q, uint32_t than)
+{
+	return than == LW_NONE || v->queues[q].head_arrival_ns < v->queues[than].head_arrival_ns;
+}
+
+/* ---- events ---- */
+
+static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v)
+{
+	uint32_t halves, q;
+
+	if (!lw_means_clock(&st->means, v))
+		return;
+	halves = lw_means_turn(&st->means);
+	for (q = 0; q < v->nqueues; q++)
+		lw_mean_halve(&lw_urgent_queues(st)[q].mean, halves);
+}
+
+/* After anything that happened to queue q. */
+static inline void lw_urgent_follow(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+{
+	struct lw_urgent_queue *queues = lw_urgent_queues(st);
+	uint64_t best = UINT64_MAX;
+	uint32_t other;
+
+	if (!v->queues[q].backlog_pkts)
+		lw_mean_leave(&st->means, &queues[q].mean);
+	if (!lw_eligible(v, q) || !queues[q].mean.away)
+		return;
+	for (other = 0; other < v->nqueues; other++)
+		if (lw_eligible(v, other) && !queues[other].mean.away && queues[other].mean.key < best)
+			best = queues[other].mean.key;
+	lw_mean_return(&st->means, &queues[q].mean, best, best == UINT64_MAX);
+}
+
+static inline void lw_urgent_rated(void *state, const struct lw_view *v)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	struct lw_urgent_queue *queues = lw_urgent_queues(st);
+	uint32_t q;
+
+	lw_urgent_clock(st, v);
+	for (q = 0; q < v->nqueues; q++) {
+		if (queues[q].mean.rate_bps == v->queues[q].rate_bps)
+			continue;
+		lw_urgent_follow_channel(st, queues + q);
+		lw_mean_rate(&queues[q].mean, v->queues[q].rate_bps, 1);
+		if (!queues[q].channel)         /* its first rate */
+			queues[q].channel = lw_soft_of(v->queues[q].rate_bps);
+	}
+	for (q = 0; q < v->nqueues; q++)
+		lw_urgent_follow(st, v, q);
+}
+
+static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, const uint64_t *params,
+				 const uint64_t *qparams)
+{
+	uint32_t q;
+
+	st->norm = (uint32_t)params[LW_URGENT_NORM];
+	st->expire = (uint32_t)params[LW_URGENT_EXPIRE];
+	lw_means_start(&st->means, params[LW_URGENT_TC]);
+	for (q = 0; q < v->nqueues; q++, qparams += LW_URGENT_NQPARAMS) {
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+		int64_t log = lw_soft_log2(lw_soft_div(lw_soft_of(1000000), lw_soft_of(qparams[LW_URGENT_DELTA])));
+		uint64_t tolerance = lw_soft_mul(lw_soft_norm((uint64_t)log, LW_SOFT_BIAS - 24), LW_LN_2);
+
+		queue->target_ns = qparams[LW_URGENT_TARGET];
+		queue->a = lw_soft_div(tolerance, lw_soft_of(queue->target_ns));
+	}
+}
+
+static inline void lw_urgent_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	uint32_t q;
+
+	memset(st, 0, lw_urgent_state_size(v->nqueues, params));
+	st->means.now_ns = v->now_ns;
+	lw_urgent_set(st, v, params, qparams);
+	for (q = 0; q < v->nqueues; q++) {
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+
+		lw_mean_init(&queue->mean, &st->means, v->queues[q].rate_bps, 1);
+		queue->channel = lw_soft_of(v->queues[q].rate_bps);
+		queue->channel_ns = v->now_ns;
+	}
+	for (q = 0; q < v->nqueues; q++)
+		lw_urgent_follow(st, v, q);
+}
+
+static inline void lw_urgent_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+	uint32_t q;
+
+	lw_urgent_clock(st, v);
+	for (q = 0; q < v->nqueues; q++) {
+		lw_urgent_follow_channel(st, lw_urgent_queues(st) + q);
+		lw_mean_change(&st->means, &lw_urgent_queues(st)[q].mean, params[LW_URGENT_TC], st->means.unit);
+	}
+	lw_urgent_set(st, v, params, qparams);
+	lw_urgent_rated(st, v);
+}
+
+static inline void lw_urgent_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct lw_urgent *st = (struct lw_urgent *)state;
+
+	lw_urgent_clock(st, v);
+	lw_mean_serve(&st->means, &lw_urgent_queues(st)[q].mean, bytes);
+	lw_urgent_follow(st, v, q);
+}
+
+/* enqueued and dropped */
+static inline void lw_urgent_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	(void)bytes;
+	lw_urgent_clock((struct lw_urgent *)state, v);
+	lw_urgent_follow((struct lw_urgent *)state, v, q);
+}
+
+static inline bool lw_urgent_expired(const void *state, const struct lw_view *v, uint32_t q)
+{
+	const struct lw_urgent *st = (const struct lw_urgent *)state;
+	uint64_t target_ns = ((const struct lw_urgent_queue *)(st + 1))[q].target_ns;
+	uint64_t now_ns = v->now_ns > st->means.now_ns ? v->now_ns : st->means.now_ns;
+
+	return st->expire && target_ns && lw_excess(now_ns, v->queues[q].head_arrival_ns) > target_ns;
+}
+
+static inline enum lw_verdict lw_urgent_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)
+{
+	(void)ecn;
+	return lw_urgent_expired(state, v, q) ? LW_DROP : LW_PASS;
+}
+
+static inline void lw_urgent_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
+{
+	const struct lw_urgent *st = (const struct lw_urgent *)state;
+	const struct lw_urgent_queue *queues = (const struct lw_urgent_queue *)(st + 1);
+
+	values[0] = lw_mean_shown(&st->means, &queues[q].mean, v->now_ns);
+}
+
+#endif

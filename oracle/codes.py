@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""CoDeS: proportional fairness, and packets that waited longer than a timeout are dropped. Tauran et al. 2018."""
+
+import pf
+
+PARAMS = pf.PARAMS
+QPARAMS = pf.QPARAMS | {"timeout": 100_000_000}
+RANGES = pf.RANGES | {"timeout": (0, 3600 * 10**9)}
+
+check = pf.check
+
+
+class Model(pf.Model):
+    def expired(self, q):
+        timeout_ns = self.qparams[q]["timeout"]
+        # The question does not move the policy's clock.
+        now_ns = max(self.clock.seen_ns, self.view.now_ns)
+        return timeout_ns > 0 and now_ns - self.view.queues[q].head_arrival_ns > timeout_ns
+
+    def leaving(self, q, ecn):
+        return "drop" if self.expired(q) else "pass"
