@@ -11,7 +11,7 @@ use std::ptr;
 
 use crate::ffi;
 use crate::info::{self, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_QUEUES};
-use crate::policy::{Pick, Policy, View};
+use crate::policy::{Pick, Policy, Verdict, Victim, View};
 
 /// A running policy of the core.
 pub struct CorePolicy {
@@ -269,7 +269,7 @@ impl Policy for CorePolicy {
     }
 
     #[inline]
-    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
         let victim = self.info.table.victim?;
         self.expect_view(view);
         assert!(
@@ -278,8 +278,40 @@ impl Policy for CorePolicy {
         );
         let raw = raw_view(view);
         // SAFETY: the block is initialised; the view has its number of queues; q and bytes are in range.
-        let queue = unsafe { victim(self.block(), &raw, q as u32, bytes) };
-        (queue != ffi::NONE).then_some(queue as usize)
+        let answer = unsafe { victim(self.block(), &raw, q as u32, bytes) };
+        (answer != ffi::NONE).then_some(Victim {
+            queue: (answer & !ffi::FROM_HEAD) as usize,
+            head: answer & ffi::FROM_HEAD != 0,
+        })
+    }
+
+    #[inline]
+    fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
+        let Some(leaving) = self.info.table.leaving else {
+            return Verdict::Pass;
+        };
+        self.expect_view(view);
+        assert!(q < self.nqueues, "queue {q} is in range");
+        let raw = raw_view(view);
+        // SAFETY: the block is initialised; the view has its number of queues; q is in range.
+        match unsafe { leaving(self.block(), &raw, q as u32, ecn) } {
+            ffi::verdict::PASS => Verdict::Pass,
+            ffi::verdict::MARK => Verdict::Mark,
+            ffi::verdict::DROP => Verdict::Drop,
+            other => unreachable!("the core knows no verdict {other}"),
+        }
+    }
+
+    #[inline]
+    fn expired(&self, view: &View<'_>, q: usize) -> bool {
+        let Some(expired) = self.info.table.expired else {
+            return false;
+        };
+        self.expect_view(view);
+        assert!(q < self.nqueues, "queue {q} is in range");
+        let raw = raw_view(view);
+        // SAFETY: the block is initialised and only read; the view has its number of queues; q is in range.
+        unsafe { expired(self.state.as_ptr().cast(), &raw, q as u32) }
     }
 
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {

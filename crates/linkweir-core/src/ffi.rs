@@ -36,7 +36,15 @@ pub(crate) struct Pick {
 
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const NEVER: u64 = u64::MAX;
-pub(crate) const ABI: u32 = 1;
+pub(crate) const ABI: u32 = 2;
+/// Beside a victim: its head goes.
+pub(crate) const FROM_HEAD: u32 = 1 << 31;
+/// `enum lw_verdict`
+pub(crate) mod verdict {
+    pub const PASS: u32 = 0;
+    pub const MARK: u32 = 1;
+    pub const DROP: u32 = 2;
+}
 pub(crate) const AT_INIT: u32 = 1;
 
 #[repr(C)]
@@ -90,6 +98,8 @@ pub(crate) struct Policy {
     pub rated: Option<unsafe extern "C" fn(*mut c_void, *const View)>,
     pub change: Option<Setup>,
     pub victim: Option<unsafe extern "C" fn(*mut c_void, *const View, u32, u32) -> u32>,
+    pub leaving: Option<unsafe extern "C" fn(*mut c_void, *const View, u32, bool) -> u32>,
+    pub expired: Option<unsafe extern "C" fn(*const c_void, *const View, u32) -> bool>,
     pub observe: Option<unsafe extern "C" fn(*const c_void, *const View, u32, *mut i64)>,
 }
 
@@ -173,6 +183,8 @@ mod tests {
             offset_of!(Policy, rated),
             offset_of!(Policy, change),
             offset_of!(Policy, victim),
+            offset_of!(Policy, leaving),
+            offset_of!(Policy, expired),
             offset_of!(Policy, observe),
             crate::Unit::Number as usize,
             crate::Unit::Bps as usize,
@@ -183,6 +195,11 @@ mod tests {
             crate::Unit::Ppm as usize,
             crate::Unit::Choice as usize,
             AT_INIT as usize,
+            FROM_HEAD as usize,
+            verdict::PASS as usize,
+            verdict::MARK as usize,
+            verdict::DROP as usize,
+            size_of::<u32>(),
             ABI as usize,
             crate::MAX_QUEUES,
             crate::MAX_PACKET_BYTES as usize,

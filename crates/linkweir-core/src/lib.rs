@@ -16,4 +16,4 @@ pub use info::{
     policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET,
 };
 pub use mux::{Counters, Departure, DropReason, Limit, Mux};
-pub use policy::{Pick, Policy, View};
+pub use policy::{Pick, Policy, Verdict, Victim, View};

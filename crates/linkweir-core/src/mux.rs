@@ -24,7 +24,7 @@
 //! for dscp in [DscpMap::CS0, DscpMap::af(1, 2), DscpMap::EF] {
 //!     mux.enqueue_by(1_000, &classes, 1500, Packet { dscp }, |_, class, reason| println!("{class}: {reason:?}"));
 //! }
-//! let next = mux.dequeue(2_000).unwrap();
+//! let next = mux.dequeue(2_000, |_| false, |_, class, reason| println!("{class}: {reason:?}")).unwrap();
 //! assert_eq!((next.class, next.item.dscp, next.sojourn_ns), (0, DscpMap::EF, 1_000));
 //! ```
 
@@ -36,7 +36,7 @@ use crate::classifier::Classifier;
 use crate::core_policy::{CorePolicy, Fault};
 use crate::ffi::Queue;
 use crate::info::MAX_PACKET_BYTES;
-use crate::policy::{Pick, Policy, View};
+use crate::policy::{Pick, Policy, Verdict, View};
 
 /// Most a class may hold; a packet that would exceed either is dropped on arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Limit {
 pub enum DropReason {
     /// The limit of its class refused it on arrival.
     Limit,
-    /// The policy named its class as victim.
+    /// The policy named its class as victim, or let it go because it had waited too long.
     Policy,
 }
 
@@ -67,6 +67,8 @@ pub struct Departure<T> {
     pub bytes: u32,
     /// How long it waited, ns.
     pub sojourn_ns: u64,
+    /// It is to carry a mark of congestion.
+    pub marked: bool,
 }
 
 /// What happened to the packets of a class since the start or the last reset.
@@ -84,7 +86,7 @@ pub struct Counters {
     pub dropped_limit_pkts: u64,
     /// Their bytes.
     pub dropped_limit_bytes: u64,
-    /// Packets dropped as victims.
+    /// Packets the policy dropped.
     pub dropped_policy_pkts: u64,
     /// Their bytes.
     pub dropped_policy_bytes: u64,
@@ -218,7 +220,17 @@ impl<P: Policy, T> Mux<P, T> {
             "a packet of {bytes} bytes is too long to be scheduled"
         );
         self.clock(now_ns);
-        let room = self.has_room(class, bytes);
+        let mut room = self.has_room(class, bytes);
+        while !room
+            && self.scene.queues[class].backlog_pkts > 0
+            && self.policy.expired(&self.scene.view(), class)
+        {
+            let Some(item) = self.drop_one(class, VecDeque::pop_front) else {
+                break;
+            };
+            dropped(item, class, DropReason::Policy);
+            room = self.has_room(class, bytes);
+        }
         let Class {
             waiting, counters, ..
         } = &mut self.classes[class];
@@ -245,11 +257,16 @@ impl<P: Policy, T> Mux<P, T> {
 
         self.policy.enqueued(&self.scene.view(), class, bytes);
         while let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) {
-            let Some(item) = self.drop_one(victim, VecDeque::pop_back) else {
+            let pop = if victim.head {
+                VecDeque::pop_front
+            } else {
+                VecDeque::pop_back
+            };
+            let Some(item) = self.drop_one(victim.queue, pop) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;
             };
-            dropped(item, victim, DropReason::Policy);
+            dropped(item, victim.queue, DropReason::Policy);
         }
     }
 
@@ -266,15 +283,33 @@ impl<P: Policy, T> Mux<P, T> {
         self.enqueue(now_ns, class, bytes, item, dropped);
     }
 
-    /// The packet that goes next, or none when there is nothing to send now.
+    /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a mark;
+    /// what the policy lets nobody have goes to `dropped`, with its class and the reason.
     #[inline]
-    pub fn dequeue(&mut self, now_ns: u64) -> Option<Departure<T>> {
+    pub fn dequeue(
+        &mut self,
+        now_ns: u64,
+        ecn: impl Fn(&T) -> bool,
+        mut dropped: impl FnMut(T, usize, DropReason),
+    ) -> Option<Departure<T>> {
         self.clock(now_ns);
-        let class = match self.policy.pick(&self.scene.view()) {
-            Pick::Queue(class) => class,
-            Pick::Nothing { retry_ns } => {
-                self.retry_ns = retry_ns;
-                return None;
+        let (class, marked) = loop {
+            let class = match self.policy.pick(&self.scene.view()) {
+                Pick::Queue(class) => class,
+                Pick::Nothing { retry_ns } => {
+                    self.retry_ns = retry_ns;
+                    return None;
+                }
+            };
+            let head = self.classes[class].waiting.front();
+            let ecn = head.is_some_and(|head| ecn(&head.item));
+            match self.policy.leaving(&self.scene.view(), class, ecn) {
+                Verdict::Pass => break (class, false),
+                Verdict::Mark => break (class, true),
+                Verdict::Drop => {
+                    let item = self.drop_one(class, VecDeque::pop_front)?;
+                    dropped(item, class, DropReason::Policy);
+                }
             }
         };
         self.retry_ns = None;
@@ -310,6 +345,7 @@ impl<P: Policy, T> Mux<P, T> {
             item,
             bytes,
             sojourn_ns,
+            marked,
         })
     }
 

@@ -29,6 +29,26 @@ pub enum Pick {
     },
 }
 
+/// A queue that must give up a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Victim {
+    /// Its index.
+    pub queue: usize,
+    /// Its head goes, not its tail.
+    pub head: bool,
+}
+
+/// What becomes of a packet whose turn it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is sent.
+    Pass,
+    /// It is sent with a mark of congestion, which it can carry.
+    Mark,
+    /// It is dropped, and the policy asked for the next one.
+    Drop,
+}
+
 /// A scheduling policy.
 pub trait Policy {
     /// Which queue's head goes next.
@@ -54,10 +74,22 @@ pub trait Policy {
         let _ = view;
     }
 
-    /// After queue `q` took a packet of `bytes`: the queue that must give up its tail.
-    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+    /// After queue `q` took a packet of `bytes`: the queue that must give one up.
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
         let _ = (view, q, bytes);
         None
+    }
+
+    /// What becomes of the head of queue `q`, which was picked; `ecn`: it can carry a mark.
+    fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
+        let _ = (view, q, ecn);
+        Verdict::Pass
+    }
+
+    /// Whether the head of queue `q`, which has a packet, may be dropped to make room for another.
+    fn expired(&self, view: &View<'_>, q: usize) -> bool {
+        let _ = (view, q);
+        false
     }
 
     /// Writes the policy's statistics of queue `q` into `values`, as many as it declares.

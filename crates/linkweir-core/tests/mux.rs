@@ -69,6 +69,26 @@ fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u
             params[info.param("qmin").unwrap()] = 4;
             params[info.param("early").unwrap()] = u64::from(early);
         }
+        "codes" => {
+            for q in 1..nclasses {
+                set(q, "timeout", 500_000 * q as u64);
+            }
+        }
+        "mlwdf" | "exp_rule" | "exp_pf" => {
+            for q in 1..nclasses {
+                set(q, "target", 500_000 * q as u64);
+            }
+            params[info.param("expire").unwrap()] = u64::from(early);
+        }
+        "codel" | "fq_codel" => {
+            params[info.param("target").unwrap()] = 1_000;
+            params[info.param("interval").unwrap()] = 1_000_000;
+            params[info.param("mtu").unwrap()] = 0;
+            params[info.param("ecn").unwrap()] = u64::from(early);
+            if info.name == "fq_codel" {
+                params[info.param("limit").unwrap()] = 12;
+            }
+        }
         _ => {}
     }
     (params, qparams)
@@ -81,6 +101,32 @@ struct Parent {
     sent: Vec<(u64, u64)>,
     refused: Vec<(u64, u64)>,
     victims: Vec<(u64, u64)>,
+}
+
+impl Parent {
+    /// The policy dropped a head or a tail: heads where it judges what leaves, tails elsewhere.
+    fn drops(&mut self, info: &PolicyInfo, item: Packet) {
+        let queue = &mut self.waiting[item.class];
+        let heads = !matches!(info.name, "pds");
+        let end = if heads {
+            queue.pop_front()
+        } else {
+            queue.pop_back()
+        };
+        assert_eq!(end, Some(item), "an end of the queue goes");
+        count(&mut self.victims[item.class], item.bytes);
+    }
+}
+
+/// Nothing is dropped.
+fn none<T>(_: T, class: usize, reason: DropReason) {
+    panic!("class {class}: {reason:?}");
+}
+
+fn within(waiting: &VecDeque<Packet>, limit: Limit) -> bool {
+    let held: u64 = waiting.iter().map(|p| u64::from(p.bytes)).sum();
+    limit.pkts.is_none_or(|most| waiting.len() <= most as usize)
+        && limit.bytes.is_none_or(|most| held <= most)
 }
 
 fn count(place: &mut (u64, u64), bytes: u32) {
@@ -114,54 +160,66 @@ fn live(info: &'static PolicyInfo, early: bool, nclasses: usize, limits: &[Limit
                     bytes,
                     arrival_ns: now_ns,
                 };
-                let queue = &mut parent.waiting[class];
-                let backlog: u64 = queue.iter().map(|p| u64::from(p.bytes)).sum();
-                let fits = limits[class]
-                    .pkts
-                    .is_none_or(|most| queue.len() < most as usize)
-                    && limits[class]
-                        .bytes
-                        .is_none_or(|most| backlog + u64::from(bytes) <= most);
                 count(&mut parent.arrived[class], bytes);
-                if fits {
-                    queue.push_back(packet);
-                }
+                parent.waiting[class].push_back(packet);
+                let mut refused = false;
                 mux.enqueue(now_ns, class, bytes, packet, |item, of, reason| {
                     assert_eq!(item.class, of);
-                    match reason {
-                        DropReason::Limit => {
-                            assert!(
-                                !fits && item == packet,
-                                "the limit refuses exactly the packet that does not fit"
-                            );
-                            count(&mut parent.refused[of], item.bytes);
-                        }
-                        DropReason::Policy => {
-                            assert!(fits, "no victim is asked for a packet that never came in");
-                            assert_eq!(
-                                parent.waiting[of].pop_back(),
-                                Some(item),
-                                "the victim is a tail"
-                            );
-                            count(&mut parent.victims[of], item.bytes);
-                        }
+                    if reason == DropReason::Limit {
+                        refused = true;
+                        assert_eq!(parent.waiting[of].pop_back(), Some(item));
+                        assert_eq!(item, packet, "the limit refuses the packet that comes");
+                        count(&mut parent.refused[of], item.bytes);
+                    } else {
+                        assert!(
+                            !refused,
+                            "no victim is asked for a packet that never came in"
+                        );
+                        parent.drops(info, item);
                     }
                 });
+                if refused {
+                    let mut with = parent.waiting[class].clone();
+                    with.push_back(packet);
+                    assert!(!within(&with, limits[class]), "what fits is not refused");
+                } else {
+                    assert!(
+                        within(&parent.waiting[class], limits[class]),
+                        "what does not fit is"
+                    );
+                }
             }
             Step::Depart => {
                 let ready = mux
                     .queues()
                     .iter()
                     .any(|q| q.backlog_pkts > 0 && q.rate_bps > 0);
-                let departure = mux.dequeue(now_ns);
-                assert_eq!(departure.is_some(), ready, "work conservation");
+                let departure = mux.dequeue(
+                    now_ns,
+                    |item| item.serial % 3 == 0,
+                    |item, of, reason| {
+                        assert_eq!((item.class, reason), (of, DropReason::Policy));
+                        parent.drops(info, item);
+                    },
+                );
+                let left = mux
+                    .queues()
+                    .iter()
+                    .any(|q| q.backlog_pkts > 0 && q.rate_bps > 0);
+                assert!(departure.is_none() || ready);
+                assert!(departure.is_some() || !left, "work conservation");
                 if let Some(Departure {
                     class,
                     item,
                     bytes,
                     sojourn_ns,
+                    marked,
                 }) = departure
                 {
+                    assert!(
+                        !marked || item.serial % 3 == 0,
+                        "a mark for who can carry it"
+                    );
                     assert_eq!(
                         parent.waiting[class].pop_front(),
                         Some(item),
@@ -269,9 +327,12 @@ fn time_that_steps_back_stands_still() {
     })
     .unwrap();
     mux.enqueue(1_000, 0, 100, (), |(), _, _| {});
-    assert_eq!(mux.dequeue(400).unwrap().sojourn_ns, 0);
+    assert_eq!(mux.dequeue(400, |()| false, none).unwrap().sojourn_ns, 0);
     mux.enqueue(400, 0, 100, (), |(), _, _| {});
-    assert_eq!(mux.dequeue(1_700).unwrap().sojourn_ns, 700);
+    assert_eq!(
+        mux.dequeue(1_700, |()| false, none).unwrap().sojourn_ns,
+        700
+    );
 }
 
 #[test]
@@ -282,7 +343,7 @@ fn counters_begin_again_and_waiting_times_are_known_to_one_percent() {
     })
     .unwrap();
     mux.enqueue(0, 0, 100, 0, |_, _, _| {});
-    mux.dequeue(5);
+    mux.dequeue(5, |_| false, none);
     mux.reset_counters();
     assert_eq!(
         mux.counters(0).arrived_pkts + mux.counters(0).sent_pkts + mux.counters(0).sojourn_ns.len(),
@@ -292,7 +353,7 @@ fn counters_begin_again_and_waiting_times_are_known_to_one_percent() {
     for wait_ns in 1..=10_000u64 {
         mux.enqueue(now_ns, 0, 100, wait_ns, |_, _, _| {});
         now_ns += wait_ns * 1_000;
-        mux.dequeue(now_ns);
+        mux.dequeue(now_ns, |_| false, none);
     }
     for q in [0.5, 0.9, 0.99, 1.0] {
         let found = mux.counters(0).sojourn_ns.value_at_quantile(q) as f64;

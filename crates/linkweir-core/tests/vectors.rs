@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use linkweir_core::{
-    check, policy, CorePolicy, Pick, Policy, PolicyInfo, Queue, Unit, View, UNSET,
+    check, policy, CorePolicy, Pick, Policy, PolicyInfo, Queue, Unit, Verdict, View, UNSET,
 };
 
 /// A data plane that does what the file says, whatever the policy picked.
@@ -116,23 +116,31 @@ impl Plane {
         }
     }
 
-    /// Puts a packet in; returns the queues that lost their tails.
-    fn enqueue(&mut self, q: usize, bytes: u32) -> Vec<usize> {
+    /// Puts a packet in; returns the queues that lost a packet, with an h before those that lost their head.
+    fn enqueue(&mut self, q: usize, bytes: u32) -> Vec<String> {
         self.waiting[q].push_back((self.now_ns, bytes));
         self.refresh(q);
         self.tell(|p, v| p.enqueued(v, q, bytes));
         let mut victims = Vec::new();
         while let Some(victim) = self.tell(|p, v| p.victim(v, q, bytes)).flatten() {
-            self.drop_tail(victim);
-            victims.push(victim);
+            self.drop_end(victim.queue, victim.head);
+            victims.push(format!(
+                "{}{}",
+                if victim.head { "h" } else { "" },
+                victim.queue
+            ));
         }
         victims
     }
 
-    fn drop_tail(&mut self, q: usize) {
-        let (_, bytes) = self.waiting[q]
-            .pop_back()
-            .expect("the queue has a packet to drop");
+    fn drop_end(&mut self, q: usize, head: bool) {
+        let waiting = &mut self.waiting[q];
+        let end = if head {
+            waiting.pop_front()
+        } else {
+            waiting.pop_back()
+        };
+        let (_, bytes) = end.expect("the queue has a packet to drop");
         self.refresh(q);
         self.tell(|p, v| p.dropped(v, q, bytes));
     }
@@ -180,13 +188,35 @@ impl Plane {
             }
             "enqueue" => {
                 let victims = self.enqueue(queue(3), words[4].parse().unwrap());
-                let expected: Vec<usize> = (6..words.len()).map(queue).collect();
+                let expected = words.get(6..).unwrap_or_default();
                 assert_eq!(victims, expected, "victims");
             }
             "pick" => {
                 self.picked = self.pick();
                 let expected = (words[3] != "none").then(|| queue(3));
                 assert_eq!(self.picked, expected, "pick");
+            }
+            "verdict" => {
+                let q = self.picked.expect("something was picked");
+                let ecn = words.get(4) == Some(&"ecn");
+                let verdict = self.tell(|p, v| p.leaving(v, q, ecn)).unwrap();
+                let expected = match words[3] {
+                    "pass" => Verdict::Pass,
+                    "mark" => Verdict::Mark,
+                    "drop" => Verdict::Drop,
+                    other => panic!("{other} is no verdict"),
+                };
+                assert_eq!(verdict, expected, "verdict");
+                if verdict == Verdict::Drop {
+                    self.drop_end(q, true);
+                }
+            }
+            "expired" => {
+                let expired = self.tell(|p, v| p.expired(v, queue(3))).unwrap();
+                assert_eq!(if expired { "yes" } else { "no" }, words[4]);
+                if expired {
+                    self.drop_end(queue(3), true);
+                }
             }
             "send" => {
                 let q = if words.len() > 3 {
@@ -196,7 +226,7 @@ impl Plane {
                 };
                 self.send(q.expect("something was picked"));
             }
-            "drop" => self.drop_tail(queue(3)),
+            "drop" => self.drop_end(queue(3), false),
             "rate" => {
                 self.queues[queue(3)].rate_bps = words[4].parse().unwrap();
                 self.tell(|p, v| p.rated(v));

@@ -694,6 +694,7 @@ impl<'a> Engine<'a> {
                 item,
                 bytes,
                 sojourn_ns,
+                ..
             }) = self.dequeue()
             else {
                 break;
@@ -711,7 +712,13 @@ impl<'a> Engine<'a> {
     /// What the scheduler lets go next, if anything; a greedy flow that lacks it is listed.
     #[inline]
     fn dequeue(&mut self) -> Option<Departure<Packet>> {
-        let Some(departure) = self.mux.dequeue(self.now_ns) else {
+        let mut departure = self.take();
+        if departure.is_none() && !self.short.is_empty() {
+            // Greedy flows lost all they had.
+            self.refill();
+            departure = self.take();
+        }
+        let Some(departure) = departure else {
             if let Some(retry_ns) = self.mux.retry_ns() {
                 self.heap.push(retry_ns.max(self.now_ns + 1), event::RETRY);
             }
@@ -720,6 +727,28 @@ impl<'a> Engine<'a> {
         self.packets += 1;
         left(&mut self.flows, &mut self.short, departure.item.flow);
         Some(departure)
+    }
+
+    /// Asks the scheduler, and records what it throws away.
+    #[inline]
+    fn take(&mut self) -> Option<Departure<Packet>> {
+        let Engine {
+            mux,
+            recorder,
+            flows,
+            short,
+            now_ns,
+            ..
+        } = self;
+        // No source sends packets that can carry a mark.
+        mux.dequeue(
+            *now_ns,
+            |_| false,
+            |packet, _, reason| {
+                recorder.dropped(*now_ns, packet.flow as usize, packet.bytes, reason);
+                left(flows, short, packet.flow);
+            },
+        )
     }
 
     /// All opportunities of this instant.

@@ -65,6 +65,7 @@ impl Engine<'_> {
             item,
             bytes,
             sojourn_ns,
+            ..
         }) = self.dequeue()
         else {
             return;

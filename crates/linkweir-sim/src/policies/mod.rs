@@ -3,7 +3,7 @@
 
 mod tauran_pf;
 
-use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, View};
+use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, Verdict, Victim, View};
 
 use crate::experiment::Experiment;
 use crate::satellite::fading::Fading;
@@ -112,10 +112,26 @@ impl Policy for AnyPolicy {
     }
 
     #[inline]
-    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<usize> {
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
         match self {
             AnyPolicy::Core(policy) => policy.victim(view, q, bytes),
             AnyPolicy::TauranPf(policy) => policy.victim(view, q, bytes),
+        }
+    }
+
+    #[inline]
+    fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
+        match self {
+            AnyPolicy::Core(policy) => policy.leaving(view, q, ecn),
+            AnyPolicy::TauranPf(policy) => policy.leaving(view, q, ecn),
+        }
+    }
+
+    #[inline]
+    fn expired(&self, view: &View<'_>, q: usize) -> bool {
+        match self {
+            AnyPolicy::Core(policy) => policy.expired(view, q),
+            AnyPolicy::TauranPf(policy) => policy.expired(view, q),
         }
     }
 
