@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * compat.h - differences between kernel versions, and nowhere else. Each is found by what the headers have (Kbuild asks
+ * them), since point releases carry later changes back.
+ */
+#ifndef LINKWEIR_COMPAT_H
+#define LINKWEIR_COMPAT_H
+
+#include <linux/netdevice.h>
+#include <linux/netlink.h>
+#include <net/sch_generic.h>
+
+#if __has_include(<net/gso.h>)
+#include <net/gso.h>
+#endif
+
+/* A packet of its own, from a larger one: its length, and where a kernel counts them, that it is one. */
+static inline void linkweir_compat_segment(struct sk_buff *skb)
+{
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+#ifdef LINKWEIR_HAS_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = 1;
+#endif
+}
+
+/* tc asks for a module by one or the other name */
+#ifndef MODULE_ALIAS_NET_SCH
+#define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("sch_" id)
+#endif
+
+/* Why a request is refused, at most 79 characters. */
+#ifdef NL_SET_ERR_MSG_FMT
+#define linkweir_refuse(extack, fmt, args...) NL_SET_ERR_MSG_FMT(extack, fmt, ##args)
+static inline void linkweir_compat_exit(void)
+{
+}
+#else
+__printf(2, 3) void linkweir_refuse(struct netlink_ext_ack *extack, const char *fmt, ...);
+void linkweir_compat_exit(void);
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* linkweir.h - what the files of the module share. */
+#ifndef LINKWEIR_H
+#define LINKWEIR_H
+
+#include <linux/skbuff.h>
+#include <net/pkt_cls.h>
+#include <net/pkt_sched.h>
+#include <linkweir/policy.h>
+
+#include "compat/compat.h"
+#include "linkweir_netlink.h"
+
+/* one qdisc kind: a policy of the core under the name it has there */
+struct linkweir_kind {
+	struct Qdisc_ops ops;
+	const struct lw_policy *policy;
+};
+
+struct linkweir_class_settings {
+	u64 limit_bytes;
+	u64 rate_bps;                   /* LW_UNSET: the link's */
+	u32 limit_pkts;
+};
+
+/* What the user set: replaced as a whole, under RTNL and the qdisc's lock. */
+struct linkweir_settings {
+	u64 link_bps;                   /* 0: not known */
+	u64 *params;                    /* of the policy */
+	u64 *qparams;                   /* a row for each class */
+	struct linkweir_class_settings *classes;
+	u32 nclasses;
+	u32 default_class;              /* index */
+	u16 number_of[LINKWEIR_CODE_POINTS];    /* class number of a code point; 0: none */
+};
+
+enum linkweir_reason {
+	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_REASONS
+};
+
+struct linkweir_counters {
+	u64 dropped_pkts[LINKWEIR_REASONS];
+	u64 marked_pkts;
+	u64 sent_pkts;
+	u64 sojourn_ns;                 /* of all packets that left */
+	u64 sojourn_max_ns;
+};
+
+struct linkweir_class {
+	struct sk_buff_head waiting;
+	struct gnet_stats_basic_sync sent;
+	struct linkweir_counters counters;
+};
+
+struct linkweir_sched {
+	const struct lw_policy *policy;
+	void *state;                    /* of the policy */
+	struct lw_view view;
+	struct lw_queue *queues;        /* what the view shows */
+	struct linkweir_class *classes;
+	struct linkweir_settings *settings;
+	u64 best_bps;                   /* the largest capacity told */
+	u64 calls;                      /* of enqueue, to know the packets of the present one */
+	u32 stay;                       /* packets of the present call that have not been dropped */
+	struct tcf_proto __rcu *filters;
+	struct tcf_block *block;
+	struct qdisc_watchdog watchdog;
+};
+
+/* in the control block of a packet that waits */
+struct linkweir_cb {
+	u64 arrival_ns;
+	u64 call;
+};
+
+static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct linkweir_cb));
+	return (struct linkweir_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* classify.c */
+u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch, int *verdict);
+bool linkweir_ecn_capable(struct sk_buff *skb);
+
+/* netlink.c */
+struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
+struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct nlattr *opt,
+					       struct netlink_ext_ack *extack);
+int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
+int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, const s64 *values,
+		       struct gnet_dump *d);
+
+/* selftest.c */
+int linkweir_selftest(const struct linkweir_kind *kinds, u32 nkinds);
+
+#endif

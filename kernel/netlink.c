@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * netlink.c - from attributes to settings and back, by the parameter tables of the policies.
+ *
+ * Settings are parsed into a copy, judged as a whole, and only then take the place of the old ones. What is refused is refused
+ * with a text that names the attribute, the class and the range; a rule across parameters says what the policy's check() says.
+ */
+#include <linux/rtnetlink.h>
+#include <net/netlink.h>
+
+#include "linkweir.h"
+
+#define LINKWEIR_MAX_BPS 1000000000000ull
+#define LINKWEIR_MAX_LIMIT_PKTS 100000000u
+#define LINKWEIR_MAX_LIMIT_BYTES 1000000000000ull
+#define LINKWEIR_LIMIT_PKTS 1000u       /* unless given */
+
+static const struct nla_policy linkweir_attrs[TCA_LINKWEIR_MAX + 1] = {
+	[TCA_LINKWEIR_CLASSES] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_LINK] = { .type = NLA_U64 },
+	[TCA_LINKWEIR_DSCP] = NLA_POLICY_EXACT_LEN(LINKWEIR_CODE_POINTS * sizeof(u16)),
+	[TCA_LINKWEIR_DEFAULT] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_PARAM] = { .type = NLA_NESTED },
+	[TCA_LINKWEIR_CLASS] = { .type = NLA_NESTED },
+};
+
+static const struct nla_policy linkweir_class_attrs[TCA_LINKWEIR_CLASS_MAX + 1] = {
+	[TCA_LINKWEIR_CLASS_NUMBER] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_CLASS_LIMIT] = { .type = NLA_U32 },
+	[TCA_LINKWEIR_CLASS_LIMIT_BYTES] = { .type = NLA_U64 },
+	[TCA_LINKWEIR_CLASS_RATE] = { .type = NLA_U64 },
+	[TCA_LINKWEIR_CLASS_PARAM] = { .type = NLA_NESTED },
+};
+
+static const struct nla_policy linkweir_param_attrs[TCA_LINKWEIR_PARAM_MAX + 1] = {
+	[TCA_LINKWEIR_PARAM_NAME] = { .type = NLA_NUL_STRING, .len = LINKWEIR_NAME_SIZE - 1 },
+	[TCA_LINKWEIR_PARAM_VALUE] = { .type = NLA_U64 },
+};
+
+/* ---- settings ---- */
+
+/* one block of memory; the values are those of `old`, or the defaults */
+static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *policy, u32 nclasses,
+						       const struct linkweir_settings *old)
+{
+	size_t nqparams = (size_t)nclasses * policy->nqparams;
+	struct linkweir_settings *set;
+	u32 q, i;
+
+	set = kvzalloc(sizeof(*set) + (policy->nparams + nqparams) * sizeof(u64) + nclasses * sizeof(*set->classes),
+		       GFP_KERNEL_ACCOUNT);
+	if (!set)
+		return ERR_PTR(-ENOMEM);
+	if (old)
+		*set = *old;
+	set->nclasses = nclasses;
+	set->params = (u64 *)(set + 1);
+	set->qparams = set->params + policy->nparams;
+	set->classes = (struct linkweir_class_settings *)(set->qparams + nqparams);
+	if (old) {
+		memcpy(set->params, old->params, policy->nparams * sizeof(u64));
+		memcpy(set->qparams, old->qparams, nqparams * sizeof(u64));
+		memcpy(set->classes, old->classes, nclasses * sizeof(*set->classes));
+		return set;
+	}
+	set->default_class = nclasses - 1;
+	for (i = 0; i < policy->nparams; i++)
+		set->params[i] = policy->params[i].def;
+	for (q = 0; q < nclasses; q++) {
+		for (i = 0; i < policy->nqparams; i++)
+			set->qparams[q * policy->nqparams + i] = policy->qparams[i].def;
+		set->classes[q].limit_pkts = LINKWEIR_LIMIT_PKTS;
+		set->classes[q].limit_bytes = U64_MAX;
+		set->classes[q].rate_bps = LW_UNSET;
+	}
+	return set;
+}
+
+static const char *linkweir_unit(const struct lw_param *param)
+{
+	switch (param->unit) {
+	case LW_BPS:
+		return " bit/s";
+	case LW_NS:
+		return " ns";
+	case LW_BYTES:
+		return " bytes";
+	case LW_BITS:
+		return " bit";
+	case LW_PKTS:
+		return " packets";
+	case LW_PPM:
+		return " ppm";
+	default:
+		return "";
+	}
+}
+
+/* ---- from attributes ---- */
+
+/* a number of the data plane's own */
+static int linkweir_in_range(u64 value, u64 min, u64 max, const char *name, const char *unit, u32 number,
+			     struct netlink_ext_ack *extack)
+{
+	if (value >= min && value <= max)
+		return 0;
+	if (number)
+		linkweir_refuse(extack, "%s of class %u is outside %llu .. %llu%s", name, number, min, max, unit);
+	else
+		linkweir_refuse(extack, "%s is outside %llu .. %llu%s", name, min, max, unit);
+	return -ERANGE;
+}
+
+/* One parameter into its row; `number` is the class's, or 0. Of a qdisc that exists, what sizes its state stays. */
+static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_param *params, u32 nparams, u64 *row,
+				u32 number, bool made, struct nlattr *attr, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_LINKWEIR_PARAM_MAX + 1];
+	const struct lw_param *param = NULL;
+	u64 value;
+	u32 i;
+	int err = nla_parse_nested(tb, TCA_LINKWEIR_PARAM_MAX, attr, linkweir_param_attrs, extack);
+
+	if (err)
+		return err;
+	NL_SET_BAD_ATTR(extack, attr);
+	if (!tb[TCA_LINKWEIR_PARAM_NAME] || !tb[TCA_LINKWEIR_PARAM_VALUE]) {
+		linkweir_refuse(extack, "a parameter needs a name and a value");
+		return -EINVAL;
+	}
+	for (i = 0; i < nparams && !param; i++)
+		if (!nla_strcmp(tb[TCA_LINKWEIR_PARAM_NAME], params[i].name))
+			param = &params[i];
+	if (!param) {
+		linkweir_refuse(extack, "%s has no such parameter of a %s in this module", policy->name,
+				number ? "class" : "qdisc");
+		return -EINVAL;
+	}
+	value = nla_get_u64(tb[TCA_LINKWEIR_PARAM_VALUE]);
+	if (value != LW_UNSET || param->def != LW_UNSET) {
+		err = linkweir_in_range(value, param->min, param->max, param->name, linkweir_unit(param), number, extack);
+		if (err)
+			return err;
+	}
+	if (made && (param->flags & LW_AT_INIT) && row[param - params] != value) {
+		linkweir_refuse(extack, "%s is fixed when the qdisc is made: delete it and add it anew", param->name);
+		return -EOPNOTSUPP;
+	}
+	row[param - params] = value;
+	return 0;
+}
+
+static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct linkweir_settings *set, u32 q, bool made,
+				      struct nlattr *nest, struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct linkweir_class_settings *class = &set->classes[q];
+	struct nlattr *attr;
+	int err = 0, rest;
+
+	if (tb[TCA_LINKWEIR_CLASS_LIMIT_BYTES]) {
+		class->limit_bytes = nla_get_u64(tb[TCA_LINKWEIR_CLASS_LIMIT_BYTES]);
+		err = linkweir_in_range(class->limit_bytes, 1, LINKWEIR_MAX_LIMIT_BYTES, "limit_bytes", " bytes", q + 1, extack);
+		if (!made)
+			class->limit_pkts = U32_MAX;
+	}
+	if (!err && tb[TCA_LINKWEIR_CLASS_LIMIT]) {
+		class->limit_pkts = nla_get_u32(tb[TCA_LINKWEIR_CLASS_LIMIT]);
+		err = linkweir_in_range(class->limit_pkts, 1, LINKWEIR_MAX_LIMIT_PKTS, "limit", " packets", q + 1, extack);
+	}
+	if (!err && tb[TCA_LINKWEIR_CLASS_RATE]) {
+		class->rate_bps = nla_get_u64(tb[TCA_LINKWEIR_CLASS_RATE]);
+		err = linkweir_in_range(class->rate_bps, 0, LINKWEIR_MAX_BPS, "rate", " bit/s", q + 1, extack);
+	}
+	nla_for_each_nested(attr, nest, rest) {
+		if (err)
+			break;
+		if (nla_type(attr) == TCA_LINKWEIR_CLASS_PARAM)
+			err = linkweir_parse_param(policy, policy->qparams, policy->nqparams,
+						   set->qparams + q * policy->nqparams, q + 1, made, attr, extack);
+	}
+	return err;
+}
+
+static int linkweir_parse_class_nest(const struct lw_policy *policy, struct linkweir_settings *set, bool made,
+				     struct nlattr *nest, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_LINKWEIR_CLASS_MAX + 1];
+	u32 number;
+	int err = nla_parse_nested(tb, TCA_LINKWEIR_CLASS_MAX, nest, linkweir_class_attrs, extack);
+
+	if (err)
+		return err;
+	number = tb[TCA_LINKWEIR_CLASS_NUMBER] ? nla_get_u32(tb[TCA_LINKWEIR_CLASS_NUMBER]) : 0;
+	err = linkweir_in_range(number, 1, set->nclasses, "number of a class", "", 0, extack);
+	return err ? err : linkweir_parse_class_attrs(policy, set, number - 1, made, nest, tb, extack);
+}
+
+static int linkweir_parse_dscp(struct linkweir_settings *set, const u16 *numbers, struct netlink_ext_ack *extack)
+{
+	u32 i;
+
+	for (i = 0; i < LINKWEIR_CODE_POINTS; i++) {
+		if (numbers[i] == LINKWEIR_KEEP)
+			continue;
+		if (numbers[i] > set->nclasses) {
+			linkweir_refuse(extack, "dscp %u: its class is outside 0 .. %u", i, set->nclasses);
+			return -ERANGE;
+		}
+		set->number_of[i] = numbers[i];
+	}
+	return 0;
+}
+
+static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
+{
+	struct lw_fault fault = {};
+	struct lw_view view = s->view;
+
+	view.link_bps = max(s->best_bps, set->link_bps);
+	view.nqueues = set->nclasses;
+	if (!s->policy->check || s->policy->check(&view, set->params, set->qparams, &fault))
+		return 0;
+	if (fault.queue == LW_NONE)
+		linkweir_refuse(extack, "%s", fault.what);
+	else
+		linkweir_refuse(extack, "class %u: %s", fault.queue + 1, fault.what);
+	return -EINVAL;
+}
+
+/* every attribute of a qdisc into `set` */
+static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settings *set, bool made, struct nlattr *opt,
+				struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	struct nlattr *attr;
+	int err = 0, rest;
+
+	if (tb[TCA_LINKWEIR_LINK]) {
+		set->link_bps = nla_get_u64(tb[TCA_LINKWEIR_LINK]);
+		err = linkweir_in_range(set->link_bps, 1, LINKWEIR_MAX_BPS, "link", " bit/s", 0, extack);
+	}
+	if (!err && tb[TCA_LINKWEIR_DEFAULT]) {
+		set->default_class = nla_get_u32(tb[TCA_LINKWEIR_DEFAULT]);
+		err = linkweir_in_range(set->default_class, 1, set->nclasses, "default", "", 0, extack);
+		set->default_class--;
+	}
+	if (!err && tb[TCA_LINKWEIR_DSCP])
+		err = linkweir_parse_dscp(set, nla_data(tb[TCA_LINKWEIR_DSCP]), extack);
+	nla_for_each_nested(attr, opt, rest) {
+		if (err)
+			break;
+		if (nla_type(attr) == TCA_LINKWEIR_PARAM)
+			err = linkweir_parse_param(s->policy, s->policy->params, s->policy->nparams, set->params, 0, made, attr,
+						   extack);
+		else if (nla_type(attr) == TCA_LINKWEIR_CLASS)
+			err = linkweir_parse_class_nest(s->policy, set, made, attr, extack);
+	}
+	return err ? err : linkweir_check(s, set, extack);
+}
+
+/* what a qdisc, new or not, is to be */
+struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	const struct linkweir_settings *old = s->settings;
+	struct nlattr *tb[TCA_LINKWEIR_MAX + 1] = {};
+	struct linkweir_settings *set;
+	u32 nclasses = old ? old->nclasses : 0;
+	int err = opt ? nla_parse_nested(tb, TCA_LINKWEIR_MAX, opt, linkweir_attrs, extack) : 0;
+
+	if (err)
+		return ERR_PTR(err);
+	if (!old && !tb[TCA_LINKWEIR_CLASSES]) {
+		linkweir_refuse(extack, "classes is missing: give 1 .. %u", LINKWEIR_MAX_CLASSES);
+		return ERR_PTR(-EINVAL);
+	}
+	if (tb[TCA_LINKWEIR_CLASSES])
+		nclasses = nla_get_u32(tb[TCA_LINKWEIR_CLASSES]);
+	err = linkweir_in_range(nclasses, 1, LINKWEIR_MAX_CLASSES, "classes", "", 0, extack);
+	if (err)
+		return ERR_PTR(err);
+	if (old && nclasses != old->nclasses) {
+		linkweir_refuse(extack, "classes is fixed when the qdisc is made: delete it and add it anew");
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+	set = linkweir_settings_new(s->policy, nclasses, old);
+	if (IS_ERR(set))
+		return set;
+	if (!opt)
+		return set;
+	err = linkweir_parse_attrs(s, set, old, opt, tb, extack);
+	if (!err)
+		return set;
+	kvfree(set);
+	return ERR_PTR(err);
+}
+
+/* the same, with other values for one class */
+struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct nlattr *tb[TCA_LINKWEIR_CLASS_MAX + 1];
+	struct linkweir_settings *set;
+	int err;
+
+	if (!opt) {
+		linkweir_refuse(extack, "no options: nothing to change");
+		return ERR_PTR(-EINVAL);
+	}
+	err = nla_parse_nested(tb, TCA_LINKWEIR_CLASS_MAX, opt, linkweir_class_attrs, extack);
+	if (err)
+		return ERR_PTR(err);
+	set = linkweir_settings_new(s->policy, s->settings->nclasses, s->settings);
+	if (IS_ERR(set))
+		return set;
+	err = linkweir_parse_class_attrs(s->policy, set, q, true, opt, tb, extack);
+	if (!err)
+		err = linkweir_check(s, set, extack);
+	if (!err)
+		return set;
+	kvfree(set);
+	return ERR_PTR(err);
+}
+
+/* ---- to attributes ---- */
+
+static int linkweir_put_params(struct sk_buff *skb, int type, const struct lw_param *params, u32 nparams, const u64 *row)
+{
+	u32 i;
+
+	for (i = 0; i < nparams; i++) {
+		struct nlattr *nest = nla_nest_start(skb, type);
+
+		if (!nest || nla_put_string(skb, TCA_LINKWEIR_PARAM_NAME, params[i].name) ||
+		    nla_put_u64_64bit(skb, TCA_LINKWEIR_PARAM_VALUE, row[i], TCA_LINKWEIR_PARAM_PAD))
+			return -EMSGSIZE;
+		nla_nest_end(skb, nest);
+	}
+	return 0;
+}
+
+int linkweir_put(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	const struct linkweir_settings *set = s->settings;
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest || nla_put_u32(skb, TCA_LINKWEIR_CLASSES, set->nclasses) ||
+	    (set->link_bps && nla_put_u64_64bit(skb, TCA_LINKWEIR_LINK, set->link_bps, TCA_LINKWEIR_PAD)) ||
+	    nla_put_u32(skb, TCA_LINKWEIR_DEFAULT, set->default_class + 1) ||
+	    nla_put(skb, TCA_LINKWEIR_DSCP, sizeof(set->number_of), set->number_of) ||
+	    linkweir_put_params(skb, TCA_LINKWEIR_PARAM, s->policy->params, s->policy->nparams, set->params)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	const struct lw_policy *policy = s->policy;
+	const struct linkweir_class_settings *class = &s->settings->classes[q];
+	struct nlattr *nest = nla_nest_start(skb, TCA_OPTIONS);
+
+	if (!nest ||
+	    (class->limit_pkts != U32_MAX && nla_put_u32(skb, TCA_LINKWEIR_CLASS_LIMIT, class->limit_pkts)) ||
+	    (class->limit_bytes != U64_MAX && nla_put_u64_64bit(skb, TCA_LINKWEIR_CLASS_LIMIT_BYTES, class->limit_bytes,
+								TCA_LINKWEIR_CLASS_PAD)) ||
+	    (class->rate_bps != LW_UNSET && nla_put_u64_64bit(skb, TCA_LINKWEIR_CLASS_RATE, class->rate_bps,
+							      TCA_LINKWEIR_CLASS_PAD)) ||
+	    linkweir_put_params(skb, TCA_LINKWEIR_CLASS_PARAM, policy->qparams, policy->nqparams,
+				s->settings->qparams + q * policy->nqparams)) {
+		nla_nest_cancel(skb, nest);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, nest);
+}
+
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, const s64 *values,
+		       struct gnet_dump *d)
+{
+	static const int dropped[LINKWEIR_REASONS] = {
+		[LINKWEIR_LIMIT] = TCA_LINKWEIR_STATS_DROPPED_LIMIT,
+		[LINKWEIR_VICTIM] = TCA_LINKWEIR_STATS_DROPPED_VICTIM,
+		[LINKWEIR_EXPIRED] = TCA_LINKWEIR_STATS_DROPPED_EXPIRED,
+		[LINKWEIR_LEAVING] = TCA_LINKWEIR_STATS_DROPPED_LEAVING,
+	};
+	const struct {
+		int type;
+		u64 value;
+	} others[] = {
+		{ TCA_LINKWEIR_STATS_MARKED, counters->marked_pkts },
+		{ TCA_LINKWEIR_STATS_SENT, counters->sent_pkts },
+		{ TCA_LINKWEIR_STATS_SOJOURN_NS, counters->sojourn_ns },
+		{ TCA_LINKWEIR_STATS_SOJOURN_MAX_NS, counters->sojourn_max_ns },
+	};
+	struct nlattr *nest = nla_nest_start(d->skb, TCA_STATS_APP);
+	u32 i;
+
+	if (!nest)
+		return -1;
+	for (i = 0; i < LINKWEIR_REASONS; i++)
+		if (nla_put_u64_64bit(d->skb, dropped[i], counters->dropped_pkts[i], TCA_LINKWEIR_STATS_PAD))
+			goto full;
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		if (nla_put_u64_64bit(d->skb, others[i].type, others[i].value, TCA_LINKWEIR_STATS_PAD))
+			goto full;
+	for (i = 0; values && i < policy->nstats; i++) {
+		struct nlattr *value = nla_nest_start(d->skb, TCA_LINKWEIR_STATS_VALUE);
+
+		if (!value || nla_put_string(d->skb, TCA_LINKWEIR_VALUE_NAME, policy->stats[i].name) ||
+		    nla_put_s64(d->skb, TCA_LINKWEIR_VALUE_VALUE, values[i], TCA_LINKWEIR_VALUE_PAD))
+			goto full;
+		nla_nest_end(d->skb, value);
+	}
+	nla_nest_end(d->skb, nest);
+	return 0;
+full:
+	nla_nest_cancel(d->skb, nest);
+	return -1;
+}

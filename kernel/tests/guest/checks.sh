@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# checks.sh - what guest scripts say their results with, and the two namespaces they work in.
+#
+#   namespace a               namespace b
+#   v0 10.0.0.1 ------------- v1 10.0.0.2
+#
+# A check prints "ok - WHAT" or "not ok - WHAT" and goes on. `show` prints JSON for the host to parse.
+
+modprobe -a veth sch_linkweir
+
+pass() { echo "ok - $1"; }
+fault() { echo "not ok - $1: $2"; }
+
+holds() { # holds WHAT COMMAND...
+	what=$1
+	shift
+	if out=$("$@" 2>&1); then pass "$what"; else fault "$what" "$out"; fi
+}
+
+refused() { # refused WHAT TEXT COMMAND...: fails, and says so with this text
+	what=$1 text=$2
+	shift 2
+	if out=$("$@" 2>&1); then
+		fault "$what" "accepted"
+	else
+		case $out in
+		*"$text"*) pass "$what" ;;
+		*) fault "$what" "said: $out" ;;
+		esac
+	fi
+}
+
+says() { # says WHAT TEXT COMMAND...: succeeds, and its output has this text
+	what=$1 text=$2
+	shift 2
+	if out=$("$@" 2>&1); then
+		case $out in
+		*"$text"*) pass "$what" ;;
+		*) fault "$what" "no '$text' in: $out" ;;
+		esac
+	else
+		fault "$what" "$out"
+	fi
+}
+
+same() { # same WHAT GOT EXPECTED
+	if [ "$2" = "$3" ]; then pass "$1"; else fault "$1" "$2, expected $3"; fi
+}
+
+show() { # show COMMAND...: its output is JSON
+	echo "json $("$@" | tr -d '\n')"
+}
+
+in_a() { ip netns exec a "$@"; }
+in_b() { ip netns exec b "$@"; }
+
+wire() { # two namespaces, without address resolution or other packets of the kernel's own
+	ip netns add a
+	ip netns add b
+	for n in a b; do
+		ip netns exec $n sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6'
+	done
+	ip -n a link add v0 type veth peer name v1 netns b
+	ip -n a link set v0 address 02:00:00:00:00:01 arp off
+	ip -n b link set v1 address 02:00:00:00:00:02 arp off
+	ip -n a addr add 10.0.0.1/24 dev v0
+	ip -n b addr add 10.0.0.2/24 dev v1
+	ip -n a link set v0 up
+	ip -n b link set v1 up
+	ip -n a neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent
+	ip -n b neigh replace 10.0.0.1 lladdr 02:00:00:00:00:01 dev v1 nud permanent
+}
+
+unwire() {
+	ip netns del a
+	ip netns del b
+}
+
+clear() { in_a tc qdisc del dev v0 root 2>/dev/null; }
+
+# of `tc -s qdisc show` and `tc -s class show`: the fields of one handle, as shell words
+#   sent_bytes sent_pkts dropped backlog_bytes backlog_pkts
+fields() { # fields qdisc|class HANDLE
+	in_a tc -s "$1" show dev v0 | awk -v kind="$1" -v handle="$2" '
+		$1 == kind { mine = $3 == handle }
+		mine && $1 == "Sent" { gsub(/[(,]/, ""); sent = $2 " " $4; dropped = $7 }
+		mine && $1 == "backlog" { bytes = $2; sub(/b$/, "", bytes); pkts = $3; sub(/p$/, "", pkts); print sent, dropped, bytes, pkts; exit }'
+}
+stat() { # stat NAME HANDLE: a word of the qdisc's own statistics, of a class
+	in_a tc -s class show dev v0 classid "$2" | awk -v name="$1" '{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'
+}
+backlog() { fields qdisc "$1" | awk '{ print $5 }'; }
+
+drained() { # drained HANDLE: waits until nothing waits there
+	tries=0
+	while [ "$(backlog "$1")" != 0 ] && [ $tries -lt 300 ]; do
+		sleep 0.1
+		tries=$((tries + 1))
+	done
+	[ $tries -lt 300 ]
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * traffic.c - sends and counts datagrams in the guest; never spins.
+ *
+ *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0
+ *   traffic count SECONDS PORT...                        "PORT PACKETS BYTES MARKED" each, when nothing came for so long
+ *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
+ *
+ * Exit code 0, or 1 with a message. A datagram that the queue refuses is no error: it was offered.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#define MOST_PORTS 16
+
+static char payload[65536];
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "traffic: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int sender(const char *address, const char *port, const char *tos)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port)) };
+	int s = socket(AF_INET, SOCK_DGRAM, 0), value = (int)strtol(tos, NULL, 0), room = 64 << 20;
+
+	if (s < 0 || inet_pton(AF_INET, address, &to.sin_addr) != 1 ||
+	    setsockopt(s, IPPROTO_IP, IP_TOS, &value, sizeof(value)) ||
+	    setsockopt(s, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) || connect(s, (struct sockaddr *)&to, sizeof(to)))
+		fail("sender");
+	return s;
+}
+
+static void send_all(int s, long count, size_t bytes, long pause_us)
+{
+	for (; count > 0; count--) {
+		if (send(s, payload, bytes, 0) < 0 && errno != ENOBUFS)
+			fail("send");
+		if (pause_us)
+			usleep((useconds_t)pause_us);
+	}
+}
+
+static void count_all(int seconds, int nports, char **ports)
+{
+	struct pollfd polls[MOST_PORTS];
+	long pkts[MOST_PORTS] = { 0 }, bytes[MOST_PORTS] = { 0 }, marked[MOST_PORTS] = { 0 };
+	int i, on = 1, room = 64 << 20;
+
+	for (i = 0; i < nports; i++) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(ports[i])) };
+		int s = socket(AF_INET, SOCK_DGRAM, 0);
+
+		if (s < 0 || setsockopt(s, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
+		    setsockopt(s, IPPROTO_IP, IP_RECVTOS, &on, sizeof(on)) || bind(s, (struct sockaddr *)&at, sizeof(at)))
+			fail("receiver");
+		polls[i] = (struct pollfd){ .fd = s, .events = POLLIN };
+	}
+	puts("ready");
+	fflush(stdout);
+	while (poll(polls, (nfds_t)nports, seconds * 1000) > 0) {
+		for (i = 0; i < nports; i++) {
+			char control[64];
+			struct iovec part = { payload, sizeof(payload) };
+			struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+			struct cmsghdr *c;
+			ssize_t length;
+
+			if (!(polls[i].revents & POLLIN))
+				continue;
+			message.msg_control = control;
+			message.msg_controllen = sizeof(control);
+			length = recvmsg(polls[i].fd, &message, MSG_DONTWAIT);
+			if (length < 0)
+				continue;
+			pkts[i]++;
+			bytes[i] += length;
+			for (c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+				if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS && (*CMSG_DATA(c) & 3) == 3)
+					marked[i]++;
+		}
+	}
+	for (i = 0; i < nports; i++)
+		printf("%s %ld %ld %ld\n", ports[i], pkts[i], bytes[i], marked[i]);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 8 && !strcmp(argv[1], "send")) {
+		send_all(sender(argv[2], argv[3], argv[4]), atol(argv[5]), (size_t)atol(argv[6]), atol(argv[7]));
+	} else if (argc == 8 && !strcmp(argv[1], "super")) {
+		int s = sender(argv[2], argv[3], argv[4]), piece = atoi(argv[7]);
+
+		if (setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &piece, sizeof(piece)))
+			fail("UDP_SEGMENT");
+		send_all(s, atol(argv[5]), (size_t)atol(argv[6]), 0);
+	} else if (argc >= 4 && argc - 3 <= MOST_PORTS && !strcmp(argv[1], "count")) {
+		count_all(atoi(argv[2]), argc - 3, argv + 3);
+	} else {
+		fprintf(stderr, "usage: traffic send|super|count ...\n");
+		return 2;
+	}
+	return 0;
+}
