@@ -101,12 +101,14 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
                 if word.startswith("/"):
                     copy(Path(word), root, Path(word))
         (root / "bin/sh").symlink_to("dash")
+        (root / "sbin").symlink_to("bin")
         (root / "tc").mkdir()
         for plugin in plugins.glob("q_*.so"):
             shutil.copy(plugin, root / "tc")
         add_modules(root, release, modroot, module)
         for script in [HERE / "guest/checks.sh", *(HERE / "guest" / f"{script}.sh" for script in scripts)]:
             shutil.copy(script, root / "guest")
+        shutil.copy(BUILD / "bounds.txt", root / "guest/bounds")
         (root / "guest/scripts").write_text("\n".join(scripts) + "\n")
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)
@@ -117,14 +119,13 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
 
 
 def boot(kernel: Path, initramfs: Path, log: Path, seconds: int) -> str:
-    command = ["nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"]
+    command = ["timeout", str(seconds), "nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
     command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]
     with log.open("wb") as out:
-        try:
-            subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=seconds, check=False)
-        except subprocess.TimeoutExpired:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
+        if done.returncode == 124:
             out.write(f"\nnot ok - the guest did not end within {seconds} s\n".encode())
     return log.read_text(errors="replace").replace("\r", "")
 

@@ -3,7 +3,7 @@
  * traffic.c - sends and counts datagrams in the guest; never spins.
  *
  *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0
- *   traffic count SECONDS PORT...                        "PORT PACKETS BYTES MARKED" each, when nothing came for so long
+ *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
  *
  * Exit code 0, or 1 with a message. A datagram that the queue refuses is no error: it was offered.
@@ -13,9 +13,11 @@
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,12 +56,17 @@ static void send_all(int s, long count, size_t bytes, long pause_us)
 	}
 }
 
-static void count_all(int seconds, int nports, char **ports)
+static void count_all(int nports, char **ports)
 {
-	struct pollfd polls[MOST_PORTS];
+	struct pollfd polls[MOST_PORTS + 1];
 	long pkts[MOST_PORTS] = { 0 }, bytes[MOST_PORTS] = { 0 }, marked[MOST_PORTS] = { 0 };
-	int i, on = 1, room = 64 << 20;
+	int i, on = 1, room = 64 << 20, left = 1;
+	sigset_t end;
 
+	sigemptyset(&end);
+	sigaddset(&end, SIGTERM);
+	sigprocmask(SIG_BLOCK, &end, NULL);
+	polls[nports] = (struct pollfd){ .fd = signalfd(-1, &end, 0), .events = POLLIN };
 	for (i = 0; i < nports; i++) {
 		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(ports[i])) };
 		int s = socket(AF_INET, SOCK_DGRAM, 0);
@@ -71,7 +78,8 @@ static void count_all(int seconds, int nports, char **ports)
 	}
 	puts("ready");
 	fflush(stdout);
-	while (poll(polls, (nfds_t)nports, seconds * 1000) > 0) {
+	while (left && poll(polls, (nfds_t)nports + 1, -1) > 0) {
+		left = !(polls[nports].revents & POLLIN);
 		for (i = 0; i < nports; i++) {
 			char control[64];
 			struct iovec part = { payload, sizeof(payload) };
@@ -81,6 +89,7 @@ static void count_all(int seconds, int nports, char **ports)
 
 			if (!(polls[i].revents & POLLIN))
 				continue;
+			left = 1;               /* first everything that has come */
 			message.msg_control = control;
 			message.msg_controllen = sizeof(control);
 			length = recvmsg(polls[i].fd, &message, MSG_DONTWAIT);
@@ -107,8 +116,8 @@ int main(int argc, char **argv)
 		if (setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &piece, sizeof(piece)))
 			fail("UDP_SEGMENT");
 		send_all(s, atol(argv[5]), (size_t)atol(argv[6]), 0);
-	} else if (argc >= 4 && argc - 3 <= MOST_PORTS && !strcmp(argv[1], "count")) {
-		count_all(atoi(argv[2]), argc - 3, argv + 3);
+	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "count")) {
+		count_all(argc - 2, argv + 2);
 	} else {
 		fprintf(stderr, "usage: traffic send|super|count ...\n");
 		return 2;

@@ -91,11 +91,37 @@ stat() { # stat NAME HANDLE: a word of the qdisc's own statistics, of a class
 }
 backlog() { fields qdisc "$1" | awk '{ print $5 }'; }
 
-drained() { # drained HANDLE: waits until nothing waits there
+drained() { # drained WHAT HANDLE: waits until nothing waits there
+	waits "$1" empty "$2" && pass "$1"
+}
+empty() { [ "$(backlog "$1")" = 0 ]; }
+
+waits() { # waits WHAT COMMAND...: until the command succeeds, for a bounded number of tries
+	what=$1
+	shift
 	tries=0
-	while [ "$(backlog "$1")" != 0 ] && [ $tries -lt 300 ]; do
-		sleep 0.1
+	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
+		if [ $tries -ge 300 ]; then
+			fault "$what" "waited in vain"
+			return 1
+		fi
+		sleep 0.1
 	done
-	[ $tries -lt 300 ]
+}
+
+begin_count() { # begin_count PORT...: counts what arrives in b
+	rm -f /tmp/count
+	ip netns exec b traffic count "$@" >/tmp/count &
+	counter=$!
+	waits "the counter" grep -q ready /tmp/count
+}
+
+end_count() { # sets `arrived`: packets, port by port; `arrived_sum`; `arrived_marked`
+	sleep 0.5
+	kill $counter
+	wait $counter
+	arrived=$(awk 'NF == 4 { printf "%s%s", sep, $2; sep = " " }' /tmp/count)
+	arrived_sum=$(awk 'NF == 4 { sum += $2 } END { print sum }' /tmp/count)
+	arrived_marked=$(awk 'NF == 4 { sum += $4 } END { print sum }' /tmp/count)
 }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * bounds.c - one line for each bound of each numeric parameter of a kind, from the policy's own tables:
+ *   KIND SCOPE NAME VALUE TEXT...    a value next to its range, as tc writes it, and what the refusal must say
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <linkweir/policy.h>
+
+static void line(const char *kind, const char *scope, const struct lw_param *param, uint64_t value)
+{
+	const char *unit = param->unit == LW_BPS ? " bit/s" : param->unit == LW_NS ? " ns" : param->unit == LW_BYTES ? " bytes" :
+			   param->unit == LW_BITS ? " bit" : param->unit == LW_PKTS ? " packets" : param->unit == LW_PPM ? " ppm" : "";
+
+	printf("%s %s %s ", kind, scope, param->name);
+	if (param->unit == LW_PPM)
+		printf("%" PRIu64 ".%04" PRIu64 "%% ", value / 10000, value % 10000);
+	else
+		printf("%" PRIu64 "%s ", value, param->unit == LW_NS ? "ns" : "");
+	printf("%s%s is outside %" PRIu64 " .. %" PRIu64 "%s\n", param->name, strcmp(scope, "class") ? "" : " of class 2", param->min,
+	       param->max, unit);
+}
+
+static void lines(const char *kind, const char *scope, const struct lw_param *params, uint32_t nparams)
+{
+	uint32_t i;
+
+	for (i = 0; i < nparams; i++) {
+		if (params[i].unit == LW_CHOICE)
+			continue;
+		if (params[i].min > 0)
+			line(kind, scope, &params[i], params[i].min - 1);
+		line(kind, scope, &params[i], params[i].max + 1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t i;
+	int k;
+
+	for (k = 1; k < argc; k++) {
+		for (i = 0; i < lw_npolicies; i++) {
+			if (strcmp(lw_policies[i]->name, argv[k]) != 0)
+				continue;
+			lines(argv[k], "qdisc", lw_policies[i]->params, lw_policies[i]->nparams);
+			lines(argv[k], "class", lw_policies[i]->qparams, lw_policies[i]->nqparams);
+		}
+	}
+	return 0;
+}
