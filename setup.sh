@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench prove fuzz
+# Purposes: build test bench prove fuzz kernel kernel-test
 set -eu
 
 rust_minimum=1.85
@@ -36,6 +36,14 @@ compiles_m32() {
 clang_sanitizes() {
 	echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n){return d && n ? 0 : 0;}' |
 		clang -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null
+}
+
+headers_of() { # headers_of SERIES: of a Debian cloud kernel
+	ls -d /lib/modules/"$1".*-cloud-amd64/build
+}
+
+have_sbin() { # tools that are not in everybody's PATH
+	command -v "$1" || test -x "/sbin/$1"
 }
 
 need() { # need must|may PACKAGES WHAT-FOR PROBE...
@@ -91,7 +99,21 @@ probe() {
 		fuzz)
 			need must clang "fuzzing" command -v clang
 			need must libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz" >&2; exit 2 ;;
+		kernel)
+			need must gcc "C compiler" command -v gcc
+			need must make "builds the module" command -v make
+			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
+			need must "linux-headers-$(uname -r)" "headers of the running kernel" test -e "/lib/modules/$(uname -r)/build/Makefile" ;;
+		kernel-test)
+			need must linux-headers-cloud-amd64 "headers of Debian 12's kernel 6.1" headers_of 6.1
+			need may linux-headers-6.12-cloud-amd64 "headers of its kernel 6.12" headers_of 6.12
+			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
+			need must busybox-static "their user space" command -v busybox
+			need must dash "their shell" command -v dash
+			need must iproute2 "tc" have_sbin tc
+			need must kmod "finds modules" have_sbin depmod
+			need must xz-utils "unpacks modules" command -v xz ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test" >&2; exit 2 ;;
 		esac
 	done
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boots a stock Debian kernel in QEMU, runs guest scripts in it and judges what they say.
 
-    python3 run.py --kernel RELEASE --module SCH_LINKWEIR.KO --plugins DIR [--expect-refusal] SCRIPT...
+    python3 run.py --kernel RELEASE --module SCH_LINKWEIR.KO --plugins DIR SCRIPT...
 
 Needs qemu-system-x86, busybox-static, dash, iproute2, kmod and a C compiler. The kernel is the installed one of that release,
 or is fetched once as a package (apt-get download) into build/images. A run ends in one of: every check held and the kernel log
@@ -23,7 +23,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
 MODULES = (
-    "veth dummy sch_htb sch_tbf sch_drr sch_prio sch_netem sch_codel cls_matchall cls_flower cls_basic cls_u32 act_gact act_skbedit"
+    "veth dummy sch_htb sch_tbf sch_drr sch_prio sch_netem sch_ingress cls_matchall cls_flower cls_basic cls_u32 act_gact act_skbedit"
 ).split()
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
 BAD_LOG = re.compile(r"WARNING:|BUG:|Oops|Call Trace|general protection|refcount_t|unregister_netdevice: waiting|suspicious RCU")
@@ -118,11 +118,11 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
         out.write_bytes(archive)
 
 
-def boot(kernel: Path, initramfs: Path, log: Path, seconds: int) -> str:
+def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, first: bool) -> str:
     command = ["timeout", str(seconds), "nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
-    command += ["-append", "console=ttyS0 quiet panic=-1 mitigations=off"]
+    command += ["-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off" + (" checks=first" if first else "")]
     with log.open("wb") as out:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
         if done.returncode == 124:
@@ -153,8 +153,8 @@ def main() -> int:
     parser.add_argument("--kernel", required=True, help="release, e.g. 6.1.0-56-cloud-amd64")
     parser.add_argument("--module", required=True, type=Path)
     parser.add_argument("--plugins", required=True, type=Path)
-    parser.add_argument("--seconds", type=int, default=600, help="after which a guest is ended")
-    parser.add_argument("--quiet", action="store_true", help="say only what failed")
+    parser.add_argument("--seconds", type=int, default=900, help="after which a guest is ended")
+    parser.add_argument("--first", action="store_true", help="end at the first check that fails")
     parser.add_argument("scripts", nargs="+")
     args = parser.parse_args()
     for tool in ("qemu-system-x86_64", "modprobe", "depmod", "gcc", "strip", "ldd"):
@@ -164,14 +164,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         initramfs = Path(name) / "initramfs"
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
-        log = BUILD / f"{args.kernel}.log"
-        text = boot(kernel, initramfs, log, args.seconds)
+        log = BUILD / f"{args.kernel}-{'-'.join(args.scripts)}.log"
+        text = boot(kernel, initramfs, log, args.seconds, args.first)
     wrong = judge(text, args.scripts)
     held = len(re.findall(r"^ok ", text, re.M))
     for line in wrong:
         print(f"{args.kernel}: {line}")
-    if not args.quiet or not wrong:
-        print(f"{args.kernel}: {held} checks held, {len(wrong)} failed ({log})")
+    print(f"{args.kernel}: {held} checks held, {len(wrong)} failed ({log})")
     return 1 if wrong else 0
 
 

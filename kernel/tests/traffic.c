@@ -2,11 +2,12 @@
 /*
  * traffic.c - sends and counts datagrams in the guest; never spins.
  *
- *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0
+ *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0;
+ *                                                        COUNT 0 goes on until SIGTERM and then says how many were sent
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
  *
- * Exit code 0, or 1 with a message. A datagram that the queue refuses is no error: it was offered.
+ * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error: it was offered.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -46,14 +47,28 @@ static int sender(const char *address, const char *port, const char *tos)
 	return s;
 }
 
+static volatile sig_atomic_t ended;
+
+static void end_sending(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
 static void send_all(int s, long count, size_t bytes, long pause_us)
 {
-	for (; count > 0; count--) {
-		if (send(s, payload, bytes, 0) < 0 && errno != ENOBUFS)
+	long sent;
+
+	if (!count)
+		signal(SIGTERM, end_sending);
+	for (sent = 0; count ? sent < count : !ended; sent++) {
+		if (send(s, payload, bytes, 0) < 0 && errno != ENOBUFS && errno != ECONNREFUSED)
 			fail("send");
 		if (pause_us)
 			usleep((useconds_t)pause_us);
 	}
+	if (!count)
+		printf("%ld\n", sent);
 }
 
 static void count_all(int nports, char **ports)

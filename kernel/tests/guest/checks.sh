@@ -6,10 +6,14 @@
 #
 # A check prints "ok - WHAT" or "not ok - WHAT" and goes on. `show` prints JSON for the host to parse.
 
-modprobe -a veth sch_linkweir
+modprobe veth
+[ -e /sys/module/sch_linkweir ] || modprobe sch_linkweir || fault "the module loads" "it is refused"
 
 pass() { echo "ok - $1"; }
-fault() { echo "not ok - $1: $2"; }
+fault() {
+	echo "not ok - $1: $2"
+	if grep -q checks=first /proc/cmdline; then poweroff -f; fi
+}
 
 holds() { # holds WHAT COMMAND...
 	what=$1
@@ -102,7 +106,7 @@ waits() { # waits WHAT COMMAND...: until the command succeeds, for a bounded num
 	tries=0
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries + 1))
-		if [ $tries -ge 300 ]; then
+		if [ $tries -ge 100 ]; then
 			fault "$what" "waited in vain"
 			return 1
 		fi

@@ -2,10 +2,10 @@
 # remove.sh - qdiscs, devices, namespaces and the module go while packets flow and wait.
 . /guest/checks.sh
 wire
-in_a traffic send 10.0.0.2 5003 0 1000000 500 200 &
+in_a traffic send 10.0.0.2 5003 0 1000000 500 2000 &
 sender=$!
 rounds=0
-while [ $rounds -lt 15 ]; do
+while [ $rounds -lt 4 ]; do
 	for kind in pss pds pf codes; do
 		link=
 		[ $kind = pss ] && link="link 20mbit class 2 low_level 4 rate 8mbit"

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Breaks the module on purpose, one line at a time, and holds that the suite notices.
+
+    python3 broken.py RELEASE [NAME...]
+
+Each mutant is the module with one text replaced, run with the script that must fail. A mutant that passes, a text that is no
+longer there, and a mutant that does not build are failures of this program.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+BUILD = HERE.parent / "build"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of the module made wrong.
+
+    Attributes:
+        name: what is wrong.
+        file: file of the staged tree.
+        old: text, found once.
+        new: what it becomes.
+        script: guest script that must fail.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    script: str
+
+
+MUTANTS = (
+    Mutant("parents are not told at enqueue", "qdisc.c", "qdisc_tree_reduce_backlog(sch, pkts + 1, bytes + length);", "", "conserve"),
+    Mutant(
+        "parents are not told of drops when leaving",
+        "qdisc.c",
+        "qdisc_tree_reduce_backlog(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);",
+        "(void)pkts, (void)bytes;",
+        "conserve",
+    ),
+    Mutant("success for a packet that was dropped", "qdisc.c", "if (!s->stay) {", "if (0) {", "conserve"),
+    Mutant("the newcomer goes instead of the victim", "qdisc.c", "linkweir_drop(sch, victim & ~LW_FROM_HEAD,", "linkweir_drop(sch, q,", "change"),
+    Mutant("a bound in bytes is not kept", "qdisc.c", "<= set->limit_bytes;", "<= U64_MAX;", "conserve"),
+    Mutant("nobody is dropped to make room", "qdisc.c", "!policy->expired ||", "true ||", "conserve"),
+    Mutant("leaving is not judged", "qdisc.c", "if (verdict != LW_DROP)", "if (true)", "conserve"),
+    Mutant("the policy begins anew at a change", "qdisc.c", "policy->change(s->state, &s->view,", "policy->init(s->state, &s->view,", "change"),
+    Mutant("an unblocked class is not asked again", "qdisc.c", "if (rates)                      /*", "if (0) /*", "conserve"),
+    Mutant("super-packets are not split", "qdisc.c", "if (skb_is_gso(skb))", "if (0)", "classify"),
+    Mutant("code points are shifted", "classify.c", "set->number_of[dsfield >> 2] - 1", "set->number_of[dsfield >> 3] - 1", "classify"),
+    Mutant("a filter's class is not looked at", "classify.c", "if (action >= 0 && q < set->nclasses)", "if (0)", "classify"),
+    Mutant("the priority is not looked at", "classify.c", "if (TC_H_MAJ(skb->priority) == sch->handle &&", "if (0 &&", "classify"),
+    Mutant("a range is one too wide", "netlink.c", "if (value >= min && value <= max)", "if (value >= min && value <= max + 1)", "rows"),
+    Mutant("rules across parameters are not asked", "netlink.c", "if (!s->policy->check ||", "if (true ||", "rows"),
+    Mutant("a refused change leaves its first half", "netlink.c", "set->params = (u64 *)(set + 1);", "set->params = old ? old->params : (u64 *)(set + 1);", "rows"),
+    Mutant("a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"),
+    Mutant("a policy picks the last instead of the first", "core/bitmap.h", "LW_CTZ64(set->summary)", "63 - LW_CLZ64(set->summary)", "rows"),
+)
+
+
+def build(release: str, mutant: Mutant) -> Path:
+    """The mutant's module; other files are as they should be."""
+    tree = BUILD / "broken"
+    subprocess.run(["cp", "-rpu", f"{BUILD}/tree/.", str(tree)], check=True)
+    source, target = BUILD / "tree" / mutant.file, tree / mutant.file
+    text = source.read_text()
+    if mutant.old not in text:
+        sys.exit(f"broken: {mutant.name}: {mutant.file} no longer has: {mutant.old}")
+    target.write_text(text.replace(mutant.old, mutant.new, 1))
+    (tree / "sch_linkweir.ko").unlink(missing_ok=True)
+    command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    shutil.copy2(source, target)
+    target.touch()
+    if done.returncode:
+        sys.exit(f"broken: {mutant.name}: does not build: {done.stderr}")
+    return tree / "sch_linkweir.ko"
+
+
+def main() -> int:
+    release, names = sys.argv[1], sys.argv[2:]
+    (BUILD / "broken").mkdir(parents=True, exist_ok=True)
+    unnoticed = 0
+    for mutant in MUTANTS:
+        if names and mutant.name not in names:
+            continue
+        command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(build(release, mutant))]
+        command += ["--plugins", str(BUILD / "tc"), "--seconds", "300", "--first", mutant.script]
+        done = subprocess.run(command, capture_output=True, text=True)
+        first = done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()
+        if done.returncode == 1:
+            print(f"noticed: {mutant.name}: {first}", flush=True)
+        else:
+            print(f"NOT NOTICED: {mutant.name}: {first}", flush=True)
+            unnoticed += 1
+    return 1 if unnoticed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
