@@ -93,7 +93,7 @@ def main() -> int:
         if names and mutant.name not in names:
             continue
         command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(build(release, mutant))]
-        command += ["--plugins", str(BUILD / "tc"), "--seconds", "300", "--first", mutant.script]
+        command += ["--plugins", str(BUILD / "tc"), "--seconds", "300", "--checks", "first", mutant.script]
         done = subprocess.run(command, capture_output=True, text=True)
         first = done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()
         if done.returncode == 1:

@@ -118,11 +118,11 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
         out.write_bytes(archive)
 
 
-def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, first: bool) -> str:
+def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) -> str:
     command = ["timeout", str(seconds), "nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
-    command += ["-append", "console=ttyS0 quiet panic=-1 oops=panic mitigations=off" + (" checks=first" if first else "")]
+    command += ["-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off checks={checks}"]
     with log.open("wb") as out:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, check=False)
         if done.returncode == 124:
@@ -154,7 +154,7 @@ def main() -> int:
     parser.add_argument("--module", required=True, type=Path)
     parser.add_argument("--plugins", required=True, type=Path)
     parser.add_argument("--seconds", type=int, default=900, help="after which a guest is ended")
-    parser.add_argument("--first", action="store_true", help="end at the first check that fails")
+    parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: short, up to the first that fails")
     parser.add_argument("scripts", nargs="+")
     args = parser.parse_args()
     for tool in ("qemu-system-x86_64", "modprobe", "depmod", "gcc", "strip", "ldd"):
@@ -165,7 +165,7 @@ def main() -> int:
         initramfs = Path(name) / "initramfs"
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
         log = BUILD / f"{args.kernel}-{'-'.join(args.scripts)}.log"
-        text = boot(kernel, initramfs, log, args.seconds, args.first)
+        text = boot(kernel, initramfs, log, args.seconds, args.checks)
     wrong = judge(text, args.scripts)
     held = len(re.findall(r"^ok ", text, re.M))
     for line in wrong:

@@ -4,15 +4,15 @@
 wire
 
 under() { # the qdisc under test below a shaper that is too slow, so that packets wait; three flows, and a counter
-	in_a tc qdisc add dev v0 root handle 1: htb default 1
-	in_a tc class add dev v0 parent 1: classid 1:1 htb rate 2mbit
-	holds "$1" in_a tc qdisc add dev v0 parent 1:1 handle 10: "$@"
+	tc qdisc add dev v0 root handle 1: htb default 1
+	tc class add dev v0 parent 1: classid 1:1 htb rate 2mbit
+	holds "$1" tc qdisc add dev v0 parent 1:1 handle 10: "$@"
 	begin_count 5001 5002 5003
-	ip netns exec a traffic send 10.0.0.2 5001 0xb8 0 200 3000 >/tmp/one &
+	traffic send 10.0.0.2 5001 0xb8 0 200 3000 >/tmp/one &
 	one=$!
-	ip netns exec a traffic send 10.0.0.2 5002 0x28 0 1000 3000 >/tmp/two &
+	traffic send 10.0.0.2 5002 0x28 0 1000 3000 >/tmp/two &
 	two=$!
-	ip netns exec a traffic send 10.0.0.2 5003 0 0 1000 3000 >/tmp/three &
+	traffic send 10.0.0.2 5003 0 0 1000 3000 >/tmp/three &
 	three=$!
 	waits "packets wait" waiting
 }
@@ -22,7 +22,7 @@ all_arrived() { # all_arrived KIND: after the changes
 	if waiting; then pass "$1: packets waited"; else fault "$1: packets waited" "$(backlog 10:)"; fi
 	kill $one $two $three
 	wait $one $two $three
-	in_a tc class change dev v0 parent 1: classid 1:1 htb rate 1gbit
+	tc class change dev v0 parent 1: classid 1:1 htb rate 1gbit
 	drained "$1: drains" 10:
 	end_count
 	same "$1: all arrived" "$arrived" "$(cat /tmp/one) $(cat /tmp/two) $(cat /tmp/three)"
@@ -32,19 +32,19 @@ all_arrived() { # all_arrived KIND: after the changes
 
 under pss classes 3 link 10mbit dscp EF=1,AF11=2 class 1 limit 30000 class 2 limit 30000 low_level 4 rate 4mbit class 3 limit 30000
 for round in 1 2 3 4 5 6; do
-	in_a tc qdisc change dev v0 parent 1:1 handle 10: pss link $((5 + round))mbit class 2 rate $((1 + round % 3))mbit memory ${round}0ms &&
-		in_a tc class change dev v0 parent 10: classid 10:2 pss rate 0 share 30% &&
-		in_a tc class change dev v0 parent 10: classid 10:2 pss rate 2mbit share 0% &&
-		in_a tc qdisc change dev v0 parent 1:1 handle 10: pss sat paper class 3 level $((2 + round % 2)) &&
-		in_a tc qdisc change dev v0 parent 1:1 handle 10: pss sat exact dscp EF=$((1 + round % 3)) || fault "pss changes" "round $round"
+	tc qdisc change dev v0 parent 1:1 handle 10: pss link $((5 + round))mbit class 2 rate $((1 + round % 3))mbit memory ${round}0ms &&
+		tc class change dev v0 parent 10: classid 10:2 pss rate 0 share 30% &&
+		tc class change dev v0 parent 10: classid 10:2 pss rate 2mbit share 0% &&
+		tc qdisc change dev v0 parent 1:1 handle 10: pss sat paper class 3 level $((2 + round % 2)) &&
+		tc qdisc change dev v0 parent 1:1 handle 10: pss sat exact dscp EF=$((1 + round % 3)) || fault "pss changes" "round $round"
 done
 all_arrived pss
 
 under pds classes 3 limit 100000 dscp EF=1,AF11=2 class 1 limit 30000 delay 8 class 2 limit 30000 delay 4 class 3 limit 30000
 for round in 1 2 3 4 5 6; do
-	in_a tc qdisc change dev v0 parent 1:1 handle 10: pds limit $((100000 - round)) class 1 delay $((1 + round)) loss $((1 + round)) &&
-		in_a tc qdisc change dev v0 parent 1:1 handle 10: pds early peld qmin 99000 &&
-		in_a tc qdisc change dev v0 parent 1:1 handle 10: pds early off || fault "pds changes" "round $round"
+	tc qdisc change dev v0 parent 1:1 handle 10: pds limit $((100000 - round)) class 1 delay $((1 + round)) loss $((1 + round)) &&
+		tc qdisc change dev v0 parent 1:1 handle 10: pds early peld qmin 99000 &&
+		tc qdisc change dev v0 parent 1:1 handle 10: pds early off || fault "pds changes" "round $round"
 done
 all_arrived pds
 
@@ -54,33 +54,33 @@ for kind in pf codes; do
 	under $kind classes 3 dscp EF=1,AF11=2 class 1 limit 30000 $timeout class 2 limit 30000 $timeout class 3 limit 30000 $timeout
 	for round in 1 2 3 4 5 6; do
 		for class in 1 2 3; do
-			in_a tc class change dev v0 parent 10: classid 10:$class $kind rate $(((round + class) % 3))mbit weight $((1 + round)) || fault "$kind changes" "round $round"
+			tc class change dev v0 parent 10: classid 10:$class $kind rate $(((round + class) % 3))mbit weight $((1 + round)) || fault "$kind changes" "round $round"
 		done
-		in_a tc qdisc change dev v0 parent 1:1 handle 10: $kind tc ${round}s || fault "$kind changes" "round $round"
+		tc qdisc change dev v0 parent 1:1 handle 10: $kind tc ${round}s || fault "$kind changes" "round $round"
 	done
-	for class in 1 2 3; do in_a tc class change dev v0 parent 10: classid 10:$class $kind rate 1mbit; done
+	for class in 1 2 3; do tc class change dev v0 parent 10: classid 10:$class $kind rate 1mbit; done
 	all_arrived $kind
 done
 
 # what is remembered: pds counts its arrivals and losses over its history
-in_a tc qdisc add dev v0 root handle 10: pds classes 2 default 1 limit 10 history infinite class 1 rate 0
-in_a traffic send 10.0.0.2 5003 0 25 100 0
+tc qdisc add dev v0 root handle 10: pds classes 2 default 1 limit 10 history infinite class 1 rate 0
+traffic send 10.0.0.2 5003 0 25 100 0
 same "received and lost" "$(stat received 10:1) $(stat lost 10:1)" "25p 15p"
-in_a tc qdisc change dev v0 root handle 10: pds limit 20 class 1 delay 3 loss 2
+tc qdisc change dev v0 root handle 10: pds limit 20 class 1 delay 3 loss 2
 same "still known after a change" "$(stat received 10:1) $(stat lost 10:1) $(backlog 10:)" "25p 15p 10"
-in_a traffic send 10.0.0.2 5003 0 25 100 0
+traffic send 10.0.0.2 5003 0 25 100 0
 same "and counted on" "$(stat received 10:1) $(stat lost 10:1) $(backlog 10:)" "50p 30p 20"
-in_a tc qdisc change dev v0 root handle 10: pds limit 5
+tc qdisc change dev v0 root handle 10: pds limit 5
 same "a smaller limit drops nothing by itself" "$(backlog 10:)" 20
-in_a traffic send 10.0.0.2 5003 0 1 100 0
+traffic send 10.0.0.2 5003 0 1 100 0
 same "but with the next packet" "$(stat lost 10:1) $(backlog 10:)" "46p 5"
 clear
 
 # who loses: the smallest loss * lost / received, ties by the smaller coefficient. Class 1 has received 10; then four packets of
 # class 2 come: 0 = 0, class 1 loses (1/10); 0 of class 2, so it loses (4/2); then class 1 (2/10), and once more
-in_a tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 history infinite class 1 rate 0 class 2 rate 0 loss 4
-in_a traffic send 10.0.0.2 5003 0 10 100 0
-in_a traffic send 10.0.0.2 5003 0xb8 4 100 0
+tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 history infinite class 1 rate 0 class 2 rate 0 loss 4
+traffic send 10.0.0.2 5003 0 10 100 0
+traffic send 10.0.0.2 5003 0xb8 4 100 0
 same "another class gives up its packets" "$(stat dropped_victim 10:1) $(stat dropped_victim 10:2)" "3p 1p"
 clear
 unwire

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# checks.sh - what guest scripts say their results with, and the two namespaces they work in.
+# checks.sh - what guest scripts say their results with, and the wire they work on.
 #
-#   namespace a               namespace b
+#   here                      namespace b
 #   v0 10.0.0.1 ------------- v1 10.0.0.2
 #
 # A check prints "ok - WHAT" or "not ok - WHAT" and goes on. `show` prints JSON for the host to parse.
@@ -55,43 +55,41 @@ show() { # show COMMAND...: its output is JSON
 	echo "json $("$@" | tr -d '\n')"
 }
 
-in_a() { ip netns exec a "$@"; }
 in_b() { ip netns exec b "$@"; }
 
-wire() { # two namespaces, without address resolution or other packets of the kernel's own
-	ip netns add a
+wire() { # without address resolution or other packets of the kernel's own
 	ip netns add b
-	for n in a b; do
-		ip netns exec $n sh -c 'echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6'
-	done
-	ip -n a link add v0 type veth peer name v1 netns b
-	ip -n a link set v0 address 02:00:00:00:00:01 arp off
+	echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
+	echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+	in_b sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6'
+	ip link add v0 type veth peer name v1 netns b
+	ip link set v0 address 02:00:00:00:00:01 arp off
 	ip -n b link set v1 address 02:00:00:00:00:02 arp off
-	ip -n a addr add 10.0.0.1/24 dev v0
+	ip addr add 10.0.0.1/24 dev v0
 	ip -n b addr add 10.0.0.2/24 dev v1
-	ip -n a link set v0 up
+	ip link set v0 up
 	ip -n b link set v1 up
-	ip -n a neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent
+	ip neigh replace 10.0.0.2 lladdr 02:00:00:00:00:02 dev v0 nud permanent
 	ip -n b neigh replace 10.0.0.1 lladdr 02:00:00:00:00:01 dev v1 nud permanent
 }
 
 unwire() {
-	ip netns del a
+	ip link del v0
 	ip netns del b
 }
 
-clear() { in_a tc qdisc del dev v0 root 2>/dev/null; }
+clear() { tc qdisc del dev v0 root 2>/dev/null; }
 
 # of `tc -s qdisc show` and `tc -s class show`: the fields of one handle, as shell words
 #   sent_bytes sent_pkts dropped backlog_bytes backlog_pkts
 fields() { # fields qdisc|class HANDLE
-	in_a tc -s "$1" show dev v0 | awk -v kind="$1" -v handle="$2" '
+	tc -s "$1" show dev v0 | awk -v kind="$1" -v handle="$2" '
 		$1 == kind { mine = $3 == handle }
 		mine && $1 == "Sent" { gsub(/[(,]/, ""); sent = $2 " " $4; dropped = $7 }
 		mine && $1 == "backlog" { bytes = $2; sub(/b$/, "", bytes); pkts = $3; sub(/p$/, "", pkts); print sent, dropped, bytes, pkts; exit }'
 }
 stat() { # stat NAME HANDLE: a word of the qdisc's own statistics, of a class
-	in_a tc -s class show dev v0 classid "$2" | awk -v name="$1" '{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'
+	tc -s class show dev v0 classid "$2" | awk -v name="$1" '{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'
 }
 backlog() { fields qdisc "$1" | awk '{ print $5 }'; }
 

@@ -2,9 +2,9 @@
 # classify.sh - who decides the class: skb->priority, filters, code points, the default. And super-packets.
 . /guest/checks.sh
 wire
-in_a tc qdisc add dev v0 root handle 1: pds limit 100000 classes 4 default 4 dscp EF=1,AF11=2,5=3 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
+tc qdisc add dev v0 root handle 1: pds limit 100000 classes 4 default 4 dscp EF=1,AF11=2,5=3 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
 counts() { for class in 1 2 3 4; do fields class 1:$class | awk '{ printf "%s ", $5 }'; done; }
-send() { in_a traffic send 10.0.0.2 "$1" "$2" "$3" 100 0; }
+send() { traffic send 10.0.0.2 "$1" "$2" "$3" 100 0; }
 
 send 5000 0xb8 3
 send 5000 0x28 5
@@ -13,47 +13,47 @@ send 5000 0x14 11
 send 5000 0x00 13
 send 5000 0x30 17
 same "code points, whatever the two bits below say" "$(counts)" "3 12 11 30 "
-in_a tc qdisc change dev v0 root handle 1: pds dscp CS0=1
+tc qdisc change dev v0 root handle 1: pds dscp CS0=1
 send 5000 0x00 100
 same "a changed map" "$(counts)" "103 12 11 30 "
-holds "a filter" in_a tc filter add dev v0 parent 1: protocol ip prio 1 flower ip_proto udp dst_port 6000 classid 1:3
-holds "a filter that drops" in_a tc filter add dev v0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 6001 action drop
+holds "a filter" tc filter add dev v0 parent 1: protocol ip prio 1 flower ip_proto udp dst_port 6000 classid 1:3
+holds "a filter that drops" tc filter add dev v0 parent 1: protocol ip prio 2 flower ip_proto udp dst_port 6001 action drop
 send 6000 0xb8 100
 same "the filter before the code point" "$(counts)" "103 12 111 30 "
 send 6001 0xb8 10
 same "what a filter drops does not wait" "$(counts)" "103 12 111 30 "
 same "and is counted" "$(fields qdisc 1: | cut -d' ' -f3)" 10
-in_a tc filter add dev v0 parent 1: protocol ip prio 4 flower ip_proto udp dst_port 6003 classid 1:9
+tc filter add dev v0 parent 1: protocol ip prio 4 flower ip_proto udp dst_port 6003 classid 1:9
 send 6003 0xb8 200
 same "a filter that names no class of ours: the code point" "$(counts)" "303 12 111 30 "
-show in_a tc -s -j qdisc show dev v0
+show tc -s -j qdisc show dev v0
 clear
 
 # skb->priority, set on the way in by a filter of the device's other side
-in_a tc qdisc add dev v0 root handle 1: pds classes 4 limit 100000 default 4 dscp EF=1 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
-holds "a priority given before the queue" in_a tc qdisc add dev v0 clsact
-in_a tc filter add dev v0 egress protocol ip flower ip_proto udp dst_port 6002 action skbedit priority 1:2
+tc qdisc add dev v0 root handle 1: pds classes 4 limit 100000 default 4 dscp EF=1 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
+holds "a priority given before the queue" tc qdisc add dev v0 clsact
+tc filter add dev v0 egress protocol ip flower ip_proto udp dst_port 6002 action skbedit priority 1:2
 send 6002 0xb8 3
 send 6004 0xb8 5
 same "the priority before the code point" "$(counts)" "5 3 0 0 "
-in_a tc qdisc del dev v0 clsact
+tc qdisc del dev v0 clsact
 clear
 
 # one super-packet of 20 pieces of 1000 bytes: 20 packets of 1042
-in_a tc qdisc add dev v0 root handle 1: htb default 1
-in_a tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
-in_a tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 50
+tc qdisc add dev v0 root handle 1: htb default 1
+tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit
+tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 50
 begin_count 7000
-in_a traffic super 10.0.0.2 7000 0 1 20000 1000
+traffic super 10.0.0.2 7000 0 1 20000 1000
 same "a super-packet is split" "$(fields qdisc 10: | cut -d' ' -f3-5)" "0 20840 20"
 same "in the parent's books as well" "$(fields qdisc 1: | cut -d' ' -f3-5)" "0 20840 20"
-in_a traffic super 10.0.0.2 7000 0 2 20000 1000
+traffic super 10.0.0.2 7000 0 2 20000 1000
 same "what has no room of it is dropped" "$(fields qdisc 10: | cut -d' ' -f3-5)" "10 52100 50"
 same "in both books" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
-in_a traffic super 10.0.0.2 7000 0 1 20000 1000
+traffic super 10.0.0.2 7000 0 1 20000 1000
 same "all of it" "$(fields qdisc 10: | cut -d' ' -f3-5)" "30 52100 50"
 same "in the parent's as well" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
-in_a tc class change dev v0 parent 10: classid 10:1 pf rate 1mbit
+tc class change dev v0 parent 10: classid 10:1 pf rate 1mbit
 drained "it drains" 10:
 end_count
 same "the pieces arrived" "$arrived" "50"

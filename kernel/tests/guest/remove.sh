@@ -2,35 +2,34 @@
 # remove.sh - qdiscs, devices, namespaces and the module go while packets flow and wait.
 . /guest/checks.sh
 wire
-in_a traffic send 10.0.0.2 5003 0 1000000 500 2000 &
+traffic send 10.0.0.2 5003 0 1000000 500 2000 &
 sender=$!
 rounds=0
 while [ $rounds -lt 4 ]; do
 	for kind in pss pds pf codes; do
 		link=
 		[ $kind = pss ] && link="link 20mbit class 2 low_level 4 rate 8mbit"
-		in_a tc qdisc replace dev v0 root handle 1: $kind classes 3 $link || fault "replace under load" $kind
-		in_a tc filter add dev v0 parent 1: matchall classid 1:2 || fault "filter under load" $kind
-		in_a tc qdisc del dev v0 root || fault "delete under load" $kind
-		in_a tc qdisc add dev v0 root handle 1: htb default 1
-		in_a tc class add dev v0 parent 1: classid 1:1 htb rate 100kbit
-		in_a tc qdisc add dev v0 parent 1:1 handle 10: $kind classes 3 $link || fault "add below htb" $kind
-		in_a tc -s class show dev v0 >/dev/null || fault "show under load" $kind
-		in_a tc qdisc del dev v0 parent 1:1 handle 10: || fault "delete below htb" $kind
-		in_a tc qdisc del dev v0 root
+		tc qdisc replace dev v0 root handle 1: $kind classes 3 $link || fault "replace under load" $kind
+		tc filter add dev v0 parent 1: matchall classid 1:2 || fault "filter under load" $kind
+		tc qdisc del dev v0 root || fault "delete under load" $kind
+		tc qdisc add dev v0 root handle 1: htb default 1
+		tc class add dev v0 parent 1: classid 1:1 htb rate 100kbit
+		tc qdisc add dev v0 parent 1:1 handle 10: $kind classes 3 $link || fault "add below htb" $kind
+		tc -s class show dev v0 >/dev/null || fault "show under load" $kind
+		tc qdisc del dev v0 parent 1:1 handle 10: || fault "delete below htb" $kind
+		tc qdisc del dev v0 root
 	done
 	rounds=$((rounds + 1))
 done
 if kill -0 $sender 2>/dev/null; then pass "$((4 * rounds)) qdiscs came and went under load"; else fault "the sender" "ended"; fi
-in_a tc qdisc add dev v0 root handle 1: pds classes 3 limit 5000 class 3 rate 0
+tc qdisc add dev v0 root handle 1: pds classes 3 limit 5000 class 3 rate 0
 many() { [ "$(backlog 1:)" -gt 50 ]; }
 waits "packets wait" many
 refused "the module stays while it is used" "" rmmod sch_linkweir
 pass "packets wait: the device goes"
-ip -n a link del v0
+ip link del v0
 kill $sender 2>/dev/null
 wait $sender 2>/dev/null
-ip netns del a
 ip netns del b
 tries=0
 until rmmod sch_linkweir 2>/dev/null || [ $tries -ge 50 ]; do

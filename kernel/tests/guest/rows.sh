@@ -2,7 +2,6 @@
 # rows.sh - tc rows: add, change, replace, show, delete; what is refused, and what is said then.
 . /guest/checks.sh
 wire
-tc() { ip netns exec a /bin/tc "$@"; }
 options() { tc qdisc show dev v0 root | sed 's/.* refcnt [0-9]* //; s/ *$//'; }
 class() { tc class show dev v0 classid "$1" | sed 's/^class [^ ]* [^ ]* parent [^ ]* //; s/ *$//'; }
 
