@@ -31,8 +31,11 @@ QUICK_DURATION_S = 100.0
 ACCESS_MS = 75.0
 LAST_HOP_MS = 6.0
 GROUND_MS = 1.0
-USERS = (10, 20, 40, 60, 80, 100)
+USERS = {"cubic": (10, 20, 40, 60, 80, 100), "newreno": (10, 20, 40, 100)}
 QUICK_USERS = (20, 40)
+BEYOND_USERS = (10, 20, 40, 100)
+BEYOND_SEEDS = 3
+"""Channels of the tables beyond the paper."""
 CDF_USERS = 40
 POLICIES = ("DT_S", "DT_H", "RR", "PF", CODES)
 FAIRNESS = ("DT_S", "RR", "PF")
@@ -228,19 +231,25 @@ def distribution(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list
 # --- Figures --------------------------------------------------------------------------------------------------------
 
 
-def cases(settings: Settings, setups: Sequence[Setup], policies: Sequence[str], users: Sequence[int]) -> list[Case]:
+def cases(
+    settings: Settings,
+    setups: Sequence[Setup],
+    policies: Sequence[str],
+    users: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> tuple[Case, ...]:
     """The runs for all combinations."""
     lasts_s = duration_s(settings)
-    return [
+    return tuple(
         Case(
             {"policy": policy, "users": count, "cc": setup.cc, "reordering": setup.reordering, "seed": seed},
             scenario(setup, policy, count, seed, lasts_s),
         )
         for setup in setups
         for policy in policies
-        for count in users
-        for seed in settings.seeds
-    ]
+        for count in users or (QUICK_USERS if settings.quick else USERS[setup.cc])
+        for seed in seeds or settings.seeds
+    )
 
 
 @dataclass(frozen=True)
@@ -349,7 +358,7 @@ def _figure(number: str, plot: _Plot, settings: Settings) -> Figure:
         f"journal-{number}",
         f"Figure {number} of the journal paper: {plot.title}",
         plot.claim,
-        tuple(cases(settings, plot.setups, policies, QUICK_USERS if settings.quick else USERS)),
+        cases(settings, plot.setups, policies),
         measure,
         (Panel(_sentence(plot.title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
@@ -385,7 +394,7 @@ def figure_cdf(number: str, setup: Setup, settings: Settings) -> Figure:
         f"journal-{number}",
         f"Figure {number} of the journal paper: goodput over {CDF_USERS} users, CUBIC {order} reordering",
         "RR is fairest; all users have more with PF than with the others.",
-        tuple(cases(settings, (setup,), POLICIES, (CDF_USERS,))),
+        cases(settings, (setup,), POLICIES, (CDF_USERS,)),
         partial(distribution, duration_s(settings)),
         (
             Panel(
@@ -420,7 +429,7 @@ def table_fairness(
         f"journal-{number}",
         f"Table {number} of the journal paper: goodput of the users {order} reordering, Mbit/s (the paper in brackets)",
         "RR spreads least; PF's last user has more than the first of DT_S and nearly as much as RR's first.",
-        tuple(cases(settings, (setup,), FAIRNESS, QUICK_USERS if settings.quick else USERS)),
+        cases(settings, (setup,), FAIRNESS),
         partial(rows, duration_s(settings)),
         (),
         ("policy", "users", "cc", "reordering", *MEASURES[:5]),
@@ -515,12 +524,12 @@ PER_FLOW = Setup(reordering="per_flow")
 
 def table_reordering(settings: Settings) -> Figure:
     """One buffer for all against one for each flow."""
-    users = QUICK_USERS if settings.quick else (10, 20, 40, 100)
+    users = QUICK_USERS if settings.quick else BEYOND_USERS
     return Figure(
         "journal-reordering",
         "Beyond the journal paper: order by one buffer for all, and by one for each flow, CUBIC",
         "A buffer of its own spares a flow the timeouts that others' losses bring.",
-        tuple(cases(settings, (NONE, SHARED, PER_FLOW), ("RR", "PF"), users)),
+        cases(settings, (NONE, SHARED, PER_FLOW), ("RR", "PF"), users, settings.seeds[:BEYOND_SEEDS]),
         partial(rows, duration_s(settings)),
         (
             Panel(
@@ -573,7 +582,7 @@ def table_assumptions(settings: Settings) -> Figure:
         lasts_s = min(other_s or math.inf, duration_s(settings))
         for policy in ("RR", "PF"):
             for users in ASSUMPTION_USERS:
-                for seed in settings.seeds:
+                for seed in settings.seeds[:BEYOND_SEEDS]:
                     labels = {
                         "policy": policy,
                         "users": users,
