@@ -128,6 +128,10 @@ class Result:
     def flows(self) -> pa.Table:
         """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did.
 
+        Of TCP: ``sent_pkts`` are segments sent, ``retransmitted_pkts`` those among them that were sent again, in fast
+        recovery (``_fast_``) or after a timeout (``_rto_``); ``spurious_pkts`` are segments received twice, so that one
+        of the two need not have been sent.
+
         ``jitter_mad_s`` and the percentiles are of the absolute difference between successive delays, and
         ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
         """
@@ -135,7 +139,9 @@ class Result:
 
     @property
     def harq(self) -> pa.Table:
-        """One row per flow of a satellite link over warmup .. duration: packets by attempts, and coded bits."""
+        """One row per flow of a satellite link over warmup .. duration: packets by attempts, coded bits, and packets
+        the receiver held for too long and dropped.
+        """
         return self._table("harq")
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

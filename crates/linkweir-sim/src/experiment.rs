@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::satellite::{fading::Fading, harq::Harq, lms::Lms};
+use crate::satellite::{fading::Fading, harq::Harq, lms::Lms, reorder::Reordering};
 use crate::tcp;
 
 /// One simulation run.
@@ -73,6 +73,8 @@ pub struct Satellite {
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
+    /// What puts packets back into order behind the decoder, if anything does.
+    pub reordering: Option<Reordering>,
 }
 
 /// Where fading comes from.

@@ -91,6 +91,22 @@ fn faults_of_a_satellite_name_the_cure() {
             "must be one of intermediate_trees, open, suburban, urban",
         ),
         (
+            "packet = \"210B\"\nreorder = \"all\"",
+            "link.satellite.reorder = \"all\": must be one of none, shared, per_flow",
+        ),
+        (
+            "packet = \"210B\"\nreorder_pkts = \"9p\"",
+            "geo.toml:8: link.satellite.reorder_pkts = \"9p\": is only for reorder = \"shared\" or",
+        ),
+        (
+            "packet = \"210B\"\nreorder = \"per_flow\"\nreorder_pkts = \"0p\"",
+            "link.satellite.reorder_pkts = \"0p\": must be a number of packets, 1p .. 1000000p",
+        ),
+        (
+            "packet = \"210B\"\nreorder = \"shared\"\nreorder_timeout = \"1us\"",
+            "link.satellite.reorder_timeout = \"1us\": must be a time, 1ms .. 3600s",
+        ),
+        (
             "packet = \"210B\"",
             "more than the 210B that link.satellite.packet codes",
         ),

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import codes, keep, native, page, pds, pss
+from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
 from linkweir.reproduce.execute import Outcome, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
 
@@ -96,7 +96,11 @@ def reproduce_codes(
     paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
     table: Annotated[
-        str | None, typer.Option(help="2: packets by attempts; timeouts: latency beyond the figures.")
+        str | None,
+        typer.Option(
+            help="2: packets by attempts; 3, 4: goodput of TCP users; 5: policies ranked; beyond the paper timeouts, "
+            "reordering, assumptions."
+        ),
     ] = None,
     quick: Quick = False,
     duration: Duration = None,
@@ -108,12 +112,16 @@ def reproduce_codes(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Voice over a constellation, as published: Tauran et al. 2018 and its journal version."""
+    """Voice and TCP over a constellation, as published: Tauran et al. 2018 and its journal version."""
     if paper not in codes.PAPERS:
         _refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
     of = f"{paper}-"
-    figures = {name.removeprefix(of): make for name, make in codes.FIGURES.items() if name.startswith(of)}
-    tables = {name.removeprefix(of): make for name, make in codes.TABLES.items() if name.startswith(of)}
+    figures = {
+        name.removeprefix(of): make for name, make in (codes.FIGURES | codes_tcp.FIGURES).items() if name.startswith(of)
+    }
+    tables = {
+        name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
+    }
     settings = codes.Settings(quick, _duration_s("codes", duration), seed)
     chosen = [make(settings) for make in _chosen("codes", figure, table, figures, tables)]
     what = f"{paper}-{figure or table or 'all'}"

@@ -108,6 +108,7 @@ mod event {
     pub(super) const RETRY: u32 = 9 << 28;
     pub(super) const DECODE: u32 = 10 << 28;
     pub(super) const ANSWER: u32 = 11 << 28;
+    pub(super) const ORDER: u32 = 12 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -286,7 +287,7 @@ impl<'a> Engine<'a> {
                 .satellite
                 .as_ref()
                 .zip(fading)
-                .map(|(s, fading)| Sky::new(s, fading)),
+                .map(|(s, fading)| Sky::new(s, fading, experiment.flows.len())),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -419,6 +420,7 @@ impl<'a> Engine<'a> {
             }
             event::DECODE => self.decode(),
             event::ANSWER => self.answer(),
+            event::ORDER => self.order_timer(),
             _ => unreachable!("every event has a kind"),
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  repeats --+
-//!            +--> device --delay--> decoder --ground delay--> receiver
+//!            +--> device --delay--> decoder --> order --ground delay--> receiver
 //!  Mux ------+                         |
 //!     ^                                |
 //!     +---- not understood --delay-----+
@@ -16,9 +16,17 @@ use linkweir_core::{Departure, DropReason};
 use crate::experiment::Satellite;
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
+use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
 use super::line::DelayLine;
-use super::{event, left, Engine, Packet};
+use super::{event, left, Engine, Kind, Packet};
+
+/// A packet under way: its number for the receiver that puts packets in order, and what was gathered of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    number: u64,
+    block: Block,
+}
 
 /// What is under way on the link.
 #[derive(Debug)]
@@ -26,22 +34,35 @@ pub(super) struct Sky {
     satellite: Satellite,
     fading: Fading,
     /// Attempts that go next.
-    repeats: VecDeque<(Packet, Block)>,
+    repeats: VecDeque<(Packet, Piece)>,
     /// What was gathered before of the packet on the device.
-    sending: Block,
-    air: DelayLine<(Packet, Block)>,
-    answers: DelayLine<(Packet, Block)>,
+    sending: Piece,
+    air: DelayLine<(Packet, Piece)>,
+    answers: DelayLine<(Packet, Piece)>,
+    /// Packets each flow has sent over the link.
+    numbers: Vec<u64>,
+    order: Option<Reorder<Packet>>,
+    /// The timer of `order` has an entry among the pending events.
+    order_timed: bool,
+    leaving: Leaving<Packet>,
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite, fading: Fading) -> Sky {
+    pub(super) fn new(satellite: &Satellite, fading: Fading, nflows: usize) -> Sky {
         Sky {
             satellite: satellite.clone(),
             fading,
             repeats: VecDeque::new(),
-            sending: Block::default(),
+            sending: Piece::default(),
             air: DelayLine::new(),
             answers: DelayLine::new(),
+            numbers: vec![0; nflows],
+            order: satellite
+                .reordering
+                .as_ref()
+                .map(|reordering| Reorder::new(reordering, nflows)),
+            order_timed: false,
+            leaving: Leaving::default(),
         }
     }
 }
@@ -50,9 +71,10 @@ impl Engine<'_> {
     /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
     pub(super) fn pull_attempt(&mut self) {
         let sky = self.sky.as_mut().expect("there is a satellite");
-        if let Some((packet, block)) = sky.repeats.pop_front() {
-            let coded_bits = sky.satellite.harq.coded_bits(usize::from(block.attempts));
-            sky.sending = block;
+        if let Some((packet, piece)) = sky.repeats.pop_front() {
+            let attempt = usize::from(piece.block.attempts);
+            let coded_bits = sky.satellite.harq.coded_bits(attempt);
+            sky.sending = piece;
             self.device.ring.push_back((coded_bits / 8, packet));
             self.recorder.attempted(packet.flow as usize, coded_bits);
             return;
@@ -79,10 +101,28 @@ impl Engine<'_> {
         self.recorder
             .sent(self.now_ns, class, item.bytes, sojourn_ns);
         self.recorder.attempted(item.flow as usize, coded_bits);
-        self.sky.as_mut().expect("as above").sending = Block::default();
+        self.number(&item);
         if !self.short.is_empty() {
             self.refill();
         }
+    }
+
+    /// Numbers a packet that enters the link. The receiver with one buffer for all sees TCP's own numbers, which a
+    /// retransmission repeats.
+    fn number(&mut self, packet: &Packet) {
+        let sky = self.sky.as_mut().expect("there is a satellite");
+        let flow = packet.flow as usize;
+        let shared = matches!(&sky.satellite.reordering, Some(r) if r.rule == Rule::Shared);
+        let number = if shared && matches!(self.flows[flow].kind, Kind::Tcp(_)) {
+            packet.sequence
+        } else {
+            sky.numbers[flow]
+        };
+        sky.numbers[flow] += 1;
+        sky.sending = Piece {
+            number,
+            block: Block::default(),
+        };
     }
 
     /// Throws away what has waited longer.
@@ -117,7 +157,8 @@ impl Engine<'_> {
     pub(super) fn decode(&mut self) -> Option<u64> {
         let answer_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut()?;
-        let (packet, mut block) = sky.air.pop()?;
+        let (packet, mut piece) = sky.air.pop()?;
+        let Piece { number, block } = &mut piece;
         let satellite = &sky.satellite;
         let flow = packet.flow as usize;
         let user = if block.attempts > 0 && satellite.repeats_see_first_user {
@@ -129,19 +170,60 @@ impl Engine<'_> {
         match block.receive(&satellite.harq, sky.fading.at(time_ns)) {
             Outcome::Decoded => {
                 self.recorder.decoded(flow, block.attempts);
-                let out_ns = self.now_ns + satellite.ground_delay_ns;
-                if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-                    self.heap.push(first_ns, event::ARRIVAL);
+                match &mut sky.order {
+                    Some(order) => {
+                        order.decoded(self.now_ns, flow, *number, packet, &mut sky.leaving);
+                    }
+                    None => sky.leaving.on.push(packet),
                 }
             }
             Outcome::Again => {
-                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, block)) {
+                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, piece)) {
                     self.heap.push(first_ns, event::ANSWER);
                 }
             }
-            Outcome::GivenUp => self.recorder.given_up(flow),
+            Outcome::GivenUp => {
+                self.recorder.given_up(flow);
+                if let Some(order) = &mut sky.order {
+                    order.given_up(flow, *number, &mut sky.leaving);
+                }
+            }
         }
+        self.go_on();
         self.sky.as_ref()?.air.next_ns()
+    }
+
+    /// Sends on what left the receiver's buffer, and looks after its timer.
+    fn go_on(&mut self) {
+        let Some(sky) = &mut self.sky else { return };
+        let out_ns = self.now_ns + sky.satellite.ground_delay_ns;
+        for packet in sky.leaving.on.drain(..) {
+            if let Some(first_ns) = self.propagation.push(out_ns, packet) {
+                self.heap.push(first_ns, event::ARRIVAL);
+            }
+        }
+        for packet in sky.leaving.dropped.drain(..) {
+            self.recorder.dropped_late(packet.flow as usize);
+        }
+        if sky.order_timed {
+            return;
+        }
+        if let Some(due_ns) = sky.order.as_ref().and_then(Reorder::deadline_ns) {
+            sky.order_timed = true;
+            self.heap.push(due_ns, event::ORDER);
+        }
+    }
+
+    /// The receiver's buffer may have held a packet for long enough.
+    pub(super) fn order_timer(&mut self) -> Option<u64> {
+        let now_ns = self.now_ns;
+        let sky = self.sky.as_mut()?;
+        let order = sky.order.as_mut()?;
+        order.on_timer(now_ns, &mut sky.leaving);
+        let again_ns = order.deadline_ns();
+        sky.order_timed = again_ns.is_some();
+        self.go_on();
+        again_ns
     }
 
     /// The answer that asks for another attempt is back at the satellite.

@@ -27,6 +27,8 @@ pub(super) const DELAY_S: f64 = 3600.0;
 pub(super) const PACKET_BYTES: u32 = linkweir_core::MAX_PACKET_BYTES - 1;
 /// Most packets a device pulls at once.
 pub(super) const RING_PKTS: u64 = 65_536;
+/// Most packets a receiver holds to put them into order.
+pub(super) const REORDERED_PKTS: u32 = 1_000_000;
 /// Most points of a signal written into the scenario.
 pub(super) const POINTS: usize = 1_000_000;
 /// Most sizes of a packet mix.

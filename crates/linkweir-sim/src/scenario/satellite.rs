@@ -7,6 +7,7 @@ use crate::experiment::{Channel, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
 use crate::satellite::lms::{Environment, Lms};
+use crate::satellite::reorder::{Reordering, Rule};
 
 use super::fault::Fault;
 use super::limits;
@@ -62,6 +63,7 @@ pub(super) fn read(
     )?;
     let repeats = section.choice("repeats_see", &["own", "first_user"], 0)?;
     let first = section.choice("first_attempt", &["coded", "coded_and_plain"], 0)?;
+    let reordering = reordering(&mut section)?;
     let lines = section.finish()?;
     Ok((
         Satellite {
@@ -71,9 +73,43 @@ pub(super) fn read(
             ground_delay_ns,
             repeats_see_first_user: repeats == 1,
             uncoded_too: first == 1,
+            reordering,
         },
         lines,
     ))
+}
+
+/// What puts packets back into order.
+fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault> {
+    let rule = match section.choice("reorder", &["none", "shared", "per_flow"], 0)? {
+        0 => {
+            for key in ["reorder_pkts", "reorder_timeout"] {
+                if let Some(entry) = section.find(key) {
+                    return Err(
+                        entry.fault("is only for reorder = \"shared\" or reorder = \"per_flow\"")
+                    );
+                }
+            }
+            return Ok(None);
+        }
+        1 => Rule::Shared,
+        _ => Rule::PerFlow,
+    };
+    Ok(Some(Reordering {
+        rule,
+        buffer_pkts: section.small(
+            "reorder_pkts",
+            Kind::Packets,
+            (1, limits::REORDERED_PKTS),
+            125,
+        )?,
+        timeout_ns: section.whole(
+            "reorder_timeout",
+            Kind::Time,
+            (1_000_000, (limits::DELAY_S * 1e9) as u64),
+            1_000_000_000,
+        )?,
+    }))
 }
 
 /// A channel from a file.

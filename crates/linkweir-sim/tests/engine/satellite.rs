@@ -7,6 +7,8 @@ use linkweir_sim::experiment::{
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
 use linkweir_sim::satellite::lms::{Environment, Lms};
+use linkweir_sim::satellite::reorder::{Reordering, Rule};
+use linkweir_sim::tcp::{self, Algorithm, Profile};
 
 use crate::build::{experiment, packet, rate, scheduler, tables, Tables, MS, S};
 
@@ -51,6 +53,7 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
         ground_delay_ns: MS,
         repeats_see_first_user: true,
         uncoded_too: true,
+        reordering: None,
     });
     for class in &mut e.classes {
         class.limit_pkts = Some(limit);
@@ -115,6 +118,7 @@ fn attempts_worked_by_hand() {
         ground_delay_ns: MS,
         repeats_see_first_user: false,
         uncoded_too: false,
+        reordering: None,
     });
     e.flows = vec![packet(0, 0, 210), packet(0, 100 * MS, 210)];
     let found = tables(&e);
@@ -147,6 +151,7 @@ fn repetitions_go_first() {
         ground_delay_ns: 0,
         repeats_see_first_user: false,
         uncoded_too: true,
+        reordering: None,
     });
     e.flows = vec![packet(0, 0, 210), packet(0, 0, 210), packet(0, 0, 210)];
     let found = tables(&e);
@@ -162,6 +167,91 @@ fn repetitions_go_first() {
         found.numbers("harq", "decoded_second_pkts"),
         [1.0, 0.0, 0.0]
     );
+}
+
+/// The packets of [`repetitions_go_first`], all of one flow: the first comes at 11.224 ms, the second at 8.936, the third
+/// at 15.192, unless they are put in order.
+#[test]
+fn packets_are_put_in_order_behind_the_decoder() {
+    let delays_us = |reordering: Option<Reordering>| {
+        let mut e = experiment(rate(1e6), 1_000_000, scheduler("fifo", &[], &[&[]]), 1, S);
+        e.link.delay_s = Signal::Constant(0.001);
+        e.link.satellite = Some(Satellite {
+            channel: Channel::Recorded(
+                Fading::new(5 * MS, [vec![-60.0f32], vec![0.0f32; 250]].concat()).unwrap(),
+            ),
+            user_offset_ns: 0,
+            harq: Harq::new(1680, [1145, 1145, 1145, 1145], 10.0),
+            ground_delay_ns: 0,
+            repeats_see_first_user: false,
+            uncoded_too: true,
+            reordering,
+        });
+        // One more comes at once when the first begins.
+        let three = Traffic::Greedy {
+            backlog_pkts: 2,
+            packet: Sizes::Fixed(210),
+        };
+        e.flows = vec![Flow {
+            traffic: three,
+            ..packet(0, 0, 210)
+        }];
+        let found = tables(&e);
+        assert_eq!(found.numbers("flows", "delivered_pkts"), [3.0]);
+        (found.reals("flows", "delay_mean_s")[0].unwrap() * 3e6).round()
+    };
+    let with = |rule, timeout_ns| {
+        Some(Reordering {
+            rule,
+            buffer_pkts: 125,
+            timeout_ns,
+        })
+    };
+    assert_eq!(delays_us(None), 11_224.0 + 8_936.0 + 15_192.0);
+    let in_order = delays_us(with(Rule::PerFlow, S));
+    assert_eq!(in_order, 11_224.0 + 11_224.0 + 15_192.0);
+    // The second is held for 1 ms at most.
+    let impatient = delays_us(with(Rule::PerFlow, MS));
+    assert_eq!(impatient, 11_224.0 + 9_936.0 + 15_192.0);
+    // With one buffer for all, what is seen first is what was expected: the second.
+    let shared = delays_us(with(Rule::Shared, S));
+    assert_eq!(shared, 11_224.0 + 8_936.0 + 15_192.0);
+}
+
+/// TCP in queues that never fill: packets out of order make it repeat what arrives anyway, and packets in order leave
+/// only those to repeat that the decoder gave up.
+#[test]
+fn order_spares_tcp_needless_retransmissions() {
+    let run = |rule: Option<Rule>| {
+        let mut e = voice(1, &Queues::Own("rr", 1000), 8920, 1);
+        let mut config = tcp::Config::new(Algorithm::NewReno, Profile::Ns2);
+        config.max_window_segments = 40;
+        e.flows[0].traffic = Traffic::Tcp(config);
+        e.link.return_delay_ns = 9 * MS;
+        e.link.satellite.as_mut().unwrap().reordering = rule.map(|rule| Reordering {
+            rule,
+            buffer_pkts: 1000,
+            timeout_ns: S,
+        });
+        let found = tables(&e);
+        let sum = |table: &str, column: &str| found.numbers(table, column).iter().sum::<f64>();
+        assert_eq!(sum("flows", "dropped_limit_pkts"), 0.0);
+        (
+            sum("flows", "retransmitted_pkts"),
+            sum("flows", "spurious_pkts"),
+            sum("harq", "given_up_pkts"),
+            sum("flows", "retransmitted_rto_pkts"),
+            sum("flows", "goodput_bps"),
+        )
+    };
+    let (repeated, needless, given_up, late, bps) = run(None);
+    assert_eq!(repeated, needless + given_up);
+    assert!(needless > late + 10.0, "{needless} {late}");
+    let (repeated, needless, given_up, late, bps_in_order) = run(Some(Rule::PerFlow));
+    assert_eq!(repeated, needless + given_up);
+    // Only the timer can still be wrong.
+    assert!(needless <= late, "{needless} {late}");
+    assert!(given_up > 0.0 && bps_in_order > bps);
 }
 
 /// The mean of [`split`] over three channels.
