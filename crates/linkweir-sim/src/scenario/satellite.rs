@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::experiment::{Channel, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
-use crate::satellite::lms::{Environment, Lms};
+use crate::satellite::lms::Lms;
+use crate::satellite::perez_fontan::Environment;
 
 use super::fault::Fault;
 use super::limits;

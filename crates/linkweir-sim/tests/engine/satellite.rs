@@ -6,7 +6,8 @@ use linkweir_sim::experiment::{
 };
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
-use linkweir_sim::satellite::lms::{Environment, Lms};
+use linkweir_sim::satellite::lms::Lms;
+use linkweir_sim::satellite::perez_fontan::Environment;
 
 use crate::build::{experiment, packet, rate, scheduler, tables, Tables, MS, S};
 
