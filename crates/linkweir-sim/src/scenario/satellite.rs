@@ -70,6 +70,7 @@ pub(super) fn read(
             user_offset_ns,
             harq,
             ground_delay_ns,
+            delays: None,
             repeats_see_first_user: repeats == 1,
             uncoded_too: first == 1,
         },
