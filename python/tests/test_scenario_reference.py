@@ -28,6 +28,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "greedy": {},
     "tcp": {},
 }
+HERE = {"lat_deg": 0, "lon_deg": 0}
+SHELL = {
+    "planes": 6,
+    "per_plane": 11,
+    "altitude_km": 800,
+    "inclination_deg": 86.4,
+    "from": HERE,
+    "to": HERE,
+}
 STEPS = [["0s", "1Mbit"]]
 SIGNALS = [
     {"mean": "1Mbit", "amplitude": 0.1, "period": "1s"},
@@ -53,6 +62,8 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
         scenario["class"][0].update(keys)
     elif section == "[link.satellite]":
         scenario["link"]["satellite"] = {"packet": "1500B", **keys}
+    elif section == "[link.satellite.constellation]":
+        scenario["link"]["satellite"] = {"packet": "1500B", "constellation": {**SHELL, **keys}}
     elif section.startswith("kind"):
         return with_flow(section.split('"')[1], **keys)
     else:
@@ -64,6 +75,7 @@ SECTIONS = [
     "Top level",
     "[link]",
     "[link.satellite]",
+    "[link.satellite.constellation]",
     "[scheduler]",
     "[[class]]",
     "[[flow]]",

@@ -41,9 +41,10 @@ pub struct Link {
     pub nominal_bps: u64,
     /// Whether the scheduler is told of every change of the capacity (else only the nominal rate, once).
     pub follow: bool,
-    /// One-way propagation delay over time, seconds. Packets never overtake each other.
+    /// One-way propagation delay over time, seconds. Packets never overtake each other. A satellite's own delays take its
+    /// place.
     pub delay_s: Signal,
-    /// Propagation delay of the way back (acknowledgements), ns.
+    /// Propagation delay of the way back (acknowledgements), ns; likewise.
     pub return_delay_ns: u64,
     /// Probability that a packet is lost behind the scheduler.
     pub loss: Signal,
@@ -69,12 +70,29 @@ pub struct Satellite {
     pub harq: Harq,
     /// Delay from the satellite's receiver to the user, ns.
     pub ground_delay_ns: u64,
+    /// Delays before and behind the satellite, in place of the link's and of the flows' access delays.
+    pub delays: Option<Delays>,
     /// Repetitions see the channel of user 0, whoever they are for, as in the simulations of Tauran et al. 2018.
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
     /// What puts packets back into order behind the decoder, if anything does.
     pub reordering: Option<Reordering>,
+}
+
+/// Delays through a constellation, over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delays {
+    /// From the sources to the last satellite, seconds. A flow's packets never overtake each other.
+    pub to_satellite_s: Signal,
+    /// From there to the ground, seconds, for every flow.
+    pub to_ground_s: Signal,
+    /// Where in both the run starts, ns.
+    pub start_ns: u64,
+    /// Flow i is this much times i behind in the first, ns.
+    pub shift_ns: u64,
+    /// Delay to the satellite of flows so far behind that the first has not begun for them, seconds.
+    pub before_s: f64,
 }
 
 /// Where fading comes from.
@@ -206,7 +224,8 @@ pub struct Flow {
     pub start_ns: u64,
     /// No packet is created from this instant on, ns.
     pub stop_ns: u64,
-    /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns.
+    /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns. A satellite's own
+    /// delays take its place.
     pub access_delay_ns: u64,
     /// What the source sends.
     pub traffic: Traffic,

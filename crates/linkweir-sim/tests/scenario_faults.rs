@@ -100,11 +100,11 @@ fn faults_of_a_satellite_name_the_cure() {
         ),
         (
             "packet = \"210B\"\nreorder = \"per_flow\"\nreorder_pkts = \"0p\"",
-            "link.satellite.reorder_pkts = \"0p\": must be a number of packets, 1p .. 1000000p",
+            "link.satellite.reorder_pkts = \"0p\": must be 1p .. 1000000p",
         ),
         (
             "packet = \"210B\"\nreorder = \"shared\"\nreorder_timeout = \"1us\"",
-            "link.satellite.reorder_timeout = \"1us\": must be a time, 1ms .. 3600s",
+            "link.satellite.reorder_timeout = \"1us\": must be 1ms .. 3600s",
         ),
         (
             "packet = \"210B\"",
@@ -137,6 +137,192 @@ fn faults_of_a_satellite_name_the_cure() {
         found,
         "a.toml:5: scheduler.policy = \"tauran_pf\": knows its users by a satellite's channel: add a table [link.satellite]"
     );
+}
+
+const SHELL: &str = "packet = \"1500B\"\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\naltitude_km = 800\n\
+     inclination_deg = 86.4\nfrom = { lat_deg = -33.9, lon_deg = 151.2 }\nto = { lat_deg = 40.7, lon_deg = -74.0 }\n";
+
+#[test]
+fn faults_of_delays_and_channels_name_the_cure() {
+    let satellite = |keys: &str| {
+        let table = format!("[link.satellite]\n{keys}");
+        fault("delay = \"250ms\"", &table)
+    };
+    for (keys, expected) in [
+        (
+            "packet = \"1500B\"\nelevation_deg = 45",
+            "geo.toml:7: link.satellite.elevation_deg = 45: must be 40, for which perez_fontan has its tables; \
+             model = \"itu_p681\" has others",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"",
+            "link.satellite.elevation_deg: is missing; with itu_p681 it is one of 20, 30, 45, 60, 70",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"\nelevation_deg = 40",
+            "geo.toml:8: link.satellite.elevation_deg = 40: must be one of 20, 30, 45, 60, 70",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"\nelevation_deg = 45\nenvironment = \"urban\"",
+            "link.satellite.environment = \"urban\": must be one of rural_wooded",
+        ),
+        (
+            "packet = \"1500B\"\ncarrier_ghz = 12",
+            "link.satellite.carrier_ghz = 12: must be a number 1.5 .. 3",
+        ),
+        (
+            "packet = \"1500B\"\ndelays_shift = \"10s\"",
+            "geo.toml:7: link.satellite.delays_shift = \"10s\": is only for a satellite with delays or a constellation",
+        ),
+        (
+            "packet = \"1500B\"\ndelays = \"none.csv\"",
+            "geo.toml:7: link.satellite.delays = \"none.csv\": none.csv: cannot be read",
+        ),
+    ] {
+        let found = satellite(keys);
+        assert!(found.contains(expected), "{found}");
+    }
+    let shell = |from: &str, to: &str| {
+        assert!(SHELL.contains(from), "{from}");
+        satellite(&SHELL.replacen(from, to, 1))
+    };
+    for (from, to, expected) in [
+        ("planes = 6\n", "", "geo.toml:7: link.satellite.constellation.planes: is missing; write planes = 6"),
+        ("planes = 6", "planes = 0", "geo.toml:8: link.satellite.constellation.planes = 0: must be a whole number 1 .. 1000"),
+        ("planes = 6", "planes = 6\nphasing = 6", "link.satellite.constellation.phasing = 6: must be a whole number 0 .. 5"),
+        ("800", "8", "link.satellite.constellation.altitude_km = 8: must be a number 160 .. 50000"),
+        ("lat_deg = 40.7", "lat_deg = 140.7", "geo.toml:13: link.satellite.constellation.to.lat_deg = 140.7: must be a number -90 .. 90"),
+        (", lon_deg = -74.0", "", "link.satellite.constellation.to.lon_deg: is missing; write lon_deg = 151.2"),
+        ("{ lat_deg = 40.7, lon_deg = -74.0 }", "\"New York\"", "constellation.to = \"New York\": must be a place like { lat_deg = 40.7"),
+        ("planes = 6", "planes = 6\nmin_elevation_deg = 80", "at 0s no satellites join the two places; lower min_elevation_deg"),
+        ("planes = 6\n", "planes = 6\nstep = \"1ms\"\npattern = \"polar\"\n", "must be one of star, delta"),
+        ("planes = 6\nper_plane = 11", "planes = 900\nper_plane = 900\nstep = \"100ms\"", "constellation.step = \"100ms\": 810000 satellites at 100 times are more than"),
+        ("planes = 6", "plains = 6", "constellation.planes: is missing"),
+        ("planes = 6", "planes = 6\nphasings = 1", "constellation.phasings = 1: unknown key; did you mean phasing?"),
+        ("packet = \"1500B\"\n", "packet = \"1500B\"\ndelays = \"a.csv\"\n", "link.satellite.delays = \"a.csv\": delays and constellation exclude each other; leave one out"),
+    ] {
+        let found = shell(from, to);
+        assert!(found.contains(expected), "{found}");
+    }
+    for (key, place) in [
+        ("delay", "geo.toml:5: link.delay = "),
+        ("return_delay", "geo.toml:5: link.return_delay = "),
+    ] {
+        let table = format!("{key} = \"250ms\"\n[link.satellite]\n{SHELL}");
+        let found = fault("delay = \"250ms\"", &table);
+        assert!(
+            found.starts_with(place) && found.ends_with("has delays of its own; leave one out"),
+            "{found}"
+        );
+    }
+    let table = format!("[link.satellite]\n{SHELL}");
+    let text = BASE.replacen("delay = \"250ms\"", &table, 1).replacen(
+        "kind = \"greedy\"",
+        "kind = \"greedy\"\naccess_delay = \"5ms\"",
+        1,
+    );
+    let found = parse(&text, Path::new("geo.toml")).unwrap_err().to_string();
+    assert!(
+        found.ends_with(
+            "flow[1].access_delay = \"5ms\": link.satellite has delays of its own; leave one out"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn faults_of_a_file_of_delays_name_the_line() {
+    let folder = std::env::temp_dir().join(format!("linkweir-delays-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("d.csv");
+    let text = BASE.replacen(
+        "delay = \"250ms\"",
+        "[link.satellite]\npacket = \"1500B\"\ndelays = \"d.csv\"",
+        1,
+    );
+    let header = "t_s,to_satellite_s,to_ground_s\n";
+    for (content, expected) in [
+        (
+            "",
+            "d.csv: is empty; it must hold a header t_s,to_satellite_s,to_ground_s",
+        ),
+        (header, "d.csv: has a header but no values"),
+        (
+            "0,0.07,0.004\n",
+            "d.csv:1: unknown column \"0\"; expected a header t_s,to_satellite_s,to_ground_s",
+        ),
+        (
+            "t_s,to_satelite_s,to_ground_s\n0,1,1\n",
+            "unknown column \"to_satelite_s\"; did you mean to_satellite_s?",
+        ),
+        (
+            "t_s,to_satellite_s\n0,1\n",
+            "d.csv:1: has no column to_ground_s; expected a header",
+        ),
+        (
+            "t_s,t_s,to_satellite_s,to_ground_s\n0,0,1,1\n",
+            "d.csv:1: column t_s is there twice",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,70,-1\n",
+            "d.csv:2: to_ground_s = \"-1\": must be seconds, 0 .. 3600",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,70ms,1\n",
+            "d.csv:2: to_satellite_s = \"70ms\": is not a number",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,nan,1\n",
+            "d.csv:2: to_satellite_s = \"nan\": is not a number",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n1,1,1\n",
+            "d.csv:2: t_s = \"1\": the first time must be 0",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,1,1\n0,1,1\n",
+            "d.csv:3: t_s = \"0\": must be later than the line before, 0s",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,1\n",
+            "d.csv:2: has 2 fields where the header has 3",
+        ),
+        (
+            "# end=stop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",
+            "d.csv: says end=stop, and delays do not stop: write loop or hold",
+        ),
+        (
+            "# end=loop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",
+            "d.csv: has one line only, so end=loop needs a line # period_s=",
+        ),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let found = parse(&text, &folder.join("geo.toml"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            found.contains(expected),
+            "{content:?}\n     got {found}\n  wanted {expected}"
+        );
+    }
+    std::fs::write(&file, format!("{header}0,0.07,0.004\n")).unwrap();
+    std::fs::write(
+        folder.join("t.csv"),
+        "t_s,capacity_bps,delay_s\n0,20e6,0.1\n",
+    )
+    .unwrap();
+    let twice = text.replacen("rate = \"20Mbit\"", "trace = \"t.csv\"", 1);
+    let found = parse(&twice, &folder.join("geo.toml")).unwrap_err();
+    assert_eq!(
+        (found.key.as_str(), found.line),
+        ("link.satellite", Some(5))
+    );
+    assert!(
+        found.message
+            == "has delays of its own, and the trace has a column for them; leave one out",
+        "{found}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

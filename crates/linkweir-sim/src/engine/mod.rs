@@ -6,10 +6,13 @@
 //!  sender <------------- access delay + return delay, no queue, no loss ------------------ acks
 //! ```
 //!
+//! A satellite's delays, where it has some, take the place of all three.
+//!
 //! Events of one time run in the order in which they were scheduled. A pipe that keeps order has one heap entry, for its
 //! first item; timers are left where they are and looked at when they fire; intervals of the series are not events: an
 //! interval ends before the first event at or after its end. Nothing is allocated per packet once queues have grown.
 
+mod access;
 mod device;
 mod heap;
 mod line;
@@ -29,6 +32,7 @@ use crate::table::Sink;
 use crate::tcp;
 use crate::traffic::Source;
 
+use access::{Access, Behind};
 use device::Device;
 use heap::Heap;
 use line::DelayLine;
@@ -144,7 +148,7 @@ struct Engine<'a> {
 struct Flow {
     class: usize,
     stop_ns: u64,
-    access_delay_ns: u64,
+    access: Access,
     kind: Kind,
 }
 
@@ -175,17 +179,17 @@ struct Connection {
     receiver_timer_ns: Option<u64>,
 }
 
-/// A signal that mostly does not change.
+/// A signal that mostly does not change; one that does is looked at with a lead, ns.
 enum Varying {
     Fixed(f64),
-    Track(Track),
+    Track(Track, u64),
 }
 
 impl Varying {
-    fn new(signal: &Signal) -> Varying {
+    fn new(signal: &Signal, lead_ns: u64) -> Varying {
         match signal {
             Signal::Constant(value) => Varying::Fixed(*value),
-            _ => Varying::Track(Track::new(signal)),
+            _ => Varying::Track(Track::new(signal), lead_ns),
         }
     }
 
@@ -193,7 +197,7 @@ impl Varying {
     fn value(&mut self, now_ns: u64) -> f64 {
         match self {
             Varying::Fixed(value) => *value,
-            Varying::Track(track) => track.value(now_ns),
+            Varying::Track(track, lead_ns) => track.value(now_ns.saturating_add(*lead_ns)),
         }
     }
 }
@@ -223,21 +227,29 @@ impl<'a> Engine<'a> {
         })?;
         let stats = mux.policy().stats();
 
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let behind = delays.map(|delays| (Behind::new(delays), delays.shift_ns));
+        // Flows of the same delay share a line; a delay that varies has one for each flow.
         let mut access_delays = Vec::new();
         let mut ack_delays = Vec::new();
-        let line_of = |delays: &mut Vec<u64>, delay_ns: u64| {
-            delays
-                .iter()
-                .position(|d| *d == delay_ns)
-                .unwrap_or_else(|| {
-                    delays.push(delay_ns);
-                    delays.len() - 1
-                }) as u32
+        let line_of = |delays: &mut Vec<Option<u64>>, delay_ns: Option<u64>| {
+            let shared = delay_ns.and_then(|_| delays.iter().position(|d| *d == delay_ns));
+            shared.unwrap_or_else(|| {
+                delays.push(delay_ns);
+                delays.len() - 1
+            }) as u32
         };
         let mut flows = Vec::with_capacity(experiment.flows.len());
         for (index, flow) in experiment.flows.iter().enumerate() {
             let mut random = Random::new(experiment.seed, index as u64 + 1);
             let stop_ns = flow.stop_ns.min(experiment.duration_ns);
+            let access = match &behind {
+                Some((behind, shift_ns)) => {
+                    Access::Varying(behind.lag(shift_ns.saturating_mul(index as u64)))
+                }
+                None => Access::Fixed(flow.access_delay_ns),
+            };
+            let fixed_ns = access.fixed_ns();
             let kind = match &flow.traffic {
                 Traffic::Greedy {
                     backlog_pkts,
@@ -254,9 +266,11 @@ impl<'a> Engine<'a> {
                     sender: tcp::Sender::new(config),
                     receiver: tcp::Receiver::new(config),
                     config: config.clone(),
-                    access: (flow.access_delay_ns > 0)
-                        .then(|| line_of(&mut access_delays, flow.access_delay_ns)),
-                    ack: line_of(&mut ack_delays, flow.access_delay_ns + link.return_delay_ns),
+                    access: (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
+                    ack: line_of(
+                        &mut ack_delays,
+                        fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns),
+                    ),
                     sender_timer_ns: None,
                     receiver_timer_ns: None,
                 })),
@@ -268,7 +282,7 @@ impl<'a> Engine<'a> {
             flows.push(Flow {
                 class: flow.class,
                 stop_ns,
-                access_delay_ns: flow.access_delay_ns,
+                access,
                 kind,
             });
         }
@@ -295,8 +309,11 @@ impl<'a> Engine<'a> {
             access: access_delays.iter().map(|_| DelayLine::new()).collect(),
             acks: ack_delays.iter().map(|_| DelayLine::new()).collect(),
             propagation: DelayLine::new(),
-            delay: Varying::new(&link.delay_s),
-            loss: Varying::new(&link.loss),
+            delay: match delays {
+                Some(delays) => Varying::new(&delays.to_ground_s, delays.start_ns),
+                None => Varying::new(&link.delay_s, 0),
+            },
+            loss: Varying::new(&link.loss, 0),
             loss_random: Random::new(experiment.seed, 0),
             told,
             told_window: [0.0; TELL_WINDOW],
@@ -361,7 +378,7 @@ impl<'a> Engine<'a> {
         if let Some(at_ns) = self.device.opportunity_ns() {
             self.heap.push(at_ns, event::OPPORTUNITY);
         }
-        for (index, flow) in self.flows.iter().enumerate() {
+        for (index, flow) in self.flows.iter_mut().enumerate() {
             let created_ns = match &flow.kind {
                 Kind::Open(source) => source.next_ns(),
                 Kind::Greedy { .. } | Kind::Tcp(_) => Some(self.experiment.flows[index].start_ns),
@@ -371,7 +388,7 @@ impl<'a> Engine<'a> {
                 let travels_ns = if matches!(flow.kind, Kind::Tcp(_)) {
                     0
                 } else {
-                    flow.access_delay_ns
+                    flow.access.delay_ns(created_ns)
                 };
                 self.heap.push(
                     created_ns.saturating_add(travels_ns),
@@ -431,17 +448,22 @@ impl<'a> Engine<'a> {
         let flow = &mut self.flows[index];
         match &mut flow.kind {
             Kind::Open(source) => {
+                let created_ns = source.next_ns()?;
                 let bytes = source.create();
-                let travels_ns = flow.access_delay_ns;
-                let next_ns = source.next_ns();
+                let now_ns = self.now_ns;
+                // It does not overtake this packet.
+                let next_ns = source.next_ns().map(|created_ns| {
+                    let travels_ns = flow.access.delay_ns(created_ns);
+                    created_ns.saturating_add(travels_ns).max(now_ns)
+                });
                 self.arrive(Packet {
-                    created_ns: self.now_ns - travels_ns,
+                    created_ns,
                     sequence: 0,
                     flow: index as u32,
                     bytes,
                     retransmission: false,
                 });
-                next_ns.map(|next_ns| next_ns.saturating_add(travels_ns))
+                next_ns
             }
             Kind::Greedy { short, .. } => {
                 if !std::mem::replace(short, true) {
@@ -487,7 +509,7 @@ impl<'a> Engine<'a> {
             let Flow {
                 class,
                 stop_ns,
-                access_delay_ns,
+                access,
                 kind,
             } = &mut self.flows[index];
             let Kind::Greedy {
@@ -501,7 +523,7 @@ impl<'a> Engine<'a> {
             else {
                 return true;
             };
-            let created_ns = self.now_ns.saturating_sub(*access_delay_ns);
+            let created_ns = self.now_ns.saturating_sub(access.delay_ns(self.now_ns));
             if waiting_pkts >= backlog_pkts || created_ns >= *stop_ns {
                 return true;
             }
@@ -553,7 +575,8 @@ impl<'a> Engine<'a> {
                 match access {
                     None => self.arrive(packet),
                     Some(line) => {
-                        let out_ns = self.now_ns + self.flows[index].access_delay_ns;
+                        let delay_ns = self.flows[index].access.delay_ns(self.now_ns);
+                        let out_ns = self.now_ns + delay_ns;
                         if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
                             self.heap.push(first_ns, event::ACCESS | line);
                         }
@@ -816,7 +839,17 @@ impl<'a> Engine<'a> {
     /// One-way propagation delay now, ns.
     #[inline]
     fn delay_ns(&mut self) -> u64 {
-        (self.delay.value(self.now_ns) * 1e9 + 0.5) as u64
+        nanoseconds(self.delay.value(self.now_ns))
+    }
+
+    /// Delay of acknowledgements up to the access, ns.
+    fn return_delay_ns(&mut self) -> u64 {
+        match &self.experiment.link.satellite {
+            Some(satellite) if satellite.delays.is_some() => {
+                self.delay_ns() + satellite.ground_delay_ns
+            }
+            _ => self.experiment.link.return_delay_ns,
+        }
     }
 
     /// A packet has left the link.
@@ -856,8 +889,13 @@ impl<'a> Engine<'a> {
 
     /// Sends an acknowledgement back and looks after the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        let back_ns = if ack.is_some() {
+            self.return_delay_ns()
+        } else {
+            0
+        };
         let Flow {
-            access_delay_ns,
+            access,
             kind: Kind::Tcp(connection),
             ..
         } = &mut self.flows[index]
@@ -865,7 +903,7 @@ impl<'a> Engine<'a> {
             return;
         };
         if let Some(ack) = ack {
-            let out_ns = self.now_ns + self.experiment.link.return_delay_ns + *access_delay_ns;
+            let out_ns = self.now_ns + back_ns + access.delay_ns(self.now_ns);
             if let Some(first_ns) =
                 self.acks[connection.ack as usize].push(out_ns, (index as u32, ack))
             {
@@ -961,6 +999,12 @@ impl<'a> Engine<'a> {
             self.recorder.level(self.now_ns, class, &self.values);
         }
     }
+}
+
+/// Whole nanoseconds.
+#[inline]
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9 + 0.5) as u64
 }
 
 /// A packet of this flow no longer waits: a greedy flow lacks it.

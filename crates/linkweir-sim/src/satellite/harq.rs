@@ -167,7 +167,8 @@ impl Block {
 mod tests {
     use super::*;
     use crate::satellite::fading::Fading;
-    use crate::satellite::lms::{Environment, Lms};
+    use crate::satellite::lms::Lms;
+    use crate::satellite::perez_fontan::Environment;
 
     /// The average of the journal version of Tauran et al., equation (5): 16 890 bits for 8920 at 10 dB.
     #[test]

@@ -33,6 +33,8 @@ pub(super) const REORDERED_PKTS: u32 = 1_000_000;
 pub(super) const POINTS: usize = 1_000_000;
 /// Most sizes of a packet mix.
 pub(super) const MIX_SIZES: usize = 1000;
+/// Most places of satellites that are computed for the delays through a constellation.
+pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
 /// Largest scenario file, bytes.
 pub(super) const SCENARIO_BYTES: u64 = 64 << 20;
 /// Largest trace file, bytes.

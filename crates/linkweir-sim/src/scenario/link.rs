@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::experiment::{Capacity, Link, Signal};
+use crate::experiment::{Capacity, Link, Satellite, Signal};
 
 use super::fault::Fault;
 use super::limits;
@@ -48,6 +48,23 @@ pub(super) fn input_name(path: &Path) -> String {
         .collect();
     let clean = clean.trim_start_matches('.');
     format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
+}
+
+/// Keeps the content of a file; returns its name in a run directory, which no other file there has.
+pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
+    let plain = input_name(&path);
+    let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
+    let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));
+    let name = std::iter::once(plain.clone())
+        .chain(numbered)
+        .find(|name| !taken(name))
+        .unwrap_or_default();
+    inputs.push(Input {
+        name: name.clone(),
+        path,
+        bytes,
+    });
+    name
 }
 
 /// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with the resolved lines of its
@@ -149,36 +166,56 @@ pub(super) fn read(
     let nominal_bps = nominal(section, &capacity, duration_ns)?;
     let follow = section.flag("follow", false)?;
 
-    let replaced = replacement.is_some();
-    let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
-    let return_delay_ns = match section.find("return_delay") {
-        Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
-        None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+    let satellite_entry = section.find("satellite");
+    let satellite = match &satellite_entry {
+        Some(entry) => {
+            let folder = folder(section);
+            Some(satellite::read(entry, seed, duration_ns, &folder, inputs)?)
+        }
+        None => None,
     };
-    section.write(
-        "return_delay",
-        quote(&units::show_whole(return_delay_ns, Kind::Time)),
-    );
+    let replaced = replacement.is_some();
+    let (delay_s, return_delay_ns) = if has_delays(satellite.as_ref().map(|(s, _)| s)) {
+        for key in ["delay", "return_delay"] {
+            if let Some(entry) = section.find(key) {
+                return Err(entry.fault("link.satellite has delays of its own; leave one out"));
+            }
+        }
+        if trace_delay.is_some() {
+            let message =
+                "has delays of its own, and the trace has a column for them; leave one out";
+            return Err(section.fault_at("satellite", message));
+        }
+        section.remark("delay, return_delay: as link.satellite says");
+        (Signal::Constant(0.0), 0)
+    } else {
+        let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
+        let return_delay_ns = match section.find("return_delay") {
+            Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
+            None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+        };
+        section.write(
+            "return_delay",
+            quote(&units::show_whole(return_delay_ns, Kind::Time)),
+        );
+        (delay_s, return_delay_ns)
+    };
     let loss = varying(section, "loss", LOSSES, trace_loss, replaced)?;
 
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
     let overhead_bytes = overhead(section)?;
     let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
-    let (satellite, satellite_lines) = match section.find("satellite") {
-        Some(entry) => {
-            if ring > 1 {
-                return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
-            }
-            if loss != Signal::Constant(0.0) {
-                let message = "must be left out behind a satellite: a packet is lost when its last attempt is";
-                return Err(section.fault_at("loss", message));
-            }
-            let folder = folder(section);
-            let (satellite, lines) = satellite::read(&entry, seed, &folder, inputs)?;
-            (Some(satellite), Some(lines))
+    if satellite.is_some() {
+        if ring > 1 {
+            return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
         }
-        None => (None, None),
-    };
+        if loss != Signal::Constant(0.0) {
+            let message =
+                "must be left out behind a satellite: a packet is lost when its last attempt is";
+            return Err(section.fault_at("loss", message));
+        }
+    }
+    let (satellite, satellite_lines) = satellite.unzip();
 
     let link = Link {
         capacity,
@@ -314,14 +351,24 @@ fn in_flight(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
-    let pkts = rate_bps * signal::greatest(&link.delay_s) / (8.0 * 1500.0);
+    let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+    let (delay_s, key) = match delays {
+        Some(delays) => (&delays.to_ground_s, "satellite"),
+        None => (&link.delay_s, "delay"),
+    };
+    let pkts = rate_bps * signal::greatest(delay_s) / (8.0 * 1500.0);
     if pkts > limits::IN_FLIGHT_PKTS {
         let message = format!(
             "{} at this delay keeps {pkts:.0} packets of 1500B on the way, more than {:.0}; lower either",
             units::show_real(rate_bps, Kind::Rate),
             limits::IN_FLIGHT_PKTS
         );
-        return Err(section.fault_at("delay", message));
+        return Err(section.fault_at(key, message));
     }
     Ok(())
+}
+
+/// Whether there is a satellite that says all delays.
+pub(super) fn has_delays(satellite: Option<&Satellite>) -> bool {
+    satellite.is_some_and(|satellite| satellite.delays.is_some())
 }

@@ -27,6 +27,7 @@
 //! assert!(fault.to_string().starts_with("one.toml:4: link.rate = \"20\": needs a unit"));
 //! ```
 
+mod constellation;
 mod fault;
 mod limits;
 mod link;
