@@ -64,7 +64,7 @@ pub struct Link {
 pub struct Satellite {
     /// How it fades.
     pub channel: Channel,
-    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user.
+    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user, unless `flows_are_users`.
     pub user_offset_ns: u64,
     /// Coding and repetitions.
     pub harq: Harq,
@@ -72,6 +72,11 @@ pub struct Satellite {
     pub ground_delay_ns: u64,
     /// Delays before and behind the satellite, in place of the link's and of the flows' access delays.
     pub delays: Option<Delays>,
+    /// A flow is a user, not a class: packets meet the channel of their flow, whatever queue they share.
+    pub flows_are_users: bool,
+    /// How often the scheduler is told what the channel gives each class (with the channel of its first flow, where flows
+    /// are users), ns. What it is told is as old as reports take to the satellite.
+    pub csi_tick_ns: u64,
     /// Repetitions see the channel of user 0, whoever they are for, as in the simulations of Tauran et al. 2018.
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.

@@ -113,6 +113,7 @@ mod event {
     pub(super) const DECODE: u32 = 10 << 28;
     pub(super) const ANSWER: u32 = 11 << 28;
     pub(super) const ORDER: u32 = 12 << 28;
+    pub(super) const CSI: u32 = 13 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -301,7 +302,7 @@ impl<'a> Engine<'a> {
                 .satellite
                 .as_ref()
                 .zip(fading)
-                .map(|(s, fading)| Sky::new(s, fading, experiment.flows.len())),
+                .map(|(s, fading)| Sky::new(s, fading, experiment)),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -378,6 +379,9 @@ impl<'a> Engine<'a> {
         if let Some(at_ns) = self.device.opportunity_ns() {
             self.heap.push(at_ns, event::OPPORTUNITY);
         }
+        if self.sky.is_some() && self.mux.policy().hears_rates() {
+            self.heap.push(0, event::CSI);
+        }
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let created_ns = match &flow.kind {
                 Kind::Open(source) => source.next_ns(),
@@ -438,6 +442,7 @@ impl<'a> Engine<'a> {
             event::DECODE => self.decode(),
             event::ANSWER => self.answer(),
             event::ORDER => self.order_timer(),
+            event::CSI => self.tell_channels(),
             _ => unreachable!("every event has a kind"),
         }
     }

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 
 use linkweir_core::{Departure, DropReason};
 
-use crate::experiment::Satellite;
+use crate::experiment::{Experiment, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
 use crate::satellite::reorder::{Leaving, Reorder, Rule};
@@ -33,6 +33,8 @@ struct Piece {
 pub(super) struct Sky {
     satellite: Satellite,
     fading: Fading,
+    /// Whose channel each class's packets meet, as far as the scheduler is told.
+    users: Vec<u64>,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Piece)>,
     /// What was gathered before of the packet on the device.
@@ -48,10 +50,18 @@ pub(super) struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite, fading: Fading, nflows: usize) -> Sky {
+    pub(super) fn new(satellite: &Satellite, fading: Fading, experiment: &Experiment) -> Sky {
+        let nflows = experiment.flows.len();
+        let mut users: Vec<u64> = (0..experiment.classes.len() as u64).collect();
+        if satellite.flows_are_users {
+            for (user, flow) in experiment.flows.iter().enumerate().rev() {
+                users[flow.class] = user as u64;
+            }
+        }
         Sky {
             satellite: satellite.clone(),
             fading,
+            users,
             repeats: VecDeque::new(),
             sending: Piece::default(),
             air: DelayLine::new(),
@@ -163,6 +173,8 @@ impl Engine<'_> {
         let flow = packet.flow as usize;
         let user = if block.attempts > 0 && satellite.repeats_see_first_user {
             0
+        } else if satellite.flows_are_users {
+            flow as u64
         } else {
             self.flows[flow].class as u64
         };
@@ -212,6 +224,20 @@ impl Engine<'_> {
             sky.order_timed = true;
             self.heap.push(due_ns, event::ORDER);
         }
+    }
+
+    /// Tells the scheduler what the channel gives each class.
+    pub(super) fn tell_channels(&mut self) -> Option<u64> {
+        let known_ns = self.now_ns.saturating_sub(self.delay_ns());
+        let sky = self.sky.as_ref()?;
+        let satellite = &sky.satellite;
+        let link_bps = self.mux.link_bps() as f64;
+        let rates_bps = sky.users.iter().map(|user| {
+            let attenuation_db = sky.fading.at(known_ns + user * satellite.user_offset_ns);
+            (link_bps * satellite.harq.useful_part(attenuation_db)).max(1.0) as u64
+        });
+        self.mux.set_rates(self.now_ns, rates_bps);
+        Some(self.now_ns + satellite.csi_tick_ns)
     }
 
     /// The receiver's buffer may have held a packet for long enough.

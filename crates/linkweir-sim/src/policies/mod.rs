@@ -62,6 +62,11 @@ impl AnyPolicy {
         }
     }
 
+    /// Whether it is told what the channel gives each class; the simulator's own look for themselves.
+    pub(crate) fn hears_rates(&self) -> bool {
+        matches!(self, AnyPolicy::Core(_))
+    }
+
     /// What it shows of each class.
     pub(crate) fn stats(&self) -> &'static [Stat] {
         match self {

@@ -50,6 +50,14 @@ pub(super) fn read(
         51_000_000_000,
     )?;
 
+    let users = section.choice("users", &["classes", "flows"], 0)?;
+    let csi_tick_ns = section.whole(
+        "csi_tick",
+        Kind::Time,
+        (1_000_000, 10_000_000_000),
+        10_000_000,
+    )?;
+
     let packet = section.need("packet", "\"210B\"")?;
     let packet_bytes = packet.whole(Kind::Size, (1, 8191))?;
     section.write("packet", quote(&format!("{packet_bytes}B")));
@@ -83,6 +91,8 @@ pub(super) fn read(
             harq,
             ground_delay_ns,
             delays,
+            flows_are_users: users == 1,
+            csi_tick_ns,
             repeats_see_first_user: repeats == 1,
             uncoded_too: first == 1,
             reordering,
