@@ -162,7 +162,7 @@ def test_summaries_of_a_small_run(small: dict[str, Any]) -> None:
 def test_a_saturated_link_carries_what_coding_leaves() -> None:
     """Under RR a packet takes 8320 bits of its own and 18 607 coded ones of 50 Mbit/s: 1857 packets/s.
 
-    Over ten seconds the coded bits differ between channels, by 6 % (standard deviation of eight): twice that is allowed.
+    Over ten seconds the coded bits differ between channels, by 6 % (standard deviation of eight): twice is allowed.
     """
     found = linkweir.run({**codes_tcp.scenario(SHARED, "RR", 40, 1, 40.0), "warmup": "30s"})
     attempts = found.tables["harq"].to_pylist()
