@@ -49,6 +49,12 @@ def by_hand(*goodputs_bps: float, first: int = 45) -> Fake:
     return Fake(flows=[{**flow, "goodput_bps": bps} for bps in goodputs_bps], harq=[attempts])
 
 
+def test_shares_are_means_over_the_flows() -> None:
+    tables = by_hand(0.95e6, 0.45e6)
+    tables.tables["flows"][0] |= {"sent_pkts": 1000.0, "retransmitted_pkts": 20.0}
+    assert codes_tcp.measured(tables, 10.0)["retx_share"] == pytest.approx((2.0 + 10.0) / 2)
+
+
 def test_goodput_counts_from_a_transfers_own_start() -> None:
     # Starts at 0.5 and 1 s of 10.
     assert codes_tcp.goodputs_mbps(by_hand(0.95e6, 0.45e6), 10.0) == pytest.approx([1.0, 0.5])
