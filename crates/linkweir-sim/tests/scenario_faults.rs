@@ -100,11 +100,11 @@ fn faults_of_a_satellite_name_the_cure() {
         ),
         (
             "packet = \"210B\"\nreorder = \"per_flow\"\nreorder_pkts = \"0p\"",
-            "link.satellite.reorder_pkts = \"0p\": must be a number of packets, 1p .. 1000000p",
+            "link.satellite.reorder_pkts = \"0p\": must be 1p .. 1000000p",
         ),
         (
             "packet = \"210B\"\nreorder = \"shared\"\nreorder_timeout = \"1us\"",
-            "link.satellite.reorder_timeout = \"1us\": must be a time, 1ms .. 3600s",
+            "link.satellite.reorder_timeout = \"1us\": must be 1ms .. 3600s",
         ),
         (
             "packet = \"210B\"",
