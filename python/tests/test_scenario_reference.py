@@ -61,7 +61,7 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
     elif section == "[[class]]":
         scenario["class"][0].update(keys)
     elif section == "[link.satellite]":
-        scenario["link"]["satellite"] = {"packet": "1500B", **keys}
+        scenario["link"]["satellite"] = {"packet": "1500B", "reorder": "shared", **keys}
     elif section == "[link.satellite.constellation]":
         scenario["link"]["satellite"] = {"packet": "1500B", "constellation": {**SHELL, **keys}}
     elif section.startswith("kind"):
@@ -173,6 +173,9 @@ def test_defaults_are_those_of_the_parser(section: str) -> None:
     if "lengths" in scenario["flow"][0]:
         del scenario["flow"][0]["lengths"]  # given for the sake of shape, which only one of its values has
         lines |= resolved_lines(scenario, "[[flow]]")
+    if "satellite" in scenario["link"]:
+        del scenario["link"]["satellite"]["reorder"]  # likewise, for its buffer and timeout
+        lines |= resolved_lines(scenario, header[section])
     for key, cells in rows(section).items():
         if cells[1].startswith("`"):
             assert f"{key} = {cells[1].strip('`')}" in lines, (key, cells[1])

@@ -138,17 +138,16 @@ def goodputs_mbps(tables: Tables, lasts_s: float) -> list[float]:
 
 
 def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
-    """What one run gave; shares are per cent of the segments sent."""
+    """What one run gave; shares are means over the flows of per cent of the segments they sent."""
     flows, attempts = tables.rows("flows"), tables.rows("harq")
     goodputs = goodputs_mbps(tables, lasts_s)
-    sent = sum(flow["sent_pkts"] for flow in flows)
     counts = [
         sum(row[f"{name}_pkts"] for row in attempts)
         for name in ("decoded_first", "decoded_second", "decoded_third", "decoded_fourth", "given_up")
     ]
 
     def share(column: str) -> float:
-        return 100 * sum(flow[column] for flow in flows) / sent if sent else 0.0
+        return statistics.fmean(100 * flow[column] / flow["sent_pkts"] for flow in flows)
 
     return {
         "goodput_mbps_min": min(goodputs),
