@@ -13,18 +13,21 @@ use std::collections::VecDeque;
 
 use linkweir_core::{Departure, DropReason};
 
-use crate::experiment::Satellite;
+use crate::experiment::{Satellite, Signal};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
 
 use super::line::DelayLine;
-use super::{event, left, Engine, Packet};
+use super::{event, left, nanoseconds, Engine, Packet, Varying};
 
 /// What is under way on the link.
 #[derive(Debug)]
 pub(super) struct Sky {
     satellite: Satellite,
     fading: Fading,
+    /// Propagation delay, and where in it the run starts.
+    delay: Varying,
+    start_ns: u64,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Block)>,
     /// What was gathered before of the packet on the device.
@@ -34,15 +37,32 @@ pub(super) struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite, fading: Fading) -> Sky {
+    /// `delay_s` is the link's, which the satellite's own takes the place of.
+    pub(super) fn new(satellite: &Satellite, fading: Fading, delay_s: &Signal) -> Sky {
+        let (delay_s, start_ns) = match &satellite.delays {
+            Some(delays) => (&delays.to_ground_s, delays.start_ns),
+            None => (delay_s, 0),
+        };
         Sky {
             satellite: satellite.clone(),
             fading,
+            delay: Varying::new(delay_s),
+            start_ns,
             repeats: VecDeque::new(),
             sending: Block::default(),
             air: DelayLine::new(),
             answers: DelayLine::new(),
         }
+    }
+
+    /// Propagation delay now, ns.
+    fn delay_ns(&mut self, now_ns: u64) -> u64 {
+        nanoseconds(self.delay.value(now_ns.saturating_add(self.start_ns)))
+    }
+
+    /// Delay between satellite and user now, ns.
+    pub(super) fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
+        self.delay_ns(now_ns) + self.satellite.ground_delay_ns
     }
 }
 
@@ -105,8 +125,8 @@ impl Engine<'_> {
 
     /// An attempt has left the device.
     pub(super) fn leave_sky(&mut self, packet: Packet) {
-        let out_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut().expect("there is a satellite");
+        let out_ns = self.now_ns + sky.delay_ns(self.now_ns);
         if let Some(first_ns) = sky.air.push(out_ns, (packet, sky.sending)) {
             self.heap.push(first_ns, event::DECODE);
         }
@@ -114,8 +134,8 @@ impl Engine<'_> {
 
     /// An attempt reaches the decoder.
     pub(super) fn decode(&mut self) -> Option<u64> {
-        let answer_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut()?;
+        let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
         let (packet, mut block) = sky.air.pop()?;
         let satellite = &sky.satellite;
         let flow = packet.flow as usize;
