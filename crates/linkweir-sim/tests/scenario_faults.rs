@@ -280,8 +280,8 @@ fn faults_of_a_file_of_delays_name_the_line() {
             "d.csv:2: t_s = \"1\": the first time must be 0",
         ),
         (
-            "t_s,to_satellite_s,to_ground_s\n0,1,1\n0,1,1\n",
-            "d.csv:3: t_s = \"0\": must be later than the line before, 0s",
+            "t_s,to_satellite_s,to_ground_s\n0,1,1\n5,1,1\n4,1,1\n",
+            "d.csv:4: t_s = \"4\": must be later than the line before, 5s",
         ),
         (
             "t_s,to_satellite_s,to_ground_s\n0,1\n",

@@ -460,7 +460,7 @@ fn delays_and_fading_come_from_files() {
     fs::create_dir_all(folder.join("other")).unwrap();
     fs::write(
         folder.join("day.csv"),
-        "# period_s=20\n# end=loop\nto_ground_s,t_s,to_satellite_s\n0.004,0,0.069\n0.006,7,0.075\n",
+        "# period_s=20\n# end=loop\nto_ground_s,t_s,to_satellite_s\n0.004,0,0.069\n0.005,7,0.08\n0.006,7,0.075\n",
     )
     .unwrap();
     fs::write(folder.join("other/day.csv"), "0,-1\n0.001,-2\n").unwrap();

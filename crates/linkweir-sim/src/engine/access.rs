@@ -39,7 +39,8 @@ impl Behind {
         })
     }
 
-    fn delay_ns(&mut self, now_ns: u64) -> u64 {
+    /// How long what starts now is on its way, ns.
+    pub(super) fn delay_ns(&mut self, now_ns: u64) -> u64 {
         let time_ns = now_ns.saturating_add(self.start_ns);
         nanoseconds(match time_ns.checked_sub(self.lag_ns) {
             Some(time_ns) => self.delay.value(time_ns),

@@ -180,17 +180,18 @@ struct Connection {
     receiver_timer_ns: Option<u64>,
 }
 
-/// A signal that mostly does not change; one that does is looked at with a lead, ns.
+/// A signal that mostly does not change.
+#[derive(Debug)]
 enum Varying {
     Fixed(f64),
-    Track(Track, u64),
+    Track(Track),
 }
 
 impl Varying {
-    fn new(signal: &Signal, lead_ns: u64) -> Varying {
+    fn new(signal: &Signal) -> Varying {
         match signal {
             Signal::Constant(value) => Varying::Fixed(*value),
-            _ => Varying::Track(Track::new(signal), lead_ns),
+            _ => Varying::Track(Track::new(signal)),
         }
     }
 
@@ -198,7 +199,7 @@ impl Varying {
     fn value(&mut self, now_ns: u64) -> f64 {
         match self {
             Varying::Fixed(value) => *value,
-            Varying::Track(track, lead_ns) => track.value(now_ns.saturating_add(*lead_ns)),
+            Varying::Track(track) => track.value(now_ns),
         }
     }
 }
@@ -310,11 +311,8 @@ impl<'a> Engine<'a> {
             access: access_delays.iter().map(|_| DelayLine::new()).collect(),
             acks: ack_delays.iter().map(|_| DelayLine::new()).collect(),
             propagation: DelayLine::new(),
-            delay: match delays {
-                Some(delays) => Varying::new(&delays.to_ground_s, delays.start_ns),
-                None => Varying::new(&link.delay_s, 0),
-            },
-            loss: Varying::new(&link.loss, 0),
+            delay: Varying::new(&link.delay_s),
+            loss: Varying::new(&link.loss),
             loss_random: Random::new(experiment.seed, 0),
             told,
             told_window: [0.0; TELL_WINDOW],
@@ -453,13 +451,18 @@ impl<'a> Engine<'a> {
         let flow = &mut self.flows[index];
         match &mut flow.kind {
             Kind::Open(source) => {
-                let created_ns = source.next_ns()?;
-                let bytes = source.create();
                 let now_ns = self.now_ns;
-                // It does not overtake this packet.
-                let next_ns = source.next_ns().map(|created_ns| {
-                    let travels_ns = flow.access.delay_ns(created_ns);
-                    created_ns.saturating_add(travels_ns).max(now_ns)
+                let created_ns = match flow.access {
+                    Access::Fixed(travels_ns) => now_ns - travels_ns,
+                    Access::Varying(_) => source.next_ns()?,
+                };
+                let bytes = source.create();
+                let next_ns = source.next_ns().map(|next_ns| match &mut flow.access {
+                    Access::Fixed(travels_ns) => next_ns.saturating_add(*travels_ns),
+                    // It does not overtake this packet.
+                    Access::Varying(behind) => {
+                        next_ns.saturating_add(behind.delay_ns(next_ns)).max(now_ns)
+                    }
                 });
                 self.arrive(Packet {
                     created_ns,
@@ -847,16 +850,6 @@ impl<'a> Engine<'a> {
         nanoseconds(self.delay.value(self.now_ns))
     }
 
-    /// Delay of acknowledgements up to the access, ns.
-    fn return_delay_ns(&mut self) -> u64 {
-        match &self.experiment.link.satellite {
-            Some(satellite) if satellite.delays.is_some() => {
-                self.delay_ns() + satellite.ground_delay_ns
-            }
-            _ => self.experiment.link.return_delay_ns,
-        }
-    }
-
     /// A packet has left the link.
     #[inline]
     fn leave(&mut self, packet: Packet) {
@@ -894,25 +887,36 @@ impl<'a> Engine<'a> {
 
     /// Sends an acknowledgement back and looks after the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
-        let back_ns = if ack.is_some() {
-            self.return_delay_ns()
-        } else {
-            0
-        };
+        let Engine {
+            experiment,
+            now_ns,
+            heap,
+            flows,
+            acks,
+            sky,
+            ..
+        } = self;
+        let now_ns = *now_ns;
         let Flow {
             access,
             kind: Kind::Tcp(connection),
             ..
-        } = &mut self.flows[index]
+        } = &mut flows[index]
         else {
             return;
         };
         if let Some(ack) = ack {
-            let out_ns = self.now_ns + back_ns + access.delay_ns(self.now_ns);
-            if let Some(first_ns) =
-                self.acks[connection.ack as usize].push(out_ns, (index as u32, ack))
-            {
-                self.heap.push(first_ns, event::ACK | connection.ack);
+            let link = &experiment.link;
+            let back_ns = match access {
+                Access::Fixed(delay_ns) => link.return_delay_ns + *delay_ns,
+                Access::Varying(behind) => {
+                    let down_ns = sky.as_mut().map_or(0, |sky| sky.receiver_delay_ns(now_ns));
+                    down_ns + behind.delay_ns(now_ns)
+                }
+            };
+            let line = &mut acks[connection.ack as usize];
+            if let Some(first_ns) = line.push(now_ns + back_ns, (index as u32, ack)) {
+                heap.push(first_ns, event::ACK | connection.ack);
             }
         }
         if let Some(deadline_ns) = connection.receiver.deadline_ns() {
@@ -921,8 +925,8 @@ impl<'a> Engine<'a> {
                 .is_none_or(|timer_ns| deadline_ns < timer_ns)
             {
                 connection.receiver_timer_ns = Some(deadline_ns);
-                self.heap.push(
-                    deadline_ns.max(self.now_ns),
+                heap.push(
+                    deadline_ns.max(now_ns),
                     event::RECEIVER_TIMER | index as u32,
                 );
             }

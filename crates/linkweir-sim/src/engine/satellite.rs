@@ -19,7 +19,7 @@ use crate::satellite::harq::{Block, Outcome};
 use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
 use super::line::DelayLine;
-use super::{event, left, Engine, Kind, Packet};
+use super::{event, left, nanoseconds, Engine, Kind, Packet, Varying};
 
 /// A packet under way: its number for the receiver that puts packets in order, and what was gathered of it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +35,9 @@ pub(super) struct Sky {
     fading: Fading,
     /// Whose channel each class's packets meet, as far as the scheduler is told.
     users: Vec<u64>,
+    /// Propagation delay, and where in it the run starts.
+    delay: Varying,
+    start_ns: u64,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Piece)>,
     /// What was gathered before of the packet on the device.
@@ -58,10 +61,17 @@ impl Sky {
                 users[flow.class] = user as u64;
             }
         }
+        // The satellite's own delays take the place of the link's.
+        let (delay_s, start_ns) = match &satellite.delays {
+            Some(delays) => (&delays.to_ground_s, delays.start_ns),
+            None => (&experiment.link.delay_s, 0),
+        };
         Sky {
             satellite: satellite.clone(),
             fading,
             users,
+            delay: Varying::new(delay_s),
+            start_ns,
             repeats: VecDeque::new(),
             sending: Piece::default(),
             air: DelayLine::new(),
@@ -74,6 +84,16 @@ impl Sky {
             order_timed: false,
             leaving: Leaving::default(),
         }
+    }
+
+    /// Propagation delay now, ns.
+    fn delay_ns(&mut self, now_ns: u64) -> u64 {
+        nanoseconds(self.delay.value(now_ns.saturating_add(self.start_ns)))
+    }
+
+    /// Delay between satellite and user now, ns.
+    pub(super) fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
+        self.delay_ns(now_ns) + self.satellite.ground_delay_ns
     }
 }
 
@@ -156,8 +176,8 @@ impl Engine<'_> {
 
     /// An attempt has left the device.
     pub(super) fn leave_sky(&mut self, packet: Packet) {
-        let out_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut().expect("there is a satellite");
+        let out_ns = self.now_ns + sky.delay_ns(self.now_ns);
         if let Some(first_ns) = sky.air.push(out_ns, (packet, sky.sending)) {
             self.heap.push(first_ns, event::DECODE);
         }
@@ -165,8 +185,8 @@ impl Engine<'_> {
 
     /// An attempt reaches the decoder.
     pub(super) fn decode(&mut self) -> Option<u64> {
-        let answer_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut()?;
+        let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
         let (packet, mut piece) = sky.air.pop()?;
         let Piece { number, block } = &mut piece;
         let satellite = &sky.satellite;
@@ -228,8 +248,8 @@ impl Engine<'_> {
 
     /// Tells the scheduler what the channel gives each class.
     pub(super) fn tell_channels(&mut self) -> Option<u64> {
-        let known_ns = self.now_ns.saturating_sub(self.delay_ns());
-        let sky = self.sky.as_ref()?;
+        let sky = self.sky.as_mut()?;
+        let known_ns = self.now_ns.saturating_sub(sky.delay_ns(self.now_ns));
         let satellite = &sky.satellite;
         let link_bps = self.mux.link_bps() as f64;
         let rates_bps = sky.users.iter().map(|user| {

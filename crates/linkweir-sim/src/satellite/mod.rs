@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The last hop of a satellite link to a moving user: how the channel fades, what a transmission then brings, and how
-//! often a packet is sent until it is understood.
+//! The last hop of a satellite link to a moving user: how long the way there is, how the channel fades, what a transmission
+//! then brings, and how often a packet is sent until it is understood.
 //!
 //! | module | answers |
 //! |---|---|
+//! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
 //! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
 //! | [`p681`] | the same: two states with parameters of their own each time |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
-//! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
 //! | [`reorder`] | what does the receiver hold back until what went before it is there? |
 

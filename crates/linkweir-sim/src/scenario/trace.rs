@@ -5,7 +5,8 @@
 //! `# end=loop|hold|stop` says what follows the last line and `# period_s=600` how long one round is; without it the last
 //! value lasts as long as the one before it.
 //!
-//! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop.
+//! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop. Of lines
+//! of one time the last counts: recorders write what changes at once one after another.
 //!
 //! mahimahi (Netravali et al. 2015): a whole number of ms per line, non-decreasing; at each, 1500 bytes may leave. The list
 //! wraps at its last number.
@@ -332,6 +333,7 @@ impl Reader {
         let columns = Columns {
             time: index(time)?,
             values: vec![delay(index(to_satellite)?), delay(index(to_ground)?)],
+            repeat: true,
         };
         let end = metadata.end.unwrap_or(TraceEnd::Hold);
         let signals = self.signals(
@@ -379,6 +381,12 @@ impl Reader {
                         fields[columns.time],
                         "the first time must be 0",
                     ));
+                }
+                Some(before) if columns.repeat && t == *before + origin => {
+                    times.pop();
+                    for list in &mut values {
+                        list.pop();
+                    }
                 }
                 Some(before) if t <= *before + origin => {
                     let before = units::show_whole(*before + origin, Kind::Time);
@@ -521,6 +529,7 @@ impl Reader {
                     role: Role::Capacity,
                     shift: 6,
                 }],
+                repeat: false,
             });
         }
         const KNOWN: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
@@ -541,7 +550,11 @@ impl Reader {
                 });
             }
         }
-        Ok(Columns { time, values })
+        Ok(Columns {
+            time,
+            values,
+            repeat: false,
+        })
     }
 
     /// Refuses a column that is there twice.
@@ -652,6 +665,8 @@ struct ColumnUse {
 struct Columns {
     time: usize,
     values: Vec<ColumnUse>,
+    /// Whether lines may follow one another at the same time; the last of them counts.
+    repeat: bool,
 }
 
 impl Columns {
