@@ -94,6 +94,9 @@ def reproduce_pds(
 @app.command("codes")
 def reproduce_codes(
     paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
+    mode: Annotated[
+        str, typer.Option(help="published: with what the papers' simulation did; corrected: without; or both.")
+    ] = "published",
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
     table: Annotated[
         str | None,
@@ -112,9 +115,11 @@ def reproduce_codes(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Voice and TCP over a constellation, as published: Tauran et al. 2018 and its journal version."""
+    """Voice and TCP over a constellation, as published and corrected: Tauran et al. 2018 and its journal version."""
     if paper not in codes.PAPERS:
         _refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
+    if mode not in (*codes.MODES, "both"):
+        _refuse("codes", f'--mode = "{mode}": must be one of {", ".join(codes.MODES)}, both')
     of = f"{paper}-"
     figures = {
         name.removeprefix(of): make for name, make in (codes.FIGURES | codes_tcp.FIGURES).items() if name.startswith(of)
@@ -122,9 +127,13 @@ def reproduce_codes(
     tables = {
         name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
     }
-    settings = codes.Settings(quick, _duration_s("codes", duration), seed)
-    chosen = [make(settings) for make in _chosen("codes", figure, table, figures, tables)]
-    what = f"{paper}-{figure or table or 'all'}"
+    lasts_s = _duration_s("codes", duration)
+    chosen = [
+        make(codes.Settings(quick, lasts_s, seed, one))
+        for one in (codes.MODES if mode == "both" else (mode,))
+        for make in _chosen("codes", figure, table, figures, tables)
+    ]
+    what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     _carry_out("codes", None, what, "", chosen, jobs, seed, as_json, markdown, into, out, force)
 
 

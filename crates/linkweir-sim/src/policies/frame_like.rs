@@ -63,7 +63,7 @@ impl FrameLike {
             .map(|q| Waiting {
                 q,
                 // A queue that was never served has the mean of one byte per second.
-                worth: 1.0 / self.means.bytes_s(q, view.now_ns).max(1.0),
+                worth: 1.0 / self.means.bytes_s(q).max(1.0),
                 head_ns: view.queues[q].head_arrival_ns,
                 rate_bps: view.queues[q].rate_bps,
             })
@@ -132,6 +132,7 @@ impl Policy for FrameLike {
             self.frame.pop_front();
         }
         if self.frame.is_empty() {
+            self.means.clock(view.now_ns);
             self.frame = self.build(view);
         }
         match self.frame.front() {

@@ -12,11 +12,14 @@ use super::means::{age_ns, eligible, Means};
 
 /// How sharply urgency rises around half of the target.
 const STEEPNESS: f64 = 10.0;
+/// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
+const STEPS: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct UbmtLike {
     target_ns: u64,
     means: Means,
+    urgency: Vec<f64>,
 }
 
 impl UbmtLike {
@@ -24,20 +27,29 @@ impl UbmtLike {
         UbmtLike {
             target_ns,
             means: Means::new(nqueues),
+            urgency: (0..=STEPS + 1)
+                .map(|i| 1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5))))
+                .collect(),
         }
     }
 
+    /// How urgent the head of queue q is; one beyond its target is dropped anyway.
+    fn urgency(&self, view: &View<'_>, q: usize) -> f64 {
+        let at = (age_ns(view, q) as f64 / self.target_ns as f64).min(1.0) * STEPS as f64;
+        let (before, after) = (self.urgency[at as usize], self.urgency[at as usize + 1]);
+        before + (after - before) * (at - libm::floor(at))
+    }
+
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
-        let part = age_ns(view, q) as f64 / self.target_ns as f64;
-        let urgency = 1.0 / (1.0 + libm::exp(-STEEPNESS * (part - 0.5)));
         // A queue that was never served has the mean of one byte per second.
-        let mean = self.means.bytes_s(q, view.now_ns).max(1.0);
-        urgency * view.queues[q].rate_bps as f64 / mean
+        let mean = self.means.bytes_s(q).max(1.0);
+        self.urgency(view, q) * view.queues[q].rate_bps as f64 / mean
     }
 }
 
 impl Policy for UbmtLike {
     fn pick(&mut self, view: &View<'_>) -> Pick {
+        self.means.clock(view.now_ns);
         let mut best: Option<(f64, u64, usize)> = None;
         for (q, queue) in view.queues.iter().enumerate() {
             if !eligible(queue) {
