@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The last hop of a satellite link to a moving user: how the channel fades, what a transmission then brings, and how
-//! often a packet is sent until it is understood.
+//! The last hop of a satellite link, to moving users or to the terminals of a beam: how the channel fades, what a
+//! transmission then brings, and how often a packet is sent until it is understood.
 //!
 //! | module | answers |
 //! |---|---|
@@ -8,8 +8,12 @@
 //! | [`lms`] | a land-mobile-satellite channel: three Markov states, Loo's distribution in each |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
+//! | [`rain`] | how many dB does rain take from each terminal of a beam, now? |
+//! | [`modcod`] | which modulation and code does a terminal get, and what does a symbol then carry? |
 
 pub mod fading;
 pub mod harq;
 pub mod lms;
+pub mod modcod;
 pub mod qpsk;
+pub mod rain;
