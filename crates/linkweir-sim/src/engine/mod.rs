@@ -10,6 +10,7 @@
 //! first item; timers are left where they are and looked at when they fire; intervals of the series are not events: an
 //! interval ends before the first event at or after its end. Nothing is allocated per packet once queues have grown.
 
+mod beam;
 mod device;
 mod heap;
 mod line;
@@ -29,6 +30,7 @@ use crate::table::Sink;
 use crate::tcp;
 use crate::traffic::Source;
 
+use beam::Terminals;
 use device::Device;
 use heap::Heap;
 use line::DelayLine;
@@ -108,6 +110,7 @@ mod event {
     pub(super) const RETRY: u32 = 9 << 28;
     pub(super) const DECODE: u32 = 10 << 28;
     pub(super) const ANSWER: u32 = 11 << 28;
+    pub(super) const CHANNEL: u32 = 14 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -119,6 +122,8 @@ struct Engine<'a> {
     device: Device,
     /// What is between satellite and users, when the link is from one.
     sky: Option<Sky>,
+    /// What the terminals hear, when the link is a beam's.
+    terminals: Option<Terminals>,
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
@@ -276,17 +281,22 @@ impl<'a> Engine<'a> {
             Capacity::Rate(signal) => Track::new(signal),
             Capacity::Opportunities { .. } => Track::new(&Signal::Constant(0.0)),
         };
+        let flow_classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
         Ok(Engine {
             experiment,
             now_ns: 0,
             heap: Heap::default(),
             mux,
-            device: Device::new(link, experiment.duration_ns),
+            device: Device::new(link, &flow_classes, experiment.duration_ns),
             sky: link
                 .satellite
                 .as_ref()
                 .zip(fading)
                 .map(|(s, fading)| Sky::new(s, fading)),
+            terminals: link
+                .beam
+                .as_ref()
+                .map(|beam| Terminals::new(beam, experiment)),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -354,6 +364,9 @@ impl<'a> Engine<'a> {
     }
 
     fn schedule_first(&mut self) {
+        if self.terminals.is_some() {
+            self.heap.push(0, event::CHANNEL);
+        }
         if self.experiment.link.follow {
             self.heap.push(0, event::TELL);
         }
@@ -419,6 +432,7 @@ impl<'a> Engine<'a> {
             }
             event::DECODE => self.decode(),
             event::ANSWER => self.answer(),
+            event::CHANNEL => self.channel(),
             _ => unreachable!("every event has a kind"),
         }
     }
@@ -884,6 +898,7 @@ impl<'a> Engine<'a> {
         }
         if boundary_ns == self.experiment.warmup_ns {
             self.recorder.begin_totals(boundary_ns);
+            self.begin_terminal_totals();
             self.mux.reset_counters();
         }
         Ok(())
@@ -901,10 +916,12 @@ impl<'a> Engine<'a> {
             now_ns,
             ..
         } = self;
-        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)
+        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)?;
+        self.finish_terminals(sink)
     }
 
     fn end_bin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.end_terminal_bin(sink)?;
         let (offered, carried) = self.device.measure(self.now_ns);
         self.recorder.end_bin(self.now_ns, offered, carried, sink)
     }
@@ -981,6 +998,9 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
         experiment.link.satellite.is_none() || experiment.link.ring == 1,
         "a satellite's device pulls one packet at a time",
     )?;
+    if let Some(beam) = &experiment.link.beam {
+        beam::validate(beam, experiment)?;
+    }
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",

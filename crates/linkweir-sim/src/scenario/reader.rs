@@ -275,6 +275,10 @@ impl<'s, 'i> Entry<'s, 'i> {
         })
     }
 
+    pub(super) fn is_list(&self) -> bool {
+        self.value.as_array().is_some()
+    }
+
     /// The members of a list of 1 .. `max` values.
     pub(super) fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
         let items = self
