@@ -393,7 +393,9 @@ impl<'s, 'i> Section<'s, 'i> {
 
     /// The value of a key, if it is given; asking makes the key known.
     pub(super) fn find(&mut self, key: &'static str) -> Option<Entry<'s, 'i>> {
-        self.asked.push(key);
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
         self.entry(key)
     }
 
