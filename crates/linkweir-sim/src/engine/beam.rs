@@ -95,7 +95,7 @@ impl Terminals {
                 self.adaptation.first(esn0_db)
             };
             let modcod = after.map(|place| &self.adaptation.ladder()[place]);
-            if after != before || !self.begun {
+            if after != before {
                 self.modcods[terminal] = after;
                 self.rates_bps[terminal] = rate_bps(self.symbol_rate_bd, modcod);
                 changed = true;
@@ -175,9 +175,13 @@ impl Carrier {
 
     /// The packet in front has left.
     pub(super) fn end(&mut self) {
-        if let Some((class, _, began)) = self.front.take() {
+        if let Some((class, rate_bps, began)) = self.front {
             self.airtime_ns[class] += self.ends.since(began);
+            if rate_bps > self.greatest_bps {
+                self.offered_bits(self.ends.ns);
+            }
         }
+        self.front = None;
     }
 
     /// Bits so far of the packet in front.
@@ -193,10 +197,18 @@ impl Carrier {
         until_now.min(self.ends.since(began)).max(0.0)
     }
 
-    /// Bits that the terminal with the greatest rate could have had since the start, had it been served alone.
+    /// Bits that the carrier could have sent since the start, had it always served the terminal with the greatest rate;
+    /// where the packet in front began with a greater one that is gone, with that.
     pub(super) fn offered_bits(&mut self, now_ns: u64) -> f64 {
         let (since_ns, bits) = &mut self.offered;
         *bits += self.greatest_bps * (now_ns - *since_ns) as f64 * 1e-9;
+        if let Some((_, rate_bps, _)) = self.front {
+            if rate_bps > self.greatest_bps {
+                let since = Instant::at(*since_ns);
+                let longer_ns = Instant::at(now_ns).since(since).min(self.ends.since(since));
+                *bits += (rate_bps - self.greatest_bps) * longer_ns.max(0.0) * 1e-9;
+            }
+        }
         *since_ns = now_ns;
         *bits
     }

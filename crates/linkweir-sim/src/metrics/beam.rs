@@ -109,13 +109,18 @@ impl Listener {
         let span_ns = now_ns - self.at_ns;
         self.at_ns = now_ns;
         let span = span_ns as f64;
-        for Terminal { now, sums, .. } in &mut self.terminals {
+        if span_ns == 0 {
+            return;
+        }
+        for terminal in &mut self.terminals {
+            let Terminal { now, sums, .. } = terminal;
             sums.esn0_db += now.esn0_db * span;
             sums.attenuation_db += now.attenuation_db * span;
             sums.rate_bps += now.rate_bps * span;
             if now.modcod.is_none() {
                 sums.outage_ns += span_ns;
             }
+            terminal.total_max_db = terminal.total_max_db.max(now.attenuation_db);
         }
     }
 
@@ -126,7 +131,6 @@ impl Listener {
             terminal.sums.changes += 1;
         }
         terminal.begun = true;
-        terminal.total_max_db = terminal.total_max_db.max(heard.attenuation_db);
         terminal.now = heard;
     }
 
@@ -137,7 +141,7 @@ impl Listener {
         self.total_airtimes_ns = airtimes_ns;
         for terminal in &mut self.terminals {
             terminal.total = terminal.sums;
-            terminal.total_max_db = terminal.now.attenuation_db;
+            terminal.total_max_db = 0.0;
         }
     }
 

@@ -212,6 +212,9 @@ fn measurements_agree() {
     let mut e = beam("drr", &[9.0; 8], Weather::Rain(rain()), 60 * S);
     e.interval_ns = S;
     e.warmup_ns = 20 * S;
+    if let Some(beam) = &mut e.link.beam {
+        beam.tick_ns = S;
+    }
     e.flows = (0..8)
         .map(|class| flow(class, greedy(100 + 150 * class as u32)))
         .collect();
@@ -230,16 +233,58 @@ fn measurements_agree() {
     for (now, lost) in esn0_db.iter().zip(&lost_db) {
         assert!((now + lost - 9.0).abs() < 1e-9);
     }
-    // Totals are the means of the bins they cover.
-    let totals = found.numbers("terminals", "airtime");
+    // Totals are those of the bins they cover: every tick is a bin.
+    let bins = |column: &'static str, class: usize| {
+        let all = found.numbers("channel", column);
+        (20..60).map(move |bin| all[bin * 8 + class])
+    };
     for class in 0..8 {
-        let mean: f64 = (20..60).map(|bin| airtimes[bin * 8 + class]).sum::<f64>() / 40.0;
-        assert!((mean - totals[class]).abs() < 1e-9);
+        for (total, column) in [
+            ("airtime", "airtime"),
+            ("outage", "outage"),
+            ("esn0_mean_db", "esn0_db"),
+            ("attenuation_mean_db", "attenuation_db"),
+            ("channel_rate_bps", "rate_bps"),
+        ] {
+            let mean = bins(column, class).sum::<f64>() / 40.0;
+            let total = found.numbers("terminals", total)[class];
+            assert!(
+                (mean - total).abs() < 1e-9 * mean.abs().max(1.0),
+                "{column}"
+            );
+        }
+        let most = bins("attenuation_db", class).fold(0.0, f64::max);
+        let total = found.numbers("terminals", "attenuation_max_db")[class];
+        assert!((most - total).abs() < 1e-9, "{total}, not {most}");
     }
+    let modcods = words(&found, "channel", "modcod");
+    let changes = (20..60).filter(|bin| modcods[bin * 8] != modcods[bin * 8 - 8]);
+    assert_eq!(
+        found.numbers("terminals", "modcod_changes")[0],
+        changes.count() as f64
+    );
     // What the link carried is what classes sent, but for a packet under way at either end.
     let used: f64 = found.numbers("link", "used_bps")[20..].iter().sum();
     let sent: f64 = found.numbers("classes", "sent_bytes").iter().sum();
     assert!((used - 8.0 * sent).abs() <= 8.0 * 2.0 * 1150.0);
+}
+
+/// What terminals have in common is, at time 0, where it was put.
+#[test]
+fn weather_starts_where_it_is_said_to() {
+    let storm = Rain {
+        correlation: 1.0,
+        start: Some(0.02),
+        ..rain()
+    };
+    let mut e = beam("rr", &[9.0; 3], Weather::Rain(storm.clone()), 2 * S);
+    e.interval_ns = 100 * MS;
+    let found = tables(&e);
+    let lost_db = found.numbers("channel", "attenuation_db");
+    for db in &lost_db[..3] {
+        assert!((storm.exceedance(*db) - 0.02).abs() < 1e-9, "{db}");
+    }
+    assert!(lost_db[3] != lost_db[0] && lost_db[3] == lost_db[4]);
 }
 
 #[test]
