@@ -159,6 +159,7 @@ impl Carrier {
     }
 
     /// Begins a packet, at the end of the one before it if that was `follows`; returns when it will have left.
+    #[inline(never)] // keeps the path of plain links short, here and below
     pub(super) fn begin(&mut self, now_ns: u64, follows: bool, bytes: u32, flow: u32) -> u64 {
         let class = self.classes[flow as usize];
         let rate_bps = self.rates_bps[class];
@@ -174,6 +175,7 @@ impl Carrier {
     }
 
     /// The packet in front has left.
+    #[inline(never)]
     pub(super) fn end(&mut self) {
         if let Some((class, rate_bps, began)) = self.front {
             self.airtime_ns[class] += self.ends.since(began);

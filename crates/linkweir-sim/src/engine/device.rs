@@ -97,7 +97,8 @@ impl Device {
     /// Begins the packet in front, at the end of the one before it if that was `follows`. Returns when it will end.
     #[inline]
     pub(super) fn begin(&mut self, now_ns: u64, follows: bool) -> Option<u64> {
-        let (bytes, packet) = *self.ring.front()?;
+        let (bytes, packet) = self.ring.front()?;
+        let bytes = *bytes;
         match &mut self.pace {
             Pace::Rate {
                 rate, began, ends, ..
