@@ -253,7 +253,8 @@ fn faults_of_a_beam_name_the_cure() {
     let found = scenario::parse_with(&text, Some(Path::new("geo.toml")), &overrides);
     let found = found.unwrap_err().to_string();
     assert!(
-        found.contains("link.beam = ") && found.contains("as my.csv would be; leave either out"),
+        found.contains("link.beam = ")
+            && found.contains("the capacity trace my.csv cannot take its place; leave either out"),
         "{found}"
     );
 }
@@ -309,7 +310,7 @@ fn faults_of_an_attenuation_file_name_the_line() {
         ("t_s,a\n0,nan\n", "rain.csv:2: a = \"nan\": is not a number"),
         (
             "t_s,a,b\n0,1,2\n",
-            "link.beam.attenuation = \"rain.csv\": has 2 values where there are 3 classes",
+            "link.beam.attenuation = \"rain.csv\": has 2 columns of dB where there are 3 classes",
         ),
     ] {
         let found = read(content).expect_err(content).to_string();

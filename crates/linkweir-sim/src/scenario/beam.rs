@@ -83,17 +83,17 @@ pub(super) fn fits(top: &mut Section<'_, '_>, link: &Link, classes: usize) -> Re
         return Ok(());
     };
     let wrong = match (&beam.clear_sky, &beam.weather) {
-        (ClearSky::Each(all), _) if all.len() != classes => Some((CLEAR_SKY, all.len())),
+        (ClearSky::Each(all), _) if all.len() != classes => Some((CLEAR_SKY, all.len(), "values")),
         (_, Weather::Recorded(recorded)) if ![1, classes].contains(&recorded.columns()) => {
-            Some(("attenuation", recorded.columns()))
+            Some(("attenuation", recorded.columns(), "columns of dB"))
         }
         _ => None,
     };
-    let Some((key, found)) = wrong else {
+    let Some((key, found, what)) = wrong else {
         return Ok(());
     };
     let message = format!(
-        "has {found} values where there are {classes} classes; give one for each or one for all"
+        "has {found} {what} where there are {classes} classes; give one for each or one for all"
     );
     let section = top
         .find("link")

@@ -235,7 +235,7 @@ fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<()
     }
     if let Some(path) = replacement {
         let message = format!(
-            "takes no capacity trace in its place, as {} would be; leave either out",
+            "the capacity trace {} cannot take its place; leave either out",
             path.display()
         );
         return Err(section.fault_at("beam", message));
