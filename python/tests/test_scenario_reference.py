@@ -21,6 +21,7 @@ BASE: dict[str, Any] = {
     "class": [{"name": "all"}],
     "flow": [{"class": "all", "kind": "greedy"}],
 }
+BEAM = {"symbol_rate": "50MBd", "clear_sky_esn0_db": 12.0}
 KINDS: dict[str, dict[str, Any]] = {
     "cbr": {"rate": "1Mbit"},
     "poisson": {"rate": "1Mbit"},
@@ -64,6 +65,10 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
         scenario["link"]["satellite"] = {"packet": "1500B", "reorder": "shared", **keys}
     elif section == "[link.satellite.constellation]":
         scenario["link"]["satellite"] = {"packet": "1500B", "constellation": {**SHELL, **keys}}
+    elif section == "[link.beam]":
+        scenario["link"] = {"beam": {**BEAM, **keys}}
+    elif section == "[link.beam.rain]":
+        scenario["link"] = {"beam": {**BEAM, "rain": {"m": -4.0, "sigma": 1.8, **keys}}}
     elif section.startswith("kind"):
         return with_flow(section.split('"')[1], **keys)
     else:
@@ -76,6 +81,8 @@ SECTIONS = [
     "[link]",
     "[link.satellite]",
     "[link.satellite.constellation]",
+    "[link.beam]",
+    "[link.beam.rain]",
     "[scheduler]",
     "[[class]]",
     "[[flow]]",
@@ -195,6 +202,7 @@ def test_units_are_those_of_the_parser() -> None:
         "a size": lambda: with_keys("[link]", mpu="1x"),
         "a number of packets": lambda: with_keys("[[class]]", limit="1x"),
         "a fraction": lambda: with_keys("[link]", loss="1x"),
+        "a symbol rate": lambda: with_keys("[link.beam]", symbol_rate="1x"),
     }
     table = dict(re.findall(r"^\| (an? [a-z ]+) \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
     assert set(table) == set(places)

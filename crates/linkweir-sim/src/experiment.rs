@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::satellite::{fading::Fading, harq::Harq, lms::Lms, reorder::Reordering};
+use crate::satellite::rain::{Attenuation, Rain};
+use crate::satellite::{
+    fading::Fading, harq::Harq, lms::Lms, modcod::Adaptation, reorder::Reordering,
+};
 use crate::tcp;
 
 /// One simulation run.
@@ -56,6 +59,49 @@ pub struct Link {
     pub mpu_bytes: u32,
     /// What becomes of packets on the way from a satellite, when it is one.
     pub satellite: Option<Satellite>,
+    /// What the terminals of a beam hear, when the link is one. Its rates then take the place of the capacity, which says
+    /// no more than the greatest possible one.
+    pub beam: Option<Beam>,
+}
+
+/// One carrier to many terminals, one after another in time: a packet takes as long as the modulation and code of its
+/// terminal lets it. A class is a terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beam {
+    /// Symbols per second.
+    pub symbol_rate_bd: f64,
+    /// Es/N0 of the terminals without rain.
+    pub clear_sky: ClearSky,
+    /// How modulation and code follow Es/N0.
+    pub adaptation: Adaptation,
+    /// How often channel, modulation and code change, ns.
+    pub tick_ns: u64,
+    /// What rain takes away.
+    pub weather: Weather,
+    /// Seed of what is drawn of the channel.
+    pub seed: u64,
+}
+
+/// Es/N0 of terminals without rain, dB.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClearSky {
+    /// The same for all.
+    Same(f64),
+    /// One each.
+    Each(Arc<[f64]>),
+    /// Drawn for each, all values between these alike.
+    Between(f64, f64),
+}
+
+/// Where a beam's attenuation comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weather {
+    /// There is none.
+    Clear,
+    /// Generated while the run goes on.
+    Rain(Rain),
+    /// As it was recorded.
+    Recorded(Attenuation),
 }
 
 /// A link from a satellite to moving users, whose packets are coded, fade, and are repeated until they are understood.

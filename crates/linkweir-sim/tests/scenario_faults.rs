@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use linkweir_sim::experiment::Weather;
+use linkweir_sim::satellite::rain::Attenuation;
 use linkweir_sim::scenario::{self, parse, parse_trace, Hints, Overrides, TraceEnd};
 
 const BASE: &str = r#"duration = "10s"
@@ -230,6 +232,140 @@ fn faults_of_delays_and_channels_name_the_cure() {
     );
 }
 
+/// The message for a link that is a beam with these keys.
+fn beam_fault(keys: &str) -> String {
+    let table = format!("[link.beam]\n{keys}");
+    let text = BASE.replacen("rate = \"20Mbit\"\n", "", 1);
+    let text = text.replacen("[scheduler]", &format!("{table}\n[scheduler]"), 1);
+    parse(&text, Path::new("geo.toml"))
+        .expect_err(&text)
+        .to_string()
+}
+
+#[test]
+fn faults_of_a_beam_name_the_cure() {
+    let mut wrong = String::new();
+    let sound = "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = 12\n";
+    for (keys, expected) in [
+        ("", "geo.toml:6: link.beam.symbol_rate: is missing; write symbol_rate = \"50MBd\""),
+        (
+            "symbol_rate = 50",
+            "geo.toml:7: link.beam.symbol_rate = 50: needs a unit: one of GBd, MBd, kBd, Bd, like \"50MBd\"",
+        ),
+        ("symbol_rate = \"50Bd\"", "link.beam.symbol_rate = \"50Bd\": must be 1kBd .. 10GBd"),
+        ("symbol_rate = \"50MBd\"", "link.beam.clear_sky_esn0_db: is missing; write"),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = 70",
+            "geo.toml:8: link.beam.clear_sky_esn0_db = 70: must be a number -30 .. 60",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = [12, 13]",
+            "geo.toml:8: link.beam.clear_sky_esn0_db = [12, 13]: has 2 values where there are 3 classes; \
+             give one for each or one for all",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = { min = 12, max = 11 }",
+            "link.beam.clear_sky_esn0_db.max = 11: must be a number 12 .. 60",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = -20",
+            "link.nominal: is missing and the mean capacity, 0bit, is no use for it",
+        ),
+    ] {
+        let found = beam_fault(keys);
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    for (keys, expected) in [
+        ("modcods = \"dvb_s\"", "must be one of dvb_s2, dvb_s2x; did you mean \"dvb_s2\"?"),
+        ("margin = 1", "link.beam.margin = 1: unknown key; did you mean margin_db?"),
+        ("tick = \"0s\"", "link.beam.tick = \"0s\": must be 1ms .. 3600s"),
+        ("rain = {}", "link.beam.rain.m: is missing; write m = -3.9 and sigma = 1.8, or exceeded = "),
+        ("rain = { m = 0 }", "link.beam.rain.sigma: is missing; write sigma = 1.8"),
+        ("rain = 3", "geo.toml:9: link.beam.rain = 3: must be a table [link.beam.rain]"),
+        (
+            "rain = { exceeded = [[\"1%\", 3]] }",
+            "link.beam.rain.exceeded = [[\"1%\", 3]]: must hold two parts of the time or more",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"2%\", 4]] }",
+            "must hold two parts of the time or more, and more dB for less time",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], probability = \"4%\" }",
+            "link.beam.rain.exceeded[1][0] = \"5%\": must be below the probability of rain, 4%",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 0]] }",
+            "link.beam.rain.exceeded[1][1] = 0: must be a number 0.001 .. 300",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], sigma = 1 }",
+            "link.beam.rain.sigma = 1: exceeded and sigma exclude each other",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], m = 1 }",
+            "link.beam.rain.m = 1: exceeded and m exclude each other",
+        ),
+        (
+            "rain = { m = 0, sigma = 1, start = \"1%\" }",
+            "link.beam.rain.start = \"1%\": is the state of what terminals have in common; give a correlation above 0",
+        ),
+        (
+            "rain = { m = 0, sigma = 1, correlaton = 0.5 }",
+            "link.beam.rain.correlaton = 0.5: unknown key; did you mean correlation?",
+        ),
+        (
+            "rain = { m = 0, sigma = 1 }\nattenuation = \"rain.csv\"",
+            "link.beam.attenuation = \"rain.csv\": rain and attenuation exclude each other",
+        ),
+        (
+            "attenuation = \"none.csv\"",
+            "link.beam.attenuation = \"none.csv\": none.csv: cannot be read",
+        ),
+        ("attenuation = \"\"", "must be the path of a file"),
+    ] {
+        let found = beam_fault(&format!("{sound}{keys}"));
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    let inline = "beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12 }";
+    for (keys, expected) in [
+        (
+            "rate = \"20Mbit\"",
+            "geo.toml:4: link.rate = \"20Mbit\": a beam's rates are those of its terminals; leave this or [link.beam] out",
+        ),
+        ("trace = \"a.csv\"", "link.trace = \"a.csv\": a beam's rates are those of its terminals"),
+        ("end = \"loop\"", "link.end = \"loop\": a beam's rates are those of its terminals"),
+        (
+            "satellite = { packet = \"1500B\" }",
+            "satellite and beam exclude each other; leave one out",
+        ),
+        ("follow = true", "link.follow = true: must be left out with a beam"),
+        ("ring = 2", "link.ring = 2: must be 1 in front of a beam"),
+    ] {
+        let found = fault("rate = \"20Mbit\"", &format!("{keys}\n{inline}"));
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let text = BASE.replacen("rate = \"20Mbit\"", inline, 1);
+    let overrides = Overrides {
+        trace: Some("my.csv".into()),
+        ..Overrides::default()
+    };
+    let found = scenario::parse_with(&text, Some(Path::new("geo.toml")), &overrides);
+    let found = found.unwrap_err().to_string();
+    assert!(
+        found.contains("link.beam = ")
+            && found.contains("the capacity trace my.csv cannot take its place; leave either out"),
+        "{found}"
+    );
+}
+
 #[test]
 fn faults_of_a_file_of_delays_name_the_line() {
     let folder = std::env::temp_dir().join(format!("linkweir-delays-{}", std::process::id()));
@@ -323,6 +459,72 @@ fn faults_of_a_file_of_delays_name_the_line() {
         "{found}"
     );
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn faults_of_an_attenuation_file_name_the_line() {
+    let folder = std::env::temp_dir().join(format!("linkweir-attenuation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = BASE.replacen(
+        "rate = \"20Mbit\"",
+        "beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12, attenuation = \"rain.csv\" }",
+        1,
+    );
+    let read = |content: &str| {
+        std::fs::write(folder.join("rain.csv"), content).unwrap();
+        parse(&text, &folder.join("geo.toml"))
+    };
+    for (content, expected) in [
+        (
+            "",
+            "rain.csv: is empty; it must hold a header t_s,attenuation_db",
+        ),
+        (
+            "0,1\n",
+            "rain.csv:1: must be a header: t_s,attenuation_db, or t_s and one name per class",
+        ),
+        ("t_s\n0\n", "rain.csv:1: must be a header"),
+        ("t_s,a\n", "rain.csv: has a header but no values"),
+        (
+            "t_s,a\n0,1,2\n",
+            "rain.csv:2: has 3 fields where the header has 2",
+        ),
+        (
+            "t_s,a\n# rain\n1,2\n",
+            "rain.csv:3: t_s = \"1\": the first time must be 0",
+        ),
+        (
+            "t_s,a\n0,1\n0,2\n",
+            "rain.csv:3: t_s = \"0\": must be later than the line before, 0s",
+        ),
+        (
+            "t_s,a\n0,x\n",
+            "rain.csv:2: a = \"x\": is not a number; must be dB, 0 .. 300; a fade is positive",
+        ),
+        (
+            "t_s,a\n0,-1\n",
+            "rain.csv:2: a = \"-1\": must be dB, 0 .. 300; a fade is positive",
+        ),
+        (
+            "t_s,a\n0,301\n",
+            "rain.csv:2: a = \"301\": must be dB, 0 .. 300",
+        ),
+        ("t_s,a\n0,nan\n", "rain.csv:2: a = \"nan\": is not a number"),
+        (
+            "t_s,a,b\n0,1,2\n",
+            "link.beam.attenuation = \"rain.csv\": has 2 columns of dB where there are 3 classes",
+        ),
+    ] {
+        let found = read(content).expect_err(content).to_string();
+        assert!(found.contains(expected), "{found}\n  not {expected}");
+    }
+    let each = read("t_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(each.inputs[0].name, "inputs/rain.csv");
+    let beam = each.experiment.link.beam.unwrap();
+    let expected =
+        Attenuation::new(vec![0, 10_500_000_000], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.25]).unwrap();
+    assert_eq!(beam.weather, Weather::Recorded(expected));
 }
 
 #[test]

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linkweir_sim::experiment::{
-    Capacity, Channel, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
+    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
+    Weather,
 };
 use linkweir_sim::satellite::lms::Lms;
+use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
 use linkweir_sim::satellite::perez_fontan::Environment;
+use linkweir_sim::satellite::rain::Rain;
 use linkweir_sim::scenario::{
     self, parse, parse_trace, Format, Hints, Overrides, Scenario, TraceEnd,
 };
@@ -246,6 +249,82 @@ fn every_key_arrives_in_the_experiment() {
     );
 
     assert_eq!(scenario.experiment, again(&scenario).experiment);
+}
+
+#[test]
+fn every_key_of_a_beam_arrives_in_the_experiment() {
+    let text = |beam: &str| {
+        format!(
+            "duration = \"10s\"\nseed = 7\n[link]\ndelay = \"250ms\"\n[link.beam]\nsymbol_rate = \"12.5MBd\"\n{beam}\n\
+             [scheduler]\npolicy = \"rr\"\n[[class]]\nname = \"a\"\ncount = 3\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+        )
+    };
+    let read = |beam: &str| {
+        let scenario = parse(&text(beam), Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        let second = again(&scenario);
+        assert_eq!(scenario.experiment.link, second.experiment.link, "{beam}");
+        assert_eq!(scenario.resolved_toml, second.resolved_toml, "{beam}");
+        scenario.experiment.link
+    };
+    let plain = read("clear_sky_esn0_db = 10.5");
+    assert_eq!(
+        plain.beam,
+        Some(Beam {
+            symbol_rate_bd: 12.5e6,
+            clear_sky: ClearSky::Same(10.5),
+            adaptation: Adaptation::new(DVB_S2, 1.0, 0.5),
+            tick_ns: S / 10,
+            weather: Weather::Clear,
+            seed: 7,
+        })
+    );
+    // 9.5 dB are left: 16APSK 2/3. What may come at most is 32APSK 9/10.
+    assert_eq!(plain.nominal_bps, 32_965_013);
+    assert_eq!(
+        plain.capacity,
+        Capacity::Rate(Signal::Constant(12.5e6 * 4.453027))
+    );
+    let full = read(
+        "clear_sky_esn0_db = { min = 8, max = 14 }\nmodcods = \"dvb_s2x\"\nmargin_db = 2\nhysteresis_db = 0.25\n\
+         tick = \"20ms\"\nchannel_seed = 3\nrain = { m = -1, sigma = 1.25, probability = \"5%\", correlation = 0.5, \
+         correlation_time = \"1h\", start = 0.001 }",
+    );
+    let rain = Rain {
+        m: -1.0,
+        sigma: 1.25,
+        probability: 0.05,
+        correlation_time_s: 3600.0,
+        correlation: 0.5,
+        start: Some(0.001),
+    };
+    assert_eq!(
+        full.beam,
+        Some(Beam {
+            symbol_rate_bd: 12.5e6,
+            clear_sky: ClearSky::Between(8.0, 14.0),
+            adaptation: Adaptation::new(DVB_S2.into_iter().chain(DVB_S2X), 2.0, 0.25),
+            tick_ns: S / 50,
+            weather: Weather::Rain(rain.clone()),
+            seed: 3,
+        })
+    );
+    // 11 - 2 dB in the middle: 16APSK 2/3 needs 8.97.
+    assert_eq!(full.nominal_bps, 32_965_013);
+    let each = read(
+        "clear_sky_esn0_db = [8, 9.5, 10]\nrain = { exceeded = [[\"0.1%\", 4.770342718694], [0.01, 1.206141200677]] }",
+    );
+    let beam = each.beam.unwrap();
+    assert_eq!(beam.clear_sky, ClearSky::Each([8.0, 9.5, 10.0].into()));
+    let Weather::Rain(fitted) = beam.weather else {
+        panic!("it rains");
+    };
+    // exp(-4 + 1.8 x) goes through both points.
+    assert!((fitted.m + 4.0).abs() < 1e-9 && (fitted.sigma - 1.8).abs() < 1e-9);
+    assert_eq!(
+        (fitted.probability, fitted.correlation, fitted.start),
+        (1.0, 0.0, None)
+    );
+    assert_eq!(fitted.correlation_time_s, 5000.0);
 }
 
 #[test]

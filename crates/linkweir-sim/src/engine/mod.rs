@@ -13,6 +13,7 @@
 //! interval ends before the first event at or after its end. Nothing is allocated per packet once queues have grown.
 
 mod access;
+mod beam;
 mod device;
 mod heap;
 mod line;
@@ -33,6 +34,7 @@ use crate::tcp;
 use crate::traffic::Source;
 
 use access::{Access, Behind};
+use beam::Terminals;
 use device::Device;
 use heap::Heap;
 use line::DelayLine;
@@ -114,6 +116,7 @@ mod event {
     pub(super) const ANSWER: u32 = 11 << 28;
     pub(super) const ORDER: u32 = 12 << 28;
     pub(super) const CSI: u32 = 13 << 28;
+    pub(super) const CHANNEL: u32 = 14 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -125,6 +128,8 @@ struct Engine<'a> {
     device: Device,
     /// What is between satellite and users, when the link is from one.
     sky: Option<Sky>,
+    /// What the terminals hear, when the link is a beam's.
+    terminals: Option<Terminals>,
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
@@ -293,17 +298,22 @@ impl<'a> Engine<'a> {
             Capacity::Rate(signal) => Track::new(signal),
             Capacity::Opportunities { .. } => Track::new(&Signal::Constant(0.0)),
         };
+        let flow_classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
         Ok(Engine {
             experiment,
             now_ns: 0,
             heap: Heap::default(),
             mux,
-            device: Device::new(link, experiment.duration_ns),
+            device: Device::new(link, &flow_classes, experiment.duration_ns),
             sky: link
                 .satellite
                 .as_ref()
                 .zip(fading)
                 .map(|(s, fading)| Sky::new(s, fading, experiment)),
+            terminals: link
+                .beam
+                .as_ref()
+                .map(|beam| Terminals::new(beam, experiment)),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -371,6 +381,9 @@ impl<'a> Engine<'a> {
     }
 
     fn schedule_first(&mut self) {
+        if self.terminals.is_some() {
+            self.heap.push(0, event::CHANNEL);
+        }
         if self.experiment.link.follow {
             self.heap.push(0, event::TELL);
         }
@@ -441,6 +454,7 @@ impl<'a> Engine<'a> {
             event::ANSWER => self.answer(),
             event::ORDER => self.order_timer(),
             event::CSI => self.tell_channels(),
+            event::CHANNEL => self.channel(),
             _ => unreachable!("every event has a kind"),
         }
     }
@@ -962,6 +976,7 @@ impl<'a> Engine<'a> {
         }
         if boundary_ns == self.experiment.warmup_ns {
             self.recorder.begin_totals(boundary_ns);
+            self.begin_terminal_totals();
             self.mux.reset_counters();
         }
         Ok(())
@@ -979,10 +994,12 @@ impl<'a> Engine<'a> {
             now_ns,
             ..
         } = self;
-        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)
+        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)?;
+        self.finish_terminals(sink)
     }
 
     fn end_bin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.end_terminal_bin(sink)?;
         let (offered, carried) = self.device.measure(self.now_ns);
         self.recorder.end_bin(self.now_ns, offered, carried, sink)
     }
@@ -1065,6 +1082,9 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
         experiment.link.satellite.is_none() || experiment.link.ring == 1,
         "a satellite's device pulls one packet at a time",
     )?;
+    if let Some(beam) = &experiment.link.beam {
+        beam::validate(beam, experiment)?;
+    }
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",

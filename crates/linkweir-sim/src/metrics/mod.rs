@@ -5,6 +5,7 @@
 //! carried with what it offered. A packet counts as sent when the scheduler hands it over; that is also when its waiting
 //! time ends.
 
+pub(crate) mod beam;
 mod delay;
 mod rows;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::experiment::{Capacity, Link, Satellite, Signal};
 
+use super::beam;
 use super::fault::Fault;
 use super::limits;
 use super::reader::{quote, Section};
@@ -67,23 +68,36 @@ pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> St
     name
 }
 
-/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with the resolved lines of its
-/// table `satellite`, if it has one.
+/// Header and resolved lines of a table of the link.
+type Lines = (&'static str, String);
+
+/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with its table `satellite` or
+/// `beam`, if it has one.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
     replacement: Option<&Path>,
     inputs: &mut Vec<Input>,
-) -> Result<(Link, Option<String>), Fault> {
+) -> Result<(Link, Option<Lines>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
     let format_key = section.find("trace_format");
     let column_key = section.find("trace_column");
     let end_key = section.find("end");
 
+    let beam = match section.find("beam") {
+        Some(entry) => {
+            alone(section, replacement)?;
+            Some(beam::read(&entry, seed, &folder(section), inputs)?)
+        }
+        None => None,
+    };
+
     let mut from_trace = None;
-    let capacity = if let Some(path) = replacement {
+    let capacity = if let Some((beam, _)) = &beam {
+        Some(beam::greatest(beam))
+    } else if let Some(path) = replacement {
         let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
         let trace = trace_of(path, bytes, &Hints::default(), inputs)?;
         from_trace = Some((path.to_path_buf(), trace));
@@ -138,7 +152,7 @@ pub(super) fn read(
         let entry = rate.ok_or_else(|| {
             section.fault_at(
                 "rate",
-                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
+                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
             )
         })?;
         let (signal, shown) = signal::read(&entry, RATES)?;
@@ -163,7 +177,11 @@ pub(super) fn read(
         (None, None) => return Err(section.fault("needs a rate or a trace")),
     };
 
-    let nominal_bps = nominal(section, &capacity, duration_ns)?;
+    let mean_bps = match &beam {
+        Some((beam, _)) => beam::clear_sky_bps(beam),
+        None => mean(&capacity, duration_ns),
+    };
+    let nominal_bps = nominal(section, mean_bps)?;
     let follow = section.flag("follow", false)?;
 
     let satellite_entry = section.find("satellite");
@@ -215,7 +233,15 @@ pub(super) fn read(
             return Err(section.fault_at("loss", message));
         }
     }
-    let (satellite, satellite_lines) = satellite.unzip();
+    let mut lines = None;
+    let satellite = satellite.map(|(satellite, read)| {
+        lines = Some(("[link.satellite]", read));
+        satellite
+    });
+    let beam = beam.map(|(beam, read)| {
+        lines = Some(("[link.beam]", read));
+        beam
+    });
 
     let link = Link {
         capacity,
@@ -228,9 +254,44 @@ pub(super) fn read(
         overhead_bytes,
         mpu_bytes,
         satellite,
+        beam,
     };
     in_flight(section, &link)?;
-    Ok((link, satellite_lines))
+    Ok((link, lines))
+}
+
+/// Refuses what a beam's rates leave no room for.
+fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<(), Fault> {
+    for key in ["rate", "trace", "trace_format", "trace_column", "end"] {
+        if let Some(entry) = section.find(key) {
+            return Err(entry.fault(
+                "a beam's rates are those of its terminals; leave this or [link.beam] out",
+            ));
+        }
+    }
+    if let Some(entry) = section.find("satellite") {
+        return Err(entry.fault("satellite and beam exclude each other; leave one out"));
+    }
+    if let Some(path) = replacement {
+        let message = format!(
+            "the capacity trace {} cannot take its place; leave either out",
+            path.display()
+        );
+        return Err(section.fault_at("beam", message));
+    }
+    if let Some(entry) = section.find("follow") {
+        if entry.flag()? {
+            return Err(entry.fault(
+                "must be left out with a beam: the scheduler is told every terminal's rate",
+            ));
+        }
+    }
+    if let Some(entry) = section.find("ring") {
+        if entry.number((1, limits::RING_PKTS))? > 1 {
+            return Err(entry.fault("must be 1 in front of a beam"));
+        }
+    }
+    Ok(())
 }
 
 /// Where the files lie that the scenario names.
@@ -267,24 +328,24 @@ fn trace_of(
     Ok(trace)
 }
 
+/// What a link offers on average, bit/s.
+fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
+    match capacity {
+        Capacity::Rate(signal) => signal::mean(signal, duration_ns),
+        Capacity::Opportunities { at_ns, bytes } => {
+            let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
+            at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
+        }
+    }
+}
+
 /// What the scheduler is told unless the scenario says: the mean.
-fn nominal(
-    section: &mut Section<'_, '_>,
-    capacity: &Capacity,
-    duration_ns: u64,
-) -> Result<u64, Fault> {
+fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
     let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
     let value = if let Some(entry) = section.find("nominal") {
         entry.whole(Kind::Rate, bounds)?
     } else {
-        let mean = match capacity {
-            Capacity::Rate(signal) => signal::mean(signal, duration_ns),
-            Capacity::Opportunities { at_ns, bytes } => {
-                let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
-                at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
-            }
-        };
-        let mean = (mean + 0.5) as u64;
+        let mean = (mean_bps + 0.5) as u64;
         if !(bounds.0..=bounds.1).contains(&mean) {
             let message = format!(
                 "is missing and the mean capacity, {}, is no use for it; give one of {} .. {}",

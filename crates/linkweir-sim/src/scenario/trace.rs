@@ -151,12 +151,13 @@ pub(super) fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fau
     reader.delays(reader.text(bytes)?)
 }
 
-struct Reader {
-    path: PathBuf,
+/// Reads the content of a file and names its faults.
+pub(super) struct Reader {
+    pub(super) path: PathBuf,
 }
 
 /// Lines that hold data, with their numbers from 1.
-fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
@@ -169,11 +170,11 @@ const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
 const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit) or one whole number of ms per line (mahimahi)";
 
 impl Reader {
-    fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
+    pub(super) fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), Some(line), message)
     }
 
-    fn field_fault(
+    pub(super) fn field_fault(
         &self,
         line: usize,
         key: &str,
@@ -188,11 +189,11 @@ impl Reader {
         }
     }
 
-    fn whole_fault(&self, message: impl Into<String>) -> Fault {
+    pub(super) fn whole_fault(&self, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), None, message)
     }
 
-    fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
+    pub(super) fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + bytes[..error.valid_up_to()]
                 .iter()
@@ -593,7 +594,7 @@ impl Reader {
         names.iter().position(|n| *n == name).ok_or_else(missing)
     }
 
-    fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
+    pub(super) fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
         let range = format!(
             "must be seconds, 0 .. {}",
             limits::DURATION_NS / 1_000_000_000
