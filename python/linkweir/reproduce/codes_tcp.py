@@ -147,7 +147,7 @@ def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
     ]
 
     def share(column: str) -> float:
-        return statistics.fmean(100 * flow[column] / flow["tcp_sent_pkts"] for flow in flows)
+        return statistics.fmean(100 * flow[column] / flow["transmitted_pkts"] for flow in flows)
 
     return {
         "goodput_mbps_min": min(goodputs),
