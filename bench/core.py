@@ -26,10 +26,13 @@ ROOT = BENCH.parent
 BUILD = ROOT / "target" / "bench" / "core"
 BINARY = BUILD / "bench"
 SIZES = (3, 64, 4096)
+MANY = 65536  # queues, for the policies whose cost hardly grows with them and that are used with so many
+WITH_MANY = ("rr", "pf", "codes")
 TIMED_PACKETS = 1_000_000
 COUNTED_PACKETS = 100_000
 CFLAGS = ["-std=c11", "-O2", "-D_POSIX_C_SOURCE=199309L", f"-I{ROOT / 'core' / 'include'}"]
 TARGET_NS = {("pss", 3): 25.0}
+TARGET_GROWTH = 3.0  # instructions of pf at 65536 queues, as a multiple of those at 64
 
 
 class BenchError(Exception):
@@ -166,6 +169,11 @@ def render(rows, markdown):
             verdict = "reached" if ns <= target else "missed"
             measured = f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"
             lines += ["", f"{measured}; bare loop {row['random']['bare_ns']:.1f} ns in the same run"]
+    counted = {row["queues"]: row["instructions"]["policy"] for row in rows if row["case"] == "pf" and row.get("instructions")}
+    if 64 in counted and MANY in counted:
+        growth = counted[MANY] / counted[64]
+        verdict = "reached" if growth <= TARGET_GROWTH else "missed"
+        lines += ["", f"pf: {growth:.2f} times the instructions at {MANY} queues, target {TARGET_GROWTH:g}: {verdict}"]
     return "\n".join(lines) + "\n"
 
 
@@ -178,7 +186,7 @@ def at_least_one(text):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--queues", type=at_least_one, action="append", help="default: 3, 64 and 4096")
+    parser.add_argument("--queues", type=at_least_one, action="append", help="default: 3, 64 and 4096; some also 65536")
     parser.add_argument("--case", action="append", help="default: all; `bench list` names them")
     parser.add_argument("--repetitions", type=at_least_one, default=9, help="timed repetitions (default 9)")
     parser.add_argument("--no-instructions", action="store_true", help="time only: valgrind is not needed")
@@ -204,11 +212,13 @@ def main():
             return 2
 
     rows = []
-    for queues in options.queues or SIZES:
+    for queues in options.queues or (*SIZES, MANY):
         plain = {}
         for loop in ("bare", "view") if counting else ():
             plain[loop] = count_instructions(loop, False, queues)
         for name in names:
+            if not options.queues and queues == MANY and name not in WITH_MANY:
+                continue
             linear = known[name] == "linear"
             print(f"{name}, {queues} queues", file=sys.stderr)
             row = {"case": name, "queues": queues}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.c - what one packet costs in each policy: enqueued + pick + sent, and the data plane that feeds them.
+ * bench.c - what one packet costs in each policy: enqueued + pick + leaving + sent, and the data plane that feeds them.
  *
  * The data plane is the least there can be: one ring of 64 packets per queue, and the policy's view kept true. One turn
  * of the loop draws a packet that fits its ring from a prepared sequence of queues and lengths, then sends one, so that
@@ -28,11 +28,12 @@
 
 #define RING_PKTS 64u
 #define MEAN_BACKLOG_PKTS 8u
-#define SEQUENCE_PKTS 65536u           /* at most; whole blocks are used */
+#define SEQUENCE_PKTS 65536u           /* at most, unless one block is longer; whole blocks are used */
 #define DRAWS_PER_QUEUE 16u             /* in a block */
 #define LINK_BPS 1000000000u
 #define NS_PER_BYTE 8u                  /* at LINK_BPS */
-#define MAX_QUEUES 4096u
+#define MAX_QUEUES 65536u
+#define MAX_LEVELS 4096u                /* of pss */
 #define WARM_UP_TURNS 4u                /* of the sequence */
 
 struct packet {
@@ -69,9 +70,9 @@ __attribute__((noreturn, cold)) static void fail(const char *what)
 	exit(1);
 }
 
-/* Bare and view: the backlogged queues with a word over words; up to 64 queues it is one word and stays in a register. */
+/* Bare and view: the backlogged queues with words over words; up to 64 queues it is one word and stays in a register. */
 struct ready {
-	uint64_t summary, only, *word;
+	uint64_t summary[MAX_QUEUES / 4096], only, *word;
 };
 
 static inline __attribute__((always_inline)) void ready_add(struct ready *r, uint32_t q, bool small)
@@ -80,7 +81,7 @@ static inline __attribute__((always_inline)) void ready_add(struct ready *r, uin
 		r->only |= (uint64_t)1 << q;
 	} else {
 		r->word[q >> 6] |= (uint64_t)1 << (q & 63);
-		r->summary |= (uint64_t)1 << (q >> 6);
+		r->summary[q >> 12] |= (uint64_t)1 << (q >> 6 & 63);
 	}
 }
 
@@ -91,17 +92,19 @@ static inline __attribute__((always_inline)) void ready_remove(struct ready *r, 
 	} else {
 		r->word[q >> 6] &= ~((uint64_t)1 << (q & 63));
 		if (!r->word[q >> 6])
-			r->summary &= ~((uint64_t)1 << (q >> 6));
+			r->summary[q >> 12] &= ~((uint64_t)1 << (q >> 6 & 63));
 	}
 }
 
 static inline __attribute__((always_inline)) uint32_t ready_first(const struct ready *r, bool small)
 {
-	uint32_t word;
+	uint32_t top = 0, word;
 
 	if (small)
 		return (uint32_t)__builtin_ctzll(r->only);
-	word = (uint32_t)__builtin_ctzll(r->summary);
+	while (!r->summary[top])
+		top++;
+	word = (top << 6) | (uint32_t)__builtin_ctzll(r->summary[top]);
 	return (word << 6) | (uint32_t)__builtin_ctzll(r->word[word]);
 }
 
@@ -154,6 +157,8 @@ static inline __attribute__((always_inline)) void send_one(struct plane *p, stru
 		q = p->policy->pick(p->state, &p->view).queue;
 		if (q == LW_NONE)
 			fail("the policy picked nothing while packets wait");
+		if (p->policy->leaving && p->policy->leaving(p->state, &p->view, q, false) != LW_PASS)
+			fail("the policy drops what it picked; the case must give it time");
 	} else {
 		q = ready_first(r, small);
 	}
@@ -178,11 +183,11 @@ static inline __attribute__((always_inline)) void send_one(struct plane *p, stru
 
 static inline __attribute__((always_inline)) void turns(struct plane *p, uint64_t packets, enum loop loop, bool small)
 {
-	struct ready r = { 0, p->ready[0], p->ready };
+	struct ready r = { { 0 }, p->ready[0], p->ready };
 	uint32_t word, drawn = p->drawn;
 
 	for (word = 0; !small && word < MAX_QUEUES / 64; word++)
-		r.summary |= (uint64_t)(p->ready[word] != 0) << word;
+		r.summary[word >> 6] |= (uint64_t)(p->ready[word] != 0) << (word & 63);
 	while (packets--) {
 		drawn = take_in(p, drawn, &r, loop, small);
 		send_one(p, &r, loop, small);
@@ -195,7 +200,7 @@ static inline __attribute__((always_inline)) void turns(struct plane *p, uint64_
 /* The backlog that stays. */
 static void fill(struct plane *p, enum loop loop)
 {
-	struct ready r = { 0, 0, p->ready };
+	struct ready r = { { 0 }, 0, p->ready };
 	uint32_t i;
 
 	for (i = 0; i < MEAN_BACKLOG_PKTS * p->view.nqueues; i++)
@@ -254,8 +259,10 @@ __attribute__((noinline)) static void warm_up(struct plane *p, uint64_t packets,
 struct bench_case {
 	const char *name;
 	const struct lw_policy *policy;
-	const char *param;              /* one parameter that differs from its default, or NULL */
-	uint64_t value;
+	struct {
+		const char *name;
+		uint64_t value;
+	} params[3];                    /* those that differ from their defaults; no name ends them */
 	bool linear;                    /* steps grow with the number of queues: fewer packets suffice */
 	void (*fill)(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues);
 };
@@ -299,7 +306,7 @@ static void fill_two_levels(uint64_t *qparams, const struct lw_policy *policy, u
  */
 static uint32_t controlled_queues(uint32_t nqueues)
 {
-	uint32_t third = nqueues / 3, spare = MAX_QUEUES - nqueues;
+	uint32_t third = nqueues / 3, spare = nqueues < MAX_LEVELS ? MAX_LEVELS - nqueues : 0;
 
 	return third < spare ? third : spare;
 }
@@ -311,11 +318,11 @@ static void fill_reservations(uint64_t *qparams, const struct lw_policy *policy,
 	for (q = 0; q < nqueues; q++) {
 		if (q % 3 == 1 && left) {
 			left--;
-			set(qparams, policy, q, "low_level", 2 * MAX_QUEUES + q);
+			set(qparams, policy, q, "low_level", 2 * MAX_LEVELS + q);
 			set(qparams, policy, q, "rate", LINK_BPS / nqueues);
 			set(qparams, policy, q, "burst", 4);
 		} else if (q % 3 == 2) {
-			set(qparams, policy, q, "level", MAX_QUEUES + q);
+			set(qparams, policy, q, "level", MAX_LEVELS + q);
 		}
 	}
 }
@@ -328,17 +335,33 @@ static void fill_proportions(uint64_t *qparams, const struct lw_policy *policy, 
 		set(qparams, policy, q, "delay", 1 + q % 8);
 }
 
+static void fill_timeouts(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues)
+{
+	uint32_t q;
+
+	for (q = 0; q < nqueues; q++)
+		set(qparams, policy, q, "timeout", 3600000000000u);
+}
+
 static const struct bench_case cases[] = {
-	{ "fifo", &lw_policy_fifo, NULL, 0, true, NULL },
-	{ "strict", &lw_policy_strict, NULL, 0, false, NULL },
-	{ "rr", &lw_policy_rr, NULL, 0, false, NULL },
-	{ "wrr", &lw_policy_wrr, NULL, 0, false, fill_weights },
-	{ "wrr-smooth", &lw_policy_wrr, "mode", 1, false, fill_weights },
-	{ "drr", &lw_policy_drr, NULL, 0, false, NULL },
-	{ "drr-rfc5865", &lw_policy_drr, NULL, 0, false, fill_two_levels },
-	{ "pss", &lw_policy_pss, NULL, 0, false, fill_reservations },
-	{ "pss-paper", &lw_policy_pss, "sat", 1, true, fill_reservations },
-	{ "pds", &lw_policy_pds, "limit", 1u << 20, true, fill_proportions },
+	{ "fifo", &lw_policy_fifo, { { NULL, 0 } }, true, NULL },
+	{ "strict", &lw_policy_strict, { { NULL, 0 } }, false, NULL },
+	{ "rr", &lw_policy_rr, { { NULL, 0 } }, false, NULL },
+	{ "wrr", &lw_policy_wrr, { { NULL, 0 } }, false, fill_weights },
+	{ "wrr-smooth", &lw_policy_wrr, { { "mode", 1 } }, false, fill_weights },
+	{ "drr", &lw_policy_drr, { { NULL, 0 } }, false, NULL },
+	{ "drr-rfc5865", &lw_policy_drr, { { NULL, 0 } }, false, fill_two_levels },
+	{ "pss", &lw_policy_pss, { { NULL, 0 } }, false, fill_reservations },
+	{ "pss-paper", &lw_policy_pss, { { "sat", 1 } }, true, fill_reservations },
+	{ "pds", &lw_policy_pds, { { "limit", 1u << 20 } }, true, fill_proportions },
+	{ "pf", &lw_policy_pf, { { NULL, 0 } }, false, NULL },
+	{ "codes", &lw_policy_codes, { { NULL, 0 } }, false, fill_timeouts },
+	{ "mlwdf", &lw_policy_mlwdf, { { NULL, 0 } }, true, NULL },
+	{ "exp_rule", &lw_policy_exp_rule, { { NULL, 0 } }, true, NULL },
+	{ "exp_pf", &lw_policy_exp_pf, { { NULL, 0 } }, true, NULL },
+	{ "codel", &lw_policy_codel, { { "target", 10000000000u } }, true, NULL },
+	{ "fq_codel", &lw_policy_fq_codel,
+	  { { "target", 10000000000u }, { "limit", 1u << 20 }, { "memory", (uint64_t)1 << 40 } }, false, NULL },
 };
 #define NCASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -368,7 +391,7 @@ static void *allot(size_t count, size_t size)
  */
 static uint32_t prepare_sequence(struct arrival *sequence, uint32_t nqueues, bool in_turn)
 {
-	uint32_t block = DRAWS_PER_QUEUE * nqueues, blocks = SEQUENCE_PKTS / block, i, j, b;
+	uint32_t block = DRAWS_PER_QUEUE * nqueues, blocks = block < SEQUENCE_PKTS ? SEQUENCE_PKTS / block : 1, i, j, b;
 	uint16_t lengths[DRAWS_PER_QUEUE];
 	uint64_t seed = 1;
 
@@ -400,7 +423,7 @@ static void set_up(struct plane *p, uint32_t nqueues, bool in_turn)
 	p->queues = allot(nqueues, sizeof(*p->queues));
 	p->rings = allot(nqueues, sizeof(*p->rings));
 	p->packets = allot(nqueues, sizeof(*p->packets));
-	p->sequence = allot(SEQUENCE_PKTS, sizeof(*p->sequence));
+	p->sequence = allot(SEQUENCE_PKTS + (size_t)DRAWS_PER_QUEUE * nqueues, sizeof(*p->sequence));
 	p->view.now_ns = 1000000000u;
 	p->view.link_bps = LINK_BPS;
 	p->view.queues = p->queues;
@@ -425,8 +448,8 @@ static const char *set_policy(struct plane *p, const struct bench_case *c)
 	for (q = 0; q < n; q++)
 		for (i = 0; i < policy->nqparams; i++)
 			qparams[(size_t)q * policy->nqparams + i] = policy->qparams[i].def;
-	if (c->param)
-		params[column(policy->params, policy->nparams, c->param)] = c->value;
+	for (i = 0; i < 3 && c->params[i].name; i++)
+		params[column(policy->params, policy->nparams, c->params[i].name)] = c->params[i].value;
 	if (c->fill)
 		c->fill(qparams, policy, n);
 	bytes = policy->state_size(n, params);

@@ -110,7 +110,7 @@ def run_batch(
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
 def quantity(text: str, kind: str) -> float:
-    """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction. Raises ValueError."""
+    """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""
 
 def show(value: float, kind: str) -> str:
     """A quantity as it is written in scenarios."""

@@ -106,6 +106,7 @@ def panels(result: Result) -> list[Panel]:
             Panel("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
             Panel("drops", "Packets dropped and lost", lambda axes: _drops(axes, result, series)),
         ]
+    found += _beam_panels(result)
     stats = [stat for policy in policies() if policy.name == result.scenario.policy for stat in policy.stats]
     levels = _Classes(result, "levels", [stat.column for stat in stats])
     if levels.any:
@@ -119,6 +120,56 @@ def panels(result: Result) -> list[Panel]:
             for column, stat in shown.items()
         ]
     return found
+
+
+def _beam_panels(result: Result) -> list[Panel]:
+    """What there is to draw of a beam."""
+    channel = _Classes(result, "channel", ["rate_bps"])
+    if not channel.any:
+        return []
+    return [
+        Panel("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, result, channel)),
+        Panel("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, result)),
+        Panel(
+            "terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, result)
+        ),
+    ]
+
+
+def _channel(axes: Axes, result: Result, channel: _Classes) -> None:
+    for name in channel.classes:
+        rate = channel.get(name, "rate_bps") / 1e6
+        axes.plot(*_steps(channel.times(name), rate, result.simulated_s), drawstyle="steps-post", label=_label(name))
+    axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
+    axes.set_ylim(bottom=0)
+    _legend(axes, channel.left_out)
+
+
+def _carrier(axes: Axes, result: Result) -> None:
+    shown = {"occupancy": "carrier sends", "outage": "terminals in outage"}
+    carrier = _outline(result, "carrier", list(shown))
+    for column, label in shown.items():
+        part = carrier.get(column) * 100
+        axes.plot(*_steps(carrier.get("t_s"), part, result.simulated_s), drawstyle="steps-post", label=label)
+    axes.set(xlabel="time (s)", ylabel="share (%)")
+    axes.set_ylim(0, 105)
+    _legend(axes, 0)
+
+
+def _terminals(axes: Axes, result: Result) -> None:
+    import numpy as np
+
+    if "terminals" in result.tables and "classes" in result.tables:
+        given = result.terminals["channel_rate_bps"].to_numpy().astype(float) / 1e6
+        got = result.classes["rate_bps"].to_numpy().astype(float) / 1e6
+        airtime = result.terminals["airtime"].to_numpy().astype(float)
+        axes.plot(given, got, "o", markersize=3, label="rate")
+        # The straight line of those who get the same time each.
+        ends = np.array([0.0, float(np.nanmax(given))])
+        axes.plot(ends, ends * np.nanmean(airtime), color="0.6", linewidth=1, label="equal time")
+    axes.set(xlabel="rate its channel gives, alone (Mbit/s)", ylabel="rate (Mbit/s)")
+    axes.set_ylim(bottom=0)
+    _legend(axes, 0)
 
 
 def _rates(axes: Axes, result: Result, series: _Classes) -> None:

@@ -67,6 +67,18 @@ _FLOW_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
 )
 
 
+_TERMINAL_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("Es/N0 in clear sky (dB)", "clear_sky_esn0_db", 1.0, 2),
+    ("Es/N0 mean (dB)", "esn0_mean_db", 1.0, 2),
+    ("attenuation mean (dB)", "attenuation_mean_db", 1.0, 2),
+    ("attenuation max (dB)", "attenuation_max_db", 1.0, 2),
+    ("rate of its channel (Mbit/s)", "channel_rate_bps", 1e-6, 3),
+    ("outage (%)", "outage", 100.0, 2),
+    ("changes of modulation and code", "modcod_changes", 1.0, 0),
+    ("time on air (%)", "airtime", 100.0, 2),
+)
+
+
 def _table(rows: list[dict[str, Any]], first: str, columns: tuple[tuple[str, str, float, int], ...]) -> str:
     present = [column for column in columns if rows and column[1] in rows[0]]
     head = "".join(f"<th>{html.escape(title)}</th>" for title in (first, *(column[0] for column in present)))
@@ -131,6 +143,10 @@ def write_report(result: Result, directory: Path) -> Path:
     classes = class_table(result)
     pictures = "".join(figures)
     flow_table = _table(flows, "flow", _FLOW_COLUMNS)
+    terminals = ""
+    if "terminals" in result.tables:
+        rows = result.terminals.slice(0, _MOST_ROWS + 1).to_pylist()
+        terminals = f"<h2>Terminals</h2>{_table(rows, 'class', _TERMINAL_COLUMNS)}"
     resolved = html.escape(scenario.resolved)
     page = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head><body>
@@ -140,6 +156,7 @@ def write_report(result: Result, directory: Path) -> Path:
 percentiles cover {scenario.warmup_s:g} s to {result.simulated_s:g} s; delays of classes are queueing delays, those of
 flows are from creation to delivery.</p>
 <h2>Classes</h2>{classes}
+{terminals}
 <h2>Over time</h2>{pictures}
 <h2>Flows</h2>{flow_table}
 <h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>

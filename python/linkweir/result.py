@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.figure import Figure
 
-TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq")
+TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq", "channel", "carrier", "terminals")
 """Names of the tables, of which a run has those for which there is something to say."""
 
 
@@ -102,7 +102,7 @@ class Result:
 
     @property
     def link(self) -> pa.Table:
-        """One row per bin: mean capacity_bps and used_bps."""
+        """One row per bin: mean capacity_bps and used_bps. A beam's capacity is that of its best terminal alone."""
         return self._table("link")
 
     @property
@@ -128,6 +128,10 @@ class Result:
     def flows(self) -> pa.Table:
         """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did.
 
+        Of TCP: ``transmitted_pkts`` are segments sent, ``retransmitted_pkts`` those of them sent again, in fast
+        recovery (``_fast_``) or after a timeout (``_rto_``); ``spurious_pkts`` are segments received twice, so that one
+        of the two need not have been sent.
+
         ``jitter_mad_s`` and the percentiles are of the absolute difference between successive delays, and
         ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
         """
@@ -135,8 +139,32 @@ class Result:
 
     @property
     def harq(self) -> pa.Table:
-        """One row per flow of a satellite link over warmup .. duration: packets by attempts, and coded bits."""
+        """One row per flow of a satellite link over warmup .. duration: packets by attempts, coded bits, and packets
+        the receiver held for too long and dropped.
+        """
         return self._table("harq")
+
+    @property
+    def channel(self) -> pa.Table:
+        """One row per bin and terminal of a beam: means of esn0_db, attenuation_db and the channel's rate_bps.
+
+        ``outage`` is the part of the time without a rate, ``airtime`` the part in which the carrier sent to this
+        terminal, ``modcod`` what the terminal had at the end (``none`` in an outage).
+        """
+        return self._table("channel")
+
+    @property
+    def carrier(self) -> pa.Table:
+        """One row per bin of a beam: the carrier's occupancy, means over terminals of rate_mean_bps and outage."""
+        return self._table("carrier")
+
+    @property
+    def terminals(self) -> pa.Table:
+        """One row per terminal of a beam over warmup .. duration: Es/N0, attenuation, its channel, outage, airtime.
+
+        ``modcod_changes`` counts changes of modulation and code, outages among them.
+        """
+        return self._table("terminals")
 
     def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of a table piece by piece: from a run directory, without ever holding the table.
@@ -190,9 +218,11 @@ class Result:
     def summary(self) -> dict[str, Any]:
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
-        ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use.
+        ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
+        ``carrier``, of a beam only, those of the table `carrier`.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
+        carrier = ("occupancy", "rate_mean_bps", "outage")
         return {
             "name": self.scenario.name,
             "status": self.status,
@@ -202,17 +232,18 @@ class Result:
             "warmup_s": self.scenario.warmup_s,
             "simulated_s": self.simulated_s,
             "packets": self.packets,
-            "link": self._link_means(),
+            "link": self._means("link", ("capacity_bps", "used_bps")),
+            **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
         }
 
-    def _link_means(self) -> dict[str, float | None]:
+    def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
         """Means over the bins from warmup on."""
         import pyarrow.compute as pc
 
-        sums = {"capacity_bps": 0.0, "used_bps": 0.0}
+        sums = dict.fromkeys(columns, 0.0)
         bins = 0
-        for batch in self.batches("link", ["t_s", *sums]):
+        for batch in self.batches(table, ["t_s", *sums]):
             kept = batch.filter(pc.greater_equal(batch["t_s"], self.scenario.warmup_s))
             bins += len(kept)
             for key in sums:

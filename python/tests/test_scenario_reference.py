@@ -21,12 +21,22 @@ BASE: dict[str, Any] = {
     "class": [{"name": "all"}],
     "flow": [{"class": "all", "kind": "greedy"}],
 }
+BEAM = {"symbol_rate": "50MBd", "clear_sky_esn0_db": 12.0}
 KINDS: dict[str, dict[str, Any]] = {
     "cbr": {"rate": "1Mbit"},
     "poisson": {"rate": "1Mbit"},
     "onoff": {"rate": "1Mbit", "on": "1s", "off": "1s", "lengths": "pareto"},
     "greedy": {},
     "tcp": {},
+}
+HERE = {"lat_deg": 0, "lon_deg": 0}
+SHELL = {
+    "planes": 6,
+    "per_plane": 11,
+    "altitude_km": 800,
+    "inclination_deg": 86.4,
+    "from": HERE,
+    "to": HERE,
 }
 STEPS = [["0s", "1Mbit"]]
 SIGNALS = [
@@ -52,7 +62,13 @@ def with_keys(section: str, **keys: Any) -> dict[str, Any]:
     elif section == "[[class]]":
         scenario["class"][0].update(keys)
     elif section == "[link.satellite]":
-        scenario["link"]["satellite"] = {"packet": "1500B", **keys}
+        scenario["link"]["satellite"] = {"packet": "1500B", "reorder": "shared", **keys}
+    elif section == "[link.satellite.constellation]":
+        scenario["link"]["satellite"] = {"packet": "1500B", "constellation": {**SHELL, **keys}}
+    elif section == "[link.beam]":
+        scenario["link"] = {"beam": {**BEAM, **keys}}
+    elif section == "[link.beam.rain]":
+        scenario["link"] = {"beam": {**BEAM, "rain": {"m": -4.0, "sigma": 1.8, **keys}}}
     elif section.startswith("kind"):
         return with_flow(section.split('"')[1], **keys)
     else:
@@ -64,6 +80,9 @@ SECTIONS = [
     "Top level",
     "[link]",
     "[link.satellite]",
+    "[link.satellite.constellation]",
+    "[link.beam]",
+    "[link.beam.rain]",
     "[scheduler]",
     "[[class]]",
     "[[flow]]",
@@ -161,6 +180,9 @@ def test_defaults_are_those_of_the_parser(section: str) -> None:
     if "lengths" in scenario["flow"][0]:
         del scenario["flow"][0]["lengths"]  # given for the sake of shape, which only one of its values has
         lines |= resolved_lines(scenario, "[[flow]]")
+    if "satellite" in scenario["link"]:
+        scenario["link"]["satellite"].pop("reorder", None)  # likewise, for its buffer and timeout
+        lines |= resolved_lines(scenario, header[section])
     for key, cells in rows(section).items():
         if cells[1].startswith("`"):
             assert f"{key} = {cells[1].strip('`')}" in lines, (key, cells[1])
@@ -180,6 +202,7 @@ def test_units_are_those_of_the_parser() -> None:
         "a size": lambda: with_keys("[link]", mpu="1x"),
         "a number of packets": lambda: with_keys("[[class]]", limit="1x"),
         "a fraction": lambda: with_keys("[link]", loss="1x"),
+        "a symbol rate": lambda: with_keys("[link.beam]", symbol_rate="1x"),
     }
     table = dict(re.findall(r"^\| (an? [a-z ]+) \| ([^|]*) \|", PAGE, flags=re.MULTILINE))
     assert set(table) == set(places)

@@ -399,6 +399,15 @@ impl<P: Policy, T> Mux<P, T> {
         self.rated();
     }
 
+    /// As [`Mux::set_rate`] for the first class, the second, and so on; the policy is told once.
+    pub fn set_rates(&mut self, now_ns: u64, rates_bps: impl IntoIterator<Item = u64>) {
+        self.clock(now_ns);
+        for (queue, rate_bps) in self.scene.queues.iter_mut().zip(rates_bps) {
+            queue.rate_bps = rate_bps;
+        }
+        self.rated();
+    }
+
     /// New limits for a class; what waits already stays.
     pub fn set_limit(&mut self, class: usize, limit: Limit) {
         self.classes[class].limit = limit;

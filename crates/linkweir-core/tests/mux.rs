@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use linkweir_core::{policies, CorePolicy, Departure, DropReason, Limit, Mux, PolicyInfo};
+use linkweir_core::{
+    policies, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy, PolicyInfo, View,
+};
 use proptest::prelude::*;
 
 /// A packet that knows what it is, so that the parent notices any other one.
@@ -22,6 +24,7 @@ enum Step {
     Depart,
     Block(usize),
     Unblock(usize),
+    Rates(u16),
     Link(u64),
     Limit { class: usize, limit: Limit },
     Expire { class: usize, most_ns: u64 },
@@ -34,6 +37,7 @@ fn steps(nclasses: usize) -> impl Strategy<Value = Vec<Step>> {
         5 => Just(Step::Depart),
         1 => (0..nclasses).prop_map(Step::Block),
         1 => (0..nclasses).prop_map(Step::Unblock),
+        1 => (0..u16::MAX).prop_map(Step::Rates),
         1 => (1_000_000..100_000_000u64).prop_map(Step::Link),
         1 => (0..nclasses, limit()).prop_map(|(class, limit)| Step::Limit { class, limit }),
         1 => (0..nclasses, 0..9_000_000u64).prop_map(|(class, most_ns)| Step::Expire { class, most_ns }),
@@ -237,6 +241,16 @@ fn live(info: &'static PolicyInfo, early: bool, nclasses: usize, limits: &[Limit
             }
             Step::Block(class) => mux.set_rate(now_ns, class, 0),
             Step::Unblock(class) => mux.set_rate(now_ns, class, 10_000_000),
+            Step::Rates(open) => {
+                let rate_bps = |class: usize| {
+                    let is_open = open >> (class % 16) & 1;
+                    u64::from(is_open) * 1_000_000 * (class as u64 + 1)
+                };
+                mux.set_rates(now_ns, (0..nclasses).map(rate_bps));
+                for (class, queue) in mux.queues().iter().enumerate() {
+                    assert_eq!(queue.rate_bps, rate_bps(class));
+                }
+            }
             Step::Link(bps) => mux.set_link(now_ns, bps),
             Step::Limit { class, limit } => {
                 limits[class] = limit;
@@ -333,6 +347,28 @@ fn time_that_steps_back_stands_still() {
         mux.dequeue(1_700, |()| false, none).unwrap().sojourn_ns,
         700
     );
+}
+
+#[test]
+fn the_policy_is_told_once_of_all_rates() {
+    /// Counts what it is told.
+    struct Told(Vec<Vec<u64>>);
+    impl Policy for Told {
+        fn pick(&mut self, _: &View<'_>) -> Pick {
+            Pick::Nothing { retry_ns: None }
+        }
+
+        fn rated(&mut self, view: &View<'_>) {
+            self.0
+                .push(view.queues.iter().map(|q| q.rate_bps).collect());
+        }
+    }
+    let limits = [Limit::default(); 3];
+    let mut mux: Mux<Told, ()> =
+        Mux::new(0, 5, &limits, |_| Ok::<_, Fault>(Told(Vec::new()))).unwrap();
+    mux.set_rates(1, [7, 0, 9]);
+    mux.set_rates(2, [8]);
+    assert_eq!(mux.policy().0, [vec![7, 0, 9], vec![8, 0, 9]]);
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn kind_of(name: &str) -> PyResult<Kind> {
         "bits" => Kind::Bits,
         "packets" => Kind::Packets,
         "fraction" => Kind::Fraction,
+        "symbol_rate" => Kind::SymbolRate,
         _ => {
             return Err(PyValueError::new_err(format!(
                 "no quantity is called {name}"
@@ -28,7 +29,7 @@ fn kind_of(name: &str) -> PyResult<Kind> {
     })
 }
 
-/// A quantity in base units: bit/s, s, bytes, bits, packets or a pure number.
+/// A quantity in base units: bit/s, s, bytes, bits, packets, symbols/s or a pure number.
 #[pyfunction]
 pub fn quantity(text: &str, kind: &str) -> PyResult<f64> {
     parse_quantity(text, kind_of(kind)?)

@@ -6,7 +6,10 @@
 
 use std::sync::Arc;
 
-use crate::satellite::{fading::Fading, harq::Harq, lms::Lms};
+use crate::satellite::rain::{Attenuation, Rain};
+use crate::satellite::{
+    fading::Fading, harq::Harq, lms::Lms, modcod::Adaptation, reorder::Reordering,
+};
 use crate::tcp;
 
 /// One simulation run.
@@ -41,9 +44,10 @@ pub struct Link {
     pub nominal_bps: u64,
     /// Whether the scheduler is told of every change of the capacity (else only the nominal rate, once).
     pub follow: bool,
-    /// One-way propagation delay over time, seconds. Packets never overtake each other.
+    /// One-way propagation delay over time, seconds. Packets never overtake each other. A satellite's own delays take its
+    /// place.
     pub delay_s: Signal,
-    /// Propagation delay of the way back (acknowledgements), ns.
+    /// Propagation delay of the way back (acknowledgements), ns; likewise.
     pub return_delay_ns: u64,
     /// Probability that a packet is lost behind the scheduler.
     pub loss: Signal,
@@ -55,6 +59,49 @@ pub struct Link {
     pub mpu_bytes: u32,
     /// What becomes of packets on the way from a satellite, when it is one.
     pub satellite: Option<Satellite>,
+    /// What the terminals of a beam hear, when the link is one. Its rates then take the place of the capacity, which says
+    /// no more than the greatest possible one.
+    pub beam: Option<Beam>,
+}
+
+/// One carrier to many terminals, one after another in time: a packet takes as long as the modulation and code of its
+/// terminal lets it. A class is a terminal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beam {
+    /// Symbols per second.
+    pub symbol_rate_bd: f64,
+    /// Es/N0 of the terminals without rain.
+    pub clear_sky: ClearSky,
+    /// How modulation and code follow Es/N0.
+    pub adaptation: Adaptation,
+    /// How often channel, modulation and code change, ns.
+    pub tick_ns: u64,
+    /// What rain takes away.
+    pub weather: Weather,
+    /// Seed of what is drawn of the channel.
+    pub seed: u64,
+}
+
+/// Es/N0 of terminals without rain, dB.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClearSky {
+    /// The same for all.
+    Same(f64),
+    /// One each.
+    Each(Arc<[f64]>),
+    /// Drawn for each, all values between these alike.
+    Between(f64, f64),
+}
+
+/// Where a beam's attenuation comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Weather {
+    /// There is none.
+    Clear,
+    /// Generated while the run goes on.
+    Rain(Rain),
+    /// As it was recorded.
+    Recorded(Attenuation),
 }
 
 /// A link from a satellite to moving users, whose packets are coded, fade, and are repeated until they are understood.
@@ -63,16 +110,40 @@ pub struct Link {
 pub struct Satellite {
     /// How it fades.
     pub channel: Channel,
-    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user.
+    /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user, unless `flows_are_users`.
     pub user_offset_ns: u64,
     /// Coding and repetitions.
     pub harq: Harq,
     /// Delay from the satellite's receiver to the user, ns.
     pub ground_delay_ns: u64,
+    /// Delays before and behind the satellite, in place of the link's and of the flows' access delays.
+    pub delays: Option<Delays>,
+    /// A flow is a user, not a class: packets meet the channel of their flow, whatever queue they share.
+    pub flows_are_users: bool,
+    /// How often the scheduler is told what the channel gives each class (with the channel of its first flow, where flows
+    /// are users), ns. What it is told is as old as reports take to the satellite.
+    pub csi_tick_ns: u64,
     /// Repetitions see the channel of user 0, whoever they are for, as in the simulations of Tauran et al. 2018.
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
+    /// What puts packets back into order behind the decoder, if anything does.
+    pub reordering: Option<Reordering>,
+}
+
+/// Delays through a constellation, over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Delays {
+    /// From the sources to the last satellite, seconds. A flow's packets never overtake each other.
+    pub to_satellite_s: Signal,
+    /// From there to the ground, seconds, for every flow.
+    pub to_ground_s: Signal,
+    /// Where in both the run starts, ns.
+    pub start_ns: u64,
+    /// Flow i is this much times i behind in the first, ns.
+    pub shift_ns: u64,
+    /// Delay to the satellite of flows so far behind that the first has not begun for them, seconds.
+    pub before_s: f64,
 }
 
 /// Where fading comes from.
@@ -204,7 +275,8 @@ pub struct Flow {
     pub start_ns: u64,
     /// No packet is created from this instant on, ns.
     pub stop_ns: u64,
-    /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns.
+    /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns. A satellite's own
+    /// delays take its place.
     pub access_delay_ns: u64,
     /// What the source sends.
     pub traffic: Traffic,

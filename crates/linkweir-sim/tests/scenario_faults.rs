@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use linkweir_sim::experiment::Weather;
+use linkweir_sim::satellite::rain::Attenuation;
 use linkweir_sim::scenario::{self, parse, parse_trace, Hints, Overrides, TraceEnd};
 
 const BASE: &str = r#"duration = "10s"
@@ -91,6 +93,22 @@ fn faults_of_a_satellite_name_the_cure() {
             "must be one of intermediate_trees, open, suburban, urban",
         ),
         (
+            "packet = \"210B\"\nreorder = \"all\"",
+            "link.satellite.reorder = \"all\": must be one of none, shared, per_flow",
+        ),
+        (
+            "packet = \"210B\"\nreorder_pkts = \"9p\"",
+            "geo.toml:8: link.satellite.reorder_pkts = \"9p\": is only for reorder = \"shared\" or",
+        ),
+        (
+            "packet = \"210B\"\nreorder = \"per_flow\"\nreorder_pkts = \"0p\"",
+            "link.satellite.reorder_pkts = \"0p\": must be 1p .. 1000000p",
+        ),
+        (
+            "packet = \"210B\"\nreorder = \"shared\"\nreorder_timeout = \"1us\"",
+            "link.satellite.reorder_timeout = \"1us\": must be 1ms .. 3600s",
+        ),
+        (
             "packet = \"210B\"",
             "more than the 210B that link.satellite.packet codes",
         ),
@@ -123,6 +141,392 @@ fn faults_of_a_satellite_name_the_cure() {
     );
 }
 
+const SHELL: &str = "packet = \"1500B\"\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\naltitude_km = 800\n\
+     inclination_deg = 86.4\nfrom = { lat_deg = -33.9, lon_deg = 151.2 }\nto = { lat_deg = 40.7, lon_deg = -74.0 }\n";
+
+#[test]
+fn faults_of_delays_and_channels_name_the_cure() {
+    let satellite = |keys: &str| {
+        let table = format!("[link.satellite]\n{keys}");
+        fault("delay = \"250ms\"", &table)
+    };
+    for (keys, expected) in [
+        (
+            "packet = \"1500B\"\nelevation_deg = 45",
+            "geo.toml:7: link.satellite.elevation_deg = 45: must be 40, for which perez_fontan has its tables; \
+             model = \"itu_p681\" has others",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"",
+            "link.satellite.elevation_deg: is missing; with itu_p681 it is one of 20, 30, 45, 60, 70",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"\nelevation_deg = 40",
+            "geo.toml:8: link.satellite.elevation_deg = 40: must be one of 20, 30, 45, 60, 70",
+        ),
+        (
+            "packet = \"1500B\"\nmodel = \"itu_p681\"\nelevation_deg = 45\nenvironment = \"urban\"",
+            "link.satellite.environment = \"urban\": must be one of rural_wooded",
+        ),
+        (
+            "packet = \"1500B\"\ncarrier_ghz = 12",
+            "link.satellite.carrier_ghz = 12: must be a number 1.5 .. 3",
+        ),
+        (
+            "packet = \"1500B\"\ndelays_shift = \"10s\"",
+            "geo.toml:7: link.satellite.delays_shift = \"10s\": is only for a satellite with delays or a constellation",
+        ),
+        (
+            "packet = \"1500B\"\ndelays = \"none.csv\"",
+            "geo.toml:7: link.satellite.delays = \"none.csv\": none.csv: cannot be read",
+        ),
+    ] {
+        let found = satellite(keys);
+        assert!(found.contains(expected), "{found}");
+    }
+    let shell = |from: &str, to: &str| {
+        assert!(SHELL.contains(from), "{from}");
+        satellite(&SHELL.replacen(from, to, 1))
+    };
+    for (from, to, expected) in [
+        ("planes = 6\n", "", "geo.toml:7: link.satellite.constellation.planes: is missing; write planes = 6"),
+        ("planes = 6", "planes = 0", "geo.toml:8: link.satellite.constellation.planes = 0: must be a whole number 1 .. 1000"),
+        ("planes = 6", "planes = 6\nphasing = 6", "link.satellite.constellation.phasing = 6: must be a whole number 0 .. 5"),
+        ("800", "8", "link.satellite.constellation.altitude_km = 8: must be a number 160 .. 50000"),
+        ("lat_deg = 40.7", "lat_deg = 140.7", "geo.toml:13: link.satellite.constellation.to.lat_deg = 140.7: must be a number -90 .. 90"),
+        (", lon_deg = -74.0", "", "link.satellite.constellation.to.lon_deg: is missing; write lon_deg = 151.2"),
+        ("{ lat_deg = 40.7, lon_deg = -74.0 }", "\"New York\"", "constellation.to = \"New York\": must be a place like { lat_deg = 40.7"),
+        ("planes = 6", "planes = 6\nmin_elevation_deg = 80", "at 0s no satellites join the two places; lower min_elevation_deg"),
+        ("planes = 6\n", "planes = 6\nstep = \"1ms\"\npattern = \"polar\"\n", "must be one of star, delta"),
+        ("planes = 6\nper_plane = 11", "planes = 900\nper_plane = 900\nstep = \"100ms\"", "constellation.step = \"100ms\": 810000 satellites at 100 times are more than"),
+        ("planes = 6", "plains = 6", "constellation.planes: is missing"),
+        ("planes = 6", "planes = 6\nphasings = 1", "constellation.phasings = 1: unknown key; did you mean phasing?"),
+        ("packet = \"1500B\"\n", "packet = \"1500B\"\ndelays = \"a.csv\"\n", "link.satellite.delays = \"a.csv\": delays and constellation exclude each other; leave one out"),
+    ] {
+        let found = shell(from, to);
+        assert!(found.contains(expected), "{found}");
+    }
+    for (key, place) in [
+        ("delay", "geo.toml:5: link.delay = "),
+        ("return_delay", "geo.toml:5: link.return_delay = "),
+    ] {
+        let table = format!("{key} = \"250ms\"\n[link.satellite]\n{SHELL}");
+        let found = fault("delay = \"250ms\"", &table);
+        assert!(
+            found.starts_with(place) && found.ends_with("has delays of its own; leave one out"),
+            "{found}"
+        );
+    }
+    let table = format!("[link.satellite]\n{SHELL}");
+    let text = BASE.replacen("delay = \"250ms\"", &table, 1).replacen(
+        "kind = \"greedy\"",
+        "kind = \"greedy\"\naccess_delay = \"5ms\"",
+        1,
+    );
+    let found = parse(&text, Path::new("geo.toml")).unwrap_err().to_string();
+    assert!(
+        found.ends_with(
+            "flow[1].access_delay = \"5ms\": link.satellite has delays of its own; leave one out"
+        ),
+        "{found}"
+    );
+}
+
+/// The message for a link that is a beam with these keys.
+fn beam_fault(keys: &str) -> String {
+    let table = format!("[link.beam]\n{keys}");
+    let text = BASE.replacen("rate = \"20Mbit\"\n", "", 1);
+    let text = text.replacen("[scheduler]", &format!("{table}\n[scheduler]"), 1);
+    parse(&text, Path::new("geo.toml"))
+        .expect_err(&text)
+        .to_string()
+}
+
+#[test]
+fn faults_of_a_beam_name_the_cure() {
+    let mut wrong = String::new();
+    let sound = "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = 12\n";
+    for (keys, expected) in [
+        ("", "geo.toml:6: link.beam.symbol_rate: is missing; write symbol_rate = \"50MBd\""),
+        (
+            "symbol_rate = 50",
+            "geo.toml:7: link.beam.symbol_rate = 50: needs a unit: one of GBd, MBd, kBd, Bd, like \"50MBd\"",
+        ),
+        ("symbol_rate = \"50Bd\"", "link.beam.symbol_rate = \"50Bd\": must be 1kBd .. 10GBd"),
+        ("symbol_rate = \"50MBd\"", "link.beam.clear_sky_esn0_db: is missing; write"),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = 70",
+            "geo.toml:8: link.beam.clear_sky_esn0_db = 70: must be a number -30 .. 60",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = [12, 13]",
+            "geo.toml:8: link.beam.clear_sky_esn0_db = [12, 13]: has 2 values where there are 3 classes; \
+             give one for each or one for all",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = { min = 12, max = 11 }",
+            "link.beam.clear_sky_esn0_db.max = 11: must be a number 12 .. 60",
+        ),
+        (
+            "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = -20",
+            "link.nominal: is missing and the mean capacity, 0bit, is no use for it",
+        ),
+    ] {
+        let found = beam_fault(keys);
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    for (keys, expected) in [
+        ("modcods = \"dvb_s\"", "must be one of dvb_s2, dvb_s2x; did you mean \"dvb_s2\"?"),
+        ("margin = 1", "link.beam.margin = 1: unknown key; did you mean margin_db?"),
+        ("tick = \"0s\"", "link.beam.tick = \"0s\": must be 1ms .. 3600s"),
+        ("rain = {}", "link.beam.rain.m: is missing; write m = -3.9 and sigma = 1.8, or exceeded = "),
+        ("rain = { m = 0 }", "link.beam.rain.sigma: is missing; write sigma = 1.8"),
+        ("rain = 3", "geo.toml:9: link.beam.rain = 3: must be a table [link.beam.rain]"),
+        (
+            "rain = { exceeded = [[\"1%\", 3]] }",
+            "link.beam.rain.exceeded = [[\"1%\", 3]]: must hold two parts of the time or more",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"2%\", 4]] }",
+            "must hold two parts of the time or more, and more dB for less time",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], probability = \"4%\" }",
+            "link.beam.rain.exceeded[1][0] = \"5%\": must be below the probability of rain, 4%",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 0]] }",
+            "link.beam.rain.exceeded[1][1] = 0: must be a number 0.001 .. 300",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], sigma = 1 }",
+            "link.beam.rain.sigma = 1: exceeded and sigma exclude each other",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], m = 1 }",
+            "link.beam.rain.m = 1: exceeded and m exclude each other",
+        ),
+        (
+            "rain = { m = 0, sigma = 1, start = \"1%\" }",
+            "link.beam.rain.start = \"1%\": is the state of what terminals have in common; give a correlation above 0",
+        ),
+        (
+            "rain = { m = 0, sigma = 1, correlaton = 0.5 }",
+            "link.beam.rain.correlaton = 0.5: unknown key; did you mean correlation?",
+        ),
+        (
+            "rain = { m = 0, sigma = 1 }\nattenuation = \"rain.csv\"",
+            "link.beam.attenuation = \"rain.csv\": rain and attenuation exclude each other",
+        ),
+        (
+            "attenuation = \"none.csv\"",
+            "link.beam.attenuation = \"none.csv\": none.csv: cannot be read",
+        ),
+        ("attenuation = \"\"", "must be the path of a file"),
+    ] {
+        let found = beam_fault(&format!("{sound}{keys}"));
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    let inline = "beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12 }";
+    for (keys, expected) in [
+        (
+            "rate = \"20Mbit\"",
+            "geo.toml:4: link.rate = \"20Mbit\": a beam's rates are those of its terminals; leave this or [link.beam] out",
+        ),
+        ("trace = \"a.csv\"", "link.trace = \"a.csv\": a beam's rates are those of its terminals"),
+        ("end = \"loop\"", "link.end = \"loop\": a beam's rates are those of its terminals"),
+        (
+            "satellite = { packet = \"1500B\" }",
+            "satellite and beam exclude each other; leave one out",
+        ),
+        ("follow = true", "link.follow = true: must be left out with a beam"),
+        ("ring = 2", "link.ring = 2: must be 1 in front of a beam"),
+    ] {
+        let found = fault("rate = \"20Mbit\"", &format!("{keys}\n{inline}"));
+        if !found.contains(expected) {
+            wrong.push_str(&format!("{found}\n  not {expected}\n"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let text = BASE.replacen("rate = \"20Mbit\"", inline, 1);
+    let overrides = Overrides {
+        trace: Some("my.csv".into()),
+        ..Overrides::default()
+    };
+    let found = scenario::parse_with(&text, Some(Path::new("geo.toml")), &overrides);
+    let found = found.unwrap_err().to_string();
+    assert!(
+        found.contains("link.beam = ")
+            && found.contains("the capacity trace my.csv cannot take its place; leave either out"),
+        "{found}"
+    );
+}
+
+#[test]
+fn faults_of_a_file_of_delays_name_the_line() {
+    let folder = std::env::temp_dir().join(format!("linkweir-delays-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("d.csv");
+    let text = BASE.replacen(
+        "delay = \"250ms\"",
+        "[link.satellite]\npacket = \"1500B\"\ndelays = \"d.csv\"",
+        1,
+    );
+    let header = "t_s,to_satellite_s,to_ground_s\n";
+    for (content, expected) in [
+        (
+            "",
+            "d.csv: is empty; it must hold a header t_s,to_satellite_s,to_ground_s",
+        ),
+        (header, "d.csv: has a header but no values"),
+        (
+            "0,0.07,0.004\n",
+            "d.csv:1: unknown column \"0\"; expected a header t_s,to_satellite_s,to_ground_s",
+        ),
+        (
+            "t_s,to_satelite_s,to_ground_s\n0,1,1\n",
+            "unknown column \"to_satelite_s\"; did you mean to_satellite_s?",
+        ),
+        (
+            "t_s,to_satellite_s\n0,1\n",
+            "d.csv:1: has no column to_ground_s; expected a header",
+        ),
+        (
+            "t_s,t_s,to_satellite_s,to_ground_s\n0,0,1,1\n",
+            "d.csv:1: column t_s is there twice",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,70,-1\n",
+            "d.csv:2: to_ground_s = \"-1\": must be seconds, 0 .. 3600",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,70ms,1\n",
+            "d.csv:2: to_satellite_s = \"70ms\": is not a number",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,nan,1\n",
+            "d.csv:2: to_satellite_s = \"nan\": is not a number",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n1,1,1\n",
+            "d.csv:2: t_s = \"1\": the first time must be 0",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,1,1\n5,1,1\n4,1,1\n",
+            "d.csv:4: t_s = \"4\": must be later than the line before, 5s",
+        ),
+        (
+            "t_s,to_satellite_s,to_ground_s\n0,1\n",
+            "d.csv:2: has 2 fields where the header has 3",
+        ),
+        (
+            "# end=stop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",
+            "d.csv: says end=stop, and delays do not stop: write loop or hold",
+        ),
+        (
+            "# end=loop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",
+            "d.csv: has one line only, so end=loop needs a line # period_s=",
+        ),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let found = parse(&text, &folder.join("geo.toml"))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            found.contains(expected),
+            "{content:?}\n     got {found}\n  wanted {expected}"
+        );
+    }
+    std::fs::write(&file, format!("{header}0,0.07,0.004\n")).unwrap();
+    std::fs::write(
+        folder.join("t.csv"),
+        "t_s,capacity_bps,delay_s\n0,20e6,0.1\n",
+    )
+    .unwrap();
+    let twice = text.replacen("rate = \"20Mbit\"", "trace = \"t.csv\"", 1);
+    let found = parse(&twice, &folder.join("geo.toml")).unwrap_err();
+    assert_eq!(
+        (found.key.as_str(), found.line),
+        ("link.satellite", Some(5))
+    );
+    assert!(
+        found.message
+            == "has delays of its own, and the trace has a column for them; leave one out",
+        "{found}"
+    );
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn faults_of_an_attenuation_file_name_the_line() {
+    let folder = std::env::temp_dir().join(format!("linkweir-attenuation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = BASE.replacen(
+        "rate = \"20Mbit\"",
+        "beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12, attenuation = \"rain.csv\" }",
+        1,
+    );
+    let read = |content: &str| {
+        std::fs::write(folder.join("rain.csv"), content).unwrap();
+        parse(&text, &folder.join("geo.toml"))
+    };
+    for (content, expected) in [
+        (
+            "",
+            "rain.csv: is empty; it must hold a header t_s,attenuation_db",
+        ),
+        (
+            "0,1\n",
+            "rain.csv:1: must be a header: t_s,attenuation_db, or t_s and one name per class",
+        ),
+        ("t_s\n0\n", "rain.csv:1: must be a header"),
+        ("t_s,a\n", "rain.csv: has a header but no values"),
+        (
+            "t_s,a\n0,1,2\n",
+            "rain.csv:2: has 3 fields where the header has 2",
+        ),
+        (
+            "t_s,a\n# rain\n1,2\n",
+            "rain.csv:3: t_s = \"1\": the first time must be 0",
+        ),
+        (
+            "t_s,a\n0,1\n0,2\n",
+            "rain.csv:3: t_s = \"0\": must be later than the line before, 0s",
+        ),
+        (
+            "t_s,a\n0,x\n",
+            "rain.csv:2: a = \"x\": is not a number; must be dB, 0 .. 300; a fade is positive",
+        ),
+        (
+            "t_s,a\n0,-1\n",
+            "rain.csv:2: a = \"-1\": must be dB, 0 .. 300; a fade is positive",
+        ),
+        (
+            "t_s,a\n0,301\n",
+            "rain.csv:2: a = \"301\": must be dB, 0 .. 300",
+        ),
+        ("t_s,a\n0,nan\n", "rain.csv:2: a = \"nan\": is not a number"),
+        (
+            "t_s,a,b\n0,1,2\n",
+            "link.beam.attenuation = \"rain.csv\": has 2 columns of dB where there are 3 classes",
+        ),
+    ] {
+        let found = read(content).expect_err(content).to_string();
+        assert!(found.contains(expected), "{found}\n  not {expected}");
+    }
+    let each = read("t_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(each.inputs[0].name, "inputs/rain.csv");
+    let beam = each.experiment.link.beam.unwrap();
+    let expected =
+        Attenuation::new(vec![0, 10_500_000_000], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.25]).unwrap();
+    assert_eq!(beam.weather, Weather::Recorded(expected));
+}
+
 #[test]
 fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
@@ -147,7 +551,7 @@ fn faults_name_line_key_value_and_cure() {
         ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
         ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
         ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
-        ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds, tauran_pf, tauran_codes; did you mean \"pss\"?"),
+        ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds, pf, codes, mlwdf, exp_rule, exp_pf, codel, fq_codel, tauran_pf, tauran_codes, ubmt_like, bbs_like, bps_like; did you mean \"pss\"?"),
         ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
         ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
         ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),

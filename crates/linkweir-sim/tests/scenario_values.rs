@@ -5,7 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use linkweir_sim::experiment::{Capacity, End, Lengths, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{
+    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
+    Weather,
+};
+use linkweir_sim::satellite::lms::Lms;
+use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
+use linkweir_sim::satellite::perez_fontan::Environment;
+use linkweir_sim::satellite::rain::Rain;
 use linkweir_sim::scenario::{
     self, parse, parse_trace, Format, Hints, Overrides, Scenario, TraceEnd,
 };
@@ -245,6 +252,82 @@ fn every_key_arrives_in_the_experiment() {
 }
 
 #[test]
+fn every_key_of_a_beam_arrives_in_the_experiment() {
+    let text = |beam: &str| {
+        format!(
+            "duration = \"10s\"\nseed = 7\n[link]\ndelay = \"250ms\"\n[link.beam]\nsymbol_rate = \"12.5MBd\"\n{beam}\n\
+             [scheduler]\npolicy = \"rr\"\n[[class]]\nname = \"a\"\ncount = 3\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+        )
+    };
+    let read = |beam: &str| {
+        let scenario = parse(&text(beam), Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        let second = again(&scenario);
+        assert_eq!(scenario.experiment.link, second.experiment.link, "{beam}");
+        assert_eq!(scenario.resolved_toml, second.resolved_toml, "{beam}");
+        scenario.experiment.link
+    };
+    let plain = read("clear_sky_esn0_db = 10.5");
+    assert_eq!(
+        plain.beam,
+        Some(Beam {
+            symbol_rate_bd: 12.5e6,
+            clear_sky: ClearSky::Same(10.5),
+            adaptation: Adaptation::new(DVB_S2, 1.0, 0.5),
+            tick_ns: S / 10,
+            weather: Weather::Clear,
+            seed: 7,
+        })
+    );
+    // 9.5 dB are left: 16APSK 2/3. What may come at most is 32APSK 9/10.
+    assert_eq!(plain.nominal_bps, 32_965_013);
+    assert_eq!(
+        plain.capacity,
+        Capacity::Rate(Signal::Constant(12.5e6 * 4.453027))
+    );
+    let full = read(
+        "clear_sky_esn0_db = { min = 8, max = 14 }\nmodcods = \"dvb_s2x\"\nmargin_db = 2\nhysteresis_db = 0.25\n\
+         tick = \"20ms\"\nchannel_seed = 3\nrain = { m = -1, sigma = 1.25, probability = \"5%\", correlation = 0.5, \
+         correlation_time = \"1h\", start = 0.001 }",
+    );
+    let rain = Rain {
+        m: -1.0,
+        sigma: 1.25,
+        probability: 0.05,
+        correlation_time_s: 3600.0,
+        correlation: 0.5,
+        start: Some(0.001),
+    };
+    assert_eq!(
+        full.beam,
+        Some(Beam {
+            symbol_rate_bd: 12.5e6,
+            clear_sky: ClearSky::Between(8.0, 14.0),
+            adaptation: Adaptation::new(DVB_S2.into_iter().chain(DVB_S2X), 2.0, 0.25),
+            tick_ns: S / 50,
+            weather: Weather::Rain(rain.clone()),
+            seed: 3,
+        })
+    );
+    // 11 - 2 dB in the middle: 16APSK 2/3 needs 8.97.
+    assert_eq!(full.nominal_bps, 32_965_013);
+    let each = read(
+        "clear_sky_esn0_db = [8, 9.5, 10]\nrain = { exceeded = [[\"0.1%\", 4.770342718694], [0.01, 1.206141200677]] }",
+    );
+    let beam = each.beam.unwrap();
+    assert_eq!(beam.clear_sky, ClearSky::Each([8.0, 9.5, 10.0].into()));
+    let Weather::Rain(fitted) = beam.weather else {
+        panic!("it rains");
+    };
+    // exp(-4 + 1.8 x) goes through both points.
+    assert!((fitted.m + 4.0).abs() < 1e-9 && (fitted.sigma - 1.8).abs() < 1e-9);
+    assert_eq!(
+        (fitted.probability, fitted.correlation, fitted.start),
+        (1.0, 0.0, None)
+    );
+    assert_eq!(fitted.correlation_time_s, 5000.0);
+}
+
+#[test]
 fn the_seed_and_the_trace_can_be_replaced() {
     let folder = std::env::temp_dir().join(format!("linkweir-override-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -427,4 +510,119 @@ kind = "greedy"
         "{}",
         fault("count = 5", "count = 3001")
     );
+}
+
+const SATELLITE: &str = r#"duration = "2.5s"
+[link]
+rate = "10Mbit"
+[link.satellite]
+packet = "210B"
+SATELLITE
+[scheduler]
+policy = "fifo"
+[[class]]
+name = "a"
+[[flow]]
+class = "a"
+kind = "cbr"
+rate = "1Mbit"
+packet = "210B"
+"#;
+
+fn satellite_of(scenario: &Scenario) -> &Satellite {
+    scenario.experiment.link.satellite.as_ref().unwrap()
+}
+
+#[test]
+fn delays_and_fading_come_from_files() {
+    let folder = std::env::temp_dir().join(format!("linkweir-satellite-{}", std::process::id()));
+    fs::create_dir_all(folder.join("other")).unwrap();
+    fs::write(
+        folder.join("day.csv"),
+        "# period_s=20\n# end=loop\nto_ground_s,t_s,to_satellite_s\n0.004,0,0.069\n0.005,7,0.08\n0.006,7,0.075\n",
+    )
+    .unwrap();
+    fs::write(folder.join("other/day.csv"), "0,-1\n0.001,-2\n").unwrap();
+    let keys = "delays = \"day.csv\"\ndelays_start = \"1min\"\ndelays_shift = \"10s\"\nfading = \"other/day.csv\"";
+    let text = SATELLITE.replace("SATELLITE", keys);
+    let scenario = parse(&text, &folder.join("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+    let end = End::Loop { period_ns: 20 * S };
+    let expected = Delays {
+        to_satellite_s: steps(&[(0, 0.069), (7 * S, 0.075)], end),
+        to_ground_s: steps(&[(0, 0.004), (7 * S, 0.006)], end),
+        start_ns: 60 * S,
+        shift_ns: 10 * S,
+        before_s: 0.069,
+    };
+    assert_eq!(satellite_of(&scenario).delays, Some(expected));
+    // Two files of one name are kept apart.
+    let names: Vec<&str> = scenario.inputs.iter().map(|i| i.name.as_str()).collect();
+    assert_eq!(names, ["inputs/day.csv", "inputs/2-day.csv"]);
+    assert!(scenario.inputs[0].bytes != scenario.inputs[1].bytes);
+    let second = again(&scenario);
+    assert_eq!(scenario.experiment, second.experiment);
+    assert_eq!(scenario.resolved_toml, second.resolved_toml);
+
+    let text = text.replace("\"10s\"", "\"10s\"\ndelays_before = \"100ms\"");
+    let scenario = parse(&text, &folder.join("x.toml")).unwrap();
+    let delays = satellite_of(&scenario).delays.as_ref().unwrap();
+    assert_eq!(delays.before_s, 0.1);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_constellation_makes_delays() {
+    let table = "[link.satellite.constellation]\nplanes = 6\nper_plane = 11\nphasing = 2\naltitude_km = 800\n\
+                 inclination_deg = 86.4\nmin_elevation_deg = 8.2\nfrom = { lat_deg = -33.87, lon_deg = 151.21 }\n\
+                 to = { lat_deg = 40.71, lon_deg = -74.01 }";
+    let read = |keys: &str| {
+        let text = SATELLITE.replace("SATELLITE", &format!("{keys}\n{table}"));
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        satellite_of(&scenario).delays.clone().unwrap()
+    };
+    let points = |signal: &Signal| match signal {
+        Signal::Steps {
+            points,
+            end: End::Hold,
+        } => points.to_vec(),
+        other => panic!("{other:?}"),
+    };
+    // As another program has them, see the constellation's own tests.
+    let delays = read("delays_start = \"1234s\"");
+    let (up, down) = (points(&delays.to_satellite_s), points(&delays.to_ground_s));
+    let times: Vec<u64> = up.iter().map(|point| point.0).collect();
+    assert_eq!(times, [0, 1235 * S, 1236 * S]);
+    assert!((up[0].1 - 77.590049e-3).abs() < 2e-9 && (down[0].1 - 5.410433e-3).abs() < 2e-9);
+    assert_eq!((delays.start_ns, delays.before_s), (1234 * S, up[0].1));
+    // Flows that are behind need what was before.
+    let delays = read("delays_start = \"1234s\"\ndelays_shift = \"1s\"");
+    let all = points(&delays.to_satellite_s);
+    assert_eq!(
+        (all.len(), all[1234], all[1236]),
+        (1237, (1234 * S, up[0].1), up[2])
+    );
+    assert!((all[0].1 - 77.698939e-3).abs() < 2e-9);
+}
+
+#[test]
+fn channels_are_those_of_their_models() {
+    let lms = |keys: &str| {
+        let text = SATELLITE.replace("SATELLITE", keys);
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        match &satellite_of(&scenario).channel {
+            Channel::Drive { lms, .. } => (**lms).clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(lms(""), Lms::new(Environment::IntermediateTrees));
+    let wooded = Lms {
+        carrier_hz: 1.6e9,
+        speed_m_s: 10.0,
+        ..Lms::rural_wooded(60).unwrap()
+    };
+    let keys = "model = \"itu_p681\"\nelevation_deg = 60\ncarrier_ghz = 1.6\nspeed_kmh = 36";
+    assert_eq!(lms(keys), wooded);
+    assert_eq!(wooded.elevation_deg, 60.0);
 }

@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Voice over a low-orbit constellation: Tauran et al. 2018 and its journal version, as published.
+"""Voice over a low-orbit constellation: Tauran et al. 2018 and its journal version, as published and as corrected.
 
 Conference paper: Figures 3 to 14 and Table II; journal version: Figures 4 to 14 and Table 2. Every user talks at 64
 kbit/s in bursts of 500 ms with silences of 50 ms, both Pareto (shape 1.5), through the last satellite's link of 50
 Mbit/s. Packets of 210 bytes (in the conference paper filled up to 1115) are coded and repeated at Es/N0 10 dB over a
 land-mobile channel at 40 degrees of elevation; user k looks 51 k seconds ahead into the same ten minutes.
 
-What the papers leave out, their simulation did, and is kept here: repetitions see the channel of user 0; the first
-attempt carries the uncoded packet too; with one queue for all (DT_S, DT_H) there is one channel for all; queues hold at
-least 10 packets and one more; users start 0.1 s apart; PF is linear in dB. Delays are constant here: 100 ms to the last
-satellite and 7.6 ms, the mean of the trace they used, from there.
+What the papers leave out, their simulation did, and is kept in the published mode: repetitions see the channel of user
+0; the first attempt carries the uncoded packet too; with one queue for all (DT_S, DT_H) there is one channel for all;
+queues hold at least 10 packets and one more; users start 0.1 s apart; PF is linear in dB. Delays are constant here: 100
+ms to the last satellite and 7.6 ms, the mean of the trace they used, from there.
+
+The corrected mode has none of that: every packet meets its own user's channel at each attempt, whatever queue it
+shares; only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and
+CoDeS are those of the core, told every 10 ms what the channel gives each user, as old as reports take to the satellite.
 """
 
 from __future__ import annotations
@@ -31,7 +35,17 @@ BUFFER_BITS = 0.2 * LINK_BPS
 LEAST_QUEUE_PKTS = 10
 SEEDS = 10
 QUICK_SEEDS = 2
+MODES = ("published", "corrected")
 POLICIES = ("DT_S", "DT_H", "RR", "PF", "CoDeS 50 ms", "CoDeS 100 ms", "CoDeS 200 ms")
+RIVALS: dict[str, Scenario] = {
+    "FQ-CoDel": {"policy": "fq_codel"},
+    "M-LWDF": {"policy": "mlwdf"},
+    "EXP/PF": {"policy": "exp_pf"},
+    "UBMT-like": {"policy": "ubmt_like"},
+    "BBS-like": {"policy": "bbs_like"},
+    "BPS-like": {"policy": "bps_like"},
+}
+"""Those the papers announce to compare with, and do not; the last three are reconstructions from abstracts."""
 SPLIT = ("tx0", "tx1", "tx2", "tx3", "drop")
 MEASURES = (
     *SPLIT,
@@ -54,6 +68,17 @@ class Settings:
     quick: bool = False
     duration_s: float | None = None
     seed: int = 1
+    mode: str = "published"
+
+    @property
+    def suffix(self) -> str:
+        """Ends the names of figures."""
+        return "" if self.mode == "published" else f"-{self.mode}"
+
+    @property
+    def title(self) -> str:
+        """Says so in titles."""
+        return "" if self.mode == "published" else f", as {self.mode}"
 
     @property
     def seeds(self) -> range:
@@ -68,9 +93,12 @@ class Paper:
     name: str
     coded_bytes: int
     """Length of the packets that are coded; the voice packets of 210 bytes are filled up to it."""
-    users: tuple[int, ...]
+    users: dict[str, tuple[int, ...]]
+    """Numbers of users by mode; without the uncoded bits the link holds more."""
     quick_users: tuple[int, ...]
     table_users: int
+    rival_users: dict[str, tuple[int, ...]]
+    """Those of the policies beyond the paper's own."""
     of_decoded: bool
     """Whether the splits are parts of the packets decoded, not of all that were sent."""
     table: dict[str, tuple[float, ...]]
@@ -80,9 +108,10 @@ class Paper:
 JOURNAL = Paper(
     "journal",
     210,
-    (50, 100, 150, 200, 250, 300, 350, 400),
+    {"published": (50, 100, 150, 200, 250, 300, 350, 400), "corrected": (100, 300, 350, 400, 450, 500)},
     (100, 300),
     300,
+    {"published": (300,), "corrected": (300, 450)},
     False,
     {
         "DT_S": (58.83, 18.85, 14.88, 7.06, 0.38),
@@ -95,9 +124,10 @@ JOURNAL = Paper(
 CONFERENCE = Paper(
     "conference",
     1115,
-    (10, 25, 50, 75, 100, 125, 150),
+    {"published": (10, 25, 50, 75, 100, 125, 150), "corrected": (25, 50, 75, 100, 125)},
     (50, 75),
     75,
+    {"published": (75,), "corrected": (75, 100)},
     True,
     {
         "DT_S": (50.11, 23.16, 14.65, 12.07, 1.21),
@@ -108,17 +138,49 @@ CONFERENCE = Paper(
 )
 
 
-def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float) -> Scenario:
+def queue_pkts(paper: Paper, policy: str, users: int, mode: str) -> int:
+    """Packets a queue holds: the bandwidth-delay product over the root of the users, for one queue of all (DT_H) or
+    shared out over the users. As published it is rounded down, a share to 10 at least, and one packet more fits.
+
+    >>> [queue_pkts(JOURNAL, policy, 300, "published") for policy in ("DT_H", "DT_S", "PF")]
+    [344, 11, 11]
+    >>> [queue_pkts(JOURNAL, policy, 300, "corrected") for policy in ("DT_H", "DT_S", "PF")]
+    [344, 2, 2]
+    """
+    everything = BUFFER_BITS / math.sqrt(users) / (8 * paper.coded_bytes)
+    if mode == "corrected":
+        return math.ceil(everything if policy == "DT_H" else everything / users)
+    return 1 + (int(everything) if policy == "DT_H" else max(LEAST_QUEUE_PKTS, int(everything / users)))
+
+
+def _scheduler(policy: str, mode: str) -> tuple[Scenario, Scenario]:
+    """The scheduler's table, and what it adds to every class."""
+    if policy in RIVALS:
+        return RIVALS[policy], {}
+    if policy in ("DT_S", "DT_H", "RR"):
+        return {"policy": "rr" if policy == "RR" else "fifo"}, {}
+    timeout = {"timeout": policy.removeprefix("CoDeS ").replace(" ", "")} if policy.startswith("CoDeS") else {}
+    if mode == "corrected":
+        return {"policy": "codes" if timeout else "pf"}, timeout
+    return {"policy": "tauran_codes" if timeout else "tauran_pf", **timeout}, {}
+
+
+QUIRKS = {
+    "published": {"repeats_see": "first_user", "first_attempt": "coded_and_plain"},
+    "corrected": {"users": "flows"},
+}
+"""Keys of the satellite by mode."""
+
+
+def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str = "published") -> Scenario:
     """One run."""
     shared = policy in ("DT_S", "DT_H")
-    queue_pkts = BUFFER_BITS / math.sqrt(users) / (8 * paper.coded_bytes)
-    limit_pkts = int(queue_pkts) if policy == "DT_H" else max(LEAST_QUEUE_PKTS, int(queue_pkts / users))
-    scheduler: Scenario = {"policy": "fifo" if shared else "rr" if policy == "RR" else "tauran_pf"}
-    if policy.startswith("CoDeS"):
-        scheduler = {"policy": "tauran_codes", "timeout": policy.removeprefix("CoDeS ").replace(" ", "")}
+    scheduler, of_class = _scheduler(policy, mode)
+    limit = f"{queue_pkts(paper, policy, users, mode)}p"
     names = ["all"] if shared else [f"user{user}" for user in range(users)]
+    starts_ms = [500 + 100 * user if mode == "published" else 1000 * user // users for user in range(users)]
     return {
-        "name": f"{paper.name} {policy} {users} users, channel {seed}",
+        "name": f"{paper.name} {policy} {users} users, channel {seed}, {mode}",
         "duration": f"{duration_s:g}s",
         "interval": f"{duration_s:g}s",
         "seed": seed,
@@ -130,12 +192,11 @@ def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float
                 "esn0_db": 10,
                 "user_offset": "51s",
                 "ground_delay": "1ms",
-                "repeats_see": "first_user",
-                "first_attempt": "coded_and_plain",
+                **QUIRKS[mode],
             },
         },
         "scheduler": scheduler,
-        "class": [{"name": name, "limit": f"{limit_pkts + 1}p"} for name in names],
+        "class": [{"name": name, "limit": limit, **of_class} for name in names],
         "flow": [
             {
                 "name": f"voice{user}",
@@ -148,10 +209,10 @@ def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float
                 "lengths": "pareto",
                 "shape": 1.5,
                 "access_delay": "100ms",
-                "start": f"{500 + 100 * user}ms",
+                "start": f"{starts_ms[user]}ms",
             }
             for user in range(users)
-            if 500 + 100 * user < 1000 * duration_s
+            if starts_ms[user] < 1000 * duration_s
         ],
     }
 
@@ -211,13 +272,13 @@ def half_width(values: Sequence[float]) -> float | None:
 
 def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     """One row for each policy and number of users: means over the channels, with their intervals."""
-    groups: dict[tuple[str, int], list[dict[str, float]]] = {}
+    groups: dict[tuple[str, int, str], list[dict[str, float]]] = {}
     for case, tables in results:
-        key = (case.labels["policy"], case.labels["users"])
+        key = (case.labels["policy"], case.labels["users"], case.labels["mode"])
         groups.setdefault(key, []).append(measured(paper, tables, duration_s))
     made: list[Row] = []
-    for (policy, users), runs in groups.items():
-        row: Row = {"policy": policy, "users": users, "mode": "published", "runs": len(runs)}
+    for (policy, users, mode), runs in groups.items():
+        row: Row = {"policy": policy, "users": users, "mode": mode, "runs": len(runs)}
         for name in MEASURES:
             values = [run[name] for run in runs]
             row[name] = statistics.fmean(values)
@@ -243,6 +304,8 @@ def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables
 def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
     lines = []
     for row in made:
+        if row["users"] != paper.table_users:
+            continue
         known = paper.table.get(row["policy"])
         cells = [row["policy"]]
         for number, name in enumerate(SPLIT):
@@ -260,21 +323,35 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
 def _cases(paper: Paper, policies: Sequence[str], users: Sequence[int], settings: Settings) -> tuple[Case, ...]:
     duration_s = settings.duration_s or DURATION_S
     return tuple(
-        Case({"policy": policy, "users": count}, scenario(paper, policy, count, seed, duration_s))
+        Case(
+            {"policy": policy, "users": count, "mode": settings.mode},
+            scenario(paper, policy, count, seed, duration_s, settings.mode),
+        )
         for policy in policies
         for count in users
         for seed in settings.seeds
     )
 
 
+def _users(paper: Paper, settings: Settings) -> tuple[int, ...]:
+    return paper.quick_users if settings.quick else paper.users[settings.mode]
+
+
+def _rivals(paper: Paper, settings: Settings) -> tuple[Case, ...]:
+    """Runs of the policies beyond the paper's own."""
+    users = (paper.table_users,) if settings.quick else paper.rival_users[settings.mode]
+    return _cases(paper, tuple(RIVALS), users, settings)
+
+
 def table_2(paper: Paper, settings: Settings) -> Figure:
     """How many attempts packets take."""
     which = "Table 2" if paper is JOURNAL else "Table II"
     return Figure(
-        f"{paper.name}-2",
-        f"{which} of the {paper.name} paper: packets by attempts, {paper.table_users} users (the paper in brackets)",
+        f"{paper.name}-2{settings.suffix}",
+        f"{which} of the {paper.name} paper{settings.title}: packets by attempts, {paper.table_users} users "
+        "(the paper in brackets)",
         "PF decodes more packets at the first attempt than RR; one queue for all has one channel for all.",
-        _cases(paper, tuple(paper.table), (paper.table_users,), settings),
+        (*_cases(paper, (*paper.table, CODES), (paper.table_users,), settings), *_rivals(paper, settings)),
         partial(rows, paper, settings.duration_s or DURATION_S),
         (),
         ("policy", "users", *SPLIT, "loss"),
@@ -287,12 +364,11 @@ CODES = "CoDeS 100 ms"
 
 def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
     """CoDeS as parts of PF."""
-    users = paper.quick_users if settings.quick else paper.users
     return Figure(
-        f"{paper.name}-{number}",
-        f"Figure {number} of the {paper.name} paper: CoDeS with 100 ms, as parts of PF",
+        f"{paper.name}-{number}{settings.suffix}",
+        f"Figure {number} of the {paper.name} paper{settings.title}: CoDeS with 100 ms, as parts of PF",
         "Latency and jitter fall, nothing else changes.",
-        _cases(paper, ("PF", CODES), users, settings),
+        _cases(paper, ("PF", CODES), _users(paper, settings), settings),
         partial(ratios, paper, settings.duration_s or DURATION_S),
         tuple(
             Panel(
@@ -323,12 +399,11 @@ def _ratio_grid(made: list[Row]) -> Grid:
 
 def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
     """Why packets are dropped."""
-    users = paper.quick_users if settings.quick else paper.users
     return Figure(
-        f"{paper.name}-{number}",
-        f"Figure {number} of the {paper.name} paper: causes of drops under PF and CoDeS with 100 ms",
+        f"{paper.name}-{number}{settings.suffix}",
+        f"Figure {number} of the {paper.name} paper{settings.title}: causes of drops under PF and CoDeS with 100 ms",
         "Under CoDeS most drops are late packets, which free room for those that PF finds no room for.",
-        _cases(paper, ("PF", CODES), users, settings),
+        _cases(paper, ("PF", CODES), _users(paper, settings), settings),
         partial(rows, paper, settings.duration_s or DURATION_S),
         tuple(
             Panel(title, "users", y, "users", "part of the arrivals (%)", ("policy",), lines=True)
@@ -403,14 +478,13 @@ _NUMBERS = {
 
 
 def _figure(paper: Paper, number: str, plot: _Plot, settings: Settings) -> Figure:
-    users = paper.quick_users if settings.quick else paper.users
     x, x_label = ("useful_mbps", "useful bits (Mbit/s)") if plot.y == "coded_mbps" else ("users", "users")
     return Figure(
-        f"{paper.name}-{number}",
-        f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper: "
-        f"{plot.title.lower()}",
+        f"{paper.name}-{number}{settings.suffix}",
+        f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper"
+        f"{settings.title}: {plot.title.lower()}",
         plot.claim,
-        _cases(paper, plot.policies, users, settings),
+        (*_cases(paper, plot.policies, _users(paper, settings), settings), *_rivals(paper, settings)),
         partial(rows, paper, settings.duration_s or DURATION_S),
         (Panel(plot.title, x, plot.y, x_label, plot.y_label, ("policy",), lines=True),),
         ("policy", "users", plot.y, f"{plot.y}_ci95"),

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import codes, keep, native, page, pds, pss
+from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
 from linkweir.reproduce.execute import Outcome, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
 
@@ -94,9 +94,16 @@ def reproduce_pds(
 @app.command("codes")
 def reproduce_codes(
     paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
+    mode: Annotated[
+        str, typer.Option(help="published: with what the papers' simulation did; corrected: without; or both.")
+    ] = "published",
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
     table: Annotated[
-        str | None, typer.Option(help="2: packets by attempts; timeouts: latency beyond the figures.")
+        str | None,
+        typer.Option(
+            help="2: packets by attempts; 3, 4: goodput of TCP users; 5: policies ranked; beyond the paper timeouts, "
+            "reordering, assumptions."
+        ),
     ] = None,
     quick: Quick = False,
     duration: Duration = None,
@@ -108,15 +115,28 @@ def reproduce_codes(
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Voice over a constellation, as published: Tauran et al. 2018 and its journal version."""
+    """Voice and TCP over a constellation, as published and corrected: Tauran et al. 2018 and its journal version."""
     if paper not in codes.PAPERS:
         _refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
+    if mode not in (*codes.MODES, "both"):
+        _refuse("codes", f'--mode = "{mode}": must be one of {", ".join(codes.MODES)}, both')
     of = f"{paper}-"
-    figures = {name.removeprefix(of): make for name, make in codes.FIGURES.items() if name.startswith(of)}
-    tables = {name.removeprefix(of): make for name, make in codes.TABLES.items() if name.startswith(of)}
-    settings = codes.Settings(quick, _duration_s("codes", duration), seed)
-    chosen = [make(settings) for make in _chosen("codes", figure, table, figures, tables)]
-    what = f"{paper}-{figure or table or 'all'}"
+    figures = {
+        name.removeprefix(of): make for name, make in (codes.FIGURES | codes_tcp.FIGURES).items() if name.startswith(of)
+    }
+    tables = {
+        name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
+    }
+    lasts_s = _duration_s("codes", duration)
+    chosen = []
+    for one in codes.MODES if mode == "both" else (mode,):
+        if one == "corrected":
+            only_published = (codes_tcp.FIGURES.keys() | codes_tcp.TABLES.keys()) - codes_tcp.CORRECTED
+            figures = {name: make for name, make in figures.items() if f"{of}{name}" not in only_published}
+            tables = {name: make for name, make in tables.items() if f"{of}{name}" not in only_published}
+        wanted = _chosen("codes", figure, table, figures, tables)
+        chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
+    what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     _carry_out("codes", None, what, "", chosen, jobs, seed, as_json, markdown, into, out, force)
 
 

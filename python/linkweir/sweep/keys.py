@@ -24,7 +24,15 @@ Values = dict[Key, Any]
 _LISTS = ("class", "flow")
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)\s*(?:\.|$)""")
 _UNIT = re.compile(r"[0-9.]\s*([A-Za-z%]+)$")
-_SUFFIXES = {"rate": "bps", "bits": "bits", "time": "s", "size": "bytes", "packets": "pkts", "fraction": "fraction"}
+_SUFFIXES = {
+    "rate": "bps",
+    "bits": "bits",
+    "time": "s",
+    "size": "bytes",
+    "packets": "pkts",
+    "fraction": "fraction",
+    "symbol_rate": "bd",
+}
 
 
 class KeyPathError(ValueError):

@@ -3,7 +3,8 @@
 //!
 //! With a rate, a packet occupies the link until the rate has added up to its bits; back-to-back packets carry the
 //! fraction of a nanosecond over, so the long-run rate is exact. With opportunities, each instant lets a number of bytes
-//! go; a packet may need several of them, and several may share one; what finds no packet is lost.
+//! go; a packet may need several of them, and several may share one; what finds no packet is lost. A beam's carrier gives
+//! each terminal a rate of its own.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use crate::experiment::{Capacity, Link};
 use crate::signal::{Instant, Track};
 
+use super::beam::Carrier;
 use super::Packet;
 
 #[derive(Debug)]
@@ -53,11 +55,14 @@ pub(super) enum Pace {
         left_bytes: u32,
         offered_bits: f64,
     },
+    Carrier(Carrier),
 }
 
 impl Device {
-    pub(super) fn new(link: &Link, horizon_ns: u64) -> Device {
+    /// The transmitter of a link; `classes` are those of the flows.
+    pub(super) fn new(link: &Link, classes: &[usize], horizon_ns: u64) -> Device {
         let pace = match &link.capacity {
+            _ if link.beam.is_some() => Pace::Carrier(Carrier::new(classes)),
             Capacity::Rate(signal) => Pace::Rate {
                 rate: Track::new(signal),
                 meter: Track::new(signal),
@@ -92,7 +97,8 @@ impl Device {
     /// Begins the packet in front, at the end of the one before it if that was `follows`. Returns when it will end.
     #[inline]
     pub(super) fn begin(&mut self, now_ns: u64, follows: bool) -> Option<u64> {
-        let (bytes, _) = *self.ring.front()?;
+        let (bytes, packet) = self.ring.front()?;
+        let bytes = *bytes;
         match &mut self.pace {
             Pace::Rate {
                 rate, began, ends, ..
@@ -105,6 +111,10 @@ impl Device {
                 *left_bytes = bytes;
                 None
             }
+            Pace::Carrier(carrier) => {
+                let end_ns = carrier.begin(now_ns, follows, bytes, packet.flow);
+                Some(end_ns).filter(|end_ns| *end_ns < self.horizon_ns)
+            }
         }
     }
 
@@ -112,8 +122,13 @@ impl Device {
     #[inline]
     pub(super) fn end(&mut self) -> Option<Packet> {
         let (bytes, packet) = self.ring.pop_front()?;
-        if matches!(self.pace, Pace::Rate { .. }) {
-            self.sent_bits += 8.0 * f64::from(bytes);
+        match &mut self.pace {
+            Pace::Rate { .. } => self.sent_bits += 8.0 * f64::from(bytes),
+            Pace::Carrier(carrier) => {
+                self.sent_bits += 8.0 * f64::from(bytes);
+                carrier.end();
+            }
+            Pace::Opportunities { .. } => {}
         }
         Some(packet)
     }
@@ -171,7 +186,15 @@ impl Device {
     pub(super) fn offered_bits(&self) -> f64 {
         match &self.pace {
             Pace::Opportunities { offered_bits, .. } => *offered_bits,
-            Pace::Rate { .. } => 0.0,
+            Pace::Rate { .. } | Pace::Carrier(_) => 0.0,
+        }
+    }
+
+    /// The carrier, where the link is a beam's.
+    pub(super) fn carrier(&mut self) -> Option<&mut Carrier> {
+        match &mut self.pace {
+            Pace::Carrier(carrier) => Some(carrier),
+            Pace::Rate { .. } | Pace::Opportunities { .. } => None,
         }
     }
 
@@ -193,6 +216,11 @@ impl Device {
             }
             Pace::Opportunities { offered_bits, .. } => {
                 now.offered = *offered_bits;
+                now.offered - self.measured.offered
+            }
+            Pace::Carrier(carrier) => {
+                now.offered = carrier.offered_bits(now_ns);
+                now.carried += carrier.under_way_bits(now_ns);
                 now.offered - self.measured.offered
             }
         };

@@ -6,10 +6,14 @@
 //!  sender <------------- access delay + return delay, no queue, no loss ------------------ acks
 //! ```
 //!
+//! A satellite's delays, where it has some, take the place of all three.
+//!
 //! Events of one time run in the order in which they were scheduled. A pipe that keeps order has one heap entry, for its
 //! first item; timers are left where they are and looked at when they fire; intervals of the series are not events: an
 //! interval ends before the first event at or after its end. Nothing is allocated per packet once queues have grown.
 
+mod access;
+mod beam;
 mod device;
 mod heap;
 mod line;
@@ -29,6 +33,8 @@ use crate::table::Sink;
 use crate::tcp;
 use crate::traffic::Source;
 
+use access::{Access, Behind};
+use beam::Terminals;
 use device::Device;
 use heap::Heap;
 use line::DelayLine;
@@ -108,6 +114,9 @@ mod event {
     pub(super) const RETRY: u32 = 9 << 28;
     pub(super) const DECODE: u32 = 10 << 28;
     pub(super) const ANSWER: u32 = 11 << 28;
+    pub(super) const ORDER: u32 = 12 << 28;
+    pub(super) const CSI: u32 = 13 << 28;
+    pub(super) const CHANNEL: u32 = 14 << 28;
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
@@ -119,6 +128,8 @@ struct Engine<'a> {
     device: Device,
     /// What is between satellite and users, when the link is from one.
     sky: Option<Sky>,
+    /// What the terminals hear, when the link is a beam's.
+    terminals: Option<Terminals>,
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
@@ -143,7 +154,7 @@ struct Engine<'a> {
 struct Flow {
     class: usize,
     stop_ns: u64,
-    access_delay_ns: u64,
+    access: Access,
     kind: Kind,
 }
 
@@ -175,6 +186,7 @@ struct Connection {
 }
 
 /// A signal that mostly does not change.
+#[derive(Debug)]
 enum Varying {
     Fixed(f64),
     Track(Track),
@@ -222,21 +234,29 @@ impl<'a> Engine<'a> {
         })?;
         let stats = mux.policy().stats();
 
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let behind = delays.map(|delays| (Behind::new(delays), delays.shift_ns));
+        // Flows of the same delay share a line; a delay that varies has one for each flow.
         let mut access_delays = Vec::new();
         let mut ack_delays = Vec::new();
-        let line_of = |delays: &mut Vec<u64>, delay_ns: u64| {
-            delays
-                .iter()
-                .position(|d| *d == delay_ns)
-                .unwrap_or_else(|| {
-                    delays.push(delay_ns);
-                    delays.len() - 1
-                }) as u32
+        let line_of = |delays: &mut Vec<Option<u64>>, delay_ns: Option<u64>| {
+            let shared = delay_ns.and_then(|_| delays.iter().position(|d| *d == delay_ns));
+            shared.unwrap_or_else(|| {
+                delays.push(delay_ns);
+                delays.len() - 1
+            }) as u32
         };
         let mut flows = Vec::with_capacity(experiment.flows.len());
         for (index, flow) in experiment.flows.iter().enumerate() {
             let mut random = Random::new(experiment.seed, index as u64 + 1);
             let stop_ns = flow.stop_ns.min(experiment.duration_ns);
+            let access = match &behind {
+                Some((behind, shift_ns)) => {
+                    Access::Varying(behind.lag(shift_ns.saturating_mul(index as u64)))
+                }
+                None => Access::Fixed(flow.access_delay_ns),
+            };
+            let fixed_ns = access.fixed_ns();
             let kind = match &flow.traffic {
                 Traffic::Greedy {
                     backlog_pkts,
@@ -253,9 +273,11 @@ impl<'a> Engine<'a> {
                     sender: tcp::Sender::new(config),
                     receiver: tcp::Receiver::new(config),
                     config: config.clone(),
-                    access: (flow.access_delay_ns > 0)
-                        .then(|| line_of(&mut access_delays, flow.access_delay_ns)),
-                    ack: line_of(&mut ack_delays, flow.access_delay_ns + link.return_delay_ns),
+                    access: (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
+                    ack: line_of(
+                        &mut ack_delays,
+                        fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns),
+                    ),
                     sender_timer_ns: None,
                     receiver_timer_ns: None,
                 })),
@@ -267,7 +289,7 @@ impl<'a> Engine<'a> {
             flows.push(Flow {
                 class: flow.class,
                 stop_ns,
-                access_delay_ns: flow.access_delay_ns,
+                access,
                 kind,
             });
         }
@@ -276,17 +298,22 @@ impl<'a> Engine<'a> {
             Capacity::Rate(signal) => Track::new(signal),
             Capacity::Opportunities { .. } => Track::new(&Signal::Constant(0.0)),
         };
+        let flow_classes: Vec<usize> = flows.iter().map(|flow| flow.class).collect();
         Ok(Engine {
             experiment,
             now_ns: 0,
             heap: Heap::default(),
             mux,
-            device: Device::new(link, experiment.duration_ns),
+            device: Device::new(link, &flow_classes, experiment.duration_ns),
             sky: link
                 .satellite
                 .as_ref()
                 .zip(fading)
-                .map(|(s, fading)| Sky::new(s, fading)),
+                .map(|(s, fading)| Sky::new(s, fading, experiment)),
+            terminals: link
+                .beam
+                .as_ref()
+                .map(|beam| Terminals::new(beam, experiment)),
             pulling: false,
             flows,
             short: Vec::new(),
@@ -354,13 +381,19 @@ impl<'a> Engine<'a> {
     }
 
     fn schedule_first(&mut self) {
+        if self.terminals.is_some() {
+            self.heap.push(0, event::CHANNEL);
+        }
         if self.experiment.link.follow {
             self.heap.push(0, event::TELL);
         }
         if let Some(at_ns) = self.device.opportunity_ns() {
             self.heap.push(at_ns, event::OPPORTUNITY);
         }
-        for (index, flow) in self.flows.iter().enumerate() {
+        if self.sky.is_some() && self.mux.policy().hears_rates() {
+            self.heap.push(0, event::CSI);
+        }
+        for (index, flow) in self.flows.iter_mut().enumerate() {
             let created_ns = match &flow.kind {
                 Kind::Open(source) => source.next_ns(),
                 Kind::Greedy { .. } | Kind::Tcp(_) => Some(self.experiment.flows[index].start_ns),
@@ -370,7 +403,7 @@ impl<'a> Engine<'a> {
                 let travels_ns = if matches!(flow.kind, Kind::Tcp(_)) {
                     0
                 } else {
-                    flow.access_delay_ns
+                    flow.access.delay_ns(created_ns)
                 };
                 self.heap.push(
                     created_ns.saturating_add(travels_ns),
@@ -419,6 +452,9 @@ impl<'a> Engine<'a> {
             }
             event::DECODE => self.decode(),
             event::ANSWER => self.answer(),
+            event::ORDER => self.order_timer(),
+            event::CSI => self.tell_channels(),
+            event::CHANNEL => self.channel(),
             _ => unreachable!("every event has a kind"),
         }
     }
@@ -429,17 +465,27 @@ impl<'a> Engine<'a> {
         let flow = &mut self.flows[index];
         match &mut flow.kind {
             Kind::Open(source) => {
+                let now_ns = self.now_ns;
+                let created_ns = match flow.access {
+                    Access::Fixed(travels_ns) => now_ns - travels_ns,
+                    Access::Varying(_) => source.next_ns()?,
+                };
                 let bytes = source.create();
-                let travels_ns = flow.access_delay_ns;
-                let next_ns = source.next_ns();
+                let next_ns = source.next_ns().map(|next_ns| match &mut flow.access {
+                    Access::Fixed(travels_ns) => next_ns.saturating_add(*travels_ns),
+                    // It does not overtake this packet.
+                    Access::Varying(behind) => {
+                        next_ns.saturating_add(behind.delay_ns(next_ns)).max(now_ns)
+                    }
+                });
                 self.arrive(Packet {
-                    created_ns: self.now_ns - travels_ns,
+                    created_ns,
                     sequence: 0,
                     flow: index as u32,
                     bytes,
                     retransmission: false,
                 });
-                next_ns.map(|next_ns| next_ns.saturating_add(travels_ns))
+                next_ns
             }
             Kind::Greedy { short, .. } => {
                 if !std::mem::replace(short, true) {
@@ -485,7 +531,7 @@ impl<'a> Engine<'a> {
             let Flow {
                 class,
                 stop_ns,
-                access_delay_ns,
+                access,
                 kind,
             } = &mut self.flows[index];
             let Kind::Greedy {
@@ -499,7 +545,7 @@ impl<'a> Engine<'a> {
             else {
                 return true;
             };
-            let created_ns = self.now_ns.saturating_sub(*access_delay_ns);
+            let created_ns = self.now_ns.saturating_sub(access.delay_ns(self.now_ns));
             if waiting_pkts >= backlog_pkts || created_ns >= *stop_ns {
                 return true;
             }
@@ -551,7 +597,8 @@ impl<'a> Engine<'a> {
                 match access {
                     None => self.arrive(packet),
                     Some(line) => {
-                        let out_ns = self.now_ns + self.flows[index].access_delay_ns;
+                        let delay_ns = self.flows[index].access.delay_ns(self.now_ns);
+                        let out_ns = self.now_ns + delay_ns;
                         if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
                             self.heap.push(first_ns, event::ACCESS | line);
                         }
@@ -814,7 +861,7 @@ impl<'a> Engine<'a> {
     /// One-way propagation delay now, ns.
     #[inline]
     fn delay_ns(&mut self) -> u64 {
-        (self.delay.value(self.now_ns) * 1e9 + 0.5) as u64
+        nanoseconds(self.delay.value(self.now_ns))
     }
 
     /// A packet has left the link.
@@ -854,20 +901,36 @@ impl<'a> Engine<'a> {
 
     /// Sends an acknowledgement back and looks after the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        let Engine {
+            experiment,
+            now_ns,
+            heap,
+            flows,
+            acks,
+            sky,
+            ..
+        } = self;
+        let now_ns = *now_ns;
         let Flow {
-            access_delay_ns,
+            access,
             kind: Kind::Tcp(connection),
             ..
-        } = &mut self.flows[index]
+        } = &mut flows[index]
         else {
             return;
         };
         if let Some(ack) = ack {
-            let out_ns = self.now_ns + self.experiment.link.return_delay_ns + *access_delay_ns;
-            if let Some(first_ns) =
-                self.acks[connection.ack as usize].push(out_ns, (index as u32, ack))
-            {
-                self.heap.push(first_ns, event::ACK | connection.ack);
+            let link = &experiment.link;
+            let back_ns = match access {
+                Access::Fixed(delay_ns) => link.return_delay_ns + *delay_ns,
+                Access::Varying(behind) => {
+                    let down_ns = sky.as_mut().map_or(0, |sky| sky.receiver_delay_ns(now_ns));
+                    down_ns + behind.delay_ns(now_ns)
+                }
+            };
+            let line = &mut acks[connection.ack as usize];
+            if let Some(first_ns) = line.push(now_ns + back_ns, (index as u32, ack)) {
+                heap.push(first_ns, event::ACK | connection.ack);
             }
         }
         if let Some(deadline_ns) = connection.receiver.deadline_ns() {
@@ -876,8 +939,8 @@ impl<'a> Engine<'a> {
                 .is_none_or(|timer_ns| deadline_ns < timer_ns)
             {
                 connection.receiver_timer_ns = Some(deadline_ns);
-                self.heap.push(
-                    deadline_ns.max(self.now_ns),
+                heap.push(
+                    deadline_ns.max(now_ns),
                     event::RECEIVER_TIMER | index as u32,
                 );
             }
@@ -913,6 +976,7 @@ impl<'a> Engine<'a> {
         }
         if boundary_ns == self.experiment.warmup_ns {
             self.recorder.begin_totals(boundary_ns);
+            self.begin_terminal_totals();
             self.mux.reset_counters();
         }
         Ok(())
@@ -930,10 +994,12 @@ impl<'a> Engine<'a> {
             now_ns,
             ..
         } = self;
-        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)
+        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)?;
+        self.finish_terminals(sink)
     }
 
     fn end_bin(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.end_terminal_bin(sink)?;
         let (offered, carried) = self.device.measure(self.now_ns);
         self.recorder.end_bin(self.now_ns, offered, carried, sink)
     }
@@ -959,6 +1025,12 @@ impl<'a> Engine<'a> {
             self.recorder.level(self.now_ns, class, &self.values);
         }
     }
+}
+
+/// Whole nanoseconds.
+#[inline]
+fn nanoseconds(seconds: f64) -> u64 {
+    (seconds * 1e9 + 0.5) as u64
 }
 
 /// A packet of this flow no longer waits: a greedy flow lacks it.
@@ -1010,6 +1082,9 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
         experiment.link.satellite.is_none() || experiment.link.ring == 1,
         "a satellite's device pulls one packet at a time",
     )?;
+    if let Some(beam) = &experiment.link.beam {
+        beam::validate(beam, experiment)?;
+    }
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  repeats --+
-//!            +--> device --delay--> decoder --ground delay--> receiver
+//!            +--> device --delay--> decoder --> order --ground delay--> receiver
 //!  Mux ------+                         |
 //!     ^                                |
 //!     +---- not understood --delay-----+
@@ -13,36 +13,87 @@ use std::collections::VecDeque;
 
 use linkweir_core::{Departure, DropReason};
 
-use crate::experiment::Satellite;
+use crate::experiment::{Experiment, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
+use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
 use super::line::DelayLine;
-use super::{event, left, Engine, Packet};
+use super::{event, left, nanoseconds, Engine, Kind, Packet, Varying};
+
+/// A packet under way: its number for the receiver that puts packets in order, and what was gathered of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Piece {
+    number: u64,
+    block: Block,
+}
 
 /// What is under way on the link.
 #[derive(Debug)]
 pub(super) struct Sky {
     satellite: Satellite,
     fading: Fading,
+    /// Whose channel each class's packets meet, as far as the scheduler is told.
+    users: Vec<u64>,
+    /// Propagation delay, and where in it the run starts.
+    delay: Varying,
+    start_ns: u64,
     /// Attempts that go next.
-    repeats: VecDeque<(Packet, Block)>,
+    repeats: VecDeque<(Packet, Piece)>,
     /// What was gathered before of the packet on the device.
-    sending: Block,
-    air: DelayLine<(Packet, Block)>,
-    answers: DelayLine<(Packet, Block)>,
+    sending: Piece,
+    air: DelayLine<(Packet, Piece)>,
+    answers: DelayLine<(Packet, Piece)>,
+    /// Packets each flow has sent over the link.
+    numbers: Vec<u64>,
+    order: Option<Reorder<Packet>>,
+    /// The timer of `order` has an entry among the pending events.
+    order_timed: bool,
+    leaving: Leaving<Packet>,
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite, fading: Fading) -> Sky {
+    pub(super) fn new(satellite: &Satellite, fading: Fading, experiment: &Experiment) -> Sky {
+        let nflows = experiment.flows.len();
+        let mut users: Vec<u64> = (0..experiment.classes.len() as u64).collect();
+        if satellite.flows_are_users {
+            for (user, flow) in experiment.flows.iter().enumerate().rev() {
+                users[flow.class] = user as u64;
+            }
+        }
+        // The satellite's own delays take the place of the link's.
+        let (delay_s, start_ns) = match &satellite.delays {
+            Some(delays) => (&delays.to_ground_s, delays.start_ns),
+            None => (&experiment.link.delay_s, 0),
+        };
         Sky {
             satellite: satellite.clone(),
             fading,
+            users,
+            delay: Varying::new(delay_s),
+            start_ns,
             repeats: VecDeque::new(),
-            sending: Block::default(),
+            sending: Piece::default(),
             air: DelayLine::new(),
             answers: DelayLine::new(),
+            numbers: vec![0; nflows],
+            order: satellite
+                .reordering
+                .as_ref()
+                .map(|reordering| Reorder::new(reordering, nflows)),
+            order_timed: false,
+            leaving: Leaving::default(),
         }
+    }
+
+    /// Propagation delay now, ns.
+    fn delay_ns(&mut self, now_ns: u64) -> u64 {
+        nanoseconds(self.delay.value(now_ns.saturating_add(self.start_ns)))
+    }
+
+    /// Delay between satellite and user now, ns.
+    pub(super) fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
+        self.delay_ns(now_ns) + self.satellite.ground_delay_ns
     }
 }
 
@@ -50,9 +101,10 @@ impl Engine<'_> {
     /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
     pub(super) fn pull_attempt(&mut self) {
         let sky = self.sky.as_mut().expect("there is a satellite");
-        if let Some((packet, block)) = sky.repeats.pop_front() {
-            let coded_bits = sky.satellite.harq.coded_bits(usize::from(block.attempts));
-            sky.sending = block;
+        if let Some((packet, piece)) = sky.repeats.pop_front() {
+            let attempt = usize::from(piece.block.attempts);
+            let coded_bits = sky.satellite.harq.coded_bits(attempt);
+            sky.sending = piece;
             self.device.ring.push_back((coded_bits / 8, packet));
             self.recorder.attempted(packet.flow as usize, coded_bits);
             return;
@@ -79,10 +131,28 @@ impl Engine<'_> {
         self.recorder
             .sent(self.now_ns, class, item.bytes, sojourn_ns);
         self.recorder.attempted(item.flow as usize, coded_bits);
-        self.sky.as_mut().expect("as above").sending = Block::default();
+        self.number(&item);
         if !self.short.is_empty() {
             self.refill();
         }
+    }
+
+    /// Numbers a packet that enters the link. The receiver with one buffer for all sees TCP's own numbers, which a
+    /// retransmission repeats.
+    fn number(&mut self, packet: &Packet) {
+        let sky = self.sky.as_mut().expect("there is a satellite");
+        let flow = packet.flow as usize;
+        let shared = matches!(&sky.satellite.reordering, Some(r) if r.rule == Rule::Shared);
+        let number = if shared && matches!(self.flows[flow].kind, Kind::Tcp(_)) {
+            packet.sequence
+        } else {
+            sky.numbers[flow]
+        };
+        sky.numbers[flow] += 1;
+        sky.sending = Piece {
+            number,
+            block: Block::default(),
+        };
     }
 
     /// Throws away what has waited longer.
@@ -106,8 +176,8 @@ impl Engine<'_> {
 
     /// An attempt has left the device.
     pub(super) fn leave_sky(&mut self, packet: Packet) {
-        let out_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut().expect("there is a satellite");
+        let out_ns = self.now_ns + sky.delay_ns(self.now_ns);
         if let Some(first_ns) = sky.air.push(out_ns, (packet, sky.sending)) {
             self.heap.push(first_ns, event::DECODE);
         }
@@ -115,13 +185,16 @@ impl Engine<'_> {
 
     /// An attempt reaches the decoder.
     pub(super) fn decode(&mut self) -> Option<u64> {
-        let answer_ns = self.now_ns + self.delay_ns();
         let sky = self.sky.as_mut()?;
-        let (packet, mut block) = sky.air.pop()?;
+        let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
+        let (packet, mut piece) = sky.air.pop()?;
+        let Piece { number, block } = &mut piece;
         let satellite = &sky.satellite;
         let flow = packet.flow as usize;
         let user = if block.attempts > 0 && satellite.repeats_see_first_user {
             0
+        } else if satellite.flows_are_users {
+            flow as u64
         } else {
             self.flows[flow].class as u64
         };
@@ -129,19 +202,74 @@ impl Engine<'_> {
         match block.receive(&satellite.harq, sky.fading.at(time_ns)) {
             Outcome::Decoded => {
                 self.recorder.decoded(flow, block.attempts);
-                let out_ns = self.now_ns + satellite.ground_delay_ns;
-                if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-                    self.heap.push(first_ns, event::ARRIVAL);
+                match &mut sky.order {
+                    Some(order) => {
+                        order.decoded(self.now_ns, flow, *number, packet, &mut sky.leaving);
+                    }
+                    None => sky.leaving.on.push(packet),
                 }
             }
             Outcome::Again => {
-                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, block)) {
+                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, piece)) {
                     self.heap.push(first_ns, event::ANSWER);
                 }
             }
-            Outcome::GivenUp => self.recorder.given_up(flow),
+            Outcome::GivenUp => {
+                self.recorder.given_up(flow);
+                if let Some(order) = &mut sky.order {
+                    order.given_up(flow, *number, &mut sky.leaving);
+                }
+            }
         }
+        self.go_on();
         self.sky.as_ref()?.air.next_ns()
+    }
+
+    /// Sends on what left the receiver's buffer, and looks after its timer.
+    fn go_on(&mut self) {
+        let Some(sky) = &mut self.sky else { return };
+        let out_ns = self.now_ns + sky.satellite.ground_delay_ns;
+        for packet in sky.leaving.on.drain(..) {
+            if let Some(first_ns) = self.propagation.push(out_ns, packet) {
+                self.heap.push(first_ns, event::ARRIVAL);
+            }
+        }
+        for packet in sky.leaving.dropped.drain(..) {
+            self.recorder.dropped_late(packet.flow as usize);
+        }
+        if sky.order_timed {
+            return;
+        }
+        if let Some(due_ns) = sky.order.as_ref().and_then(Reorder::deadline_ns) {
+            sky.order_timed = true;
+            self.heap.push(due_ns, event::ORDER);
+        }
+    }
+
+    /// Tells the scheduler what the channel gives each class.
+    pub(super) fn tell_channels(&mut self) -> Option<u64> {
+        let sky = self.sky.as_mut()?;
+        let known_ns = self.now_ns.saturating_sub(sky.delay_ns(self.now_ns));
+        let satellite = &sky.satellite;
+        let link_bps = self.mux.link_bps() as f64;
+        let rates_bps = sky.users.iter().map(|user| {
+            let attenuation_db = sky.fading.at(known_ns + user * satellite.user_offset_ns);
+            (link_bps * satellite.harq.useful_part(attenuation_db)).max(1.0) as u64
+        });
+        self.mux.set_rates(self.now_ns, rates_bps);
+        Some(self.now_ns + satellite.csi_tick_ns)
+    }
+
+    /// The receiver's buffer may have held a packet for long enough.
+    pub(super) fn order_timer(&mut self) -> Option<u64> {
+        let now_ns = self.now_ns;
+        let sky = self.sky.as_mut()?;
+        let order = sky.order.as_mut()?;
+        order.on_timer(now_ns, &mut sky.leaving);
+        let again_ns = order.deadline_ns();
+        sky.order_timed = again_ns.is_some();
+        self.go_on();
+        again_ns
     }
 
     /// The answer that asks for another attempt is back at the satellite.

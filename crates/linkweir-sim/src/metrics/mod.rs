@@ -5,6 +5,7 @@
 //! carried with what it offered. A packet counts as sent when the scheduler hands it over; that is also when its waiting
 //! time ends.
 
+pub(crate) mod beam;
 mod delay;
 mod rows;
 
@@ -76,6 +77,8 @@ struct FlowCounts {
     decoded_pkts: [u64; ATTEMPTS],
     given_up_pkts: u64,
     coded_bits: u64,
+    /// Decoded packets that the receiver's buffer dropped.
+    dropped_late_pkts: u64,
     /// TCP: segments delivered in order.
     in_order: u64,
     sender: tcp::Counters,
@@ -266,6 +269,12 @@ impl Recorder {
         self.lost(flow);
     }
 
+    /// A packet was held for too long by the receiver that puts packets in order.
+    pub(crate) fn dropped_late(&mut self, flow: usize) {
+        self.flows[flow].counts.dropped_late_pkts += 1;
+        self.lost(flow);
+    }
+
     #[inline]
     pub(crate) fn delivered(&mut self, flow: usize, bytes: u32, delay_ns: u64) {
         let flow = &mut self.flows[flow];
@@ -433,6 +442,7 @@ impl Recorder {
                 ("decoded_fourth_pkts", Kind::Count),
                 ("given_up_pkts", Kind::Count),
                 ("coded_bits", Kind::Count),
+                ("dropped_late_pkts", Kind::Count),
             ],
         );
         for flow in &self.flows {
@@ -442,7 +452,8 @@ impl Recorder {
                 rows.count(now - then);
             }
             rows.count(now.given_up_pkts - then.given_up_pkts)
-                .count(now.coded_bits - then.coded_bits);
+                .count(now.coded_bits - then.coded_bits)
+                .count(now.dropped_late_pkts - then.dropped_late_pkts);
         }
         rows
     }
@@ -544,6 +555,7 @@ impl Recorder {
                 ("jitter_p50_s", Kind::Real),
                 ("jitter_p95_s", Kind::Real),
                 ("jitter_p99_s", Kind::Real),
+                ("transmitted_pkts", Kind::Real),
                 ("retransmitted_pkts", Kind::Real),
                 ("retransmitted_fast_pkts", Kind::Real),
                 ("retransmitted_rto_pkts", Kind::Real),
@@ -584,6 +596,7 @@ impl Recorder {
                 .real(flow.delays.jitter.quantile_s(0.5))
                 .real(flow.delays.jitter.quantile_s(0.95))
                 .real(flow.delays.jitter.quantile_s(0.99))
+                .real(tcp(|c| c.sent))
                 .real(tcp(|c| c.retransmitted))
                 .real(tcp(|c| c.retransmitted_fast))
                 .real(tcp(|c| c.retransmitted_rto))

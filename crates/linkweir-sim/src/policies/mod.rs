@@ -1,24 +1,74 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Policies a run may have: those of the core, and those that only reproduce a paper and stay in the simulator.
 
+mod frame_like;
+mod means;
 mod tauran_pf;
+mod ubmt_like;
 
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, Verdict, Victim, View};
 
 use crate::experiment::Experiment;
 use crate::satellite::fading::Fading;
 
+use frame_like::{FrameLike, Search};
 use tauran_pf::TauranPf;
+use ubmt_like::UbmtLike;
 
-/// Names of those that only the simulator has. The second has a parameter: how long a packet may wait, ns.
-pub(crate) const OWN: [&str; 2] = ["tauran_pf", CODES];
-pub(crate) const CODES: &str = "tauran_codes";
+/// Those that only the simulator has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    TauranPf,
+    TauranCodes,
+    UbmtLike,
+    BbsLike,
+    BpsLike,
+}
+
+/// Their names.
+pub(crate) const OWN: [(&str, Own); 5] = [
+    ("tauran_pf", Own::TauranPf),
+    ("tauran_codes", Own::TauranCodes),
+    ("ubmt_like", Own::UbmtLike),
+    ("bbs_like", Own::BbsLike),
+    ("bps_like", Own::BpsLike),
+];
+
+impl Own {
+    /// The name of its only parameter, if it has one: how long a packet may wait, ns.
+    pub(crate) fn patience(self) -> Option<&'static str> {
+        match self {
+            Own::TauranCodes => Some("timeout"),
+            Own::UbmtLike => Some("target"),
+            _ => None,
+        }
+    }
+
+    /// Whether it looks at a satellite's channel by itself.
+    pub(crate) fn needs_satellite(self) -> bool {
+        matches!(self, Own::TauranPf | Own::TauranCodes)
+    }
+}
 
 /// What schedules a run.
 #[derive(Debug)]
 pub(crate) enum AnyPolicy {
     Core(CorePolicy),
     TauranPf(TauranPf),
+    UbmtLike(UbmtLike),
+    FrameLike(FrameLike),
+}
+
+/// Passes a question on to whichever it is.
+macro_rules! ask {
+    ($policy:expr, $inner:ident => $answer:expr) => {
+        match $policy {
+            AnyPolicy::Core($inner) => $answer,
+            AnyPolicy::TauranPf($inner) => $answer,
+            AnyPolicy::UbmtLike($inner) => $answer,
+            AnyPolicy::FrameLike($inner) => $answer,
+        }
+    };
 }
 
 /// Why there is no policy.
@@ -36,16 +86,31 @@ impl AnyPolicy {
         view: &View<'_>,
     ) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
-        if let Some(name) = OWN.into_iter().find(|name| *name == scheduler.policy) {
-            let (Some(satellite), Some(fading)) = (&experiment.link.satellite, fading) else {
-                return Err(Missing::NeedsSatellite(name));
-            };
-            return Ok(AnyPolicy::TauranPf(TauranPf::new(
-                fading.clone(),
-                satellite.user_offset_ns,
-                view.queues.len(),
-                scheduler.params.first().copied(),
-            )));
+        let own = OWN.into_iter().find(|(name, _)| *name == scheduler.policy);
+        if let Some((name, own)) = own {
+            let nqueues = view.queues.len();
+            let patience_ns = scheduler.params.first().copied();
+            return Ok(match own {
+                Own::UbmtLike => AnyPolicy::UbmtLike(UbmtLike::new(
+                    nqueues,
+                    patience_ns
+                        .ok_or_else(|| Missing::Unknown(format!("{name} without target")))?,
+                )),
+                Own::BbsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestFrame)),
+                Own::BpsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestPacket)),
+                Own::TauranPf | Own::TauranCodes => {
+                    let (Some(satellite), Some(fading)) = (&experiment.link.satellite, fading)
+                    else {
+                        return Err(Missing::NeedsSatellite(name));
+                    };
+                    AnyPolicy::TauranPf(TauranPf::new(
+                        fading.clone(),
+                        satellite.user_offset_ns,
+                        nqueues,
+                        patience_ns,
+                    ))
+                }
+            });
         }
         let info = linkweir_core::policy(&scheduler.policy)
             .ok_or_else(|| Missing::Unknown(scheduler.policy.clone()))?;
@@ -57,16 +122,21 @@ impl AnyPolicy {
     /// After how long in its queue a packet is to be thrown away, ns.
     pub(crate) fn timeout_ns(&self) -> Option<u64> {
         match self {
-            AnyPolicy::Core(_) => None,
             AnyPolicy::TauranPf(policy) => policy.timeout_ns,
+            _ => None,
         }
+    }
+
+    /// Whether it is told what the channel gives each class, and does not look by itself.
+    pub(crate) fn hears_rates(&self) -> bool {
+        !matches!(self, AnyPolicy::TauranPf(_))
     }
 
     /// What it shows of each class.
     pub(crate) fn stats(&self) -> &'static [Stat] {
         match self {
             AnyPolicy::Core(policy) => &policy.info().stats,
-            AnyPolicy::TauranPf(_) => &[],
+            _ => &[],
         }
     }
 }
@@ -74,71 +144,44 @@ impl AnyPolicy {
 impl Policy for AnyPolicy {
     #[inline]
     fn pick(&mut self, view: &View<'_>) -> Pick {
-        match self {
-            AnyPolicy::Core(policy) => policy.pick(view),
-            AnyPolicy::TauranPf(policy) => policy.pick(view),
-        }
+        ask!(self, policy => policy.pick(view))
     }
 
     #[inline]
     fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        match self {
-            AnyPolicy::Core(policy) => policy.enqueued(view, q, bytes),
-            AnyPolicy::TauranPf(policy) => policy.enqueued(view, q, bytes),
-        }
+        ask!(self, policy => policy.enqueued(view, q, bytes))
     }
 
     #[inline]
     fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        match self {
-            AnyPolicy::Core(policy) => policy.sent(view, q, bytes),
-            AnyPolicy::TauranPf(policy) => policy.sent(view, q, bytes),
-        }
+        ask!(self, policy => policy.sent(view, q, bytes))
     }
 
     #[inline]
     fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        match self {
-            AnyPolicy::Core(policy) => policy.dropped(view, q, bytes),
-            AnyPolicy::TauranPf(policy) => policy.dropped(view, q, bytes),
-        }
+        ask!(self, policy => policy.dropped(view, q, bytes))
     }
 
     fn rated(&mut self, view: &View<'_>) {
-        match self {
-            AnyPolicy::Core(policy) => policy.rated(view),
-            AnyPolicy::TauranPf(policy) => policy.rated(view),
-        }
+        ask!(self, policy => policy.rated(view))
     }
 
     #[inline]
     fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
-        match self {
-            AnyPolicy::Core(policy) => policy.victim(view, q, bytes),
-            AnyPolicy::TauranPf(policy) => policy.victim(view, q, bytes),
-        }
+        ask!(self, policy => policy.victim(view, q, bytes))
     }
 
     #[inline]
     fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
-        match self {
-            AnyPolicy::Core(policy) => policy.leaving(view, q, ecn),
-            AnyPolicy::TauranPf(policy) => policy.leaving(view, q, ecn),
-        }
+        ask!(self, policy => policy.leaving(view, q, ecn))
     }
 
     #[inline]
     fn expired(&self, view: &View<'_>, q: usize) -> bool {
-        match self {
-            AnyPolicy::Core(policy) => policy.expired(view, q),
-            AnyPolicy::TauranPf(policy) => policy.expired(view, q),
-        }
+        ask!(self, policy => policy.expired(view, q))
     }
 
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
-        match self {
-            AnyPolicy::Core(policy) => policy.observe(view, q, values),
-            AnyPolicy::TauranPf(policy) => policy.observe(view, q, values),
-        }
+        ask!(self, policy => policy.observe(view, q, values))
     }
 }

@@ -50,29 +50,34 @@ impl TauranPf {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Pick {
-        let mut best: Option<(f64, usize)> = None;
+        // Without branches that depend on the channel; a score is never negative.
+        let (mut best, mut most) = (usize::MAX, -1.0);
+        let served = self.served.unwrap_or(usize::MAX);
         let (samples_db, now) = (self.fading.samples_db(), self.fading.index(view.now_ns));
-        for (q, (mean, ahead)) in self.means.iter_mut().zip(&self.ahead).enumerate() {
-            let mut at = now + ahead;
-            if at >= samples_db.len() {
-                at -= samples_db.len();
-            }
-            let rate = (f64::from(samples_db[at]) + RAISED_DB).max(0.0);
-            let reward = if self.served == Some(q) { rate } else { 0.0 };
+        let queues = view.queues.iter();
+        for (q, ((mean, ahead), queue)) in self
+            .means
+            .iter_mut()
+            .zip(&self.ahead)
+            .zip(queues)
+            .enumerate()
+        {
+            let at = now + ahead;
+            let wrapped = at.wrapping_sub(samples_db.len());
+            let rate = (f64::from(samples_db[at.min(wrapped)]) + RAISED_DB).max(0.0);
+            let reward = if q == served { rate } else { 0.0 };
             *mean = (KEPT * *mean + (1.0 - KEPT) * reward).max(LEAST_MEAN);
             *mean = (KEPT * *mean).max(LEAST_MEAN);
-            let queue = &view.queues[q];
-            if queue.backlog_pkts == 0 || queue.rate_bps == 0 {
-                continue;
-            }
-            let score = rate / *mean;
-            if best.is_none_or(|(most, _)| score > most) {
-                best = Some((score, q));
+            let waits = (queue.backlog_pkts > 0) & (queue.rate_bps > 0);
+            let score = if waits { rate / *mean } else { -1.0 };
+            if score > most {
+                (best, most) = (q, score);
             }
         }
-        match best {
-            Some((_, q)) => Pick::Queue(q),
-            None => Pick::Nothing { retry_ns: None },
+        if best < view.queues.len() {
+            Pick::Queue(best)
+        } else {
+            Pick::Nothing { retry_ns: None }
         }
     }
 }

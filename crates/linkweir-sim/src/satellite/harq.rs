@@ -134,6 +134,15 @@ impl Harq {
         2 * self.symbols[attempt]
     }
 
+    /// Bits of packets per coded bit, over a channel that keeps this attenuation, dB: what the channel gives a user, as a
+    /// part of the link. A packet takes its first attempt at least, and pieces as small as one likes after it.
+    #[must_use]
+    pub fn useful_part(&self, attenuation_db: f64) -> f64 {
+        let bits_per_symbol = qpsk::capacity(self.esn0_db + attenuation_db);
+        let symbols = (self.needed_bits / bits_per_symbol).max(f64::from(self.symbols[0]));
+        f64::from(self.packet_bits) / (2.0 * symbols)
+    }
+
     /// Mean coded bits of a packet, when these parts of the packets are decoded after one, two and three attempts.
     #[must_use]
     pub fn mean_coded_bits(&self, decoded: [f64; ATTEMPTS - 1]) -> f64 {
@@ -167,7 +176,8 @@ impl Block {
 mod tests {
     use super::*;
     use crate::satellite::fading::Fading;
-    use crate::satellite::lms::{Environment, Lms};
+    use crate::satellite::lms::Lms;
+    use crate::satellite::perez_fontan::Environment;
 
     /// The average of the journal version of Tauran et al., equation (5): 16 890 bits for 8920 at 10 dB.
     #[test]
@@ -187,6 +197,16 @@ mod tests {
         assert!(Harq::designed(1680, 6).is_none() && Harq::designed(1680, 14).is_none());
         assert!(Harq::designed(8920, 20).is_some() && Harq::designed(8920, 21).is_none());
         assert!(Harq::designed(0, 10).is_none());
+    }
+
+    #[test]
+    fn what_a_channel_gives() {
+        let harq = Harq::designed(1680, 10).unwrap();
+        // In the line of sight the first attempt is enough: 1680 of 2290 bits.
+        assert_eq!(harq.useful_part(0.0), 1680.0 / 2290.0);
+        // Where a symbol carries 0.40657 bits the whole code word is needed: rate 1/6.
+        assert!((harq.useful_part(DECODES_DB - 10.0) * 6.0 - 1.0).abs() < 1e-12);
+        assert!(harq.useful_part(-60.0) > 0.0);
     }
 
     #[test]

@@ -1,44 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Land-mobile-satellite channel: a vehicle drives through clearings and shadows.
 //!
-//! Perez-Fontan et al. 1998 and 2001: three states (line of sight, moderate and deep shadowing) follow one another as a
-//! Markov chain over the distance driven. In each state the signal has Loo's distribution (1985): a direct ray whose
-//! level is normal in dB, with mean `alpha_db` and deviation `psi_db`, and scattered rays with the mean power `mp_db`, all
-//! relative to the unobstructed line of sight.
+//! At every place the signal has Loo's distribution (1985): a direct ray whose level is normal in dB, and scattered rays, all
+//! relative to the unobstructed line of sight. What the distribution is from place to place says a model: [`perez_fontan`]
+//! or [`p681`].
 //!
-//! A state lasts its frame and then draws the next one, which may be itself. The direct ray's level is a first-order
-//! autoregression over distance. Scattered rays come from 20 points around the vehicle, each with a Doppler shift of its
-//! own, and beat with the direct ray; their sum is close to complex Gaussian. First-order statistics do not depend on
-//! frames, correlation length or speed; how long fades last does.
+//! The direct ray's level is a first-order autoregression over distance. Scattered rays come from 20 points around the
+//! vehicle, each with a Doppler shift of its own, and beat with the direct ray; their sum is close to complex Gaussian.
+//! First-order statistics do not depend on correlation length, carrier or speed; how long fades last does.
+//!
+//! [`perez_fontan`]: super::perez_fontan
+//! [`p681`]: super::p681
 
 use std::f64::consts::TAU;
 
 use crate::random::Random;
 
 use super::fading::Fading;
+use super::p681::P681;
+use super::perez_fontan::{Environment, PerezFontan};
+use super::LIGHT_M_S;
 
-/// Loo's distribution in one state, and how far the vehicle drives before the next draw.
+/// Loo's distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct State {
+pub struct Loo {
     /// Mean level of the direct ray, dB.
     pub alpha_db: f64,
     /// Its standard deviation, dB.
     pub psi_db: f64,
     /// Mean power of the scattered rays, dB.
     pub mp_db: f64,
-    /// Distance between draws, m.
-    pub frame_m: f64,
+}
+
+/// What the vehicle drives through.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shadowing {
+    /// Three states that follow one another as a Markov chain.
+    PerezFontan(PerezFontan),
+    /// Two states that alternate, with parameters drawn anew each time.
+    P681(P681),
 }
 
 /// A drive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lms {
-    /// Line of sight, moderate and deep shadowing.
-    pub states: [State; 3],
-    /// Probability of each state.
-    pub stationary: [f64; 3],
-    /// Probability of the next state, a row per present one.
-    pub transitions: [[f64; 3]; 3],
+    /// Loo's distribution from place to place.
+    pub shadowing: Shadowing,
     /// Distance over which the direct ray's level loses its memory (1/e), m.
     pub correlation_m: f64,
     /// Carrier, Hz.
@@ -51,59 +58,43 @@ pub struct Lms {
     pub azimuth_deg: f64,
 }
 
-/// Where the vehicle drives, at 40 degrees of elevation in the S band.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Environment {
-    /// Wooded country with clearings: the tables of Perez-Fontan et al. for intermediate tree shadowing.
-    IntermediateTrees,
-    /// Open country.
-    Open,
-    /// Suburbs.
-    Suburban,
-    /// Streets of a town.
-    Urban,
+/// A vehicle on its way through a model.
+pub(super) trait Vehicle {
+    /// The distribution where it is.
+    fn loo(&self) -> Loo;
+    /// Drives on.
+    fn drive(&mut self, step_m: f64, random: &mut Random);
 }
 
-impl Environment {
-    #[allow(clippy::approx_constant)] // 3.14 dB is a deviation
-    fn loo(self) -> [(f64, f64, f64); 3] {
-        match self {
-            Environment::IntermediateTrees => {
-                [(-0.4, 1.5, -13.2), (-8.2, 3.9, -12.7), (-17.0, 3.14, -10.0)]
-            }
-            Environment::Open => [(0.1, 0.37, -22.0), (-1.0, 0.5, -22.0), (-2.25, 0.13, -21.2)],
-            Environment::Suburban => [(-1.0, 0.5, -13.0), (-3.7, 0.98, -12.2), (-15.0, 5.9, -13.0)],
-            Environment::Urban => [(-0.3, 0.73, -15.9), (-8.0, 4.5, -19.2), (-24.4, 4.5, -19.0)],
-        }
-    }
-}
-
-const LIGHT_M_S: f64 = 299_792_458.0;
 const SCATTERERS: usize = 20;
 
 impl Lms {
-    /// An environment at 60 km/h and 2.2 GHz. The chain and the frames are those of intermediate tree shadowing.
+    /// The model of Perez-Fontan et al. for an environment, at 40 degrees, 60 km/h and 2.2 GHz.
     #[must_use]
     pub fn new(environment: Environment) -> Lms {
-        let frames_m = [6.3, 6.3, 4.5];
-        let loo = environment.loo();
+        Lms::driving(
+            Shadowing::PerezFontan(PerezFontan::new(environment)),
+            1.5,
+            40.0,
+        )
+    }
+
+    /// The model of ITU-R P.681 for rural wooded country at 60 km/h and 2.2 GHz; `None` for an elevation in degrees that it
+    /// has no parameters for, see [`P681::ELEVATIONS_DEG`](super::p681::P681::ELEVATIONS_DEG).
+    #[must_use]
+    pub fn rural_wooded(elevation_deg: u32) -> Option<Lms> {
+        let (p681, correlation_m) = P681::rural_wooded(elevation_deg)?;
+        let shadowing = Shadowing::P681(p681);
+        Some(Lms::driving(shadowing, correlation_m, elevation_deg.into()))
+    }
+
+    fn driving(shadowing: Shadowing, correlation_m: f64, elevation_deg: f64) -> Lms {
         Lms {
-            states: std::array::from_fn(|i| State {
-                alpha_db: loo[i].0,
-                psi_db: loo[i].1,
-                mp_db: loo[i].2,
-                frame_m: frames_m[i],
-            }),
-            stationary: [0.3929, 0.3571, 0.25],
-            transitions: [
-                [0.7193, 0.1865, 0.0942],
-                [0.1848, 0.7269, 0.0883],
-                [0.1771, 0.0971, 0.7258],
-            ],
-            correlation_m: 1.5,
+            shadowing,
+            correlation_m,
             carrier_hz: 2.2e9,
             speed_m_s: 60.0 / 3.6,
-            elevation_deg: 40.0,
+            elevation_deg,
             azimuth_deg: 0.0,
         }
     }
@@ -114,6 +105,18 @@ impl Lms {
     /// When there are no samples or the step is 0.
     #[must_use]
     pub fn generate(&self, seed: u64, step_ns: u64, samples: usize) -> Fading {
+        let drive = (seed, step_ns, samples);
+        match &self.shadowing {
+            Shadowing::PerezFontan(model) => self.along(drive, |random| model.vehicle(random)),
+            Shadowing::P681(model) => self.along(drive, |random| model.vehicle(random)),
+        }
+    }
+
+    fn along<V: Vehicle>(
+        &self,
+        (seed, step_ns, samples): (u64, u64, usize),
+        vehicle: impl FnOnce(&mut Random) -> V,
+    ) -> Fading {
         let mut random = Random::new(seed, u64::MAX);
         let step_s = step_ns as f64 * 1e-9;
         let step_m = self.speed_m_s * step_s;
@@ -135,12 +138,11 @@ impl Lms {
             )
         });
 
-        let mut state = drawn(&self.stationary, random.unit());
-        let mut left_m = self.states[state].frame_m;
+        let mut vehicle = vehicle(&mut random);
         let spread = libm::sqrt(1.0 / SCATTERERS as f64);
         let samples_db = (0..samples)
             .map(|_| {
-                let now = &self.states[state];
+                let now = vehicle.loo();
                 let ray = amplitude(now.alpha_db + now.psi_db * level);
                 let scatter = amplitude(now.mp_db) * spread;
                 let (mut re, mut im) = (ray * direct.re, ray * direct.im);
@@ -151,11 +153,7 @@ impl Lms {
                 }
                 direct.turn();
                 level = memory * level + fresh * random.normal();
-                left_m -= step_m;
-                while left_m <= 0.0 {
-                    state = drawn(&self.transitions[state], random.unit());
-                    left_m += self.states[state].frame_m;
-                }
+                vehicle.drive(step_m, &mut random);
                 (10.0 * libm::log10((re * re + im * im).max(1e-30))) as f32
             })
             .collect();
@@ -166,17 +164,6 @@ impl Lms {
 /// An amplitude from dB.
 fn amplitude(db: f64) -> f64 {
     libm::exp(db * (std::f64::consts::LN_10 / 20.0))
-}
-
-/// The index that a uniform number selects.
-fn drawn(probabilities: &[f64; 3], uniform: f64) -> usize {
-    if uniform < probabilities[0] {
-        0
-    } else if uniform < probabilities[0] + probabilities[1] {
-        1
-    } else {
-        2
-    }
 }
 
 /// `e^(j phase)`, turned by the same angle at every step.
@@ -208,11 +195,11 @@ impl Rotor {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Part of the samples that are at least so strong.
-    fn part_at_least(fadings: &[Fading], db: f64) -> f64 {
+    pub(in crate::satellite) fn part_at_least(fadings: &[Fading], db: f64) -> f64 {
         let all: usize = fadings.iter().map(|f| f.samples_db().len()).sum();
         let strong: usize = fadings
             .iter()
@@ -224,41 +211,6 @@ mod tests {
             })
             .sum();
         strong as f64 / all as f64
-    }
-
-    #[test]
-    fn the_chain_is_stationary() {
-        let lms = Lms::new(Environment::IntermediateTrees);
-        assert!((lms.stationary.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-        for to in 0..3 {
-            let after: f64 = (0..3)
-                .map(|from| lms.stationary[from] * lms.transitions[from][to])
-                .sum();
-            assert!((after - lms.stationary[to]).abs() < 3e-4, "{to}: {after}");
-        }
-    }
-
-    /// The quantiles of the channel that Tauran et al. designed their code lengths on, by which it was recognised: this one
-    /// at 40 degrees, each state weighted with how long its frames last.
-    #[test]
-    fn quantiles_at_forty_degrees() {
-        let lms = Lms::new(Environment::IntermediateTrees);
-        let fadings: Vec<Fading> = (0..12)
-            .map(|seed| lms.generate(seed, 4_000_000, 150_000))
-            .collect();
-        for (db, part) in [
-            (-2.87, 0.432),
-            (-3.51, 0.469),
-            (-4.00, 0.496),
-            (-4.36, 0.515),
-            (-5.06, 0.552),
-            (-5.62, 0.581),
-            (-6.16, 0.609),
-        ] {
-            let found = part_at_least(&fadings, db);
-            // 7200 s at 16.7 m/s are 19 000 frames; the state persists for about 3.6 of them: 3 sd of the mean is 0.016.
-            assert!((found - part).abs() < 0.016, "{db} dB: {found}, not {part}");
-        }
     }
 
     #[test]
@@ -281,6 +233,34 @@ mod tests {
         let correlation = |lag| at(lag) / at(0);
         assert!(correlation(1) > 0.8 && correlation(4) > 0.5 && correlation(40) < 0.4);
         assert!(correlation(1) > correlation(4) && correlation(4) > correlation(16));
+    }
+
+    /// Scattered rays alone: twice as many waves in the same time are twice as many fades.
+    #[test]
+    fn fades_come_as_often_as_waves() {
+        let mut scattered = PerezFontan::new(Environment::Urban);
+        for state in &mut scattered.states {
+            state.loo = Loo {
+                alpha_db: -80.0,
+                psi_db: 0.0,
+                mp_db: 0.0,
+            };
+        }
+        let fades = |carrier_hz: f64| {
+            let lms = Lms {
+                shadowing: Shadowing::PerezFontan(scattered.clone()),
+                carrier_hz,
+                ..Lms::new(Environment::Urban)
+            };
+            let fading = lms.generate(7, 200_000, 500_000);
+            let pairs = fading.samples_db().windows(2);
+            pairs
+                .filter(|pair| pair[0] >= -3.0 && pair[1] < -3.0)
+                .count() as f64
+        };
+        // 7 000 to 10 000 fades, and twice as many: over twelve seeds the ratio has a deviation of 0.007.
+        let ratio = fades(3.0e9) / fades(1.5e9);
+        assert!((ratio - 2.0).abs() < 0.021, "{ratio}");
     }
 
     #[test]

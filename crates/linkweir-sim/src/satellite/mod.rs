@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The last hop of a satellite link to a moving user: how the channel fades, what a transmission then brings, and how
-//! often a packet is sent until it is understood.
+//! The last hop of a satellite link, to moving users or to the terminals of a beam: how long the way there is, how the
+//! channel fades, what a transmission then brings, and how often a packet is sent until it is understood.
 //!
 //! | module | answers |
 //! |---|---|
+//! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
-//! | [`lms`] | a land-mobile-satellite channel: three Markov states, Loo's distribution in each |
+//! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
+//! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
+//! | [`p681`] | the same: two states with parameters of their own each time |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
+//! | [`reorder`] | what does the receiver hold back until what went before it is there? |
+//! | [`rain`] | how many dB does rain take from each terminal of a beam, now? |
+//! | [`modcod`] | which modulation and code does a terminal get, and what does a symbol then carry? |
 
+pub mod constellation;
 pub mod fading;
 pub mod harq;
 pub mod lms;
+pub mod modcod;
+pub mod p681;
+pub mod perez_fontan;
 pub mod qpsk;
+pub mod rain;
+pub mod reorder;
+
+/// Speed of light, m/s.
+const LIGHT_M_S: f64 = 299_792_458.0;

@@ -27,10 +27,14 @@ pub(super) const DELAY_S: f64 = 3600.0;
 pub(super) const PACKET_BYTES: u32 = linkweir_core::MAX_PACKET_BYTES - 1;
 /// Most packets a device pulls at once.
 pub(super) const RING_PKTS: u64 = 65_536;
+/// Most packets a receiver holds to put them into order.
+pub(super) const REORDERED_PKTS: u32 = 1_000_000;
 /// Most points of a signal written into the scenario.
 pub(super) const POINTS: usize = 1_000_000;
 /// Most sizes of a packet mix.
 pub(super) const MIX_SIZES: usize = 1000;
+/// Most places of satellites that are computed for the delays through a constellation.
+pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
 /// Largest scenario file, bytes.
 pub(super) const SCENARIO_BYTES: u64 = 64 << 20;
 /// Largest trace file, bytes.

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::experiment::{Capacity, Link, Signal};
+use crate::experiment::{Capacity, Link, Satellite, Signal};
 
+use super::beam;
 use super::fault::Fault;
 use super::limits;
 use super::reader::{quote, Section};
@@ -50,23 +51,53 @@ pub(super) fn input_name(path: &Path) -> String {
     format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
 }
 
-/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with the resolved lines of its
-/// table `satellite`, if it has one.
+/// Keeps the content of a file; returns its name in a run directory, which no other file there has.
+pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
+    let plain = input_name(&path);
+    let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
+    let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));
+    let name = std::iter::once(plain.clone())
+        .chain(numbered)
+        .find(|name| !taken(name))
+        .unwrap_or_default();
+    inputs.push(Input {
+        name: name.clone(),
+        path,
+        bytes,
+    });
+    name
+}
+
+/// Header and resolved lines of a table of the link.
+type Lines = (&'static str, String);
+
+/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with its table `satellite` or
+/// `beam`, if it has one.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
     replacement: Option<&Path>,
     inputs: &mut Vec<Input>,
-) -> Result<(Link, Option<String>), Fault> {
+) -> Result<(Link, Option<Lines>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
     let format_key = section.find("trace_format");
     let column_key = section.find("trace_column");
     let end_key = section.find("end");
 
+    let beam = match section.find("beam") {
+        Some(entry) => {
+            alone(section, replacement)?;
+            Some(beam::read(&entry, seed, &folder(section), inputs)?)
+        }
+        None => None,
+    };
+
     let mut from_trace = None;
-    let capacity = if let Some(path) = replacement {
+    let capacity = if let Some((beam, _)) = &beam {
+        Some(beam::greatest(beam))
+    } else if let Some(path) = replacement {
         let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
         let trace = trace_of(path, bytes, &Hints::default(), inputs)?;
         from_trace = Some((path.to_path_buf(), trace));
@@ -121,7 +152,7 @@ pub(super) fn read(
         let entry = rate.ok_or_else(|| {
             section.fault_at(
                 "rate",
-                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
+                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
             )
         })?;
         let (signal, shown) = signal::read(&entry, RATES)?;
@@ -146,39 +177,71 @@ pub(super) fn read(
         (None, None) => return Err(section.fault("needs a rate or a trace")),
     };
 
-    let nominal_bps = nominal(section, &capacity, duration_ns)?;
+    let mean_bps = match &beam {
+        Some((beam, _)) => beam::clear_sky_bps(beam),
+        None => mean(&capacity, duration_ns),
+    };
+    let nominal_bps = nominal(section, mean_bps)?;
     let follow = section.flag("follow", false)?;
 
-    let replaced = replacement.is_some();
-    let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
-    let return_delay_ns = match section.find("return_delay") {
-        Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
-        None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+    let satellite_entry = section.find("satellite");
+    let satellite = match &satellite_entry {
+        Some(entry) => {
+            let folder = folder(section);
+            Some(satellite::read(entry, seed, duration_ns, &folder, inputs)?)
+        }
+        None => None,
     };
-    section.write(
-        "return_delay",
-        quote(&units::show_whole(return_delay_ns, Kind::Time)),
-    );
+    let replaced = replacement.is_some();
+    let (delay_s, return_delay_ns) = if has_delays(satellite.as_ref().map(|(s, _)| s)) {
+        for key in ["delay", "return_delay"] {
+            if let Some(entry) = section.find(key) {
+                return Err(entry.fault("link.satellite has delays of its own; leave one out"));
+            }
+        }
+        if trace_delay.is_some() {
+            let message =
+                "has delays of its own, and the trace has a column for them; leave one out";
+            return Err(section.fault_at("satellite", message));
+        }
+        section.remark("delay, return_delay: as link.satellite says");
+        (Signal::Constant(0.0), 0)
+    } else {
+        let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
+        let return_delay_ns = match section.find("return_delay") {
+            Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
+            None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+        };
+        section.write(
+            "return_delay",
+            quote(&units::show_whole(return_delay_ns, Kind::Time)),
+        );
+        (delay_s, return_delay_ns)
+    };
     let loss = varying(section, "loss", LOSSES, trace_loss, replaced)?;
 
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
     let overhead_bytes = overhead(section)?;
     let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
-    let (satellite, satellite_lines) = match section.find("satellite") {
-        Some(entry) => {
-            if ring > 1 {
-                return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
-            }
-            if loss != Signal::Constant(0.0) {
-                let message = "must be left out behind a satellite: a packet is lost when its last attempt is";
-                return Err(section.fault_at("loss", message));
-            }
-            let folder = folder(section);
-            let (satellite, lines) = satellite::read(&entry, seed, &folder, inputs)?;
-            (Some(satellite), Some(lines))
+    if satellite.is_some() {
+        if ring > 1 {
+            return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
         }
-        None => (None, None),
-    };
+        if loss != Signal::Constant(0.0) {
+            let message =
+                "must be left out behind a satellite: a packet is lost when its last attempt is";
+            return Err(section.fault_at("loss", message));
+        }
+    }
+    let mut lines = None;
+    let satellite = satellite.map(|(satellite, read)| {
+        lines = Some(("[link.satellite]", read));
+        satellite
+    });
+    let beam = beam.map(|(beam, read)| {
+        lines = Some(("[link.beam]", read));
+        beam
+    });
 
     let link = Link {
         capacity,
@@ -191,9 +254,44 @@ pub(super) fn read(
         overhead_bytes,
         mpu_bytes,
         satellite,
+        beam,
     };
     in_flight(section, &link)?;
-    Ok((link, satellite_lines))
+    Ok((link, lines))
+}
+
+/// Refuses what a beam's rates leave no room for.
+fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<(), Fault> {
+    for key in ["rate", "trace", "trace_format", "trace_column", "end"] {
+        if let Some(entry) = section.find(key) {
+            return Err(entry.fault(
+                "a beam's rates are those of its terminals; leave this or [link.beam] out",
+            ));
+        }
+    }
+    if let Some(entry) = section.find("satellite") {
+        return Err(entry.fault("satellite and beam exclude each other; leave one out"));
+    }
+    if let Some(path) = replacement {
+        let message = format!(
+            "the capacity trace {} cannot take its place; leave either out",
+            path.display()
+        );
+        return Err(section.fault_at("beam", message));
+    }
+    if let Some(entry) = section.find("follow") {
+        if entry.flag()? {
+            return Err(entry.fault(
+                "must be left out with a beam: the scheduler is told every terminal's rate",
+            ));
+        }
+    }
+    if let Some(entry) = section.find("ring") {
+        if entry.number((1, limits::RING_PKTS))? > 1 {
+            return Err(entry.fault("must be 1 in front of a beam"));
+        }
+    }
+    Ok(())
 }
 
 /// Where the files lie that the scenario names.
@@ -230,24 +328,24 @@ fn trace_of(
     Ok(trace)
 }
 
+/// What a link offers on average, bit/s.
+fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
+    match capacity {
+        Capacity::Rate(signal) => signal::mean(signal, duration_ns),
+        Capacity::Opportunities { at_ns, bytes } => {
+            let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
+            at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
+        }
+    }
+}
+
 /// What the scheduler is told unless the scenario says: the mean.
-fn nominal(
-    section: &mut Section<'_, '_>,
-    capacity: &Capacity,
-    duration_ns: u64,
-) -> Result<u64, Fault> {
+fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
     let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
     let value = if let Some(entry) = section.find("nominal") {
         entry.whole(Kind::Rate, bounds)?
     } else {
-        let mean = match capacity {
-            Capacity::Rate(signal) => signal::mean(signal, duration_ns),
-            Capacity::Opportunities { at_ns, bytes } => {
-                let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
-                at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
-            }
-        };
-        let mean = (mean + 0.5) as u64;
+        let mean = (mean_bps + 0.5) as u64;
         if !(bounds.0..=bounds.1).contains(&mean) {
             let message = format!(
                 "is missing and the mean capacity, {}, is no use for it; give one of {} .. {}",
@@ -314,14 +412,24 @@ fn in_flight(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
-    let pkts = rate_bps * signal::greatest(&link.delay_s) / (8.0 * 1500.0);
+    let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+    let (delay_s, key) = match delays {
+        Some(delays) => (&delays.to_ground_s, "satellite"),
+        None => (&link.delay_s, "delay"),
+    };
+    let pkts = rate_bps * signal::greatest(delay_s) / (8.0 * 1500.0);
     if pkts > limits::IN_FLIGHT_PKTS {
         let message = format!(
             "{} at this delay keeps {pkts:.0} packets of 1500B on the way, more than {:.0}; lower either",
             units::show_real(rate_bps, Kind::Rate),
             limits::IN_FLIGHT_PKTS
         );
-        return Err(section.fault_at("delay", message));
+        return Err(section.fault_at(key, message));
     }
     Ok(())
+}
+
+/// Whether there is a satellite that says all delays.
+pub(super) fn has_delays(satellite: Option<&Satellite>) -> bool {
+    satellite.is_some_and(|satellite| satellite.delays.is_some())
 }

@@ -27,6 +27,9 @@
 //! assert!(fault.to_string().starts_with("one.toml:4: link.rate = \"20\": needs a unit"));
 //! ```
 
+mod attenuation;
+mod beam;
+mod constellation;
 mod fault;
 mod limits;
 mod link;
@@ -179,7 +182,7 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
-    let (link, satellite_lines) = link::read(
+    let (link, channel) = link::read(
         &mut link_section,
         duration_ns,
         seed,
@@ -224,6 +227,7 @@ fn read<'i>(
             qparams.extend_from_slice(&row);
         }
     }
+    beam::fits(&mut top, &link, classes.len())?;
     let held: u64 = classes
         .iter()
         .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
@@ -303,8 +307,8 @@ fn read<'i>(
         resolved.push_str(lines);
     };
     part("[link]", &link_lines);
-    if let Some(lines) = &satellite_lines {
-        part("[link.satellite]", lines);
+    if let Some((header, lines)) = &channel {
+        part(header, lines);
     }
     part("[scheduler]", scheduler_lines);
     class_lines

@@ -275,6 +275,10 @@ impl<'s, 'i> Entry<'s, 'i> {
         })
     }
 
+    pub(super) fn is_list(&self) -> bool {
+        self.value.as_array().is_some()
+    }
+
     /// The members of a list of 1 .. `max` values.
     pub(super) fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
         let items = self
@@ -389,7 +393,9 @@ impl<'s, 'i> Section<'s, 'i> {
 
     /// The value of a key, if it is given; asking makes the key known.
     pub(super) fn find(&mut self, key: &'static str) -> Option<Entry<'s, 'i>> {
-        self.asked.push(key);
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
         self.entry(key)
     }
 

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link.satellite]` table.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::experiment::{Channel, Satellite};
+use crate::experiment::{Channel, Delays, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
-use crate::satellite::lms::{Environment, Lms};
+use crate::satellite::lms::Lms;
+use crate::satellite::p681::P681;
+use crate::satellite::perez_fontan::Environment;
+use crate::satellite::reorder::{Reordering, Rule};
 
+use super::constellation;
 use super::fault::Fault;
 use super::limits;
+use super::link;
 use super::reader::{quote, Entry, Section};
+use super::signal;
 use super::trace;
-use super::units::Kind;
+use super::units::{self, Kind};
 use super::Input;
 
 const ENVIRONMENTS: [(&str, Environment); 4] = [
@@ -26,6 +32,7 @@ const ENVIRONMENTS: [(&str, Environment); 4] = [
 pub(super) fn read(
     entry: &Entry<'_, '_>,
     seed: u64,
+    duration_ns: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<(Satellite, String), Fault> {
@@ -41,6 +48,14 @@ pub(super) fn read(
         Kind::Time,
         (0, limits::DURATION_NS),
         51_000_000_000,
+    )?;
+
+    let users = section.choice("users", &["classes", "flows"], 0)?;
+    let csi_tick_ns = section.whole(
+        "csi_tick",
+        Kind::Time,
+        (1_000_000, 10_000_000_000),
+        10_000_000,
     )?;
 
     let packet = section.need("packet", "\"210B\"")?;
@@ -60,20 +75,75 @@ pub(super) fn read(
         (0, (limits::DELAY_S * 1e9) as u64),
         0,
     )?;
+    let (delays, constellation_lines) = delays(&mut section, duration_ns, folder, inputs)?;
     let repeats = section.choice("repeats_see", &["own", "first_user"], 0)?;
     let first = section.choice("first_attempt", &["coded", "coded_and_plain"], 0)?;
-    let lines = section.finish()?;
+    let reordering = reordering(&mut section)?;
+    let mut lines = section.finish()?;
+    if let Some(constellation_lines) = constellation_lines {
+        lines.push_str("\n[link.satellite.constellation]\n");
+        lines.push_str(&constellation_lines);
+    }
     Ok((
         Satellite {
             channel,
             user_offset_ns,
             harq,
             ground_delay_ns,
+            delays,
+            flows_are_users: users == 1,
+            csi_tick_ns,
             repeats_see_first_user: repeats == 1,
             uncoded_too: first == 1,
+            reordering,
         },
         lines,
     ))
+}
+
+/// What puts packets back into order.
+fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault> {
+    let rule = match section.choice("reorder", &["none", "shared", "per_flow"], 0)? {
+        0 => {
+            for key in ["reorder_pkts", "reorder_timeout"] {
+                if let Some(entry) = section.find(key) {
+                    return Err(
+                        entry.fault("is only for reorder = \"shared\" or reorder = \"per_flow\"")
+                    );
+                }
+            }
+            return Ok(None);
+        }
+        1 => Rule::Shared,
+        _ => Rule::PerFlow,
+    };
+    Ok(Some(Reordering {
+        rule,
+        buffer_pkts: section.small(
+            "reorder_pkts",
+            Kind::Packets,
+            (1, limits::REORDERED_PKTS),
+            125,
+        )?,
+        timeout_ns: section.whole(
+            "reorder_timeout",
+            Kind::Time,
+            (1_000_000, (limits::DELAY_S * 1e9) as u64),
+            1_000_000_000,
+        )?,
+    }))
+}
+
+/// The path and the content of a file that a key names.
+fn content(file: &Entry<'_, '_>, what: &str, folder: &Path) -> Result<(PathBuf, Vec<u8>), Fault> {
+    let text = file.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(file.fault(format!("must be the path of a file with {what}")));
+    }
+    let path = folder.join(text);
+    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
+        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    Ok((path, bytes))
 }
 
 /// A channel from a file.
@@ -83,28 +153,43 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(file.fault("must be the path of a file with times and attenuations"));
-    }
-    let path = folder.join(text);
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
-    let content = std::str::from_utf8(&bytes)
+    let (path, bytes) = content(file, "times and attenuations", folder)?;
+    let text = std::str::from_utf8(&bytes)
         .map_err(|_| Fault::in_file(path.clone(), None, "is not text (UTF-8)"))?;
-    let fading = Fading::parse(content, &path)?;
-    let name = super::link::input_name(&path);
-    section.write("fading", quote(&name));
-    inputs.push(Input { name, path, bytes });
+    let fading = Fading::parse(text, &path)?;
+    section.write("fading", quote(&link::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
 
-/// A channel from the model of a land-mobile satellite.
+/// A channel from a model of a land-mobile satellite.
 fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault> {
-    let names = ENVIRONMENTS.map(|(name, _)| name);
-    let environment = ENVIRONMENTS[section.choice("environment", &names, 0)?].1;
-    let mut lms = Lms::new(environment);
+    let model = section.choice("model", &["perez_fontan", "itu_p681"], 0)?;
+    let mut lms = if model == 0 {
+        let names = ENVIRONMENTS.map(|(name, _)| name);
+        let environment = ENVIRONMENTS[section.choice("environment", &names, 0)?].1;
+        let lms = Lms::new(environment);
+        if section.number("elevation_deg", (0, 90), 40)? != 40 {
+            return Err(section.fault_at(
+                "elevation_deg",
+                "must be 40, for which perez_fontan has its tables; model = \"itu_p681\" has others",
+            ));
+        }
+        lms
+    } else {
+        section.choice("environment", &["rural_wooded"], 0)?;
+        let elevations: Vec<String> = P681::ELEVATIONS_DEG.iter().map(u32::to_string).collect();
+        let elevations = elevations.join(", ");
+        let elevation = section.find("elevation_deg").ok_or_else(|| {
+            let message = format!("is missing; with itu_p681 it is one of {elevations}");
+            section.fault_at("elevation_deg", message)
+        })?;
+        let elevation_deg = elevation.number((0, 90))?;
+        section.write("elevation_deg", elevation_deg.to_string());
+        Lms::rural_wooded(elevation_deg as u32)
+            .ok_or_else(|| elevation.fault(format!("must be one of {elevations}")))?
+    };
     lms.speed_m_s = section.real("speed_kmh", 0.1, 1000.0, 60.0)? / 3.6;
+    lms.carrier_hz = section.real("carrier_ghz", 1.5, 3.0, 2.2)? * 1e9;
     let period_ns = section.whole(
         "period",
         Kind::Time,
@@ -117,4 +202,73 @@ fn generated(section: &mut Section<'_, '_>, seed: u64) -> Result<Channel, Fault>
         seed,
         period_ns,
     })
+}
+
+/// Delays from a file or through a constellation, with the resolved lines of the latter's table.
+fn delays(
+    section: &mut Section<'_, '_>,
+    duration_ns: u64,
+    folder: &Path,
+    inputs: &mut Vec<Input>,
+) -> Result<(Option<Delays>, Option<String>), Fault> {
+    const TIMES: (u64, u64) = (0, limits::DURATION_NS);
+    let file = section.find("delays");
+    let shell = section.find("constellation");
+    let start = section.find("delays_start");
+    let shift = section.find("delays_shift");
+    let before = section.find("delays_before");
+    let time = |entry: &Option<Entry<'_, '_>>| match entry {
+        Some(entry) => entry.whole(Kind::Time, TIMES),
+        None => Ok(0),
+    };
+    let (start_ns, shift_ns) = (time(&start)?, time(&shift)?);
+    let before_s = before
+        .as_ref()
+        .map(|entry| entry.quantity(Kind::Seconds, 0.0, limits::DELAY_S))
+        .transpose()?;
+
+    let mut lines = None;
+    let [to_satellite_s, to_ground_s] = match (file, shell) {
+        (Some(file), Some(_)) => {
+            return Err(file.fault("delays and constellation exclude each other; leave one out"))
+        }
+        (None, None) => {
+            return match start.or(shift).or(before) {
+                Some(entry) => {
+                    Err(entry.fault("is only for a satellite with delays or a constellation"))
+                }
+                None => Ok((None, None)),
+            }
+        }
+        (Some(file), None) => {
+            let (path, bytes) = content(&file, "times and delays", folder)?;
+            let delays = trace::parse_delays(&bytes, &path)?;
+            section.write("delays", quote(&link::keep(path, bytes, inputs)));
+            delays
+        }
+        (None, Some(shell)) => {
+            // Flows that are behind look at what was before the start.
+            let from_ns = if shift_ns > 0 { 0 } else { start_ns };
+            let (delays, written) =
+                constellation::read(&shell, from_ns, start_ns.saturating_add(duration_ns))?;
+            lines = Some(written);
+            delays
+        }
+    };
+    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
+    let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
+    section.write("delays_start", show(start_ns));
+    section.write("delays_shift", show(shift_ns));
+    section.write(
+        "delays_before",
+        quote(&units::show_real(before_s, Kind::Seconds)),
+    );
+    let delays = Delays {
+        to_satellite_s,
+        to_ground_s,
+        start_ns,
+        shift_ns,
+        before_s,
+    };
+    Ok((Some(delays), lines))
 }

@@ -4,17 +4,19 @@
 use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
 
 use crate::experiment::{Class, Link, Scheduler};
+use crate::policies::{Own, OWN};
 
 use super::fault::Fault;
 use super::limits;
 use super::reader::{quote, show_ppm, Entry, Section};
 use super::units::{self, Kind};
 
-/// A policy by name: one of the core with its tables, or one of the simulator's own, which has no parameters.
+/// A policy by name: one of the core with its tables, or one of the simulator's own.
 #[derive(Clone, Copy)]
 pub(super) struct Chosen {
     pub(super) name: &'static str,
     info: Option<&'static PolicyInfo>,
+    own: Option<Own>,
 }
 
 /// Key of the scheduler that is not the policy's.
@@ -25,18 +27,23 @@ const DEFAULT_LIMIT_PKTS: u64 = 1000;
 /// Reads `[scheduler]` up to the policy's own parameters.
 pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>), Fault> {
     let core = linkweir_core::policies();
-    let own = crate::policies::OWN;
+    let own = OWN.iter().map(|(name, _)| *name);
     let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
     let entry = section.need(SCHEDULER_KEY, "\"pss\"")?;
     let at = entry.choice(&names)?;
     let chosen = Chosen {
         name: names[at],
         info: core.get(at),
+        own: at
+            .checked_sub(core.len())
+            .and_then(|at| OWN.get(at))
+            .map(|(_, own)| *own),
     };
     section.write(SCHEDULER_KEY, quote(chosen.name));
-    if chosen.name == crate::policies::CODES {
-        let timeout_ns = section.whole("timeout", Kind::Time, (0, 60_000_000_000), 100_000_000)?;
-        return Ok((chosen, vec![timeout_ns]));
+    if let Some(name) = chosen.own.and_then(Own::patience) {
+        let range = (1_000_000, 60_000_000_000);
+        let patience_ns = section.whole(name, Kind::Time, range, 100_000_000)?;
+        return Ok((chosen, vec![patience_ns]));
     }
     let params = chosen
         .info
@@ -168,7 +175,7 @@ pub(super) fn check(
 ) -> Result<(), Fault> {
     let link_bps = link.nominal_bps;
     let Some(info) = chosen.info else {
-        return if link.satellite.is_some() {
+        return if link.satellite.is_some() || !chosen.own.is_some_and(Own::needs_satellite) {
             Ok(())
         } else {
             let message = "knows its users by a satellite's channel: add a table [link.satellite]";

@@ -5,6 +5,9 @@
 //! `# end=loop|hold|stop` says what follows the last line and `# period_s=600` how long one round is; without it the last
 //! value lasts as long as the one before it.
 //!
+//! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop. Of lines
+//! of one time the last counts: recorders write what changes at once one after another.
+//!
 //! mahimahi (Netravali et al. 2015): a whole number of ms per line, non-decreasing; at each, 1500 bytes may leave. The list
 //! wraps at its last number.
 
@@ -139,12 +142,22 @@ pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
     }
 }
 
-struct Reader {
-    path: PathBuf,
+/// Reads the content of a file of delays through a constellation, to the last satellite and from there to the ground, in
+/// seconds; `path` is for messages only.
+pub(super) fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fault> {
+    let reader = Reader {
+        path: path.to_path_buf(),
+    };
+    reader.delays(reader.text(bytes)?)
+}
+
+/// Reads the content of a file and names its faults.
+pub(super) struct Reader {
+    pub(super) path: PathBuf,
 }
 
 /// Lines that hold data, with their numbers from 1.
-fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
@@ -152,14 +165,16 @@ fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 const HEADER: &str = "a header t_s,capacity_bps[,delay_s][,loss]";
+const DELAY_COLUMNS: [&str; 3] = ["t_s", "to_satellite_s", "to_ground_s"];
+const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
 const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit) or one whole number of ms per line (mahimahi)";
 
 impl Reader {
-    fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
+    pub(super) fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), Some(line), message)
     }
 
-    fn field_fault(
+    pub(super) fn field_fault(
         &self,
         line: usize,
         key: &str,
@@ -174,11 +189,11 @@ impl Reader {
         }
     }
 
-    fn whole_fault(&self, message: impl Into<String>) -> Fault {
+    pub(super) fn whole_fault(&self, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), None, message)
     }
 
-    fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
+    pub(super) fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + bytes[..error.valid_up_to()]
                 .iter()
@@ -273,7 +288,77 @@ impl Reader {
         };
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let columns = self.columns(header_line, &names, format, hints)?;
+        let end = hints.end.or(metadata.end).unwrap_or(TraceEnd::Hold);
+        let signals = self.signals(lines, &names, &columns, format, end, metadata.period)?;
+        let mut signals = signals.into_iter();
+        let mut next = |role: Role| {
+            if columns.has(role) {
+                signals.next()
+            } else {
+                None
+            }
+        };
+        let capacity = next(Role::Capacity)
+            .ok_or_else(|| self.fault(header_line, format!("must be {HEADER}")))?;
+        Ok(Trace {
+            capacity: Capacity::Rate(capacity),
+            delay_s: next(Role::Delay),
+            loss: next(Role::Loss),
+            format,
+            column: (format == Format::Mbit).then(|| names[columns.values[0].index].to_string()),
+            end,
+        })
+    }
 
+    /// Delays to the last satellite and from there to the ground.
+    fn delays(&self, text: &str) -> Result<[Signal; 2], Fault> {
+        let metadata = self.metadata(text, Format::Linkweir)?;
+        if metadata.end == Some(TraceEnd::Stop) {
+            return Err(
+                self.whole_fault("says end=stop, and delays do not stop: write loop or hold")
+            );
+        }
+        let mut lines = data_lines(text);
+        let Some((line, header)) = lines.next() else {
+            return Err(self.whole_fault(format!("is empty; it must hold {DELAYS_HEADER}")));
+        };
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        self.known(line, &names, &DELAY_COLUMNS, DELAYS_HEADER)?;
+        let [time, to_satellite, to_ground] = DELAY_COLUMNS;
+        let index = |name| self.index(line, &names, name, DELAYS_HEADER);
+        let delay = |index| ColumnUse {
+            index,
+            role: Role::Delay,
+            shift: 0,
+        };
+        let columns = Columns {
+            time: index(time)?,
+            values: vec![delay(index(to_satellite)?), delay(index(to_ground)?)],
+            repeat: true,
+        };
+        let end = metadata.end.unwrap_or(TraceEnd::Hold);
+        let signals = self.signals(
+            lines,
+            &names,
+            &columns,
+            Format::Linkweir,
+            end,
+            metadata.period,
+        )?;
+        <[Signal; 2]>::try_from(signals)
+            .map_err(|_| self.fault(line, format!("must be {DELAYS_HEADER}")))
+    }
+
+    /// One signal per column of values.
+    fn signals<'t>(
+        &self,
+        lines: impl Iterator<Item = (usize, &'t str)>,
+        names: &[&str],
+        columns: &Columns,
+        format: Format,
+        end: TraceEnd,
+        period: Option<(usize, u64)>,
+    ) -> Result<Vec<Signal>, Fault> {
         let mut times: Vec<u64> = Vec::new();
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); columns.values.len()];
         let mut origin = 0_u64;
@@ -298,6 +383,12 @@ impl Reader {
                         "the first time must be 0",
                     ));
                 }
+                Some(before) if columns.repeat && t == *before + origin => {
+                    times.pop();
+                    for list in &mut values {
+                        list.pop();
+                    }
+                }
                 Some(before) if t <= *before + origin => {
                     let before = units::show_whole(*before + origin, Kind::Time);
                     let message = format!("must be later than the line before, {before}");
@@ -319,8 +410,7 @@ impl Reader {
             return Err(self.whole_fault("has a header but no values"));
         };
 
-        let end = hints.end.or(metadata.end).unwrap_or(TraceEnd::Hold);
-        let round_ns = match metadata.period {
+        let round_ns = match period {
             Some((_, period)) if period > last => Some(period),
             Some((line, _)) => {
                 return Err(self.fault(line, "period_s must be larger than the last t_s"))
@@ -340,7 +430,7 @@ impl Reader {
                 return Err(self.whole_fault(message));
             }
         };
-        let mut signals = values.into_iter().map(|list| Signal::Steps {
+        let signals = values.into_iter().map(|list| Signal::Steps {
             points: times
                 .iter()
                 .copied()
@@ -348,23 +438,7 @@ impl Reader {
                 .collect::<Arc<[(u64, f64)]>>(),
             end: end_of_steps,
         });
-        let mut next = |role: Role| {
-            if columns.has(role) {
-                signals.next()
-            } else {
-                None
-            }
-        };
-        let capacity = next(Role::Capacity)
-            .ok_or_else(|| self.fault(header_line, format!("must be {HEADER}")))?;
-        Ok(Trace {
-            capacity: Capacity::Rate(capacity),
-            delay_s: next(Role::Delay),
-            loss: next(Role::Loss),
-            format,
-            column: (format == Format::Mbit).then(|| names[columns.values[0].index].to_string()),
-            end,
-        })
+        Ok(signals.collect())
     }
 
     fn metadata(&self, text: &str, format: Format) -> Result<Metadata, Fault> {
@@ -426,12 +500,8 @@ impl Reader {
         hints: &Hints,
     ) -> Result<Columns, Fault> {
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
-        for (i, name) in names.iter().enumerate() {
-            if names[..i].contains(name) {
-                return Err(self.fault(line, format!("column {} is there twice", shorten(name))));
-            }
-        }
         if format == Format::Mbit {
+            self.once(line, names)?;
             let time = find(&["t_s", "time_s", "t", "time"])
                 .ok_or_else(|| self.fault(line, "needs a column t_s: time in seconds"))?;
             let index = match &hints.column {
@@ -460,23 +530,13 @@ impl Reader {
                     role: Role::Capacity,
                     shift: 6,
                 }],
+                repeat: false,
             });
         }
         const KNOWN: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
-        if let Some(unknown) = names.iter().find(|name| !KNOWN.contains(name)) {
-            let cure = match nearest(unknown, &KNOWN) {
-                Some(near) => format!("did you mean {near}?"),
-                None => format!("expected {HEADER}"),
-            };
-            return Err(self.fault(
-                line,
-                format!("unknown column \"{}\"; {cure}", shorten(unknown)),
-            ));
-        }
-        let missing =
-            |name: &str| self.fault(line, format!("has no column {name}; expected {HEADER}"));
-        let time = find(&["t_s"]).ok_or_else(|| missing("t_s"))?;
-        let capacity = find(&["capacity_bps"]).ok_or_else(|| missing("capacity_bps"))?;
+        self.known(line, names, &KNOWN, HEADER)?;
+        let time = self.index(line, names, "t_s", HEADER)?;
+        let capacity = self.index(line, names, "capacity_bps", HEADER)?;
         let mut values = vec![ColumnUse {
             index: capacity,
             role: Role::Capacity,
@@ -491,10 +551,50 @@ impl Reader {
                 });
             }
         }
-        Ok(Columns { time, values })
+        Ok(Columns {
+            time,
+            values,
+            repeat: false,
+        })
     }
 
-    fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
+    /// Refuses a column that is there twice.
+    fn once(&self, line: usize, names: &[&str]) -> Result<(), Fault> {
+        for (i, name) in names.iter().enumerate() {
+            if names[..i].contains(name) {
+                return Err(self.fault(line, format!("column {} is there twice", shorten(name))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a header with other columns than these.
+    fn known(
+        &self,
+        line: usize,
+        names: &[&str],
+        known: &[&str],
+        header: &str,
+    ) -> Result<(), Fault> {
+        self.once(line, names)?;
+        let Some(unknown) = names.iter().find(|name| !known.contains(name)) else {
+            return Ok(());
+        };
+        let cure = match nearest(unknown, known) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("expected {header}"),
+        };
+        let message = format!("unknown column \"{}\"; {cure}", shorten(unknown));
+        Err(self.fault(line, message))
+    }
+
+    /// Where a column stands that must be there.
+    fn index(&self, line: usize, names: &[&str], name: &str, header: &str) -> Result<usize, Fault> {
+        let missing = || self.fault(line, format!("has no column {name}; expected {header}"));
+        names.iter().position(|n| *n == name).ok_or_else(missing)
+    }
+
+    pub(super) fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
         let range = format!(
             "must be seconds, 0 .. {}",
             limits::DURATION_NS / 1_000_000_000
@@ -566,6 +666,8 @@ struct ColumnUse {
 struct Columns {
     time: usize,
     values: Vec<ColumnUse>,
+    /// Whether lines may follow one another at the same time; the last of them counts.
+    repeat: bool,
 }
 
 impl Columns {

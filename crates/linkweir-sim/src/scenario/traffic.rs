@@ -9,7 +9,7 @@ use crate::tcp;
 
 use super::fault::Fault;
 use super::limits;
-use super::link::RATES;
+use super::link::{has_delays, RATES};
 use super::reader::{nearest, quote, show_number, Section};
 use super::signal;
 use super::units::{self, Kind};
@@ -52,12 +52,20 @@ pub(super) fn read(
 
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
     let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
-    let access_delay_ns = section.whole(
-        "access_delay",
-        Kind::Time,
-        (0, (limits::DELAY_S * 1e9) as u64),
-        0,
-    )?;
+    let access_delay_ns = if has_delays(link.satellite.as_ref()) {
+        if let Some(entry) = section.find("access_delay") {
+            return Err(entry.fault("link.satellite has delays of its own; leave one out"));
+        }
+        section.remark("access_delay: as link.satellite says");
+        0
+    } else {
+        section.whole(
+            "access_delay",
+            Kind::Time,
+            (0, (limits::DELAY_S * 1e9) as u64),
+            0,
+        )?
+    };
     let count = section.number("count", (1, limits::FLOWS), 1)?;
     let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
 

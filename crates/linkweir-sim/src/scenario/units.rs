@@ -21,6 +21,8 @@ pub enum Kind {
     Packets,
     /// A pure ratio: `0.25` or `25%`.
     Fraction,
+    /// symbols per second.
+    SymbolRate,
 }
 
 /// A suffix: how many base units it stands for, as `factor * 10^exponent`.
@@ -71,6 +73,12 @@ const BYTE_UNITS: &[Unit] = &[
     unit("GiB", 1 << 30, 0),
 ];
 const PACKET_UNITS: &[Unit] = &[unit("p", 1, 0)];
+const SYMBOL_UNITS: &[Unit] = &[
+    unit("GBd", 1, 9),
+    unit("MBd", 1, 6),
+    unit("kBd", 1, 3),
+    unit("Bd", 1, 0),
+];
 const FRACTION_UNITS: &[Unit] = &[unit("%", 1, -2)];
 
 impl Kind {
@@ -82,6 +90,7 @@ impl Kind {
             Kind::Size => BYTE_UNITS,
             Kind::Packets => PACKET_UNITS,
             Kind::Fraction => FRACTION_UNITS,
+            Kind::SymbolRate => SYMBOL_UNITS,
         }
     }
 
@@ -95,6 +104,7 @@ impl Kind {
             Kind::Bits => "an amount of bits",
             Kind::Packets => "a number of packets",
             Kind::Fraction => "a fraction",
+            Kind::SymbolRate => "a symbol rate",
         }
     }
 
@@ -108,6 +118,7 @@ impl Kind {
             Kind::Bits => "\"60kbit\"",
             Kind::Packets => "\"80p\"",
             Kind::Fraction => "0.25 or \"25%\"",
+            Kind::SymbolRate => "\"50MBd\"",
         }
     }
 

@@ -71,6 +71,7 @@ pub fn experiment(
             overhead_bytes: 0,
             mpu_bytes: 0,
             satellite: None,
+            beam: None,
         },
         scheduler,
         classes: (0..nclasses)

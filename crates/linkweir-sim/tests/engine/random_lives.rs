@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Experiments put together at random: nothing panics, no packet is lost or made, the link carries what it offers.
 
-use linkweir_sim::experiment::{Capacity, End, Experiment, Flow, Lengths, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{
+    Beam, Capacity, ClearSky, End, Experiment, Flow, Lengths, Signal, Sizes, Traffic, Weather,
+};
+use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2};
+use linkweir_sim::satellite::rain::{Attenuation, Rain};
 use linkweir_sim::tcp;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -94,6 +98,35 @@ impl Dice {
         }
     }
 
+    /// Makes the link a beam in changing weather.
+    fn beam(&mut self, e: &mut Experiment) {
+        let (correlation, start) = self.one_of(&[(0.0, None), (0.5, Some(0.01)), (1.0, None)]);
+        let rain = Rain {
+            m: self.one_of(&[-2.0, 1.0]),
+            sigma: 1.5,
+            probability: self.one_of(&[0.3, 1.0]),
+            correlation_time_s: self.one_of(&[1.0, 60.0]),
+            correlation,
+            start,
+        };
+        let holes = Attenuation::new(vec![0, S, S + 1, 2 * S], vec![0.0, 40.0, 3.0, 9.0]).unwrap();
+        let weather = match self.below(4) {
+            0 => Weather::Clear,
+            1 => Weather::Recorded(holes),
+            _ => Weather::Rain(rain),
+        };
+        e.link.follow = false;
+        e.link.ring = 1;
+        e.link.beam = Some(Beam {
+            symbol_rate_bd: self.one_of(&[1e6, 2.5e6]),
+            clear_sky: ClearSky::Between(-3.0, 17.0),
+            adaptation: Adaptation::new(DVB_S2, 0.5, self.one_of(&[0.0, 0.3])),
+            tick_ns: self.one_of(&[MS, 100 * MS, 777_777_777]),
+            weather,
+            seed: e.seed,
+        });
+    }
+
     fn experiment(&mut self) -> Experiment {
         let nclasses = 1 + self.below(5) as usize;
         let policy = self.one_of(&["fifo", "strict", "rr", "wrr", "drr", "pss", "pds"]);
@@ -158,51 +191,90 @@ impl Dice {
     }
 }
 
+/// Runs it, and returns how many packets left queues and how many were dropped.
+fn life(name: &str, e: &Experiment) -> (f64, f64) {
+    let (mut moved, mut dropped) = (0.0, 0.0);
+    let t = tables(e);
+    let n = |table, column| t.numbers(table, column);
+    let bins = n("link", "t_s").len();
+    for class in 0..e.classes.len() {
+        let last = (bins - 1) * e.classes.len() + class;
+        let gone =
+            n("classes", "dropped_limit_pkts")[class] + n("classes", "dropped_policy_pkts")[class];
+        let sent = n("classes", "sent_pkts")[class];
+        assert_eq!(
+            n("classes", "arrived_pkts")[class],
+            sent + gone + n("series", "backlog_pkts")[last],
+            "{name}, class {class}: {e:#?}"
+        );
+        let flows = e
+            .flows
+            .iter()
+            .enumerate()
+            .filter(|(_, flow)| flow.class == class)
+            .map(|(i, _)| i);
+        let seen: f64 = flows
+            .map(|i| n("flows", "delivered_pkts")[i] + n("flows", "lost_link_pkts")[i])
+            .sum();
+        assert!(
+            seen <= sent,
+            "{name}, class {class}: {seen} of {sent} came out"
+        );
+        moved += sent;
+        dropped += gone;
+    }
+    for (capacity, used) in n("link", "capacity_bps").iter().zip(n("link", "used_bps")) {
+        // Bins of tiny pieces differ by roundings; -1 bit/s would be a packet taken back.
+        assert!(
+            used > -1.0 && used <= capacity * (1.0 + 1e-6) + 1.0,
+            "{name}: {used} of {capacity}"
+        );
+    }
+    (moved, dropped)
+}
+
 #[test]
 fn random_experiments_keep_their_packets() {
     let mut dice = Dice(Pcg64::seed_from_u64(2));
     let (mut moved, mut dropped) = (0.0, 0.0);
-    for life in 0..100 {
+    for number in 0..100 {
         let e = dice.experiment();
-        let t = tables(&e);
-        let n = |table, column| t.numbers(table, column);
-        let bins = n("link", "t_s").len();
-        for class in 0..e.classes.len() {
-            let last = (bins - 1) * e.classes.len() + class;
-            let gone = n("classes", "dropped_limit_pkts")[class]
-                + n("classes", "dropped_policy_pkts")[class];
-            let sent = n("classes", "sent_pkts")[class];
-            assert_eq!(
-                n("classes", "arrived_pkts")[class],
-                sent + gone + n("series", "backlog_pkts")[last],
-                "life {life}, class {class}: {e:#?}"
-            );
-            let flows = e
-                .flows
-                .iter()
-                .enumerate()
-                .filter(|(_, flow)| flow.class == class)
-                .map(|(i, _)| i);
-            let seen: f64 = flows
-                .map(|i| n("flows", "delivered_pkts")[i] + n("flows", "lost_link_pkts")[i])
-                .sum();
-            assert!(
-                seen <= sent,
-                "life {life}, class {class}: {seen} of {sent} came out"
-            );
-            moved += sent;
-            dropped += gone;
-        }
-        for (capacity, used) in n("link", "capacity_bps").iter().zip(n("link", "used_bps")) {
-            // Bins of tiny pieces differ by roundings; -1 bit/s would be a packet taken back.
-            assert!(
-                used > -1.0 && used <= capacity * (1.0 + 1e-6) + 1.0,
-                "life {life}: {used} of {capacity}"
-            );
-        }
+        let (sent, gone) = life(&format!("life {number}"), &e);
+        moved += sent;
+        dropped += gone;
     }
     assert!(
         moved > 100_000.0 && dropped > 100_000.0,
+        "the lives are eventful: {moved} moved, {dropped} dropped"
+    );
+}
+
+#[test]
+fn random_beams_keep_their_packets() {
+    let mut dice = Dice(Pcg64::seed_from_u64(3));
+    let (mut moved, mut dropped) = (0.0, 0.0);
+    for number in 0..60 {
+        let mut e = dice.experiment();
+        dice.beam(&mut e);
+        let name = format!("beam {number}");
+        let (sent, gone) = life(&name, &e);
+        let t = tables(&e);
+        for (occupancy, outage) in t
+            .numbers("carrier", "occupancy")
+            .iter()
+            .zip(t.numbers("carrier", "outage"))
+        {
+            // A packet that comes in the nanosecond in which another one ends does not wait for its last fraction.
+            assert!(
+                (-1e-6..=1.0 + 1e-6).contains(occupancy) && (0.0..=1.0 + 1e-9).contains(&outage),
+                "{name}: {occupancy}, {outage}"
+            );
+        }
+        moved += sent;
+        dropped += gone;
+    }
+    assert!(
+        moved > 50_000.0 && dropped > 50_000.0,
         "the lives are eventful: {moved} moved, {dropped} dropped"
     );
 }

@@ -2,13 +2,17 @@
 //! Voice over a fading satellite link with repetitions, as in the simulations of Tauran et al. 2018 and its journal version.
 
 use linkweir_sim::experiment::{
-    Capacity, Channel, Experiment, Flow, Lengths, Satellite, Scheduler, Signal, Sizes, Traffic,
+    Capacity, Channel, Delays, End, Experiment, Flow, Lengths, Satellite, Scheduler, Signal, Sizes,
+    Traffic,
 };
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
-use linkweir_sim::satellite::lms::{Environment, Lms};
+use linkweir_sim::satellite::lms::Lms;
+use linkweir_sim::satellite::perez_fontan::Environment;
+use linkweir_sim::satellite::reorder::{Reordering, Rule};
+use linkweir_sim::tcp::{self, Algorithm, Profile};
 
-use crate::build::{experiment, packet, rate, scheduler, tables, Tables, MS, S};
+use crate::build::{cbr, experiment, flow, packet, rate, scheduler, tables, Tables, MS, S};
 
 const PACKET_BYTES: u32 = 210;
 
@@ -47,10 +51,14 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
             period_ns: 600 * S,
         },
         user_offset_ns: 51 * S,
+        flows_are_users: false,
+        csi_tick_ns: 10 * MS,
         harq: Harq::designed(packet_bits, 10).unwrap(),
         ground_delay_ns: MS,
+        delays: None,
         repeats_see_first_user: true,
         uncoded_too: true,
+        reordering: None,
     });
     for class in &mut e.classes {
         class.limit_pkts = Some(limit);
@@ -111,10 +119,14 @@ fn attempts_worked_by_hand() {
             Fading::new(20 * MS, [vec![0.0f32], vec![-60.0f32; 60]].concat()).unwrap(),
         ),
         user_offset_ns: 0,
+        flows_are_users: false,
+        csi_tick_ns: 10 * MS,
         harq: harq.clone(),
         ground_delay_ns: MS,
+        delays: None,
         repeats_see_first_user: false,
         uncoded_too: false,
+        reordering: None,
     });
     e.flows = vec![packet(0, 0, 210), packet(0, 100 * MS, 210)];
     let found = tables(&e);
@@ -143,10 +155,14 @@ fn repetitions_go_first() {
             Fading::new(5 * MS, [vec![-60.0f32], vec![0.0f32; 250]].concat()).unwrap(),
         ),
         user_offset_ns: 0,
+        flows_are_users: false,
+        csi_tick_ns: 10 * MS,
         harq: Harq::new(1680, [1145, 1145, 1145, 1145], 10.0),
         ground_delay_ns: 0,
+        delays: None,
         repeats_see_first_user: false,
         uncoded_too: true,
+        reordering: None,
     });
     e.flows = vec![packet(0, 0, 210), packet(0, 0, 210), packet(0, 0, 210)];
     let found = tables(&e);
@@ -162,6 +178,94 @@ fn repetitions_go_first() {
         found.numbers("harq", "decoded_second_pkts"),
         [1.0, 0.0, 0.0]
     );
+}
+
+/// The packets of [`repetitions_go_first`], all of one flow: the first comes at 11.224 ms, the second at 8.936, the third
+/// at 15.192, unless they are put in order.
+#[test]
+fn packets_are_put_in_order_behind_the_decoder() {
+    let delays_us = |reordering: Option<Reordering>| {
+        let mut e = experiment(rate(1e6), 1_000_000, scheduler("fifo", &[], &[&[]]), 1, S);
+        e.link.delay_s = Signal::Constant(0.001);
+        e.link.satellite = Some(Satellite {
+            channel: Channel::Recorded(
+                Fading::new(5 * MS, [vec![-60.0f32], vec![0.0f32; 250]].concat()).unwrap(),
+            ),
+            user_offset_ns: 0,
+            flows_are_users: false,
+            csi_tick_ns: 10 * MS,
+            harq: Harq::new(1680, [1145, 1145, 1145, 1145], 10.0),
+            ground_delay_ns: 0,
+            repeats_see_first_user: false,
+            uncoded_too: true,
+            delays: None,
+            reordering,
+        });
+        // One more comes at once when the first begins.
+        let three = Traffic::Greedy {
+            backlog_pkts: 2,
+            packet: Sizes::Fixed(210),
+        };
+        e.flows = vec![Flow {
+            traffic: three,
+            ..packet(0, 0, 210)
+        }];
+        let found = tables(&e);
+        assert_eq!(found.numbers("flows", "delivered_pkts"), [3.0]);
+        (found.reals("flows", "delay_mean_s")[0].unwrap() * 3e6).round()
+    };
+    let with = |rule, timeout_ns| {
+        Some(Reordering {
+            rule,
+            buffer_pkts: 125,
+            timeout_ns,
+        })
+    };
+    assert_eq!(delays_us(None), 11_224.0 + 8_936.0 + 15_192.0);
+    let in_order = delays_us(with(Rule::PerFlow, S));
+    assert_eq!(in_order, 11_224.0 + 11_224.0 + 15_192.0);
+    // The second is held for 1 ms at most.
+    let impatient = delays_us(with(Rule::PerFlow, MS));
+    assert_eq!(impatient, 11_224.0 + 9_936.0 + 15_192.0);
+    // With one buffer for all, what is seen first is what was expected: the second.
+    let shared = delays_us(with(Rule::Shared, S));
+    assert_eq!(shared, 11_224.0 + 8_936.0 + 15_192.0);
+}
+
+/// TCP in queues that never fill: packets out of order make it repeat what arrives anyway, and packets in order leave
+/// only those to repeat that the decoder gave up.
+#[test]
+fn order_spares_tcp_needless_retransmissions() {
+    let run = |rule: Option<Rule>| {
+        let mut e = voice(1, &Queues::Own("rr", 1000), 8920, 1);
+        let mut config = tcp::Config::new(Algorithm::NewReno, Profile::Ns2);
+        config.max_window_segments = 40;
+        e.flows[0].traffic = Traffic::Tcp(config);
+        e.link.return_delay_ns = 9 * MS;
+        e.link.satellite.as_mut().unwrap().reordering = rule.map(|rule| Reordering {
+            rule,
+            buffer_pkts: 1000,
+            timeout_ns: S,
+        });
+        let found = tables(&e);
+        let sum = |table: &str, column: &str| found.numbers(table, column).iter().sum::<f64>();
+        assert_eq!(sum("flows", "dropped_limit_pkts"), 0.0);
+        (
+            sum("flows", "retransmitted_pkts"),
+            sum("flows", "spurious_pkts"),
+            sum("harq", "given_up_pkts"),
+            sum("flows", "retransmitted_rto_pkts"),
+            sum("flows", "goodput_bps"),
+        )
+    };
+    let (repeated, needless, given_up, late, bps) = run(None);
+    assert_eq!(repeated, needless + given_up);
+    assert!(needless > late + 10.0, "{needless} {late}");
+    let (repeated, needless, given_up, late, bps_in_order) = run(Some(Rule::PerFlow));
+    assert_eq!(repeated, needless + given_up);
+    // Only the timer can still be wrong.
+    assert!(needless <= late, "{needless} {late}");
+    assert!(given_up > 0.0 && bps_in_order > bps);
 }
 
 /// The mean of [`split`] over three channels.
@@ -213,4 +317,125 @@ fn a_timeout_holds_delays_down() {
     assert!(most(&codes, "delay_max_s") <= 0.1 && most(&pf, "delay_max_s") > 0.2);
     assert!(mean(&codes, "delay_mean_s") < mean(&pf, "delay_mean_s"));
     assert!(mean(&codes, "jitter_mad_s") < mean(&pf, "jitter_mad_s"));
+}
+
+/// Delays that fall after a second, and a link so fast that a packet's 286 coded bytes take 2.288 us.
+fn falling_delays() -> Experiment {
+    let steps = |before_s: f64, after_s: f64| Signal::Steps {
+        points: [(0, before_s), (S, after_s)].into(),
+        end: End::Hold,
+    };
+    let mut e = experiment(
+        rate(1e9),
+        1_000_000_000,
+        scheduler("fifo", &[], &[&[]]),
+        1,
+        10 * S,
+    );
+    e.link.satellite = Some(Satellite {
+        channel: Channel::Recorded(Fading::new(S, vec![0.0]).unwrap()),
+        user_offset_ns: 0,
+        flows_are_users: false,
+        csi_tick_ns: 10 * MS,
+        harq: Harq::designed(1680, 10).unwrap(),
+        ground_delay_ns: MS,
+        delays: Some(Delays {
+            to_satellite_s: steps(0.050, 0.020),
+            to_ground_s: steps(0.010, 0.004),
+            start_ns: 0,
+            shift_ns: 500 * MS,
+            before_s: 0.100,
+        }),
+        repeats_see_first_user: false,
+        uncoded_too: false,
+        reordering: None,
+    });
+    e
+}
+
+fn delays_of(e: &mut Experiment) -> &mut Delays {
+    let satellite = e.link.satellite.as_mut().unwrap();
+    satellite.delays.as_mut().unwrap()
+}
+
+/// A column of the flows in us.
+fn us(e: &Experiment, column: &str) -> Vec<f64> {
+    let all = tables(e).numbers("flows", column);
+    all.iter().map(|s| (s * 1e9).round() / 1e3).collect()
+}
+
+#[test]
+fn each_flow_is_further_behind_in_the_delays() {
+    let mut e = falling_delays();
+    // Created 0, 500 and 1000 ms after the start of the flow's own delays, then before it, then in the middle.
+    e.flows = [0, 1000, 2000, 1400, 2900]
+        .map(|ms| packet(0, ms * MS, 210))
+        .to_vec();
+    // 50 or 20 or 100 ms up; 10 ms down until 1 s, then 4; 1 ms to the user.
+    let all = [61_002.288, 55_002.288, 25_002.288, 105_002.288, 55_002.288];
+    assert_eq!(us(&e, "delay_mean_s"), all);
+    // A second later all but the last two are past the fall, or past the beginning.
+    delays_of(&mut e).start_ns = S;
+    let all = [25_002.288, 25_002.288, 25_002.288, 55_002.288, 25_002.288];
+    assert_eq!(us(&e, "delay_mean_s"), all);
+}
+
+#[test]
+fn packets_of_a_flow_do_not_overtake_each_other_on_the_way_up() {
+    let mut e = falling_delays();
+    // Every 10 ms from 980 ms on: the two up to 990 ms arrive at 1030 and 1040; those of 1000 and 1010 ms would at 1020 and
+    // 1030 and wait for the second; that of 1020 ms arrives at 1040 as well.
+    e.flows = vec![Flow {
+        start_ns: 980 * MS,
+        stop_ns: 1021 * MS,
+        ..flow(0, cbr(168e3, 210))
+    }];
+    let found = tables(&e);
+    assert_eq!(found.numbers("flows", "delivered_pkts"), [5.0]);
+    // Up 50, 50, 40, 30, 20 ms; 4 ms down and 1 to the user; the four that arrive at 1040 ms leave one after another.
+    let mean_us =
+        (50e3 + 50e3 + 40e3 + 30e3 + 20e3) / 5.0 + 5e3 + 2.288 * (1 + 1 + 2 + 3 + 4) as f64 / 5.0;
+    let found_us = found.numbers("flows", "delay_mean_s")[0] * 1e6;
+    assert!(
+        (found_us - mean_us).abs() < 1e-3,
+        "{found_us}, not {mean_us}"
+    );
+}
+
+#[test]
+fn answers_and_repetitions_take_the_delay_of_their_time() {
+    let mut e = falling_delays();
+    // Nothing is understood before 1.005 s.
+    let fading = [vec![-60.0f32; 201], vec![0.0f32; 2000]].concat();
+    e.link.satellite.as_mut().unwrap().channel =
+        Channel::Recorded(Fading::new(5 * MS, fading).unwrap());
+    e.link.satellite.as_mut().unwrap().harq = Harq::new(1680, [1145; 4], 10.0);
+    e.flows = vec![packet(0, 940 * MS, 210)];
+    // Sent at 990 ms, not understood at 1000.002288; answered in 4 ms; again in 2.288 us and 4 ms, at 1008.004576; 1 ms more.
+    assert_eq!(us(&e, "delay_mean_s"), [69_004.576]);
+    assert_eq!(tables(&e).numbers("harq", "decoded_second_pkts"), [1.0]);
+}
+
+/// Acknowledgements go back through the same delays.
+#[test]
+fn round_trips_take_the_delays_twice() {
+    for (start_ns, one_way_ms) in [(0, 61.0), (S, 25.0)] {
+        let mut e = falling_delays();
+        e.duration_ns = S;
+        e.interval_ns = S;
+        delays_of(&mut e).start_ns = start_ns;
+        e.link.satellite.as_mut().unwrap().harq = Harq::designed(12_000, 10).unwrap();
+        let config = tcp::Config {
+            bytes_to_send: Some(100_000),
+            ..tcp::Config::new(tcp::Algorithm::NewReno, tcp::Profile::Ns2)
+        };
+        e.flows = vec![flow(0, Traffic::Tcp(config))];
+        let found = tables(&e);
+        let srtt_ms = found.reals("flows", "srtt_mean_s")[0].unwrap() * 1e3;
+        // Ticks of 1 ms, and a few segments that wait for each other.
+        assert!(
+            (srtt_ms - 2.0 * one_way_ms).abs() < 1.5,
+            "{srtt_ms} ms, one way {one_way_ms}"
+        );
+    }
 }

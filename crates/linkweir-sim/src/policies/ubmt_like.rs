@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Utility times relative channel, inspired by Fairhurst et al. 2009 (UBMT), of which Tauran et al. 2018 say that it
+//! weighs throughput and time in the buffer. A reconstruction: the formula is this project's own.
+//!
+//! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U = 1 / (1 + exp(-10 (W / T -
+//! 1/2))) how urgent its head packet is, of age W and with a target T. What is older than its target is dropped. Of equals
+//! the earliest head goes, then the lowest index.
+
+use linkweir_core::{Pick, Policy, Verdict, View};
+
+use super::means::{age_ns, eligible, Means};
+
+/// How sharply urgency rises around half of the target.
+const STEEPNESS: f64 = 10.0;
+/// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
+const STEPS: usize = 1024;
+
+#[derive(Debug)]
+pub(crate) struct UbmtLike {
+    target_ns: u64,
+    means: Means,
+    urgency: Vec<f64>,
+}
+
+impl UbmtLike {
+    pub(super) fn new(nqueues: usize, target_ns: u64) -> UbmtLike {
+        UbmtLike {
+            target_ns,
+            means: Means::new(nqueues),
+            urgency: (0..=STEPS + 1)
+                .map(|i| 1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5))))
+                .collect(),
+        }
+    }
+
+    /// How urgent the head of queue q is; one beyond its target is dropped anyway.
+    fn urgency(&self, view: &View<'_>, q: usize) -> f64 {
+        let at = (age_ns(view, q) as f64 / self.target_ns as f64).min(1.0) * STEPS as f64;
+        let (before, after) = (self.urgency[at as usize], self.urgency[at as usize + 1]);
+        before + (after - before) * (at - libm::floor(at))
+    }
+
+    fn claim(&self, view: &View<'_>, q: usize) -> f64 {
+        // A queue that was never served has the mean of one byte per second.
+        let mean = self.means.bytes_s(q).max(1.0);
+        self.urgency(view, q) * view.queues[q].rate_bps as f64 / mean
+    }
+}
+
+impl Policy for UbmtLike {
+    fn pick(&mut self, view: &View<'_>) -> Pick {
+        self.means.clock(view.now_ns);
+        let mut best: Option<(f64, u64, usize)> = None;
+        for (q, queue) in view.queues.iter().enumerate() {
+            if !eligible(queue) {
+                continue;
+            }
+            let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);
+            if best.is_none_or(|(most, first_ns, _)| {
+                claim > most || (claim == most && head_ns < first_ns)
+            }) {
+                best = Some((claim, head_ns, q));
+            }
+        }
+        match best {
+            Some((_, _, q)) => Pick::Queue(q),
+            None => Pick::Nothing { retry_ns: None },
+        }
+    }
+
+    fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        self.means.sent(q, view.now_ns, bytes);
+    }
+
+    fn leaving(&mut self, view: &View<'_>, q: usize, _: bool) -> Verdict {
+        if self.expired(view, q) {
+            Verdict::Drop
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    fn expired(&self, view: &View<'_>, q: usize) -> bool {
+        age_ns(view, q) > self.target_ns
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkweir_core::Queue;
+
+    fn view(queues: &[Queue], now_ns: u64) -> View<'_> {
+        View {
+            now_ns,
+            link_bps: 8_000_000,
+            queues,
+        }
+    }
+
+    fn queue(head_arrival_ns: u64, rate_bps: u64) -> Queue {
+        Queue {
+            backlog_bytes: 100,
+            head_arrival_ns,
+            rate_bps,
+            backlog_pkts: 1,
+            head_bytes: 100,
+        }
+    }
+
+    #[test]
+    fn urgency_times_channel_over_mean() {
+        const MS: u64 = 1_000_000;
+        let mut policy = UbmtLike::new(3, 100 * MS);
+        // Ages 50, 20 and 0 ms: urgencies 1/2, 1 / (1 + e^3) = 0.0474, 1 / (1 + e^5) = 0.00669.
+        let mut queues = [
+            queue(0, 1000),
+            queue(30 * MS, 10_500),
+            queue(50 * MS, 74_000),
+        ];
+        assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));
+        queues[1].rate_bps = 10_600; // 502.7 against 500
+        assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(1));
+        policy.sent(&view(&queues, 50 * MS), 1, 100);
+        assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));
+        queues[0].rate_bps = 0;
+        assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(2));
+        assert!(!policy.expired(&view(&queues, 100 * MS), 0));
+        assert_eq!(
+            policy.leaving(&view(&queues, 100 * MS + 1), 0, false),
+            Verdict::Drop
+        );
+    }
+}

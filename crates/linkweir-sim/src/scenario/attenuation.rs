@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Attenuation of a beam's terminals from a file: CSV with a header, a column `t_s` of times in seconds that rise from 0,
+//! and one column of dB for all terminals or one for each in the order of the classes. Values hold until the next line,
+//! those of the last for ever. Empty lines and lines that start with `#` say nothing.
+
+use std::path::Path;
+
+use crate::satellite::rain::Attenuation;
+
+use super::fault::Fault;
+use super::limits;
+use super::trace::{data_lines, Reader};
+use super::units::{self, Decimal, Kind};
+
+/// Deepest fade that is believed, dB.
+const MOST_DB: f64 = 300.0;
+
+/// Reads the content of a file; `path` is for messages only.
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
+    let reader = Reader {
+        path: path.to_path_buf(),
+    };
+    let mut lines = data_lines(reader.text(bytes)?);
+    let Some((header_line, header)) = lines.next() else {
+        return Err(reader.whole_fault("is empty; it must hold a header t_s,attenuation_db"));
+    };
+    let names: Vec<&str> = header.split(',').map(str::trim).collect();
+    if names[0] != "t_s" || names.len() < 2 {
+        let message = "must be a header: t_s,attenuation_db, or t_s and one name per class";
+        return Err(reader.fault(header_line, message));
+    }
+    if names.len() > limits::CLASSES + 1 {
+        let message = format!("has more than {} columns", limits::CLASSES + 1);
+        return Err(reader.fault(header_line, message));
+    }
+    let mut times_ns: Vec<u64> = Vec::new();
+    let mut values_db = Vec::new();
+    for (line, text) in lines {
+        let fields = text.split(',').map(str::trim);
+        let count = fields.clone().count();
+        if count != names.len() {
+            let message = format!("has {count} fields where the header has {}", names.len());
+            return Err(reader.fault(line, message));
+        }
+        for (column, (name, field)) in names.iter().zip(fields).enumerate() {
+            if column > 0 {
+                values_db.push(attenuation_db(&reader, line, name, field)? as f32);
+                continue;
+            }
+            let time_ns = reader.time(line, name, field)?;
+            match times_ns.last() {
+                None if time_ns != 0 => {
+                    return Err(reader.field_fault(line, name, field, "the first time must be 0"));
+                }
+                Some(before) if time_ns <= *before => {
+                    let before = units::show_whole(*before, Kind::Time);
+                    let message = format!("must be later than the line before, {before}");
+                    return Err(reader.field_fault(line, name, field, message));
+                }
+                _ => times_ns.push(time_ns),
+            }
+        }
+    }
+    Attenuation::new(times_ns, values_db)
+        .ok_or_else(|| reader.whole_fault("has a header but no values"))
+}
+
+fn attenuation_db(reader: &Reader, line: usize, name: &str, field: &str) -> Result<f64, Fault> {
+    let range = format!("must be dB, 0 .. {MOST_DB}; a fade is positive");
+    let value = Decimal::parse(field)
+        .map_err(|what| reader.field_fault(line, name, field, format!("{what}; {range}")))?
+        .real();
+    if (0.0..=MOST_DB).contains(&value) {
+        Ok(value)
+    } else {
+        Err(reader.field_fault(line, name, field, range))
+    }
+}

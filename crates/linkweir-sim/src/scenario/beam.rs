@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The `[link.beam]` table.
+
+use std::path::Path;
+
+use crate::experiment::{Beam, Capacity, ClearSky, Link, Signal, Weather};
+use crate::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
+use crate::satellite::rain::Rain;
+
+use super::attenuation;
+use super::fault::Fault;
+use super::limits;
+use super::reader::{quote, show_number, Entry, Section};
+use super::trace;
+use super::units::{self, Kind};
+use super::Input;
+
+/// Es/N0 that are believed, dB.
+const ESN0_DB: (f64, f64) = (-30.0, 60.0);
+const CLEAR_SKY: &str = "clear_sky_esn0_db";
+
+/// Reads the table; returns the beam and the lines of the resolved form. Files are looked for in `folder`.
+pub(super) fn read(
+    entry: &Entry<'_, '_>,
+    seed: u64,
+    folder: &Path,
+    inputs: &mut Vec<Input>,
+) -> Result<(Beam, String), Fault> {
+    let mut section = entry
+        .table()
+        .ok_or_else(|| entry.fault("must be a table [link.beam]"))?;
+    let symbol_rate = section.need("symbol_rate", "\"50MBd\"")?;
+    let symbol_rate_bd = symbol_rate.quantity(Kind::SymbolRate, 1e3, 10e9)?;
+    section.write(
+        "symbol_rate",
+        quote(&units::show_real(symbol_rate_bd, Kind::SymbolRate)),
+    );
+    let clear_sky = clear_sky(&mut section)?;
+    let extended = section.choice("modcods", &["dvb_s2", "dvb_s2x"], 0)? == 1;
+    let margin_db = section.real("margin_db", 0.0, 20.0, 1.0)?;
+    let hysteresis_db = section.real("hysteresis_db", 0.0, 20.0, 0.5)?;
+    let tick_ns = section.whole(
+        "tick",
+        Kind::Time,
+        (1_000_000, 3_600_000_000_000),
+        100_000_000,
+    )?;
+    let seed = section.number("channel_seed", (0, i64::MAX.unsigned_abs()), seed)?;
+    let mut rain_lines = None;
+    let weather = match (section.find("rain"), section.find("attenuation")) {
+        (Some(_), Some(file)) => {
+            return Err(file.fault("rain and attenuation exclude each other; leave one out"));
+        }
+        (Some(table), None) => {
+            let (rain, lines) = rain(&table)?;
+            rain_lines = Some(lines);
+            Weather::Rain(rain)
+        }
+        (None, Some(file)) => recorded(&mut section, &file, folder, inputs)?,
+        (None, None) => Weather::Clear,
+    };
+    let extra = if extended { &DVB_S2X[..] } else { &[] };
+    let modcods = DVB_S2.iter().chain(extra).copied();
+    let mut lines = section.finish()?;
+    if let Some(rain_lines) = rain_lines {
+        lines.push_str("\n[link.beam.rain]\n");
+        lines.push_str(&rain_lines);
+    }
+    let beam = Beam {
+        symbol_rate_bd,
+        clear_sky,
+        adaptation: Adaptation::new(modcods, margin_db, hysteresis_db),
+        tick_ns,
+        weather,
+        seed,
+    };
+    Ok((beam, lines))
+}
+
+/// Refuses Es/N0 and attenuations that are as many as neither one nor the classes.
+pub(super) fn fits(top: &mut Section<'_, '_>, link: &Link, classes: usize) -> Result<(), Fault> {
+    let Some(beam) = &link.beam else {
+        return Ok(());
+    };
+    let wrong = match (&beam.clear_sky, &beam.weather) {
+        (ClearSky::Each(all), _) if all.len() != classes => Some((CLEAR_SKY, all.len(), "values")),
+        (_, Weather::Recorded(recorded)) if ![1, classes].contains(&recorded.columns()) => {
+            Some(("attenuation", recorded.columns(), "columns of dB"))
+        }
+        _ => None,
+    };
+    let Some((key, found, what)) = wrong else {
+        return Ok(());
+    };
+    let message = format!(
+        "has {found} {what} where there are {classes} classes; give one for each or one for all"
+    );
+    let section = top
+        .find("link")
+        .and_then(|link| link.table())
+        .and_then(|mut link| link.find("beam"))
+        .and_then(|beam| beam.table());
+    Err(match section {
+        Some(section) => section.fault_at(key, message),
+        None => top.fault_at("link", message),
+    })
+}
+
+/// The greatest rate any terminal may have.
+pub(super) fn greatest(beam: &Beam) -> Capacity {
+    let efficiency = beam
+        .adaptation
+        .ladder()
+        .last()
+        .map_or(0.0, |m| m.efficiency);
+    Capacity::Rate(Signal::Constant(beam.symbol_rate_bd * efficiency))
+}
+
+/// The rate of a terminal with the mean Es/N0 when there is no rain, bit/s.
+pub(super) fn clear_sky_bps(beam: &Beam) -> f64 {
+    let esn0_db = match &beam.clear_sky {
+        ClearSky::Same(db) => *db,
+        ClearSky::Each(all) => all.iter().sum::<f64>() / all.len() as f64,
+        ClearSky::Between(least, most) => 0.5 * (least + most),
+    };
+    let place = beam.adaptation.first(esn0_db);
+    beam.symbol_rate_bd * place.map_or(0.0, |i| beam.adaptation.ladder()[i].efficiency)
+}
+
+fn clear_sky(section: &mut Section<'_, '_>) -> Result<ClearSky, Fault> {
+    let (least, most) = ESN0_DB;
+    let entry = section.need(CLEAR_SKY, "12.0")?;
+    let (clear_sky, shown) = if let Some(mut table) = entry.table() {
+        let low = table.need("min", "8.0")?.real(least, most)?;
+        let high = table.need("max", "14.0")?.real(low, most)?;
+        table.finish()?;
+        let shown = format!(
+            "{{ min = {}, max = {} }}",
+            show_number(low),
+            show_number(high)
+        );
+        (ClearSky::Between(low, high), shown)
+    } else if entry.is_list() {
+        let all = entry
+            .list(limits::CLASSES)?
+            .iter()
+            .map(|item| item.real(least, most))
+            .collect::<Result<Vec<f64>, Fault>>()?;
+        let shown: Vec<String> = all.iter().copied().map(show_number).collect();
+        (
+            ClearSky::Each(all.into()),
+            format!("[{}]", shown.join(", ")),
+        )
+    } else {
+        let all = entry.real(least, most)?;
+        (ClearSky::Same(all), show_number(all))
+    };
+    section.write(CLEAR_SKY, shown);
+    Ok(clear_sky)
+}
+
+/// The table `rain`.
+fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
+    let mut section = entry
+        .table()
+        .ok_or_else(|| entry.fault("must be a table [link.beam.rain]"))?;
+    let probability = match section.find("probability") {
+        Some(entry) => entry.quantity(Kind::Fraction, 1e-6, 1.0)?,
+        None => 1.0,
+    };
+    section.write("probability", show_number(probability));
+    let (m, sigma) = match (section.find("exceeded"), section.find("m")) {
+        (Some(_), Some(m)) => {
+            return Err(m.fault("exceeded and m exclude each other; leave one out"))
+        }
+        (Some(points), None) => {
+            if let Some(sigma) = section.find("sigma") {
+                return Err(sigma.fault("exceeded and sigma exclude each other; leave one out"));
+            }
+            fitted(&mut section, &points, probability)?
+        }
+        (None, m) => {
+            let m = m.ok_or_else(|| {
+                section.fault_at(
+                    "m",
+                    "is missing; write m = -3.9 and sigma = 1.8, or exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]",
+                )
+            })?;
+            let m = m.real(-20.0, 10.0)?;
+            let sigma = section.need("sigma", "1.8")?.real(0.01, 10.0)?;
+            section.write("m", show_number(m));
+            section.write("sigma", show_number(sigma));
+            (m, sigma)
+        }
+    };
+    let correlation_time_ns = section.whole(
+        "correlation_time",
+        Kind::Time,
+        (1_000_000_000, limits::DURATION_NS),
+        5_000_000_000_000,
+    )?;
+    let correlation = section.real("correlation", 0.0, 1.0, 0.0)?;
+    let start = match section.find("start") {
+        Some(entry) => {
+            let start = entry.quantity(Kind::Fraction, 1e-6, 1.0 - 1e-6)?;
+            if correlation == 0.0 {
+                return Err(entry.fault(
+                    "is the state of what terminals have in common; give a correlation above 0",
+                ));
+            }
+            section.write("start", show_number(start));
+            Some(start)
+        }
+        None => {
+            section.remark("start: drawn");
+            None
+        }
+    };
+    let rain = Rain {
+        m,
+        sigma,
+        probability,
+        correlation_time_s: correlation_time_ns as f64 * 1e-9,
+        correlation,
+        start,
+    };
+    Ok((rain, section.finish()?))
+}
+
+/// Parameters from points of the distribution.
+fn fitted(
+    section: &mut Section<'_, '_>,
+    points: &Entry<'_, '_>,
+    probability: f64,
+) -> Result<(f64, f64), Fault> {
+    let mut exceeded = Vec::new();
+    let mut shown = Vec::new();
+    for [part, attenuation] in points.pairs("[part of the time, dB]", limits::POINTS)? {
+        let value = part.quantity(Kind::Fraction, 1e-6, 0.5)?;
+        if value >= probability {
+            return Err(part.fault(format!(
+                "must be below the probability of rain, {}",
+                units::show_real(probability, Kind::Fraction)
+            )));
+        }
+        let db = attenuation.real(0.001, 300.0)?;
+        exceeded.push((value, db));
+        shown.push(format!("[{}, {}]", show_number(value), show_number(db)));
+    }
+    let fitted = Rain::fitted(&exceeded).ok_or_else(|| {
+        points.fault("must hold two parts of the time or more, and more dB for less time")
+    })?;
+    section.write("exceeded", format!("[{}]", shown.join(", ")));
+    Ok(fitted)
+}
+
+/// Attenuation from a file.
+fn recorded(
+    section: &mut Section<'_, '_>,
+    file: &Entry<'_, '_>,
+    folder: &Path,
+    inputs: &mut Vec<Input>,
+) -> Result<Weather, Fault> {
+    let text = file.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(file.fault("must be the path of a file with times and attenuations"));
+    }
+    let path = folder.join(text);
+    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
+        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let attenuation = attenuation::parse(&bytes, &path)?;
+    let name = super::link::input_name(&path);
+    section.write("attenuation", quote(&name));
+    inputs.push(Input { name, path, bytes });
+    Ok(Weather::Recorded(attenuation))
+}

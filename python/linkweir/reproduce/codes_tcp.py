@@ -1,0 +1,658 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""TCP over a low-orbit constellation: the journal version of Tauran et al. 2018, Figures 15 to 28 and Tables 3 to 5.
+
+Link, queues and policies are those of `codes.py`, with packets of 1115 bytes coded. Every user has one endless transfer
+of ns-2.35's TCP/Linux, NewReno or CUBIC, in segments of 1000 + 40 bytes; transfer i starts at 0.5 + 0.5 i s. The
+receiver hands packets on as they are decoded, or puts them in order first, with one buffer of 125 packets for all.
+
+The paper says 100 s and gives no delays. Its program ends transfers after 600 s, and its delay trace stays at 75 ms to
+the last satellite and 6 ms from there for the longest of its stretches. With these, Tables 3 and 4 come out nearly as
+printed, spreads and RR's peak at 20 users included; so they are taken here, and `--table assumptions` shows what other
+values do.
+
+Goodput is payload acknowledged over the time from a transfer's own start to the end.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from linkweir import quality
+from linkweir.reproduce import codes
+from linkweir.reproduce.codes import CODES, JOURNAL, Settings, half_width
+from linkweir.reproduce.figure import Case, Figure, Grid, Measure, Panel, Row, Scenario, Tables
+
+DURATION_S = 600.0
+QUICK_DURATION_S = 100.0
+ACCESS_MS = 75.0
+LAST_HOP_MS = 6.0
+GROUND_MS = 1.0
+USERS = {"cubic": (10, 20, 40, 60, 80, 100), "newreno": (10, 20, 40, 100)}
+QUICK_USERS = (20, 40)
+CORRECTED_USERS = (20, 40, 100)
+BEYOND_USERS = (10, 20, 40, 100)
+BEYOND_SEEDS = 3
+"""Channels of the tables beyond the paper."""
+CDF_USERS = 40
+POLICIES = ("DT_S", "DT_H", "RR", "PF", CODES)
+FAIRNESS = ("DT_S", "RR", "PF")
+SHARES = ("retx_share", "fast_share", "rto_share", "spurious_share")
+MEASURES = (
+    "goodput_mbps_min",
+    "goodput_mbps_mean",
+    "goodput_mbps_max",
+    "goodput_mbps_sd",
+    "jain",
+    "total_mbps",
+    *SHARES,
+    "tx0",
+    "drop",
+    "coded_bits_per_pkt",
+)
+
+TABLE_3 = {
+    10: {"PF": (0.44, 0.58, 0.54, 0.035), "DT_S": (0.43, 0.51, 0.45, 0.014), "RR": (0.46, 0.61, 0.55, 0.033)},
+    20: {"PF": (0.45, 0.60, 0.55, 0.028), "DT_S": (0.41, 0.47, 0.44, 0.012), "RR": (0.56, 0.72, 0.68, 0.027)},
+    40: {"PF": (0.38, 0.45, 0.42, 0.016), "DT_S": (0.24, 0.32, 0.28, 0.016), "RR": (0.37, 0.41, 0.38, 0.004)},
+    60: {"PF": (0.27, 0.35, 0.31, 0.017), "DT_S": (0.15, 0.21, 0.19, 0.014), "RR": (0.25, 0.27, 0.26, 0.003)},
+    80: {"PF": (0.21, 0.27, 0.24, 0.015), "DT_S": (0.10, 0.17, 0.14, 0.014), "RR": (0.19, 0.21, 0.19, 0.004)},
+    100: {"PF": (0.16, 0.23, 0.19, 0.017), "DT_S": (0.07, 0.14, 0.11, 0.012), "RR": (0.15, 0.17, 0.16, 0.004)},
+}
+"""The paper's goodput without reordering, Mbit/s: least, most, mean and standard deviation over the users."""
+TABLE_4 = {
+    10: {"PF": (0.85, 1.62, 1.35, 0.143), "DT_S": (0.60, 0.84, 0.73, 0.056), "RR": (0.77, 1.45, 1.20, 0.162)},
+    20: {"PF": (0.75, 1.01, 0.91, 0.054), "DT_S": (0.25, 0.53, 0.46, 0.041), "RR": (0.61, 0.78, 0.74, 0.032)},
+    40: {"PF": (0.41, 0.54, 0.47, 0.026), "DT_S": (0.18, 0.28, 0.24, 0.020), "RR": (0.36, 0.40, 0.38, 0.004)},
+    60: {"PF": (0.27, 0.35, 0.31, 0.020), "DT_S": (0.07, 0.20, 0.15, 0.020), "RR": (0.25, 0.27, 0.26, 0.005)},
+    80: {"PF": (0.20, 0.28, 0.24, 0.018), "DT_S": (0.12, 0.16, 0.11, 0.020), "RR": (0.19, 0.21, 0.19, 0.004)},
+    100: {"PF": (0.16, 0.22, 0.19, 0.013), "DT_S": (0.03, 0.12, 0.08, 0.015), "RR": (0.15, 0.17, 0.16, 0.004)},
+}
+"""The same with reordering."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What stays the same in a figure: congestion control, the receiver's order, and what the paper leaves open.
+
+    Attributes:
+        cc: newreno or cubic.
+        reordering: none, shared or per_flow.
+        access_ms: one-way delay to the last satellite.
+        last_hop_ms: from there to the receiver.
+        satellite: keys of the link that differ from those of the mode.
+        mode: published or corrected.
+    """
+
+    cc: str = "cubic"
+    reordering: str = "none"
+    access_ms: float = ACCESS_MS
+    last_hop_ms: float = LAST_HOP_MS
+    satellite: tuple[tuple[str, str], ...] = ()
+    mode: str = "published"
+
+    def corrected(self) -> Setup:
+        """The same with the order kept flow by flow, where it is kept, and what the mode brings."""
+        return replace(self, mode="corrected", reordering=self.reordering.replace("shared", "per_flow"))
+
+
+def duration_s(settings: Settings) -> float:
+    """How long every run lasts."""
+    return settings.duration_s or (QUICK_DURATION_S if settings.quick else DURATION_S)
+
+
+def start_s(user: int) -> float:
+    """When a transfer starts."""
+    return 0.5 + 0.5 * user
+
+
+def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Scenario:
+    """One run. As published, queues are those of voice: the authors' program counts 210 bytes a packet for TCP too."""
+    packets = JOURNAL if setup.mode == "published" else codes.CONFERENCE
+    made = codes.scenario(packets, policy, users, seed, lasts_s, setup.mode)
+    names = [entry["name"] for entry in made["class"]]
+    satellite = {**made["link"]["satellite"], "packet": "1115B", "reorder": setup.reordering, **dict(setup.satellite)}
+    delays = {"delay": f"{setup.last_hop_ms:g}ms", "return_delay": f"{setup.last_hop_ms + GROUND_MS:g}ms"}
+    return {
+        **made,
+        "name": f"{setup.cc} {policy} {users} users, order {setup.reordering}, channel {seed}, {setup.mode}",
+        "link": {**made["link"], **delays, "satellite": satellite},
+        "flow": [
+            {
+                "name": f"transfer{user}",
+                "class": names[user % len(names)],
+                "kind": "tcp",
+                "profile": "ns2",
+                "cc": setup.cc,
+                "access_delay": f"{setup.access_ms:g}ms",
+                "start": f"{1000 * start_s(user):.0f}ms",
+            }
+            for user in range(users)
+            if start_s(user) < lasts_s
+        ],
+    }
+
+
+# --- From results to rows -------------------------------------------------------------------------------------------
+
+
+def goodputs_mbps(tables: Tables, lasts_s: float) -> list[float]:
+    """Each transfer's goodput over its own time."""
+    flows = tables.rows("flows")
+    return [1e-6 * flow["goodput_bps"] * lasts_s / (lasts_s - start_s(user)) for user, flow in enumerate(flows)]
+
+
+def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
+    """What one run gave; shares are means over the flows of per cent of the segments they sent."""
+    flows, attempts = tables.rows("flows"), tables.rows("harq")
+    goodputs = goodputs_mbps(tables, lasts_s)
+    counts = [
+        sum(row[f"{name}_pkts"] for row in attempts)
+        for name in ("decoded_first", "decoded_second", "decoded_third", "decoded_fourth", "given_up")
+    ]
+
+    def share(column: str) -> float:
+        return statistics.fmean(100 * flow[column] / flow["transmitted_pkts"] for flow in flows)
+
+    return {
+        "goodput_mbps_min": min(goodputs),
+        "goodput_mbps_mean": statistics.fmean(goodputs),
+        "goodput_mbps_max": max(goodputs),
+        "goodput_mbps_sd": statistics.pstdev(goodputs),
+        "jain": quality.jain(goodputs),
+        "total_mbps": sum(goodputs),
+        "retx_share": share("retransmitted_pkts"),
+        "fast_share": share("retransmitted_fast_pkts"),
+        "rto_share": share("retransmitted_rto_pkts"),
+        "spurious_share": share("spurious_pkts"),
+        "tx0": 100 * counts[0] / sum(counts),
+        "drop": 100 * counts[4] / sum(counts),
+        "coded_bits_per_pkt": sum(row["coded_bits"] for row in attempts) / sum(counts),
+    }
+
+
+LABELS = ("policy", "users", "cc", "reordering", "assumption", "mode")
+
+
+def _groups(results: Sequence[tuple[Case, Tables]]) -> dict[tuple[object, ...], list[tuple[Case, Tables]]]:
+    groups: dict[tuple[object, ...], list[tuple[Case, Tables]]] = {}
+    for case, tables in results:
+        key = tuple(case.labels[name] for name in LABELS if name in case.labels)
+        groups.setdefault(key, []).append((case, tables))
+    return groups
+
+
+def _means(labels: Mapping[str, object], runs: Sequence[Mapping[str, float]]) -> Row:
+    row: Row = {name: labels[name] for name in LABELS if name in labels}
+    row |= {"mode": labels.get("mode", "published"), "runs": len(runs)}
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        row[name] = statistics.fmean(values)
+        row[f"{name}_ci95"] = half_width(values)
+    return row
+
+
+def rows(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """One row for each policy, number of users and setup: means over the channels, with their intervals."""
+    made = []
+    for pairs in _groups(results).values():
+        own = pairs[0][0].labels.get("lasts_s", lasts_s)
+        made.append(_means(pairs[0][0].labels, [measured(tables, own) for _, tables in pairs]))
+    return made
+
+
+def gains(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """The rows, each with how many per cent its policy's mean goodput is above that of DT_H over the same channel."""
+    made = rows(lasts_s, results)
+    means: dict[tuple[str, int, int], float] = {}
+    for case, tables in results:
+        key = (case.labels["policy"], case.labels["users"], case.labels["seed"])
+        means[key] = statistics.fmean(goodputs_mbps(tables, lasts_s))
+    seeds = sorted({seed for _, _, seed in means})
+    for row in made:
+        pairs = [(means.get((row["policy"], row["users"], s)), means.get(("DT_H", row["users"], s))) for s in seeds]
+        found = [100 * (mean / base - 1) for mean, base in pairs if mean is not None and base]
+        row["gain"] = statistics.fmean(found) if found else None
+        row["gain_ci95"] = half_width(found)
+    return made
+
+
+CDF_STEPS = 20
+
+
+def distribution(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """The users' goodput by rank, each rank a mean over the channels: `cdf` is the part of the users at or below it."""
+    made = []
+    for pairs in _groups(results).values():
+        ordered = [sorted(goodputs_mbps(tables, lasts_s)) for _, tables in pairs]
+        for step in range(CDF_STEPS + 1):
+            cdf = step / CDF_STEPS
+            runs = [{"goodput_mbps": values[round(cdf * (len(values) - 1))]} for values in ordered]
+            made.append({**_means(pairs[0][0].labels, runs), "cdf": cdf})
+    return made
+
+
+# --- Figures --------------------------------------------------------------------------------------------------------
+
+
+def cases(
+    settings: Settings,
+    setups: Sequence[Setup],
+    policies: Sequence[str],
+    users: Sequence[int] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> tuple[Case, ...]:
+    """The runs for all combinations."""
+    lasts_s = duration_s(settings)
+    corrected = settings.mode == "corrected"
+    chosen = [setup.corrected() if corrected else setup for setup in setups]
+    counts = QUICK_USERS if settings.quick else CORRECTED_USERS if corrected else None
+    return tuple(
+        Case(
+            {
+                "policy": policy,
+                "users": count,
+                "cc": setup.cc,
+                "reordering": setup.reordering,
+                "seed": seed,
+                "mode": setup.mode,
+            },
+            scenario(setup, policy, count, seed, lasts_s),
+        )
+        for setup in chosen
+        for policy in policies
+        for count in users or counts or USERS[setup.cc]
+        for seed in seeds or settings.seeds
+    )
+
+
+@dataclass(frozen=True)
+class _Plot:
+    title: str
+    claim: str
+    y: str
+    y_label: str
+    setups: tuple[Setup, ...]
+    policies: tuple[str, ...]
+    by: tuple[str, ...] = ("policy",)
+
+
+NONE, SHARED = Setup(), Setup(reordering="shared")
+RENO, RENO_SHARED = Setup("newreno"), Setup("newreno", "shared")
+OTHERS = ("DT_S", "RR", "PF", CODES)
+GAIN, RETX = "goodput above that of DT_H (%)", "retransmitted (% of the segments)"
+_PLOTS = {
+    "15": _Plot(
+        "goodput gain over DT_H, NewReno",
+        "PF and RR gain most, RR more than PF at few users.",
+        "gain",
+        GAIN,
+        (RENO,),
+        OTHERS,
+    ),
+    "16": _Plot(
+        "goodput gain over DT_H, CUBIC",
+        "PF and RR gain most, RR up to 20 users and more.",
+        "gain",
+        GAIN,
+        (NONE,),
+        OTHERS,
+    ),
+    "17": _Plot(
+        "goodput of all, CUBIC", "PF most, up to 20 Mbit/s.", "total_mbps", "goodput (Mbit/s)", (NONE,), POLICIES
+    ),
+    "18": _Plot(
+        "retransmissions, CUBIC", "Fewest with PF, RR and DT_H, most with DT_S.", "retx_share", RETX, (NONE,), POLICIES
+    ),
+    "19": _Plot(
+        "packets decoded at the first attempt, CUBIC",
+        "Only PF and CoDeS choose.",
+        "tx0",
+        "decoded at once (%)",
+        (NONE,),
+        POLICIES,
+    ),
+    "20": _Plot(
+        "RR with and without reordering, CUBIC",
+        "Alike from 20 users on.",
+        "goodput_mbps_mean",
+        "goodput (Mbit/s)",
+        (NONE, SHARED),
+        ("RR",),
+        ("reordering",),
+    ),
+    "21": _Plot(
+        "goodput gain over DT_H with reordering, NewReno",
+        "PF gains most, RR nothing.",
+        "gain",
+        GAIN,
+        (RENO_SHARED,),
+        OTHERS,
+    ),
+    "22": _Plot(
+        "goodput gain over DT_H with reordering, CUBIC", "PF gains most, RR nothing.", "gain", GAIN, (SHARED,), OTHERS
+    ),
+    "23": _Plot(
+        "goodput of all with reordering, CUBIC",
+        "PF most; DT_H like RR.",
+        "total_mbps",
+        "goodput (Mbit/s)",
+        (SHARED,),
+        POLICIES,
+    ),
+    "24": _Plot(
+        "retransmissions with reordering, CUBIC", "More than without.", "retx_share", RETX, (SHARED,), POLICIES
+    ),
+    "25": _Plot(
+        "retransmissions after timeouts under PF, CUBIC",
+        "More with reordering at few users.",
+        "rto_share",
+        "after timeouts (% of the segments)",
+        (NONE, SHARED),
+        ("PF",),
+        ("reordering",),
+    ),
+    "26": _Plot(
+        "goodput under PF by congestion control and reordering",
+        "Alike at saturation; below it CUBIC and reordering gain.",
+        "goodput_mbps_mean",
+        "goodput (Mbit/s)",
+        (RENO, RENO_SHARED, NONE, SHARED),
+        ("PF",),
+        ("cc", "reordering"),
+    ),
+}
+
+
+def _figure(number: str, plot: _Plot, settings: Settings) -> Figure:
+    measure: Measure = partial(gains if plot.y == "gain" else rows, duration_s(settings))
+    # Gains are measured against it; its own are a line at 0.
+    policies = ("DT_H", *plot.policies) if plot.y == "gain" else plot.policies
+    return Figure(
+        f"journal-{number}{settings.suffix}",
+        f"Figure {number} of the journal paper{settings.title}: {plot.title}",
+        plot.claim,
+        cases(settings, plot.setups, policies),
+        measure,
+        (Panel(_sentence(plot.title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
+        ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
+        summary=partial(_by_users, plot),
+    )
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _with_spread(row: Row, name: str, digits: int) -> str:
+    spread = row[f"{name}_ci95"]
+    return f"{row[name]:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
+
+
+def _by_users(plot: _Plot, made: list[Row]) -> Grid:
+    """A line for each number of users, a column for each curve."""
+    shown = [row for row in made if row["policy"] in plot.policies and row[plot.y] is not None]
+    curves = list(dict.fromkeys(tuple(row[name] for name in plot.by) for row in shown))
+    lines = []
+    for users in sorted({row["users"] for row in shown}):
+        of = {tuple(row[name] for name in plot.by): row for row in shown if row["users"] == users}
+        digits = 3 if plot.y == "goodput_mbps_mean" else 2 if plot.y == "rto_share" else 1
+        lines.append([str(users), *(_with_spread(of[c], plot.y, digits) if c in of else "" for c in curves)])
+    return ["users", *(", ".join(curve) for curve in curves)], lines
+
+
+def figure_cdf(number: str, setup: Setup, settings: Settings) -> Figure:
+    """How goodput is spread over the users."""
+    order = "with" if setup.reordering != "none" else "without"
+    return Figure(
+        f"journal-{number}{settings.suffix}",
+        f"Figure {number} of the journal paper{settings.title}: goodput over {CDF_USERS} users, CUBIC {order} "
+        "reordering",
+        "RR is fairest; all users have more with PF than with the others.",
+        cases(settings, (setup,), POLICIES, (CDF_USERS,)),
+        partial(distribution, duration_s(settings)),
+        (
+            Panel(
+                f"CUBIC {order} reordering",
+                "goodput_mbps",
+                "cdf",
+                "goodput (Mbit/s)",
+                "part of the users",
+                ("policy",),
+                lines=True,
+            ),
+        ),
+        ("policy", "users", "cc", "reordering", "cdf", "goodput_mbps", "goodput_mbps_ci95"),
+        summary=_quantiles,
+    )
+
+
+def _quantiles(made: list[Row]) -> Grid:
+    shown = (0.0, 0.25, 0.5, 0.75, 1.0)
+    policies = list(dict.fromkeys(row["policy"] for row in made))
+    of = {(row["policy"], row["cdf"]): row for row in made}
+    lines = [[policy, *(_with_spread(of[policy, cdf], "goodput_mbps", 3) for cdf in shown)] for policy in policies]
+    return ["policy", "least, Mbit/s", "a quarter below", "median", "three quarters below", "most"], lines
+
+
+def table_fairness(
+    number: str, setup: Setup, paper: Mapping[int, Mapping[str, Sequence[float]]], settings: Settings
+) -> Figure:
+    """Least, most, mean and standard deviation of the users' goodput."""
+    order = "with" if setup.reordering != "none" else "without"
+    return Figure(
+        f"journal-table-{number}{settings.suffix}",
+        f"Table {number} of the journal paper{settings.title}: goodput of the users {order} reordering, Mbit/s "
+        "(the paper in brackets)",
+        "RR spreads least; PF's last user has more than the first of DT_S and nearly as much as RR's first.",
+        cases(settings, (setup,), FAIRNESS),
+        partial(rows, duration_s(settings)),
+        (),
+        ("policy", "users", "cc", "reordering", *MEASURES[:5]),
+        summary=partial(_fairness, paper),
+    )
+
+
+def _fairness(paper: Mapping[int, Mapping[str, Sequence[float]]], made: list[Row]) -> Grid:
+    names = ("goodput_mbps_min", "goodput_mbps_max", "goodput_mbps_mean", "goodput_mbps_sd")
+    lines = []
+    for row in sorted(made, key=lambda row: (row["users"], ("PF", "DT_S", "RR").index(row["policy"]))):
+        known = paper.get(row["users"], {}).get(row["policy"])
+        cells = [str(row["users"]), row["policy"]]
+        for at, name in enumerate(names):
+            digits = 3 if name.endswith("sd") else 2
+            printed = f" ({known[at]:.{digits}f})" if known else ""
+            cells.append(f"{row[name]:.3f}" + printed)
+        lines.append([*cells, f"{row['jain']:.4f}"])
+    return ["users", "policy", "min", "max", "mean", "SD", "Jain's index"], lines
+
+
+# --- Table 5 --------------------------------------------------------------------------------------------------------
+
+TABLE_5 = {
+    "DT_S": ("--", "--", "-", "--"),
+    "DT_H": ("--", "-", "--", "-"),
+    "RR": ("--", "-", "++", "-"),
+    "PF": ("+", "++", "+", "++"),
+    CODES: ("++", "+", "+", "++"),
+}
+"""The paper's marks, crosses as minus and ticks as plus: voice, TCP goodput, fairness, overall efficiency."""
+RANKED_USERS = 60
+
+
+def table_5(settings: Settings) -> Figure:
+    """What stands behind each of the paper's marks."""
+    voice_s = settings.duration_s or codes.DURATION_S
+    voice = [
+        Case({"policy": policy, "voice": True}, codes.scenario(JOURNAL, policy, JOURNAL.table_users, seed, voice_s))
+        for policy in POLICIES
+        for seed in settings.seeds
+    ]
+    return Figure(
+        "journal-table-5",
+        f"Table 5 of the journal paper in numbers: voice at {JOURNAL.table_users} users, CUBIC at {RANKED_USERS} "
+        "without reordering (the paper's marks in brackets)",
+        "CoDeS for voice, PF for TCP; RR is fairest.",
+        (*voice, *cases(settings, (NONE,), POLICIES, (RANKED_USERS,))),
+        partial(_ranks, voice_s, duration_s(settings)),
+        (),
+        ("policy", "mos", "goodput_mbps_mean", "spread", "link_bits_per_bit"),
+        summary=_ranking,
+    )
+
+
+def _ranks(voice_s: float, lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    runs: dict[str, list[dict[str, float]]] = {}
+    heard: dict[str, list[dict[str, float]]] = {}
+    for case, tables in results:
+        policy = case.labels["policy"]
+        if "voice" in case.labels:
+            heard.setdefault(policy, []).append({"mos": codes.measured(JOURNAL, tables, voice_s)["mos"]})
+            continue
+        found = measured(tables, lasts_s)
+        coded_bits = sum(row["coded_bits"] for row in tables.rows("harq"))
+        good_bits = sum(flow["goodput_bps"] for flow in tables.rows("flows")) * lasts_s
+        run = {"goodput_mbps_mean": found["goodput_mbps_mean"], "link_bits_per_bit": coded_bits / good_bits}
+        runs.setdefault(policy, []).append({**run, "spread": found["goodput_mbps_sd"] / found["goodput_mbps_mean"]})
+    both = [policy for policy in runs if policy in heard]
+    return [{**_means({"policy": policy}, runs[policy]), **_means({}, heard[policy])} for policy in both]
+
+
+def _ranking(made: list[Row]) -> Grid:
+    names = (("mos", 2), ("goodput_mbps_mean", 3), ("spread", 3), ("link_bits_per_bit", 2))
+    lines = [
+        [
+            row["policy"],
+            *(
+                f"{_with_spread(row, name, digits)} ({mark})"
+                for (name, digits), mark in zip(names, TABLE_5[row["policy"]], strict=True)
+            ),
+        ]
+        for row in made
+    ]
+    return ["policy", "MOS", "TCP goodput, Mbit/s", "SD / mean of the users", "coded bits per useful bit"], lines
+
+
+# --- Beyond the paper -----------------------------------------------------------------------------------------------
+
+PER_FLOW = Setup(reordering="per_flow")
+
+
+def table_reordering(settings: Settings) -> Figure:
+    """One buffer for all against one for each flow."""
+    users = QUICK_USERS if settings.quick else BEYOND_USERS
+    return Figure(
+        "journal-reordering",
+        "Beyond the journal paper: order by one buffer for all, and by one for each flow, CUBIC",
+        "A buffer for each flow brings few users more than one for all; with many there is no difference.",
+        cases(settings, (NONE, SHARED, PER_FLOW), ("RR", "PF"), users, settings.seeds[:BEYOND_SEEDS]),
+        partial(rows, duration_s(settings)),
+        (
+            Panel(
+                "Goodput by order",
+                "users",
+                "goodput_mbps_mean",
+                "users",
+                "goodput (Mbit/s)",
+                ("policy", "reordering"),
+                lines=True,
+            ),
+        ),
+        ("policy", "users", "reordering", "goodput_mbps_mean", *SHARES),
+        summary=_causes,
+    )
+
+
+def _causes(made: list[Row]) -> Grid:
+    lines = [
+        [
+            row["policy"],
+            str(row["users"]),
+            row["reordering"],
+            _with_spread(row, "goodput_mbps_mean", 3),
+            *(f"{row[name]:.2f}" for name in SHARES),
+        ]
+        for row in sorted(made, key=lambda row: (row["policy"], row["users"]))
+    ]
+    titles = ["sent again, %", "in fast recovery", "after timeouts", "received twice"]
+    return ["policy", "users", "order", "goodput, Mbit/s", *titles], lines
+
+
+ASSUMPTIONS: dict[str, tuple[Setup, float | None]] = {
+    "75 ms, 6 ms, 600 s": (NONE, None),
+    "100 s": (NONE, 100.0),
+    "75 ms, 7.3 ms": (Setup(last_hop_ms=7.3), None),
+    "100 ms, 7.6 ms": (Setup(access_ms=100.0, last_hop_ms=7.6), None),
+    "coded only": (Setup(satellite=(("first_attempt", "coded"),)), None),
+    "repetitions see own": (Setup(satellite=(("repeats_see", "own"),)), None),
+}
+"""What is assumed beside the paper, and one change at a time: delays to the last satellite and from there, how long
+runs last, the first attempt without the uncoded packet, and repetitions over the channel of their own user."""
+ASSUMPTION_USERS = (20, 40)
+
+
+def table_assumptions(settings: Settings) -> Figure:
+    """Goodput when one assumption is another."""
+    made = []
+    for name, (setup, other_s) in ASSUMPTIONS.items():
+        lasts_s = min(other_s or math.inf, duration_s(settings))
+        for policy in ("RR", "PF"):
+            for users in ASSUMPTION_USERS:
+                for seed in settings.seeds[:BEYOND_SEEDS]:
+                    labels = {
+                        "policy": policy,
+                        "users": users,
+                        "cc": setup.cc,
+                        "reordering": "none",
+                        "assumption": name,
+                    }
+                    made.append(
+                        Case(
+                            {**labels, "seed": seed, "lasts_s": lasts_s}, scenario(setup, policy, users, seed, lasts_s)
+                        )
+                    )
+    return Figure(
+        "journal-assumptions",
+        "Beyond the journal paper: goodput without reordering, CUBIC, when one assumption is another, Mbit/s",
+        "Delays decide where RR peaks, the length of the runs how far users spread.",
+        tuple(made),
+        partial(rows, duration_s(settings)),
+        (),
+        ("policy", "users", "assumption", "goodput_mbps_mean", "goodput_mbps_sd"),
+        summary=_assumed,
+    )
+
+
+def _assumed(made: list[Row]) -> Grid:
+    of = {(row["assumption"], row["policy"], row["users"]): row for row in made}
+    columns = [(policy, users) for users in ASSUMPTION_USERS for policy in ("RR", "PF")]
+    lines = []
+    for name in dict.fromkeys(row["assumption"] for row in made):
+        found = [of.get((name, *column)) for column in columns]
+        cells = (f"{r['goodput_mbps_mean']:.3f}, SD {r['goodput_mbps_sd']:.3f}" if r else "" for r in found)
+        lines.append([name, *cells])
+    printed = (TABLE_3[users][policy] for policy, users in columns)
+    lines.append(["the paper", *(f"{known[2]:.2f}, SD {known[3]:.3f}" for known in printed)])
+    return ["assumption", *(f"{policy}, {users} users" for policy, users in columns)], lines
+
+
+_plots: dict[str, Callable[[Settings], Figure]] = {
+    f"journal-{number}": partial(_figure, number, plot) for number, plot in _PLOTS.items()
+}
+FIGURES: dict[str, Callable[[Settings], Figure]] = {
+    **_plots,
+    "journal-27": partial(figure_cdf, "27", NONE),
+    "journal-28": partial(figure_cdf, "28", SHARED),
+}
+TABLES: dict[str, Callable[[Settings], Figure]] = {
+    "journal-3": partial(table_fairness, "3", NONE, TABLE_3),
+    "journal-4": partial(table_fairness, "4", SHARED, TABLE_4),
+    "journal-5": table_5,
+    "journal-reordering": table_reordering,
+    "journal-assumptions": table_assumptions,
+}
+CORRECTED = {f"journal-{number}" for number in (3, 4, 16, 17, 18, 19, 20, 22, 23, 24, 27, 28)}
+"""Those of CUBIC alone, which the corrected mode has as well."""

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""TCP over a satellite link: what is run, how rows follow, and a small run of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+import linkweir
+from linkweir.reproduce import codes_tcp
+from linkweir.reproduce.codes import Settings
+from linkweir.reproduce.codes_tcp import NONE, SHARED, Setup
+from linkweir.reproduce.execute import distinct, identity
+from linkweir.reproduce.figure import Case, Row
+
+QUICK = Settings(quick=True)
+MAKERS = {**codes_tcp.FIGURES, **codes_tcp.TABLES}
+
+
+class Fake:
+    """Result tables written by hand."""
+
+    def __init__(self, **tables: list[Row]) -> None:
+        self.tables = tables
+
+    def rows(self, table: str) -> list[Row]:
+        return self.tables[table]
+
+
+def by_hand(*goodputs_bps: float, first: int = 45) -> Fake:
+    """Of 200 segments of each flow 20 were sent again, 5 after a timeout, and 4 arrived twice."""
+    flow: dict[str, Any] = {
+        "transmitted_pkts": 200.0,
+        "retransmitted_pkts": 20.0,
+        "retransmitted_fast_pkts": 15.0,
+        "retransmitted_rto_pkts": 5.0,
+        "spurious_pkts": 4.0,
+    }
+    attempts = {
+        "decoded_first_pkts": first,
+        "decoded_second_pkts": 20,
+        "decoded_third_pkts": 25,
+        "decoded_fourth_pkts": 98 - 45 - first,
+        "given_up_pkts": 2,
+        "coded_bits": 1_860_700,
+    }
+    return Fake(flows=[{**flow, "goodput_bps": bps} for bps in goodputs_bps], harq=[attempts])
+
+
+def test_shares_are_means_over_the_flows() -> None:
+    tables = by_hand(0.95e6, 0.45e6)
+    tables.tables["flows"][0] |= {"transmitted_pkts": 1000.0, "retransmitted_pkts": 20.0}
+    assert codes_tcp.measured(tables, 10.0)["retx_share"] == pytest.approx((2.0 + 10.0) / 2)
+
+
+def test_goodput_counts_from_a_transfers_own_start() -> None:
+    # Starts at 0.5 and 1 s of 10.
+    assert codes_tcp.goodputs_mbps(by_hand(0.95e6, 0.45e6), 10.0) == pytest.approx([1.0, 0.5])
+
+
+def test_measures_worked_by_hand() -> None:
+    found = codes_tcp.measured(by_hand(0.95e6, 0.45e6), 10.0)
+    assert tuple(found) == codes_tcp.MEASURES
+    assert found["goodput_mbps_min"] == pytest.approx(0.5)
+    assert found["goodput_mbps_mean"] == pytest.approx(0.75)
+    assert found["goodput_mbps_max"] == pytest.approx(1.0)
+    assert found["goodput_mbps_sd"] == pytest.approx(0.25)
+    assert found["jain"] == pytest.approx(1.5**2 / (2 * 1.25))
+    assert [found[name] for name in codes_tcp.SHARES] == pytest.approx([10.0, 7.5, 2.5, 2.0])
+    assert (found["tx0"], found["drop"]) == pytest.approx((45.0, 2.0))
+    assert found["coded_bits_per_pkt"] == pytest.approx(18_607)
+
+
+def labelled(policy: str, seed: int) -> Case:
+    return Case({"policy": policy, "users": 2, "cc": "cubic", "reordering": "none", "seed": seed}, {})
+
+
+def test_rows_have_means_and_intervals() -> None:
+    (row,) = codes_tcp.rows(10.0, [(labelled("RR", 1), by_hand(0.95e6)), (labelled("RR", 2), by_hand(1.9e6))])
+    wanted = {"policy", "users", "mode", "cc", "reordering", "runs", *codes_tcp.MEASURES}
+    assert {*wanted, *(f"{name}_ci95" for name in codes_tcp.MEASURES)} == set(row)
+    assert (row["policy"], row["users"], row["cc"], row["reordering"]) == ("RR", 2, "cubic", "none")
+    assert row["goodput_mbps_mean"] == pytest.approx(1.5)
+    # Student's quantile for one degree of freedom times the standard error, 0.5.
+    assert row["goodput_mbps_mean_ci95"] == pytest.approx(12.706 * 0.5)
+
+
+def test_gains_are_over_dt_h_on_the_same_channel() -> None:
+    results = [
+        (labelled("DT_H", 1), by_hand(0.95e6)),
+        (labelled("PF", 1), by_hand(1.14e6)),
+        (labelled("DT_H", 2), by_hand(1.9e6)),
+        (labelled("PF", 2), by_hand(2.66e6)),
+        (labelled("PF", 3), by_hand(9.5e6)),
+    ]
+    base, pf = codes_tcp.gains(10.0, results)
+    assert base["gain"] == 0.0
+    # 20 and 40 %; channel 3 has nothing to compare with.
+    assert pf["gain"] == pytest.approx(30.0)
+
+
+def test_the_distribution_ranks_users_and_averages_channels() -> None:
+    one, two = by_hand(1.9e6, 0.9e6), by_hand(0.95e6, 2.7e6)
+    found = codes_tcp.distribution(10.0, [(labelled("RR", 1), one), (labelled("RR", 2), two)])
+    assert [row["cdf"] for row in found] == [step / 20 for step in range(21)]
+    assert found[0]["goodput_mbps"] == pytest.approx(1.0)
+    assert found[-1]["goodput_mbps"] == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("policy", codes_tcp.POLICIES)
+@pytest.mark.parametrize("setup", [NONE, SHARED, Setup("newreno", "per_flow", 100.0, 7.6)])
+def test_scenarios_are_sound(setup: Setup, policy: str) -> None:
+    made = linkweir.Scenario.from_dict(codes_tcp.scenario(setup, policy, 12, 1, 20.0))
+    assert len(made.flows) == 12
+    assert len(made.classes) == (1 if policy.startswith("DT") else 12)
+
+
+def test_queues_count_voice_packets() -> None:
+    """10 Mbit / sqrt(users) in packets of 1680 bits, and one more."""
+
+    def limit(policy: str, users: int) -> str:
+        return str(codes_tcp.scenario(NONE, policy, users, 1, 100.0)["class"][0]["limit"])
+
+    assert limit("DT_H", 10) == "1883p"
+    assert limit("PF", 10) == limit("DT_S", 10) == "189p"
+    assert limit("RR", 40) == "24p"
+    assert limit("RR", 80) == "11p"
+
+
+def test_every_figure_is_a_plan_and_runs_are_shared() -> None:
+    assert {f"journal-{number}" for number in range(15, 29)} == set(codes_tcp.FIGURES)
+    figures = {name: make(QUICK) for name, make in MAKERS.items()}
+    for name, figure in figures.items():
+        assert figure.cases
+        assert figure.name in (name, name.replace("journal-", "journal-table-"))
+    fairness = [case.scenario for case in figures["journal-3"].cases]
+    assert all(scenario in [case.scenario for case in figures["journal-17"].cases] for scenario in fairness)
+
+
+def test_the_papers_tables_have_every_cell() -> None:
+    for table in (codes_tcp.TABLE_3, codes_tcp.TABLE_4):
+        assert tuple(table) == codes_tcp.USERS["cubic"]
+        assert all(set(row) == set(codes_tcp.FAIRNESS) for row in table.values())
+    assert tuple(codes_tcp.TABLE_5) == codes_tcp.POLICIES
+
+
+@pytest.fixture(scope="module")
+def small() -> dict[str, Any]:
+    """Figures of 20 s with two channels, and the results of their runs by scenario name."""
+    settings = dataclasses.replace(QUICK, duration_s=20.0)
+    made = {name: MAKERS[name](settings) for name in ("journal-16", "journal-4", "journal-28", "journal-assumptions")}
+    runs = distinct(made.values())
+    results = zip((identity(run) for run in runs), linkweir.run_many(runs), strict=True)
+    return {"figures": made, "results": dict(results)}
+
+
+def test_summaries_of_a_small_run(small: dict[str, Any]) -> None:
+    for figure in small["figures"].values():
+        made = figure.measure([(case, small["results"][identity(case.scenario)]) for case in figure.cases])
+        assert made
+        columns, lines = figure.summary(made)
+        assert all(len(line) == len(columns) for line in lines)
+        assert set(figure.columns) <= set(made[0])
+
+
+def test_a_saturated_link_carries_what_coding_leaves() -> None:
+    """Under RR a packet takes 8320 bits of its own and 18 607 coded ones of 50 Mbit/s: 1857 packets/s.
+
+    Over ten seconds the coded bits differ between channels, by 6 % (standard deviation of eight): twice is allowed.
+    """
+    found = linkweir.run({**codes_tcp.scenario(SHARED, "RR", 40, 1, 40.0), "warmup": "30s"})
+    attempts = found.tables["harq"].to_pylist()
+    counts = sum(row[name] for row in attempts for name in row if name.startswith(("decoded", "given")))
+    coded_bits = sum(row["coded_bits"] for row in attempts) / counts
+    assert coded_bits == pytest.approx(18_607, rel=0.12)
+    assert counts / 10.0 == pytest.approx(50e6 / (8320 + coded_bits), rel=0.02)
+
+
+def test_order_helps_few_users() -> None:
+    """The paper's Tables 3 and 4 at 10 users: PF's mean more than doubles with reordering."""
+    plain, ordered = linkweir.run_many([codes_tcp.scenario(setup, "PF", 10, 1, 60.0) for setup in (NONE, SHARED)])
+    before, after = (codes_tcp.measured(result, 60.0) for result in (plain, ordered))
+    assert after["goodput_mbps_mean"] > 1.5 * before["goodput_mbps_mean"]
