@@ -119,7 +119,7 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
 
 
 def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) -> str:
-    command = ["timeout", str(seconds), "nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", "512"]
+    command = ["timeout", str(seconds), "nice", "-n", "10", "qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-cpu", "max", "-smp", "1", "-m", "512"]
     command += ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     command += ["-kernel", str(kernel), "-initrd", str(initramfs)]
     command += ["-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off checks={checks}"]
