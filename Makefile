@@ -57,6 +57,7 @@ demo: $(VENV)/.built
 test: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test
 	$(MAKE) -C core check
+	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
 	cargo test --locked --workspace --quiet
 	$(PYTHON) -m pytest --quiet oracle python/tests

@@ -16,6 +16,8 @@
 #include <net/inet_ecn.h>
 
 #include "linkweir.h"
+#define CREATE_TRACE_POINTS
+#include "linkweir_trace.h"
 
 /* What a channel carries when neither its rate nor the link's is known; policies compare channels, so any number does. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
@@ -99,6 +101,10 @@ static void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_rea
 		s->stay--;
 	s->classes[q].counters.dropped_pkts[reason]++;
 	qdisc_qstats_drop(sch);
+	if (head)
+		trace_linkweir_dropped_head(sch, s->view.now_ns, q + 1, bytes);
+	else
+		trace_linkweir_dropped_tail(sch, s->view.now_ns, q + 1, bytes);
 	if (to_free)
 		__qdisc_drop(skb, to_free);
 	else
@@ -109,6 +115,18 @@ static void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_rea
 
 /* ---- arrivals ---- */
 
+static bool linkweir_expired(struct Qdisc *sch, u32 q)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	bool expired;
+
+	if (!s->queues[q].backlog_pkts || !s->policy->expired)
+		return false;
+	expired = s->policy->expired(s->state, &s->view, q);
+	trace_linkweir_expired(sch, s->view.now_ns, q + 1, expired, false);
+	return expired;
+}
+
 static void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -116,14 +134,16 @@ static void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struc
 	u32 bytes = linkweir_bytes(skb), victim;
 
 	while (!linkweir_has_room(s, q, bytes)) {
-		if (!s->queues[q].backlog_pkts || !policy->expired || !policy->expired(s->state, &s->view, q)) {
+		if (!linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
+			trace_linkweir_dropped_limit(sch, s->view.now_ns, q + 1, bytes);
 			qdisc_drop(skb, sch, to_free);
 			return;
 		}
 		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
 	}
 	linkweir_push(sch, q, skb);
+	trace_linkweir_enqueued(sch, s->view.now_ns, q + 1, bytes);
 	if (policy->enqueued)
 		policy->enqueued(s->state, &s->view, q, bytes);
 	while (policy->victim) {
@@ -202,9 +222,24 @@ static struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
 		class->counters.marked_pkts++;
 	bstats_update(&class->sent, skb);
 	qdisc_bstats_update(sch, skb);
+	trace_linkweir_sent(sch, s->view.now_ns, q + 1, linkweir_bytes(skb));
 	if (s->policy->sent)
 		s->policy->sent(s->state, &s->view, q, linkweir_bytes(skb));
 	return skb;
+}
+
+static enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	enum lw_verdict verdict;
+	bool ecn;
+
+	if (!s->policy->leaving)
+		return LW_PASS;
+	ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
+	verdict = s->policy->leaving(s->state, &s->view, q, ecn);
+	trace_linkweir_verdict(sch, s->view.now_ns, q + 1, verdict, ecn);
+	return verdict;
 }
 
 static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
@@ -218,6 +253,7 @@ static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 	linkweir_clock(s);
 	for (;;) {
 		pick = policy->pick(s->state, &s->view);
+		trace_linkweir_pick(sch, s->view.now_ns, pick.queue + 1, 0, false);
 		if (pick.queue == LW_NONE) {
 			if (pick.retry_ns != LW_NEVER)
 				qdisc_watchdog_schedule_ns(&s->watchdog, pick.retry_ns);
@@ -227,9 +263,7 @@ static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 			pick.queue = LW_NONE;
 			break;
 		}
-		if (policy->leaving)
-			verdict = policy->leaving(s->state, &s->view, pick.queue,
-						  linkweir_ecn_capable(skb_peek(&s->classes[pick.queue].waiting)));
+		verdict = linkweir_judge(sch, pick.queue);
 		if (verdict != LW_DROP)
 			break;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
@@ -264,6 +298,33 @@ static bool linkweir_rates_differ(const struct linkweir_settings *a, const struc
 	return false;
 }
 
+static void linkweir_trace_channels(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q;
+
+	if (!trace_linkweir_channel_enabled())
+		return;
+	trace_linkweir_channel(sch, 0, s->view.link_bps);
+	for (q = 0; q < s->view.nqueues; q++)
+		trace_linkweir_channel(sch, q + 1, s->queues[q].rate_bps);
+}
+
+static void linkweir_trace_params(struct Qdisc *sch, const struct linkweir_settings *set)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	const struct lw_policy *policy = s->policy;
+	u32 q, i;
+
+	if (!trace_linkweir_param_enabled())
+		return;
+	for (i = 0; i < policy->nparams; i++)
+		trace_linkweir_param(sch, 0, policy->params[i].name, set->params[i]);
+	for (q = 0; q < s->view.nqueues; q++)
+		for (i = 0; i < policy->nqparams; i++)
+			trace_linkweir_param(sch, q + 1, policy->qparams[i].name, set->qparams[q * policy->nqparams + i]);
+}
+
 /* New settings for queues that go on; the channels first, as they would have been told alone. */
 static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 {
@@ -278,11 +339,17 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_clock(s);
 	if (rates) {
 		linkweir_rates(s, set);
+		linkweir_trace_channels(sch);
+		trace_linkweir_told(sch, policy->name, "rated", s->view.now_ns, s->view.nqueues);
 		if (policy->rated)
 			policy->rated(s->state, &s->view);
 	}
-	if (params && policy->change)
-		policy->change(s->state, &s->view, set->params, set->qparams);
+	if (params) {
+		linkweir_trace_params(sch, set);
+		trace_linkweir_told(sch, policy->name, "change", s->view.now_ns, s->view.nqueues);
+		if (policy->change)
+			policy->change(s->state, &s->view, set->params, set->qparams);
+	}
 	s->settings = set;
 	sch_tree_unlock(sch);
 	kvfree(old);
@@ -298,6 +365,17 @@ static int linkweir_change(struct Qdisc *sch, struct nlattr *opt, struct netlink
 		return PTR_ERR(set);
 	linkweir_apply(sch, set);
 	return 0;
+}
+
+static void linkweir_begin(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	linkweir_clock(s);
+	linkweir_trace_channels(sch);
+	linkweir_trace_params(sch, s->settings);
+	trace_linkweir_told(sch, s->policy->name, "init", s->view.now_ns, s->view.nqueues);
+	s->policy->init(s->state, &s->view, s->settings->params, s->settings->qparams);
 }
 
 static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -334,9 +412,8 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	sch->flags |= TCQ_F_WARN_NONWC; /* having nothing to give while something waits is no fault here */
 	s->view.queues = s->queues;
 	s->view.nqueues = set->nclasses;
-	linkweir_clock(s);
 	linkweir_rates(s, set);
-	s->policy->init(s->state, &s->view, set->params, set->qparams);
+	linkweir_begin(sch);
 	return 0;
 }
 
@@ -351,8 +428,7 @@ static void linkweir_reset(struct Qdisc *sch)
 		s->queues[q].backlog_pkts = 0;
 		s->queues[q].backlog_bytes = 0;
 	}
-	linkweir_clock(s);
-	s->policy->init(s->state, &s->view, s->settings->params, s->settings->qparams);
+	linkweir_begin(sch);
 	qdisc_watchdog_cancel(&s->watchdog);
 }
 

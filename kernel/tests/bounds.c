@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bounds.c - one line for each bound of each numeric parameter of a kind, from the policy's own tables:
- *   KIND SCOPE NAME VALUE TEXT...    a value next to its range, as tc writes it, and what the refusal must say
+ * bounds.c - what the suite takes from the policies' own tables.
+ *
+ *   bounds KIND...               a line for each bound of each numeric parameter: KIND SCOPE NAME VALUE TEXT..., a value next to
+ *                                the range, as tc writes it, and what the refusal must say
+ *   bounds --choices KIND...     a line for each parameter that is a choice: KIND SCOPE NAME a|b|c
+ *
+ * SCOPE is qdisc or class.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,6 +27,15 @@ static void line(const char *kind, const char *scope, const struct lw_param *par
 	       param->max, unit);
 }
 
+static void choices(const char *kind, const char *scope, const struct lw_param *params, uint32_t nparams)
+{
+	uint32_t i;
+
+	for (i = 0; i < nparams; i++)
+		if (params[i].unit == LW_CHOICE)
+			printf("%s %s %s %s\n", kind, scope, params[i].name, params[i].choices);
+}
+
 static void lines(const char *kind, const char *scope, const struct lw_param *params, uint32_t nparams)
 {
 	uint32_t i;
@@ -37,6 +51,8 @@ static void lines(const char *kind, const char *scope, const struct lw_param *pa
 
 int main(int argc, char **argv)
 {
+	bool wants_choices = argc > 1 && !strcmp(argv[1], "--choices");
+	void (*show)(const char *, const char *, const struct lw_param *, uint32_t) = wants_choices ? choices : lines;
 	uint32_t i;
 	int k;
 
@@ -44,8 +60,8 @@ int main(int argc, char **argv)
 		for (i = 0; i < lw_npolicies; i++) {
 			if (strcmp(lw_policies[i]->name, argv[k]) != 0)
 				continue;
-			lines(argv[k], "qdisc", lw_policies[i]->params, lw_policies[i]->nparams);
-			lines(argv[k], "class", lw_policies[i]->qparams, lw_policies[i]->nqparams);
+			show(argv[k], "qdisc", lw_policies[i]->params, lw_policies[i]->nparams);
+			show(argv[k], "class", lw_policies[i]->qparams, lw_policies[i]->nqparams);
 		}
 	}
 	return 0;

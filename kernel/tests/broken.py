@@ -3,8 +3,8 @@
 
     python3 broken.py RELEASE [NAME...]
 
-Each mutant is the module with one text replaced, run with the script that must fail. A mutant that passes, a text that is no
-longer there, and a mutant that does not build are failures of this program.
+Each mutant is the module with one text replaced, run with the script that must fail. A mutant that passes, a text that
+is no longer there, and a mutant that does not build are failures of this program.
 """
 
 from __future__ import annotations
@@ -39,7 +39,13 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("parents are not told at enqueue", "qdisc.c", "qdisc_tree_reduce_backlog(sch, pkts + 1, bytes + length);", "", "conserve"),
+    Mutant(
+        "parents are not told at enqueue",
+        "qdisc.c",
+        "qdisc_tree_reduce_backlog(sch, pkts + 1, bytes + length);",
+        "",
+        "conserve",
+    ),
     Mutant(
         "parents are not told of drops when leaving",
         "qdisc.c",
@@ -48,21 +54,73 @@ MUTANTS = (
         "conserve",
     ),
     Mutant("success for a packet that was dropped", "qdisc.c", "if (!s->stay) {", "if (0) {", "conserve"),
-    Mutant("the newcomer goes instead of the victim", "qdisc.c", "linkweir_drop(sch, victim & ~LW_FROM_HEAD,", "linkweir_drop(sch, q,", "change"),
+    Mutant(
+        "the newcomer goes instead of the victim",
+        "qdisc.c",
+        "linkweir_drop(sch, victim & ~LW_FROM_HEAD,",
+        "linkweir_drop(sch, q,",
+        "change",
+    ),
     Mutant("a bound in bytes is not kept", "qdisc.c", "<= set->limit_bytes;", "<= U64_MAX;", "conserve"),
     Mutant("nobody is dropped to make room", "qdisc.c", "!policy->expired ||", "true ||", "conserve"),
     Mutant("leaving is not judged", "qdisc.c", "if (verdict != LW_DROP)", "if (true)", "conserve"),
-    Mutant("the policy begins anew at a change", "qdisc.c", "policy->change(s->state, &s->view,", "policy->init(s->state, &s->view,", "change"),
-    Mutant("an unblocked class is not asked again", "qdisc.c", "if (rates)                      /*", "if (0) /*", "conserve"),
+    Mutant(
+        "the policy begins anew at a change",
+        "qdisc.c",
+        "policy->change(s->state, &s->view,",
+        "policy->init(s->state, &s->view,",
+        "change",
+    ),
+    Mutant(
+        "an unblocked class is not asked again",
+        "qdisc.c",
+        "if (rates)                      /*",
+        "if (0) /*",
+        "conserve",
+    ),
     Mutant("super-packets are not split", "qdisc.c", "if (skb_is_gso(skb))", "if (0)", "classify"),
-    Mutant("code points are shifted", "classify.c", "set->number_of[dsfield >> 2] - 1", "set->number_of[dsfield >> 3] - 1", "classify"),
-    Mutant("a filter's class is not looked at", "classify.c", "if (action >= 0 && q < set->nclasses)", "if (0)", "classify"),
-    Mutant("the priority is not looked at", "classify.c", "if (TC_H_MAJ(skb->priority) == sch->handle &&", "if (0 &&", "classify"),
-    Mutant("a range is one too wide", "netlink.c", "if (value >= min && value <= max)", "if (value >= min && value <= max + 1)", "rows"),
+    Mutant(
+        "code points are shifted",
+        "classify.c",
+        "set->number_of[dsfield >> 2] - 1",
+        "set->number_of[dsfield >> 3] - 1",
+        "classify",
+    ),
+    Mutant(
+        "a filter's class is not looked at", "classify.c", "if (action >= 0 && q < set->nclasses)", "if (0)", "classify"
+    ),
+    Mutant(
+        "the priority is not looked at",
+        "classify.c",
+        "if (TC_H_MAJ(skb->priority) == sch->handle &&",
+        "if (0 &&",
+        "classify",
+    ),
+    Mutant(
+        "a range is one too wide",
+        "netlink.c",
+        "if (value >= min && value <= max)",
+        "if (value >= min && value <= max + 1)",
+        "rows",
+    ),
     Mutant("rules across parameters are not asked", "netlink.c", "if (!s->policy->check ||", "if (true ||", "rows"),
-    Mutant("a refused change leaves its first half", "netlink.c", "set->params = (u64 *)(set + 1);", "set->params = old ? old->params : (u64 *)(set + 1);", "rows"),
-    Mutant("a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"),
-    Mutant("a policy picks the last instead of the first", "core/bitmap.h", "LW_CTZ64(set->summary)", "63 - LW_CLZ64(set->summary)", "rows"),
+    Mutant(
+        "a refused change leaves its first half",
+        "netlink.c",
+        "set->params = (u64 *)(set + 1);",
+        "set->params = old ? old->params : (u64 *)(set + 1);",
+        "rows",
+    ),
+    Mutant(
+        "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
+    ),
+    Mutant(
+        "a policy picks the last instead of the first",
+        "core/bitmap.h",
+        "LW_CTZ64(set->summary)",
+        "63 - LW_CLZ64(set->summary)",
+        "rows",
+    ),
 )
 
 
