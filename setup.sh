@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench prove fuzz kernel kernel-test
+# Purposes: build test bench prove fuzz kernel kernel-test kernel-deb
 set -eu
 
 rust_minimum=1.85
@@ -117,7 +117,12 @@ probe() {
 			need must iproute2 "tc" have_sbin tc
 			need must kmod "finds modules" have_sbin depmod
 			need must xz-utils "unpacks modules" command -v xz ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test" >&2; exit 2 ;;
+		kernel-deb)
+			need must dpkg-dev "builds packages" command -v dpkg-buildpackage
+			need must debhelper "builds packages" command -v dh
+			need must dh-dkms "packages of modules" command -v dh_dkms
+			need must dkms "builds the packaged module" have_sbin dkms ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test kernel-deb" >&2; exit 2 ;;
 		esac
 	done
 }

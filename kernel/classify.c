@@ -11,7 +11,7 @@
 #include "linkweir.h"
 
 /* the byte with the code point and the mark of congestion, or -1 when this is no IP packet */
-static int linkweir_dsfield(struct sk_buff *skb)
+static noinline int linkweir_dsfield_slow(struct sk_buff *skb)
 {
 	switch (skb_protocol(skb, true)) {
 	case htons(ETH_P_IP):
@@ -23,6 +23,14 @@ static int linkweir_dsfield(struct sk_buff *skb)
 	}
 }
 
+/* the same; nearly every packet is IPv4 with its header in the first piece */
+static __always_inline int linkweir_dsfield(struct sk_buff *skb)
+{
+	if (likely(skb->protocol == htons(ETH_P_IP) && skb_network_offset(skb) + sizeof(struct iphdr) <= skb_headlen(skb)))
+		return ipv4_get_dsfield(ip_hdr(skb));
+	return linkweir_dsfield_slow(skb);
+}
+
 bool linkweir_ecn_capable(struct sk_buff *skb)
 {
 	int dsfield = linkweir_dsfield(skb);
@@ -30,39 +38,50 @@ bool linkweir_ecn_capable(struct sk_buff *skb)
 	return dsfield >= 0 && INET_ECN_is_capable(dsfield);
 }
 
-/* index of the class, or LW_NONE when a filter took or dropped the packet: *verdict is what enqueue answers then */
-u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch, int *verdict)
+/* index of the class of the filters, LW_NONE for none of ours, or LINKWEIR_TAKEN */
+static noinline u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters, u32 nclasses)
+{
+	struct tcf_result result = {};
+	int action = tcf_classify(skb, NULL, filters, &result, false);
+	u32 q;
+
+	switch (action) {
+#ifdef CONFIG_NET_CLS_ACT
+	case TC_ACT_STOLEN:
+	case TC_ACT_QUEUED:
+	case TC_ACT_TRAP:
+		return LINKWEIR_TAKEN | NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+	case TC_ACT_SHOT:
+		return LINKWEIR_TAKEN | NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+#endif
+	}
+	q = TC_H_MIN(result.classid) - 1;
+	if (action >= 0 && q < nclasses)
+		return q;
+	return LW_NONE;
+}
+
+/* index of the class, or LINKWEIR_TAKEN */
+u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct linkweir_settings *set = s->settings;
-	struct tcf_proto *filters = rcu_dereference_bh(s->filters);
-	u32 q = TC_H_MIN(skb->priority) - 1;
+	const struct tcf_proto *filters = rcu_dereference_bh(s->filters);
+	u32 q;
 	int dsfield;
 
-	if (TC_H_MAJ(skb->priority) == sch->handle && q < set->nclasses)
-		return q;
+	if (TC_H_MAJ(skb->priority) == sch->handle) {
+		q = TC_H_MIN(skb->priority) - 1;
+		if (q < set->nclasses)
+			return q;
+	}
 	if (filters) {
-		struct tcf_result result = {};
-		int action = tcf_classify(skb, NULL, filters, &result, false);
-
-		*verdict = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
-		switch (action) {
-#ifdef CONFIG_NET_CLS_ACT
-		case TC_ACT_STOLEN:
-		case TC_ACT_QUEUED:
-		case TC_ACT_TRAP:
-			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
-			fallthrough;
-		case TC_ACT_SHOT:
-			return LW_NONE;
-#endif
-		}
-		q = TC_H_MIN(result.classid) - 1;
-		if (action >= 0 && q < set->nclasses)
+		q = linkweir_filter(skb, filters, set->nclasses);
+		if (q != LW_NONE)
 			return q;
 	}
 	dsfield = linkweir_dsfield(skb);
-	if (dsfield >= 0 && set->number_of[dsfield >> 2])
+	if (likely(dsfield >= 0) && set->number_of[dsfield >> 2])
 		return set->number_of[dsfield >> 2] - 1;
 	return set->default_class;
 }

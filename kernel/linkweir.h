@@ -41,16 +41,17 @@ enum linkweir_reason {
 struct linkweir_counters {
 	u64 dropped_pkts[LINKWEIR_REASONS];
 	u64 marked_pkts;
-	u64 sent_pkts;
 	u64 sojourn_ns;                 /* of all packets that left */
 	u64 sojourn_max_ns;
 };
 
 struct linkweir_class {
 	struct sk_buff_head waiting;
+	u64 limit_bytes;                /* of the settings, where each packet looks */
+	u32 limit_pkts;
 	struct gnet_stats_basic_sync sent;
 	struct linkweir_counters counters;
-};
+} ____cacheline_aligned;
 
 struct linkweir_sched {
 	const struct lw_policy *policy;
@@ -80,7 +81,8 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 }
 
 /* classify.c */
-u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch, int *verdict);
+#define LINKWEIR_TAKEN 0x80000000u      /* instead of a class: a filter has the packet; the rest is what enqueue answers */
+u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch);
 bool linkweir_ecn_capable(struct sk_buff *skb);
 
 /* netlink.c */
@@ -89,8 +91,8 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 					       struct netlink_ext_ack *extack);
 int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
 int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
-int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, const s64 *values,
-		       struct gnet_dump *d);
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u64 sent_pkts,
+		       const s64 *values, struct gnet_dump *d);
 
 /* selftest.c */
 int linkweir_selftest(const struct linkweir_kind *kinds, u32 nkinds);

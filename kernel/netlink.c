@@ -376,8 +376,8 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, const s64 *values,
-		       struct gnet_dump *d)
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u64 sent_pkts,
+		       const s64 *values, struct gnet_dump *d)
 {
 	static const int dropped[LINKWEIR_REASONS] = {
 		[LINKWEIR_LIMIT] = TCA_LINKWEIR_STATS_DROPPED_LIMIT,
@@ -390,7 +390,7 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 		u64 value;
 	} others[] = {
 		{ TCA_LINKWEIR_STATS_MARKED, counters->marked_pkts },
-		{ TCA_LINKWEIR_STATS_SENT, counters->sent_pkts },
+		{ TCA_LINKWEIR_STATS_SENT, sent_pkts },
 		{ TCA_LINKWEIR_STATS_SOJOURN_NS, counters->sojourn_ns },
 		{ TCA_LINKWEIR_STATS_SOJOURN_MAX_NS, counters->sojourn_max_ns },
 	};

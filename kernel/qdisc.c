@@ -41,57 +41,58 @@ static u32 linkweir_bytes(const struct sk_buff *skb)
 	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
 }
 
+static void linkweir_tell_parents(struct Qdisc *sch, int fewer_pkts, int fewer_bytes)
+{
+	if (unlikely(fewer_pkts | fewer_bytes))
+		qdisc_tree_reduce_backlog(sch, fewer_pkts, fewer_bytes);
+}
+
 /* ---- the queues and the view ---- */
 
-static bool linkweir_has_room(const struct linkweir_sched *s, u32 q, u32 bytes)
+static bool linkweir_has_room(const struct linkweir_class *class, const struct lw_queue *queue, u32 bytes)
 {
-	const struct linkweir_class_settings *set = &s->settings->classes[q];
-
-	return s->queues[q].backlog_pkts < set->limit_pkts && s->queues[q].backlog_bytes + bytes <= set->limit_bytes;
+	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
 }
 
-static void linkweir_show_head(struct linkweir_sched *s, u32 q)
-{
-	const struct sk_buff *head = skb_peek(&s->classes[q].waiting);
-
-	if (head) {
-		s->queues[q].head_arrival_ns = linkweir_cb(head)->arrival_ns;
-		s->queues[q].head_bytes = linkweir_bytes(head);
-	}
-}
-
-static void linkweir_push(struct Qdisc *sch, u32 q, struct sk_buff *skb)
+static void linkweir_push(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	struct lw_queue *queue = &s->queues[q];
 
 	linkweir_cb(skb)->arrival_ns = s->view.now_ns;
 	linkweir_cb(skb)->call = s->calls;
 	s->stay++;
+	if (!queue->backlog_pkts++) {
+		queue->head_arrival_ns = s->view.now_ns;
+		queue->head_bytes = bytes;
+	}
+	queue->backlog_bytes += bytes;
 	__skb_queue_tail(&s->classes[q].waiting, skb);
-	s->queues[q].backlog_pkts++;
-	s->queues[q].backlog_bytes += linkweir_bytes(skb);
-	linkweir_show_head(s, q);
 	qdisc_qstats_backlog_inc(sch, skb);
 	sch->q.qlen++;
 }
 
 /* the head or the tail of a queue that has one */
-static struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
+static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct sk_buff_head *waiting = &s->classes[q].waiting;
-	struct sk_buff *skb = head ? __skb_dequeue(waiting) : __skb_dequeue_tail(waiting);
+	struct lw_queue *queue = &s->queues[q];
+	struct sk_buff *skb = head ? waiting->next : waiting->prev;
 
-	s->queues[q].backlog_pkts--;
-	s->queues[q].backlog_bytes -= linkweir_bytes(skb);
-	linkweir_show_head(s, q);
+	__skb_unlink(skb, waiting);
+	queue->backlog_bytes -= linkweir_bytes(skb);
+	if (--queue->backlog_pkts) {
+		queue->head_arrival_ns = linkweir_cb(waiting->next)->arrival_ns;
+		queue->head_bytes = linkweir_bytes(waiting->next);
+	}
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
 	return skb;
 }
 
 /* to_free: where enqueue leaves what is to be freed without the lock; NULL in dequeue */
-static void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
+static noinline void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct sk_buff *skb = linkweir_pop(sch, q, head);
@@ -115,7 +116,7 @@ static void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_rea
 
 /* ---- arrivals ---- */
 
-static bool linkweir_expired(struct Qdisc *sch, u32 q)
+static noinline bool linkweir_expired(struct Qdisc *sch, u32 q)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	bool expired;
@@ -127,13 +128,13 @@ static bool linkweir_expired(struct Qdisc *sch, u32 q)
 	return expired;
 }
 
-static void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+static __always_inline void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct lw_policy *policy = s->policy;
 	u32 bytes = linkweir_bytes(skb), victim;
 
-	while (!linkweir_has_room(s, q, bytes)) {
+	while (unlikely(!linkweir_has_room(&s->classes[q], &s->queues[q], bytes))) {
 		if (!linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
 			trace_linkweir_dropped_limit(sch, s->view.now_ns, q + 1, bytes);
@@ -142,7 +143,7 @@ static void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struc
 		}
 		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
 	}
-	linkweir_push(sch, q, skb);
+	linkweir_push(sch, q, skb, bytes);
 	trace_linkweir_enqueued(sch, s->view.now_ns, q + 1, bytes);
 	if (policy->enqueued)
 		policy->enqueued(s->state, &s->view, q, bytes);
@@ -157,7 +158,7 @@ static void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struc
 	}
 }
 
-static void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
 	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
@@ -180,64 +181,65 @@ static void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb,
 static int linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	int pkts = sch->q.qlen, bytes = sch->qstats.backlog, verdict = NET_XMIT_DROP, length = qdisc_pkt_len(skb);
-	u32 q = linkweir_classify(skb, sch, &verdict);
+	int pkts = sch->q.qlen, bytes = sch->qstats.backlog, length = qdisc_pkt_len(skb);
+	u32 q = linkweir_classify(skb, sch);
 
-	if (q == LW_NONE) {
-		if (verdict & __NET_XMIT_BYPASS)
+	if (unlikely(q & LINKWEIR_TAKEN)) {
+		if (q & __NET_XMIT_BYPASS)
 			qdisc_qstats_drop(sch);
 		__qdisc_drop(skb, to_free);
-		return verdict;
+		return q & ~LINKWEIR_TAKEN;
 	}
 	linkweir_clock(s);
 	s->calls++;
 	s->stay = 0;
-	if (skb_is_gso(skb))
+	if (unlikely(skb_is_gso(skb)))
 		linkweir_arrive_split(sch, q, skb, to_free);
 	else
 		linkweir_arrive(sch, q, skb, to_free);
-	pkts -= sch->q.qlen;
-	bytes -= sch->qstats.backlog;
-	if (!s->stay) {                 /* the parents do not count the new packet */
-		qdisc_tree_reduce_backlog(sch, pkts, bytes);
-		return NET_XMIT_DROP;
+	pkts = sch->q.qlen - pkts;      /* what the parents do not know yet */
+	bytes = sch->qstats.backlog - bytes;
+	if (likely(s->stay)) {          /* one packet of this length they will count themselves */
+		pkts--;
+		bytes -= length;
 	}
-	qdisc_tree_reduce_backlog(sch, pkts + 1, bytes + length);
-	return NET_XMIT_SUCCESS;
+	linkweir_tell_parents(sch, -pkts, -bytes);
+	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
 /* ---- departures ---- */
 
-static struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
+static noinline void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb)
+{
+	if (INET_ECN_set_ce(skb))
+		class->counters.marked_pkts++;
+}
+
+static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_class *class = &s->classes[q];
 	struct sk_buff *skb = linkweir_pop(sch, q, true);
 	u64 sojourn_ns = s->view.now_ns - linkweir_cb(skb)->arrival_ns;
 
-	class->counters.sent_pkts++;
 	class->counters.sojourn_ns += sojourn_ns;
 	class->counters.sojourn_max_ns = max(class->counters.sojourn_max_ns, sojourn_ns);
-	if (mark && INET_ECN_set_ce(skb))
-		class->counters.marked_pkts++;
-	bstats_update(&class->sent, skb);
-	qdisc_bstats_update(sch, skb);
+	if (unlikely(mark))
+		linkweir_mark(class, skb);
+	_bstats_update(&class->sent, qdisc_pkt_len(skb), 1);
+	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), 1);
 	trace_linkweir_sent(sch, s->view.now_ns, q + 1, linkweir_bytes(skb));
 	if (s->policy->sent)
 		s->policy->sent(s->state, &s->view, q, linkweir_bytes(skb));
 	return skb;
 }
 
-static enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
+static noinline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	enum lw_verdict verdict;
-	bool ecn;
+	bool ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
+	enum lw_verdict verdict = s->policy->leaving(s->state, &s->view, q, ecn);
 
-	if (!s->policy->leaving)
-		return LW_PASS;
-	ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
-	verdict = s->policy->leaving(s->state, &s->view, q, ecn);
 	trace_linkweir_verdict(sch, s->view.now_ns, q + 1, verdict, ecn);
 	return verdict;
 }
@@ -245,16 +247,15 @@ static enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	const struct lw_policy *policy = s->policy;
 	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
 	enum lw_verdict verdict = LW_PASS;
 	struct lw_pick pick;
 
 	linkweir_clock(s);
 	for (;;) {
-		pick = policy->pick(s->state, &s->view);
+		pick = s->policy->pick(s->state, &s->view);
 		trace_linkweir_pick(sch, s->view.now_ns, pick.queue + 1, 0, false);
-		if (pick.queue == LW_NONE) {
+		if (unlikely(pick.queue == LW_NONE)) {
 			if (pick.retry_ns != LW_NEVER)
 				qdisc_watchdog_schedule_ns(&s->watchdog, pick.retry_ns);
 			break;
@@ -263,13 +264,14 @@ static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 			pick.queue = LW_NONE;
 			break;
 		}
-		verdict = linkweir_judge(sch, pick.queue);
-		if (verdict != LW_DROP)
+		if (s->policy->leaving)
+			verdict = linkweir_judge(sch, pick.queue);
+		if (likely(verdict != LW_DROP))
 			break;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
 	}
 	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
-	qdisc_tree_reduce_backlog(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);
+	linkweir_tell_parents(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);
 	return pick.queue == LW_NONE ? NULL : linkweir_leave(sch, pick.queue, verdict == LW_MARK);
 }
 
@@ -325,6 +327,16 @@ static void linkweir_trace_params(struct Qdisc *sch, const struct linkweir_setti
 			trace_linkweir_param(sch, q + 1, policy->qparams[i].name, set->qparams[q * policy->nqparams + i]);
 }
 
+static void linkweir_limits(struct linkweir_sched *s, const struct linkweir_settings *set)
+{
+	u32 q;
+
+	for (q = 0; q < set->nclasses; q++) {
+		s->classes[q].limit_pkts = set->classes[q].limit_pkts;
+		s->classes[q].limit_bytes = set->classes[q].limit_bytes;
+	}
+}
+
 /* New settings for queues that go on; the channels first, as they would have been told alone. */
 static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 {
@@ -350,6 +362,7 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 		if (policy->change)
 			policy->change(s->state, &s->view, set->params, set->qparams);
 	}
+	linkweir_limits(s, set);
 	s->settings = set;
 	sch_tree_unlock(sch);
 	kvfree(old);
@@ -412,6 +425,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	sch->flags |= TCQ_F_WARN_NONWC; /* having nothing to give while something waits is no fault here */
 	s->view.queues = s->queues;
 	s->view.nqueues = set->nclasses;
+	linkweir_limits(s, set);
 	linkweir_rates(s, set);
 	linkweir_begin(sch);
 	return 0;
@@ -524,6 +538,7 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_counters sum = {};
+	u64 sent_pkts = 0;
 	u32 q, reason;
 
 	sch_tree_lock(sch);
@@ -533,12 +548,12 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		for (reason = 0; reason < LINKWEIR_REASONS; reason++)
 			sum.dropped_pkts[reason] += one->dropped_pkts[reason];
 		sum.marked_pkts += one->marked_pkts;
-		sum.sent_pkts += one->sent_pkts;
+		sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
 		sum.sojourn_ns += one->sojourn_ns;
 		sum.sojourn_max_ns = max(sum.sojourn_max_ns, one->sojourn_max_ns);
 	}
 	sch_tree_unlock(sch);
-	return linkweir_put_stats(s->policy, &sum, NULL, d);
+	return linkweir_put_stats(s->policy, &sum, sent_pkts, NULL, d);
 }
 
 #define LINKWEIR_MAX_STATS 16
@@ -549,12 +564,14 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	struct linkweir_class *c = &s->classes[class - 1];
 	struct gnet_stats_queue waiting = {};
 	struct linkweir_counters counters;
+	u64 sent_pkts;
 	s64 values[LINKWEIR_MAX_STATS];
 	u32 reason;
 
 	sch_tree_lock(sch);
 	linkweir_clock(s);
 	counters = c->counters;
+	sent_pkts = u64_stats_read(&c->sent.packets);
 	waiting.qlen = s->queues[class - 1].backlog_pkts;
 	waiting.backlog = s->queues[class - 1].backlog_bytes;
 	if (s->policy->observe)
@@ -565,7 +582,7 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	if (gnet_stats_copy_basic(d, NULL, &c->sent, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &waiting, waiting.qlen) < 0)
 		return -1;
-	return linkweir_put_stats(s->policy, &counters, s->policy->observe ? values : NULL, d);
+	return linkweir_put_stats(s->policy, &counters, sent_pkts, s->policy->observe ? values : NULL, d);
 }
 
 static const struct Qdisc_class_ops linkweir_class_ops = {

@@ -39,21 +39,17 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant(
-        "parents are not told at enqueue",
-        "qdisc.c",
-        "qdisc_tree_reduce_backlog(sch, pkts + 1, bytes + length);",
-        "",
-        "conserve",
-    ),
+    Mutant("parents are not told at enqueue", "qdisc.c", "linkweir_tell_parents(sch, -pkts, -bytes);", "", "conserve"),
     Mutant(
         "parents are not told of drops when leaving",
         "qdisc.c",
-        "qdisc_tree_reduce_backlog(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);",
+        "linkweir_tell_parents(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);",
         "(void)pkts, (void)bytes;",
         "conserve",
     ),
-    Mutant("success for a packet that was dropped", "qdisc.c", "if (!s->stay) {", "if (0) {", "conserve"),
+    Mutant(
+        "success for a packet that was dropped", "qdisc.c", "if (likely(s->stay)) {", "if ((s->stay = 1)) {", "conserve"
+    ),
     Mutant(
         "the newcomer goes instead of the victim",
         "qdisc.c",
@@ -61,9 +57,9 @@ MUTANTS = (
         "linkweir_drop(sch, q,",
         "change",
     ),
-    Mutant("a bound in bytes is not kept", "qdisc.c", "<= set->limit_bytes;", "<= U64_MAX;", "conserve"),
-    Mutant("nobody is dropped to make room", "qdisc.c", "!policy->expired ||", "true ||", "conserve"),
-    Mutant("leaving is not judged", "qdisc.c", "if (verdict != LW_DROP)", "if (true)", "conserve"),
+    Mutant("a bound in bytes is not kept", "qdisc.c", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
+    Mutant("nobody is dropped to make room", "qdisc.c", "|| !s->policy->expired)", "|| true)", "conserve"),
+    Mutant("leaving is not judged", "qdisc.c", "if (likely(verdict != LW_DROP))", "if (true)", "conserve"),
     Mutant(
         "the policy begins anew at a change",
         "qdisc.c",
@@ -72,13 +68,16 @@ MUTANTS = (
         "change",
     ),
     Mutant(
+        "a changed limit does not count", "qdisc.c", "linkweir_limits(s, set);\n\ts->settings", "s->settings", "change"
+    ),
+    Mutant(
         "an unblocked class is not asked again",
         "qdisc.c",
         "if (rates)                      /*",
         "if (0) /*",
         "conserve",
     ),
-    Mutant("super-packets are not split", "qdisc.c", "if (skb_is_gso(skb))", "if (0)", "classify"),
+    Mutant("super-packets are not split", "qdisc.c", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
     Mutant(
         "code points are shifted",
         "classify.c",
@@ -86,15 +85,35 @@ MUTANTS = (
         "set->number_of[dsfield >> 3] - 1",
         "classify",
     ),
-    Mutant(
-        "a filter's class is not looked at", "classify.c", "if (action >= 0 && q < set->nclasses)", "if (0)", "classify"
-    ),
+    Mutant("a filter's class is not looked at", "classify.c", "if (action >= 0 && q < nclasses)", "if (0)", "classify"),
     Mutant(
         "the priority is not looked at",
         "classify.c",
-        "if (TC_H_MAJ(skb->priority) == sch->handle &&",
-        "if (0 &&",
+        "if (TC_H_MAJ(skb->priority) == sch->handle) {",
+        "if (0) {",
         "classify",
+    ),
+    Mutant("a policy is not told of drops", "qdisc.c", "if (s->policy->dropped)", "if (0)", "record"),
+    Mutant(
+        "the head behind the one that left is not shown",
+        "qdisc.c",
+        "if (--queue->backlog_pkts) {",
+        "if (--queue->backlog_pkts && !head) {",
+        "record",
+    ),
+    Mutant(
+        "a policy is told a wrong length",
+        "qdisc.c",
+        "sent(s->state, &s->view, q, linkweir_bytes(skb))",
+        "sent(s->state, &s->view, q, 64)",
+        "record",
+    ),
+    Mutant(
+        "the other end of a queue is dropped",
+        "qdisc.c",
+        "victim & LW_FROM_HEAD, L",
+        "!(victim & LW_FROM_HEAD), L",
+        "record",
     ),
     Mutant(
         "a range is one too wide",
@@ -111,6 +130,7 @@ MUTANTS = (
         "set->params = old ? old->params : (u64 *)(set + 1);",
         "rows",
     ),
+    Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "fuzz"),
     Mutant(
         "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
     ),
@@ -151,9 +171,10 @@ def main() -> int:
         if names and mutant.name not in names:
             continue
         command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(build(release, mutant))]
-        command += ["--plugins", str(BUILD / "tc"), "--seconds", "300", "--checks", "first", mutant.script]
+        command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", mutant.script]
         done = subprocess.run(command, capture_output=True, text=True)
-        first = done.stdout.splitlines()[0] if done.stdout else done.stderr.strip()
+        said = [line for line in done.stdout.splitlines() if " replayed: " not in line]
+        first = said[0] if said else done.stderr.strip()
         if done.returncode == 1:
             print(f"noticed: {mutant.name}: {first}", flush=True)
         else:

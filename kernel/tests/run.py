@@ -28,8 +28,9 @@ import trace_vectors as trace
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
+CORE = HERE.parent.parent / "core"
 MODULES = ["veth", "dummy"]
-MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress"]
+MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake"]
 MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
 BAD_LOG = re.compile(
@@ -75,7 +76,7 @@ def copy(path: Path, root: Path, to: Path) -> None:
     shutil.copy(path.resolve(), target)
 
 
-def add_modules(root: Path, release: str, modroot: Path, module: Path) -> None:
+def add_modules(root: Path, release: str, modroot: Path, modules: list[Path]) -> None:
     wanted: list[Path] = []
     for name in MODULES:
         shown = run("modprobe", "-d", modroot, "-S", release, "--show-depends", name)
@@ -88,8 +89,9 @@ def add_modules(root: Path, release: str, modroot: Path, module: Path) -> None:
             target.write_bytes(subprocess.run(["xz", "-dc", path], check=True, capture_output=True).stdout)
         else:
             shutil.copy(path, target)
-    shutil.copy(module, place / "sch_linkweir.ko")
-    run("strip", "--strip-debug", place / "sch_linkweir.ko")
+    for module in modules:
+        shutil.copy(module, place)
+        run("strip", "--strip-debug", place / module.name)
     for name in ("modules.builtin", "modules.order"):
         source = modroot / "lib" / "modules" / release / name
         if source.exists():
@@ -97,7 +99,9 @@ def add_modules(root: Path, release: str, modroot: Path, module: Path) -> None:
     run("depmod", "-b", root, release)
 
 
-def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scripts: list[str], out: Path) -> None:
+def make_initramfs(
+    release: str, modroot: Path, modules: list[Path], plugins: Path, scripts: list[str], out: Path
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
         for folder in ("bin", "proc", "sys", "dev", "tmp", "run", "etc", "guest"):
@@ -106,9 +110,10 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
         for applet in run("/bin/busybox", "--list").split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        for tool in ("traffic",):
-            program = ["-static", HERE / f"{tool}.c", "-o", root / "bin" / tool]
-            run("gcc", "-O2", "-Wall", "-Wextra", "-Werror", *program)
+        core = [f"-I{CORE}/include", *CORE.glob("src/*.c")]
+        for tool, sources in (("traffic", []), ("fuzz", core)):
+            options = ["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", root / "bin" / tool]
+            run("gcc", *options, HERE / f"{tool}.c", *sources)
         for tool in TOOLS:
             shutil.copy(Path(tool).resolve(), root / "bin" / Path(tool).name)
             for word in run("ldd", tool).split():
@@ -119,7 +124,7 @@ def make_initramfs(release: str, modroot: Path, module: Path, plugins: Path, scr
         (root / "tc").mkdir()
         for plugin in plugins.glob("q_*.so"):
             shutil.copy(plugin, root / "tc")
-        add_modules(root, release, modroot, module)
+        add_modules(root, release, modroot, modules)
         for script in [HERE / "guest/checks.sh", *(HERE / "guest" / f"{script}.sh" for script in scripts)]:
             shutil.copy(script, root / "guest")
         shutil.copy(BUILD / "bounds.txt", root / "guest/bounds")
@@ -146,14 +151,13 @@ def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) ->
     return log.read_text(errors="replace").replace("\r", "")
 
 
-def replay(text: str, release: str) -> list[str]:
+def replay(text: str, release: str, folder: Path) -> list[str]:
     """What the core itself says to what was recorded in the guest: `trace NAME BASE64`, of gzipped trace events."""
     wrong = []
-    folder = BUILD / f"traces-{release}"
     for name in dict.fromkeys(re.findall(r"^trace (\S+) \S+$", text, re.M)):
         parts = re.findall(rf"^trace {re.escape(name)} (\S+)$", text, re.M)
         events = gzip.decompress(base64.b64decode("".join(parts))).decode()
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text(events)
         try:
             lives = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
@@ -193,10 +197,11 @@ def judge(text: str, scripts: list[str]) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Runs guest scripts on a stock Debian kernel in QEMU.")
     parser.add_argument("--kernel", required=True, help="release, e.g. 6.1.0-56-cloud-amd64")
-    parser.add_argument("--module", required=True, type=Path)
+    parser.add_argument("--module", required=True, type=Path, action="append", help="sch_linkweir.ko, or one more")
     parser.add_argument("--plugins", required=True, type=Path)
-    parser.add_argument("--seconds", type=int, default=900, help="after which a guest is ended")
+    parser.add_argument("--seconds", type=int, default=3600, help="after which a guest is ended")
     parser.add_argument("--checks", choices=("short", "full", "first"), default="short", help="first: up to a failure")
+    parser.add_argument("--log", help="name of the log in build/ (the scripts' names, unless given)")
     parser.add_argument("scripts", nargs="+")
     args = parser.parse_args()
     for tool in ("qemu-system-x86_64", "modprobe", "depmod", "gcc", "strip", "ldd"):
@@ -206,9 +211,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         initramfs = Path(name) / "initramfs"
         make_initramfs(args.kernel, modroot, args.module, args.plugins, args.scripts, initramfs)
-        log = BUILD / f"{args.kernel}-{'-'.join(args.scripts)}.log"
+        log = BUILD / f"{args.log or '-'.join(args.scripts)}-{args.kernel}.log"
         text = boot(kernel, initramfs, log, args.seconds, args.checks)
-    wrong = judge(text, args.scripts) + replay(text, args.kernel)
+    wrong = judge(text, args.scripts) + replay(text, args.kernel, BUILD / "traces" / log.stem)
+    for line in re.findall(r"^cost \S+ [\d ]+$", text, re.M):
+        print(f"{args.kernel}: {line}")
     held = len(re.findall(r"^ok ", text, re.M))
     for line in wrong:
         print(f"{args.kernel}: {line}")

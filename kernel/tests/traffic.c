@@ -4,10 +4,11 @@
  *
  *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0;
  *                                                        COUNT 0 goes on until SIGTERM and then says how many were sent
+ *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses, and says how many the queue refused
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
  *
- * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error: it was offered.
+ * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -71,6 +72,23 @@ static void send_all(int s, long count, size_t bytes, long pause_us)
 		printf("%ld\n", sent);
 }
 
+static void offer_all(int s, long count, size_t bytes)
+{
+	long refused = 0;
+	int on = 1;
+
+	if (setsockopt(s, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)))     /* otherwise the kernel keeps it to itself */
+		fail("IP_RECVERR");
+	while (count--) {
+		if (send(s, payload, bytes, 0) >= 0)
+			continue;
+		if (errno != ENOBUFS)
+			fail("send");
+		refused++;
+	}
+	printf("%ld\n", refused);
+}
+
 static void count_all(int nports, char **ports)
 {
 	struct pollfd polls[MOST_PORTS + 1];
@@ -131,10 +149,12 @@ int main(int argc, char **argv)
 		if (setsockopt(s, IPPROTO_UDP, UDP_SEGMENT, &piece, sizeof(piece)))
 			fail("UDP_SEGMENT");
 		send_all(s, atol(argv[5]), (size_t)atol(argv[6]), 0);
+	} else if (argc == 7 && !strcmp(argv[1], "offer")) {
+		offer_all(sender(argv[2], argv[3], argv[4]), atol(argv[5]), (size_t)atol(argv[6]));
 	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "count")) {
 		count_all(argc - 2, argv + 2);
 	} else {
-		fprintf(stderr, "usage: traffic send|super|count ...\n");
+		fprintf(stderr, "usage: traffic send|offer|super|count ...\n");
 		return 2;
 	}
 	return 0;

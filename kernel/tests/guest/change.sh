@@ -62,6 +62,17 @@ for kind in pf codes; do
 	all_arrived $kind
 done
 
+# limits of a class
+tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit 10
+traffic send 10.0.0.2 5003 0 25 100 0
+tc class change dev v0 parent 10: classid 10:1 pf limit 20
+traffic send 10.0.0.2 5003 0 25 100 0
+same "a larger limit makes room" "$(backlog 10:)" 20
+tc class change dev v0 parent 10: classid 10:1 pf limit 5
+traffic send 10.0.0.2 5003 0 1 100 0
+same "a smaller one lets what waits wait, and refuses more" "$(backlog 10:) $(stat dropped_limit 10:1)" "20 31p"
+clear
+
 # what is remembered: pds counts its arrivals and losses over its history
 tc qdisc add dev v0 root handle 10: pds classes 2 default 1 limit 10 history infinite class 1 rate 0
 traffic send 10.0.0.2 5003 0 25 100 0

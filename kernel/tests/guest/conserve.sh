@@ -126,6 +126,14 @@ same "a bound in bytes" "$(fields qdisc 10: | cut -d' ' -f3-5)" "4 5210 5"
 same "told as such" "$(stat dropped_limit 10:1)" 4p
 clear
 
+# the sender is told of its packet, and of no other's
+tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 class 1 rate 0 limit 15 class 2 rate 0 loss 4
+same "the newcomer that goes is refused" "$(traffic offer 10.0.0.2 5003 0 25 100)" 15
+same "one that another makes room for is not" "$(traffic offer 10.0.0.2 5001 0xb8 2 100) $(stat dropped_victim 10:1)" "1 16p"
+tc qdisc change dev v0 root handle 10: pds limit 100
+same "one beyond its class's limit is" "$(traffic offer 10.0.0.2 5003 0 10 100) $(stat dropped_limit 10:1)" "4 4p"
+clear
+
 # a device that goes down drops what waits and begins anew
 parent htb
 tc qdisc add dev v0 parent 1:1 handle 10: pds classes 1 class 1 rate 0

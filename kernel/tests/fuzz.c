@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * fuzz.c - makes, changes and shows qdiscs with attributes that are right, at their bounds, out of them, or mangled.
+ *
+ *   fuzz DEVICE ADDRESS SEED MESSAGES KIND...
+ *
+ * Everything goes to handle 1: at the root of DEVICE; in between, datagrams go to ADDRESS through it. Ends with
+ *   sent N accepted N refused N absent N mute N
+ * where absent counts requests for a qdisc or class that is not there, and mute refusals without a text; the first of these are
+ * shown. Exit code 0, or 1 with a message.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <linkweir/policy.h>
+
+#include "../linkweir_netlink.h"
+
+#define ROOM 6000                       /* of options */
+#define MOST_SHOWN 10
+
+static uint64_t seed;
+static bool wild;                       /* this message may be wrong in every way; otherwise only its values may not fit together */
+
+static uint64_t random64(void)          /* splitmix64 */
+{
+	uint64_t z = seed += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+static uint32_t below(uint32_t n)
+{
+	return (uint32_t)(random64() >> 32) % n;
+}
+
+static bool one_in(uint32_t n)
+{
+	return !below(n);
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "fuzz: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static bool odd(uint32_t n)
+{
+	return wild && one_in(n);
+}
+
+struct message {
+	struct nlmsghdr n;
+	struct tcmsg t;
+	char attrs[2 * ROOM];
+};
+
+static struct rtattr *end_of(struct message *m)
+{
+	return (struct rtattr *)((char *)m + NLMSG_ALIGN(m->n.nlmsg_len));
+}
+
+static struct rtattr *put(struct message *m, int type, const void *data, size_t length)
+{
+	struct rtattr *attr = end_of(m);
+
+	attr->rta_type = (unsigned short)type;
+	attr->rta_len = (unsigned short)RTA_LENGTH(length);
+	if (length)
+		memcpy(RTA_DATA(attr), data, length);
+	m->n.nlmsg_len = NLMSG_ALIGN(m->n.nlmsg_len) + (uint32_t)RTA_ALIGN(attr->rta_len);
+	return attr;
+}
+
+static struct rtattr *begin(struct message *m, int type)
+{
+	return put(m, type | (odd(50) ? 0 : NLA_F_NESTED), NULL, 0);
+}
+
+static void end(struct message *m, struct rtattr *nest)
+{
+	nest->rta_len = (unsigned short)((char *)end_of(m) - (char *)nest);
+}
+
+static bool full(const struct message *m)
+{
+	return m->n.nlmsg_len > ROOM;
+}
+
+/* ---- values ---- */
+
+static uint64_t value_near(uint64_t min, uint64_t max, uint64_t def)
+{
+	switch (wild ? below(20) : 4 + below(16)) {
+	case 0:
+		return min - 1;
+	case 1:
+		return max + 1;
+	case 2:
+		return UINT64_MAX;
+	case 3:
+		return random64();
+	case 4:
+	case 5:
+		return min;
+	case 6:
+	case 7:
+		return max;
+	case 8:
+	case 9:
+	case 10:
+		return min + random64() % (max - min ? max - min : 1);
+	case 11:
+	case 12:
+	case 13:
+	case 14:
+	case 15:
+		return min + below(max - min < 1000 ? (uint32_t)(max - min) + 1 : 1000);
+	default:
+		return def;
+	}
+}
+
+/* of its own width, or now and then of another */
+static void put_number(struct message *m, int type, uint64_t value, size_t width)
+{
+	put(m, type, &value, odd(200) ? below(9) : width);
+}
+
+static void put_param(struct message *m, int type, const struct lw_param *params, uint32_t nparams)
+{
+	const struct lw_param *param = nparams ? &params[below(nparams)] : NULL;
+	struct rtattr *nest = begin(m, type);
+	const char *name = param && !odd(200) ? param->name : one_in(2) ? "" : "no_such_parameter_at_all_anywhere";
+
+	if (!odd(200))
+		put(m, TCA_LINKWEIR_PARAM_NAME, name, strlen(name) + !odd(200));
+	if (!odd(200))
+		put_number(m, TCA_LINKWEIR_PARAM_VALUE, param ? value_near(param->min, param->max, param->def) : random64(), 8);
+	end(m, nest);
+}
+
+static void put_class_attrs(struct message *m, const struct lw_policy *policy)
+{
+	uint32_t n = below(4);
+
+	if (one_in(3))
+		put_number(m, TCA_LINKWEIR_CLASS_LIMIT, value_near(1, 100000000, 100), 4);
+	if (one_in(4))
+		put_number(m, TCA_LINKWEIR_CLASS_LIMIT_BYTES, value_near(1, 1000000000000, 100000), 8);
+	if (one_in(3))
+		put_number(m, TCA_LINKWEIR_CLASS_RATE, value_near(0, 1000000000000, 0), 8);
+	while (n--)
+		put_param(m, TCA_LINKWEIR_CLASS_PARAM, policy->qparams, policy->nqparams);
+}
+
+static void put_options(struct message *m, const struct lw_policy *policy, bool new)
+{
+	uint32_t classes = one_in(200) ? 4096 : !new ? 3 : 3 + below(10), n = below(4), i;
+
+	if (new || odd(10))
+		put_number(m, TCA_LINKWEIR_CLASSES, odd(20) ? value_near(1, 4096, 3) : classes, 4);
+	if (new || one_in(3))
+		put_number(m, TCA_LINKWEIR_LINK, one_in(5) ? value_near(1, 1000000000000, 20000000) : 20000000, 8);
+	if (one_in(5))
+		put_number(m, TCA_LINKWEIR_DEFAULT, value_near(1, classes, 1), 4);
+	if (one_in(3)) {
+		uint16_t numbers[LINKWEIR_CODE_POINTS];
+
+		for (i = 0; i < LINKWEIR_CODE_POINTS; i++)
+			numbers[i] = one_in(2) ? LINKWEIR_KEEP : (uint16_t)below(odd(500) ? 65536 : classes + 1);
+		put(m, TCA_LINKWEIR_DSCP, numbers, odd(100) ? below(sizeof(numbers)) : sizeof(numbers));
+	}
+	while (n-- && !full(m))
+		put_param(m, TCA_LINKWEIR_PARAM, policy->params, policy->nparams);
+	for (n = below(classes + 1); n && !full(m); n--) {
+		struct rtattr *nest = begin(m, TCA_LINKWEIR_CLASS);
+
+		if (!odd(200))
+			put_number(m, TCA_LINKWEIR_CLASS_NUMBER, odd(50) ? value_near(1, classes, 1) : 1 + below(classes), 4);
+		put_class_attrs(m, policy);
+		end(m, nest);
+	}
+	if (odd(20))
+		put_number(m, below(20), random64(), 8);
+	if (odd(20)) {                  /* nests in nests */
+		struct rtattr *nests[8];
+
+		for (i = 0; i < 8; i++)
+			nests[i] = begin(m, below(8));
+		while (i--)
+			end(m, nests[i]);
+	}
+}
+
+/* bytes inside the options become others */
+static void mangle(struct message *m, struct rtattr *options)
+{
+	unsigned char *bytes = RTA_DATA(options);
+	uint32_t length = (uint32_t)RTA_PAYLOAD(options), n = 1 + below(4);
+
+	while (length && n--)
+		bytes[below(length)] = (unsigned char)(one_in(2) ? below(256) : below(12));
+	(void)m;
+}
+
+/* ---- one message ---- */
+
+static void make(struct message *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
+{
+	struct rtattr *options;
+	uint32_t what = other_kind ? 0 : below(100);
+	bool new = what >= 30 && what < 50;
+
+	wild = one_in(3);
+	memset(m, 0, sizeof(m->n) + sizeof(m->t));
+	m->n.nlmsg_len = NLMSG_LENGTH(sizeof(m->t));
+	m->n.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	m->t.tcm_ifindex = (int)ifindex;
+	m->t.tcm_handle = 0x10000;
+	m->t.tcm_parent = TC_H_ROOT;
+	if (what < 1) {
+		m->n.nlmsg_type = RTM_DELQDISC;
+		return;
+	}
+	if (what < 3) {                 /* show */
+		m->n.nlmsg_type = what == 1 ? RTM_GETQDISC : RTM_GETTCLASS;
+		m->t.tcm_parent = what == 1 ? TC_H_ROOT : 0x10000;
+		m->t.tcm_handle = 0x10000 + (what == 1 ? 0 : below(16));
+		return;
+	}
+	put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
+	if (what < 30) {
+		m->n.nlmsg_type = RTM_NEWTCLASS;
+		m->t.tcm_parent = 0x10000;
+		m->t.tcm_handle = 0x10000 + (odd(10) ? below(65536) : 1 + below(3));
+		if (odd(20))
+			m->n.nlmsg_flags |= NLM_F_CREATE;
+	} else {
+		m->n.nlmsg_type = RTM_NEWQDISC;
+		m->n.nlmsg_flags |= new ? NLM_F_CREATE | NLM_F_REPLACE : 0;
+	}
+	if (odd(100))
+		return;
+	options = begin(m, TCA_OPTIONS);
+	if (m->n.nlmsg_type == RTM_NEWTCLASS)
+		put_class_attrs(m, policy);
+	else
+		put_options(m, policy, new);
+	end(m, options);
+	if (odd(3))
+		mangle(m, options);
+}
+
+/* the answer to one message: its error, and whether it came with a text */
+static int answer(int s, uint32_t sequence, const char **text)
+{
+	static char buffer[65536];
+
+	for (;;) {
+		ssize_t length = recv(s, buffer, sizeof(buffer), 0);
+		struct nlmsghdr *n = (struct nlmsghdr *)buffer;
+
+		if (length < 0)
+			fail("recv");
+		for (; NLMSG_OK(n, length); n = NLMSG_NEXT(n, length)) {
+			const struct nlmsgerr *error = NLMSG_DATA(n);
+			size_t at = NLMSG_ALIGN(sizeof(*error));
+			int rest;
+			struct rtattr *attr;
+
+			if (n->nlmsg_seq != sequence || n->nlmsg_type != NLMSG_ERROR)
+				continue;
+			*text = NULL;
+			if (!(n->nlmsg_flags & NLM_F_ACK_TLVS))
+				return error->error;
+			if (!(n->nlmsg_flags & NLM_F_CAPPED))
+				at += error->msg.nlmsg_len - sizeof(error->msg);
+			attr = (struct rtattr *)((char *)NLMSG_DATA(n) + NLMSG_ALIGN(at));
+			rest = (int)(n->nlmsg_len - NLMSG_HDRLEN - NLMSG_ALIGN(at));
+			for (; RTA_OK(attr, rest); attr = RTA_NEXT(attr, rest))
+				if ((attr->rta_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG)
+					*text = RTA_DATA(attr);
+			return error->error;
+		}
+	}
+}
+
+static const struct lw_policy *policy_of(const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < lw_npolicies; i++)
+		if (!strcmp(lw_policies[i]->name, name))
+			return lw_policies[i];
+	errno = EINVAL;
+	fail(name);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static struct message m;
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+	int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), u = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
+	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0;
+	const struct lw_policy *policy;
+	uint32_t ifindex;
+
+	if (argc < 6) {
+		fprintf(stderr, "usage: fuzz DEVICE ADDRESS SEED MESSAGES KIND...\n");
+		return 2;
+	}
+	ifindex = if_nametoindex(argv[1]);
+	seed = strtoull(argv[3], NULL, 10);
+	messages = strtoul(argv[4], NULL, 10);
+	policy = policy_of(argv[5]);
+	if (s < 0 || u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1 ||
+	    setsockopt(s, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) ||
+	    setsockopt(s, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)))
+		fail("sockets");
+	for (sent = 1; sent <= messages; sent++) {
+		const char *text;
+		bool other_kind = one_in(100);
+		int error;
+
+		if (one_in(4)) {
+			int tos = (int)below(256);
+
+			setsockopt(u, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+			(void)!sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
+		}
+		make(&m, ifindex, policy, other_kind);
+		m.n.nlmsg_seq = (uint32_t)sent;
+		if (send(s, &m, m.n.nlmsg_len, 0) < 0)
+			fail("send");
+		error = answer(s, (uint32_t)sent, &text);
+		if (other_kind)
+			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
+		accepted += !error;
+		absent += error == -ENOENT;     /* a qdisc or class that is not there is not ours to refuse */
+		refused += error && error != -ENOENT;
+		if (error && error != -ENOENT && (!text || !text[0])) {
+			if (++mute <= MOST_SHOWN)
+				printf("without a text: %s: type %u flags %x kind %s handle %x\n", strerror(-error),
+				       (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags, policy->name, m.t.tcm_handle);
+		}
+	}
+	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu\n", messages, accepted, refused, absent, mute);
+	return 0;
+}

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# cost.sh - instructions for each packet, beside the kernel's own qdiscs. The guest's clock counts instructions.
+#
+# cost NAME IN-TURN LOADED IN-TURN LOADED: one packet in an empty qdisc, and with 64 waiting; first as packets come whose flow hash is
+# known (of sockets here, or from devices that give it), then as they come without one and have to be looked into.
+. /guest/checks.sh
+ip link add d0 type dummy
+ip link set d0 up
+
+measure() { # measure NAME CLASSES PRIORITY KIND ...: PRIORITY 0 or the handle's major; sets `costs`
+	name=$1 flows=$2 priority=$3
+	shift 3
+	tc qdisc add dev d0 root handle 1: "$@" || fault "$name" "is not made"
+	if [ "$1" = drr ]; then for class in 1 2 3; do tc class add dev d0 parent 1: classid 1:$class drr; done; fi
+	costs=
+	for hashed in 1 0; do
+		dmesg -c >/dev/null
+		modprobe qdisc_cost device=d0 classes="$flows" waiting=64 priority="$priority" hashed=$hashed 2>/dev/null
+		costs="$costs $(dmesg | sed -n 's/.*cost .* in turn \(.*\) loaded \(.*\)/\1 \2/p' | tail -1)"
+	done
+	tc qdisc del dev d0 root
+	same "$name: four costs" "$(echo "$costs" | wc -w)" 4
+	echo "cost $name$costs"
+}
+
+bounded() { # bounded NAME: without a hash, no more than fq_codel
+	if [ "$(echo "$costs" | awk '{ print $3 }')" -le "$in_turn" ]; then pass "$1 in turn"; else fault "$1 in turn" "$costs"; fi
+	if [ "$(echo "$costs" | awk '{ print $4 }')" -le "$loaded" ]; then pass "$1 loaded"; else fault "$1 loaded" "$costs"; fi
+}
+
+measure pfifo 3 0 pfifo limit 1000
+measure prio 3 0x10000 prio
+measure drr 3 0x10000 drr
+measure cake 3 0 cake unlimited
+measure fq_codel 3 0 fq_codel
+in_turn=$(echo "$costs" | awk '{ print $3 }') loaded=$(echo "$costs" | awk '{ print $4 }')
+classes="classes 3 dscp EF=1,AF11=2,CS0=3"
+measure pss 3 0 pss $classes link 1gbit class 2 low_level 4 rate 400mbit
+bounded pss
+measure pds 3 0 pds $classes limit 1000
+bounded pds
+measure pds-ring 3 0 pds $classes limit 1000 history ring
+bounded pds-ring
+measure pf 3 0 pf $classes
+bounded pf
+measure codes 3 0 codes $classes
+eight="classes 8 dscp EF=1,AF11=2,CS0=3,AF21=4,AF31=5,AF41=6,CS1=7,CS2=8"
+measure pss-8 8 0 pss $eight link 1gbit class 2 low_level 9 rate 400mbit
+bounded pss-8
+measure pds-8 8 0 pds $eight limit 1000
+bounded pds-8
+measure pf-8 8 0 pf $eight
+measure codes-8 8 0 codes $eight
+ip link del d0
