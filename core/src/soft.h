@@ -31,6 +31,8 @@ static inline uint64_t lw_soft_mantissa(uint64_t a)
 }
 
 /* m * 2^(exponent - bias); m is not 0 */
+/*@ requires number: m != 0;
+    assigns \result \from m, exponent; */
 static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
 {
 	uint32_t shift = LW_CLZ64(m);
@@ -38,11 +40,13 @@ static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
 	return ((uint64_t)(exponent + 32 - shift) << 32) | (m << shift) >> 32;
 }
 
+/*@ assigns \result \from value; */
 static inline uint64_t lw_soft_of(uint64_t value)
 {
 	return value ? lw_soft_norm(value, LW_SOFT_BIAS) : 0;
 }
 
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_mul(uint64_t a, uint64_t b)
 {
 	if (!a || !b)
@@ -51,6 +55,7 @@ static inline uint64_t lw_soft_mul(uint64_t a, uint64_t b)
 }
 
 /* 0 when b is 0 */
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_div(uint64_t a, uint64_t b)
 {
 	if (!a || !b)
@@ -67,6 +72,7 @@ static inline uint64_t lw_soft_aligned(uint64_t a, uint64_t b)
 	return apart < 64 ? (lw_soft_mantissa(b) << 31) >> apart : 0;
 }
 
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 {
 	uint64_t more = a > b ? a : b, less = a > b ? b : a;
@@ -77,6 +83,7 @@ static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 }
 
 /* a - b, or 0 when b is the greater */
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
 {
 	uint64_t m;
@@ -88,6 +95,7 @@ static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
 }
 
 /* a * 2^-n; 0 when that leaves the exponents that are safe */
+/*@ assigns \result \from a, n; */
 static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
 {
 	if (!a || lw_soft_exponent(a) < LW_SOFT_BIAS - (1u << 30) + n)
@@ -96,6 +104,7 @@ static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
 }
 
 /* 2^(x / 2^32); at most 2^-27 below it */
+/*@ assigns \result \from x; */
 static inline uint64_t lw_soft_exp2(uint64_t x)
 {
 	static const uint32_t sixteenth[16] = {         /* 2^(i/16), in 2^-31 */
@@ -116,6 +125,8 @@ static inline uint64_t lw_soft_exp2(uint64_t x)
 }
 
 /* log2(a) in 2^-24; a is not 0 */
+/*@ assigns \result \from a;
+    ensures bounded: -(1LL << 56) < \result < (1LL << 56); */
 static inline int64_t lw_soft_log2(uint64_t a)
 {
 	int64_t log = ((int64_t)lw_soft_exponent(a) + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24);
@@ -133,6 +144,8 @@ static inline int64_t lw_soft_log2(uint64_t a)
 }
 
 /* floor(a * 2^n), at most `most` < 2^63 */
+/*@ assigns \result \from a, n, most;
+    ensures most: \result <= most; */
 static inline uint64_t lw_soft_floor(uint64_t a, uint32_t n, uint64_t most)
 {
 	uint32_t shift = lw_soft_exponent(a) + n - LW_SOFT_BIAS;        /* of the mantissa, in two's complement */
@@ -149,6 +162,7 @@ static inline uint64_t lw_soft_floor(uint64_t a, uint32_t n, uint64_t most)
 	return value < most ? value : most;
 }
 
+/*@ assigns \result \from a; */
 static inline uint64_t lw_soft_sqrt(uint64_t a)
 {
 	uint32_t exponent = lw_soft_exponent(a) - 32, bit;
