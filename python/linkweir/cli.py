@@ -210,7 +210,7 @@ def _policies(
         return
     if name is None:
         for policy in found:
-            _emit(f"{policy.name:<8}{policy.help}\n")
+            _emit(f"{policy.name:<9} {policy.help}\n")
         _emit("\nlinkweir policies NAME shows the parameters of one.\n")
         return
     policy = found[0]

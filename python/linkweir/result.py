@@ -128,7 +128,7 @@ class Result:
     def flows(self) -> pa.Table:
         """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did.
 
-        Of TCP: ``sent_pkts`` are segments sent, ``retransmitted_pkts`` those among them that were sent again, in fast
+        Of TCP: ``transmitted_pkts`` are segments sent, ``retransmitted_pkts`` those of them sent again, in fast
         recovery (``_fast_``) or after a timeout (``_rto_``); ``spurious_pkts`` are segments received twice, so that one
         of the two need not have been sent.
 

@@ -33,7 +33,7 @@ def refused(path: Path, *options: object) -> str:
         (
             '"pss"',
             '"pps"',
-            'must be one of fifo, strict, rr, wrr, drr, pss, pds, tauran_pf, tauran_codes; did you mean "pss"?',
+            'ubmt_like, bbs_like, bps_like; did you mean "pss"?',
         ),
         ("[link]", "[link", "small.toml:3: is not TOML"),
     ],

@@ -70,7 +70,7 @@ def test_the_conference_counts_decoded_packets() -> None:
 
 
 def test_rows_have_means_and_intervals() -> None:
-    case = Case({"policy": "RR", "users": 7}, {})
+    case = Case({"policy": "RR", "users": 7, "mode": "published"}, {})
     (row,) = codes.rows(JOURNAL, 0.5, [(case, by_hand(49)), (case, by_hand(51))])
     assert {*KEYS, *(f"{name}_ci95" for name in codes.MEASURES)} <= set(row)
     assert (row["policy"], row["users"], row["mode"]) == ("RR", 7, "published")
@@ -79,9 +79,10 @@ def test_rows_have_means_and_intervals() -> None:
 
 
 @pytest.mark.parametrize("paper", [JOURNAL, CONFERENCE])
-@pytest.mark.parametrize("policy", codes.POLICIES)
-def test_scenarios_are_sound(paper: codes.Paper, policy: str) -> None:
-    made = linkweir.Scenario.from_dict(codes.scenario(paper, policy, 12, 1, 5.0))
+@pytest.mark.parametrize("mode", codes.MODES)
+@pytest.mark.parametrize("policy", [*codes.POLICIES, *codes.RIVALS])
+def test_scenarios_are_sound(paper: codes.Paper, policy: str, mode: str) -> None:
+    made = linkweir.Scenario.from_dict(codes.scenario(paper, policy, 12, 1, 5.0, mode))
     assert len(made.flows) == 12
     assert len(made.classes) == (1 if policy.startswith("DT") else 12)
 
@@ -109,8 +110,23 @@ def test_a_small_run() -> None:
     assert pf["tx0"] == pytest.approx(rr["tx0"], abs=1.0)
 
 
-def test_every_figure_is_a_plan() -> None:
+def test_corrected_every_packet_meets_its_own_users_channel() -> None:
+    """Below saturation nothing depends on the queues: who shares one has the same channel as who does not."""
+    runs = [codes.scenario(JOURNAL, policy, 30, 1, 20.0, "corrected") for policy in ("DT_H", "RR", "PF", "FQ-CoDel")]
+    splits = [
+        [codes.measured(JOURNAL, result, 20.0)[name] for name in codes.SPLIT] for result in linkweir.run_many(runs)
+    ]
+    for split in splits[1:]:
+        assert split == pytest.approx(splits[0], abs=0.5)
+    # As published, the one queue of all has one channel for all.
+    (published,) = linkweir.run_many([codes.scenario(JOURNAL, "DT_H", 30, 1, 20.0)])
+    assert codes.measured(JOURNAL, published, 20.0)["tx0"] != pytest.approx(splits[0][0], abs=0.5)
+
+
+@pytest.mark.parametrize("mode", codes.MODES)
+def test_every_figure_is_a_plan(mode: str) -> None:
     for make in (*codes.FIGURES.values(), *codes.TABLES.values()):
-        figure = make(codes.Settings(quick=True))
+        figure = make(codes.Settings(quick=True, mode=mode))
         assert figure.cases
+        assert figure.name.endswith("-corrected") == (mode == "corrected")
         assert figure.name.split("-")[0] in codes.PAPERS

@@ -555,7 +555,7 @@ impl Recorder {
                 ("jitter_p50_s", Kind::Real),
                 ("jitter_p95_s", Kind::Real),
                 ("jitter_p99_s", Kind::Real),
-                ("sent_pkts", Kind::Real),
+                ("transmitted_pkts", Kind::Real),
                 ("retransmitted_pkts", Kind::Real),
                 ("retransmitted_fast_pkts", Kind::Real),
                 ("retransmitted_rto_pkts", Kind::Real),
