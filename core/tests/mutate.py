@@ -357,7 +357,10 @@ class Bench:
         original = place.read_text(encoding="utf-8")
         sources = self.users_of(mutant.file)
         before = self.plain.digest(sources)
-        tested_inline = mutant.file in ("include/linkweir/math.h", "src/soft.h")  # property.c calls the arithmetic itself
+        tested_inline = mutant.file in (
+            "include/linkweir/math.h",
+            "src/soft.h",
+        )  # property.c calls the arithmetic itself
         place.write_text(mutant.source, encoding="utf-8")
         try:
             if not all(self.plain.compile(source) for source in sources):
