@@ -76,6 +76,11 @@ class Settings:
         return "" if self.mode == "published" else f"-{self.mode}"
 
     @property
+    def title(self) -> str:
+        """Says so in titles."""
+        return "" if self.mode == "published" else f", as {self.mode}"
+
+    @property
     def seeds(self) -> range:
         """One channel and one realisation of the traffic each."""
         return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else SEEDS))
@@ -338,16 +343,12 @@ def _rivals(paper: Paper, settings: Settings) -> tuple[Case, ...]:
     return _cases(paper, tuple(RIVALS), users, settings)
 
 
-def _title(settings: Settings) -> str:
-    return "" if settings.mode == "published" else ", as corrected"
-
-
 def table_2(paper: Paper, settings: Settings) -> Figure:
     """How many attempts packets take."""
     which = "Table 2" if paper is JOURNAL else "Table II"
     return Figure(
         f"{paper.name}-2{settings.suffix}",
-        f"{which} of the {paper.name} paper{_title(settings)}: packets by attempts, {paper.table_users} users "
+        f"{which} of the {paper.name} paper{settings.title}: packets by attempts, {paper.table_users} users "
         "(the paper in brackets)",
         "PF decodes more packets at the first attempt than RR; one queue for all has one channel for all.",
         (*_cases(paper, (*paper.table, CODES), (paper.table_users,), settings), *_rivals(paper, settings)),
@@ -365,7 +366,7 @@ def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
     """CoDeS as parts of PF."""
     return Figure(
         f"{paper.name}-{number}{settings.suffix}",
-        f"Figure {number} of the {paper.name} paper{_title(settings)}: CoDeS with 100 ms, as parts of PF",
+        f"Figure {number} of the {paper.name} paper{settings.title}: CoDeS with 100 ms, as parts of PF",
         "Latency and jitter fall, nothing else changes.",
         _cases(paper, ("PF", CODES), _users(paper, settings), settings),
         partial(ratios, paper, settings.duration_s or DURATION_S),
@@ -400,7 +401,7 @@ def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
     """Why packets are dropped."""
     return Figure(
         f"{paper.name}-{number}{settings.suffix}",
-        f"Figure {number} of the {paper.name} paper{_title(settings)}: causes of drops under PF and CoDeS with 100 ms",
+        f"Figure {number} of the {paper.name} paper{settings.title}: causes of drops under PF and CoDeS with 100 ms",
         "Under CoDeS most drops are late packets, which free room for those that PF finds no room for.",
         _cases(paper, ("PF", CODES), _users(paper, settings), settings),
         partial(rows, paper, settings.duration_s or DURATION_S),
@@ -481,7 +482,7 @@ def _figure(paper: Paper, number: str, plot: _Plot, settings: Settings) -> Figur
     return Figure(
         f"{paper.name}-{number}{settings.suffix}",
         f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper"
-        f"{_title(settings)}: {plot.title.lower()}",
+        f"{settings.title}: {plot.title.lower()}",
         plot.claim,
         (*_cases(paper, plot.policies, _users(paper, settings), settings), *_rivals(paper, settings)),
         partial(rows, paper, settings.duration_s or DURATION_S),

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from linkweir import quality
@@ -33,6 +33,7 @@ LAST_HOP_MS = 6.0
 GROUND_MS = 1.0
 USERS = {"cubic": (10, 20, 40, 60, 80, 100), "newreno": (10, 20, 40, 100)}
 QUICK_USERS = (20, 40)
+CORRECTED_USERS = (20, 40, 100)
 BEYOND_USERS = (10, 20, 40, 100)
 BEYOND_SEEDS = 3
 """Channels of the tables beyond the paper."""
@@ -82,7 +83,8 @@ class Setup:
         reordering: none, shared or per_flow.
         access_ms: one-way delay to the last satellite.
         last_hop_ms: from there to the receiver.
-        satellite: keys of the link that differ from the published ones.
+        satellite: keys of the link that differ from those of the mode.
+        mode: published or corrected.
     """
 
     cc: str = "cubic"
@@ -90,6 +92,11 @@ class Setup:
     access_ms: float = ACCESS_MS
     last_hop_ms: float = LAST_HOP_MS
     satellite: tuple[tuple[str, str], ...] = ()
+    mode: str = "published"
+
+    def corrected(self) -> Setup:
+        """The same with the order kept flow by flow, where it is kept, and what the mode brings."""
+        return replace(self, mode="corrected", reordering=self.reordering.replace("shared", "per_flow"))
 
 
 def duration_s(settings: Settings) -> float:
@@ -103,14 +110,15 @@ def start_s(user: int) -> float:
 
 
 def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Scenario:
-    """One run. Queues are those of voice: the authors' program counts packets of 210 bytes for TCP too."""
-    made = codes.scenario(JOURNAL, policy, users, seed, lasts_s)
+    """One run. As published, queues are those of voice: the authors' program counts 210 bytes a packet for TCP too."""
+    packets = JOURNAL if setup.mode == "published" else codes.CONFERENCE
+    made = codes.scenario(packets, policy, users, seed, lasts_s, setup.mode)
     names = [entry["name"] for entry in made["class"]]
     satellite = {**made["link"]["satellite"], "packet": "1115B", "reorder": setup.reordering, **dict(setup.satellite)}
     delays = {"delay": f"{setup.last_hop_ms:g}ms", "return_delay": f"{setup.last_hop_ms + GROUND_MS:g}ms"}
     return {
         **made,
-        "name": f"{setup.cc} {policy} {users} users, order {setup.reordering}, channel {seed}",
+        "name": f"{setup.cc} {policy} {users} users, order {setup.reordering}, channel {seed}, {setup.mode}",
         "link": {**made["link"], **delays, "satellite": satellite},
         "flow": [
             {
@@ -166,7 +174,7 @@ def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
     }
 
 
-LABELS = ("policy", "users", "cc", "reordering", "assumption")
+LABELS = ("policy", "users", "cc", "reordering", "assumption", "mode")
 
 
 def _groups(results: Sequence[tuple[Case, Tables]]) -> dict[tuple[object, ...], list[tuple[Case, Tables]]]:
@@ -179,7 +187,7 @@ def _groups(results: Sequence[tuple[Case, Tables]]) -> dict[tuple[object, ...], 
 
 def _means(labels: Mapping[str, object], runs: Sequence[Mapping[str, float]]) -> Row:
     row: Row = {name: labels[name] for name in LABELS if name in labels}
-    row |= {"mode": "published", "runs": len(runs)}
+    row |= {"mode": labels.get("mode", "published"), "runs": len(runs)}
     for name in runs[0]:
         values = [run[name] for run in runs]
         row[name] = statistics.fmean(values)
@@ -239,14 +247,24 @@ def cases(
 ) -> tuple[Case, ...]:
     """The runs for all combinations."""
     lasts_s = duration_s(settings)
+    corrected = settings.mode == "corrected"
+    chosen = [setup.corrected() if corrected else setup for setup in setups]
+    counts = QUICK_USERS if settings.quick else CORRECTED_USERS if corrected else None
     return tuple(
         Case(
-            {"policy": policy, "users": count, "cc": setup.cc, "reordering": setup.reordering, "seed": seed},
+            {
+                "policy": policy,
+                "users": count,
+                "cc": setup.cc,
+                "reordering": setup.reordering,
+                "seed": seed,
+                "mode": setup.mode,
+            },
             scenario(setup, policy, count, seed, lasts_s),
         )
-        for setup in setups
+        for setup in chosen
         for policy in policies
-        for count in users or (QUICK_USERS if settings.quick else USERS[setup.cc])
+        for count in users or counts or USERS[setup.cc]
         for seed in seeds or settings.seeds
     )
 
@@ -354,8 +372,8 @@ def _figure(number: str, plot: _Plot, settings: Settings) -> Figure:
     # Gains are measured against it; its own are a line at 0.
     policies = ("DT_H", *plot.policies) if plot.y == "gain" else plot.policies
     return Figure(
-        f"journal-{number}",
-        f"Figure {number} of the journal paper: {plot.title}",
+        f"journal-{number}{settings.suffix}",
+        f"Figure {number} of the journal paper{settings.title}: {plot.title}",
         plot.claim,
         cases(settings, plot.setups, policies),
         measure,
@@ -390,8 +408,9 @@ def figure_cdf(number: str, setup: Setup, settings: Settings) -> Figure:
     """How goodput is spread over the users."""
     order = "with" if setup.reordering != "none" else "without"
     return Figure(
-        f"journal-{number}",
-        f"Figure {number} of the journal paper: goodput over {CDF_USERS} users, CUBIC {order} reordering",
+        f"journal-{number}{settings.suffix}",
+        f"Figure {number} of the journal paper{settings.title}: goodput over {CDF_USERS} users, CUBIC {order} "
+        "reordering",
         "RR is fairest; all users have more with PF than with the others.",
         cases(settings, (setup,), POLICIES, (CDF_USERS,)),
         partial(distribution, duration_s(settings)),
@@ -425,8 +444,9 @@ def table_fairness(
     """Least, most, mean and standard deviation of the users' goodput."""
     order = "with" if setup.reordering != "none" else "without"
     return Figure(
-        f"journal-{number}",
-        f"Table {number} of the journal paper: goodput of the users {order} reordering, Mbit/s (the paper in brackets)",
+        f"journal-table-{number}{settings.suffix}",
+        f"Table {number} of the journal paper{settings.title}: goodput of the users {order} reordering, Mbit/s "
+        "(the paper in brackets)",
         "RR spreads least; PF's last user has more than the first of DT_S and nearly as much as RR's first.",
         cases(settings, (setup,), FAIRNESS),
         partial(rows, duration_s(settings)),
@@ -472,7 +492,7 @@ def table_5(settings: Settings) -> Figure:
         for seed in settings.seeds
     ]
     return Figure(
-        "journal-5",
+        "journal-table-5",
         f"Table 5 of the journal paper in numbers: voice at {JOURNAL.table_users} users, CUBIC at {RANKED_USERS} "
         "without reordering (the paper's marks in brackets)",
         "CoDeS for voice, PF for TCP; RR is fairest.",
@@ -634,3 +654,5 @@ TABLES: dict[str, Callable[[Settings], Figure]] = {
     "journal-reordering": table_reordering,
     "journal-assumptions": table_assumptions,
 }
+CORRECTED = {f"journal-{number}" for number in (3, 4, 16, 17, 18, 19, 20, 22, 23, 24, 27, 28)}
+"""Those of CUBIC alone, which the corrected mode has as well."""

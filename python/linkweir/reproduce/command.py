@@ -133,11 +133,14 @@ def reproduce_codes(
         name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
     }
     lasts_s = _duration_s("codes", duration)
-    chosen = [
-        make(codes.Settings(quick, lasts_s, seed, one))
-        for one in (codes.MODES if mode == "both" else (mode,))
-        for make in _chosen("codes", figure, table, figures, tables)
-    ]
+    chosen = []
+    for one in codes.MODES if mode == "both" else (mode,):
+        if one == "corrected":
+            only_published = (codes_tcp.FIGURES.keys() | codes_tcp.TABLES.keys()) - codes_tcp.CORRECTED
+            figures = {name: make for name, make in figures.items() if f"{of}{name}" not in only_published}
+            tables = {name: make for name, make in tables.items() if f"{of}{name}" not in only_published}
+        wanted = _chosen("codes", figure, table, figures, tables)
+        chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
