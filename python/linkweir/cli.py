@@ -71,7 +71,7 @@ _Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run dir
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")]
 _Mos = Annotated[
     str | None,
-    typer.Option("--mos", metavar="CODEC", help="Show how on/off flows would sound: g711, g711-plc, ..."),
+    typer.Option("--mos", metavar="CODEC", help=f"How on/off flows would sound: {', '.join(linkweir.quality.CODECS)}."),
 ]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
