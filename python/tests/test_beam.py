@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tomllib
-from command import SCENARIOS, linkweir, strict_json
+from command import REPOSITORY, SCENARIOS, SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario, ScenarioError
@@ -122,7 +124,7 @@ def shipped(policy: str) -> dict[str, Any]:
     return scenario
 
 
-@pytest.mark.parametrize("policy", ["rr", "drr", "strict"])
+@pytest.mark.parametrize("policy", ["rr", "drr", "strict", "pf"])
 def test_the_shipped_beam_runs_under_policies(policy: str) -> None:
     result = package.run(shipped(policy))
     summary = json.loads(json.dumps(result.summary, allow_nan=False))
@@ -140,6 +142,46 @@ def test_the_shipped_beam_runs_under_policies(policy: str) -> None:
     assert steady.sum() > 20
     assert np.allclose(rates[steady], possible[steady], rtol=0.01, atol=2000)
     assert terminals["airtime"].sum() == pytest.approx(carrier["occupancy"], abs=1e-9)
+
+
+def test_the_shipped_comparison_runs(tmp_path: Path) -> None:
+    text = (SCENARIOS / "geo-beam-rain.toml").read_text()
+    short = text.replace('"300s"', '"20s"').replace('"30s" ', '"5s" ')
+    (tmp_path / "short.toml").write_text(short)
+    script = [sys.executable, str(SCENARIOS / "geo_beam_policies.py")]
+    words = ["short.toml", "--policies", "rr", "pf", "--storms", "2", "--out", "pictures"]
+    done = subprocess.run([*script, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert head[1:3] == ["`rr`", "`pf`"]
+    rows = {name: (float(rr), float(pf), more) for name, rr, pf, more in lines}
+    goodputs_mbps = []
+    for seed in (1, 2):
+        flows = package.run(Scenario.parse(short), seed=seed).to_pandas("flows")
+        goodputs_mbps.append(flows["goodput_bps"].sum() / 1e6)
+    whole, jain = rows["goodput of all terminals (Mbit/s)"], rows["Jain's index of goodputs"]
+    assert whole[0] == pytest.approx(np.mean(goodputs_mbps), rel=0.005)  # three digits
+    assert whole[0] < whole[1]
+    assert whole[2] == "2 of 2"
+    assert jain[1] < jain[0] <= 1
+    assert jain[2] == "0 of 2"
+    shown = (REPOSITORY / "docs" / "geo-beam.md").read_text()
+    for name in ("geo-beam-goodput.svg", "geo-beam-fade.svg"):
+        assert "</svg>" in (tmp_path / "pictures" / name).read_text()
+        assert f"(images/{name})" in shown
+        assert (REPOSITORY / "docs" / "images" / name).stat().st_size < 200_000
+
+    (tmp_path / "plain.toml").write_text(SMALL)
+    for wrong, message in (
+        (["short.toml", "--policies", "best"], "best"),
+        (["plain.toml"], "plain.toml: link.beam: is missing"),
+        (["none.toml"], "none.toml"),
+        (["--storms", "0"], "--storms = 0: must be at least 1"),
+    ):
+        refused = subprocess.run([*script, *wrong], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2
+        assert message in refused.stderr
+        assert "Traceback" not in refused.stderr
 
 
 def test_weather_does_not_depend_on_policy_or_traffic() -> None:
