@@ -97,6 +97,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	uint8_t after = codel->after;
 	uint32_t drops = codel->count - codel->lastcount;
 
+	//@ assert due_soon: codel->drop_next_ns <= (1ULL << 63);
 	codel->after = LW_AFTER_PASS;
 	if (after == LW_AFTER_FIRST)
 		return LW_PASS;

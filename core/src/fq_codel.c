@@ -87,17 +87,20 @@ static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 
 	for (steps = 2 * st->listed; steps > 0; steps--) {
 		uint32_t from = st->head[FQ_NEW] != LW_NONE ? FQ_NEW : FQ_OLD, q = st->head[from];
-		struct fq_codel_queue *queue;
+		bool eligible;
 
 		if (q == LW_NONE)
 			return LW_NONE;
-		queue = fq_queues(st) + q;
-		if (lw_eligible(v, q) && queue->credit_bytes > 0)
-			return q;
-		if (lw_eligible(v, q))
+		eligible = lw_eligible(v, q);
+		if (eligible) {
+			struct fq_codel_queue *queue = fq_queues(st) + q;
+
+			if (queue->credit_bytes > 0)
+				return q;
 			queue->credit_bytes += (int32_t)st->quantum_bytes;
+		}
 		fq_leave(st, v, q);
-		if (lw_eligible(v, q) || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
+		if (eligible || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
 			fq_join(st, v, q, FQ_OLD);
 	}
 	return LW_NONE;
@@ -108,19 +111,30 @@ static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 {
 	struct lw_link *links = fq_links(st, v);
 	uint32_t first = st->head[FQ_OLD], q = first, rounds = UINT32_MAX;
+	int32_t gain_bytes;
 
 	do {
-		int32_t credit_bytes = fq_queues(st)[q].credit_bytes;
-		uint32_t lack = credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes;
+		int32_t credit_bytes;
+		uint32_t lack;
 
+		//@ assert listed_exists: q < lw_n;
+		credit_bytes = fq_queues(st)[q].credit_bytes;
+		lack = credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes;
 		if (lack < rounds)
 			rounds = lack;
 		q = links[q].next;
 	} while (q != first);
 	if (!rounds)
 		return;
+	gain_bytes = (int32_t)(rounds * st->quantum_bytes);
+	//@ assert gain_is_lacked: 0 < gain_bytes <= FQ_DEBT_MOST;
 	do {
-		fq_queues(st)[q].credit_bytes += (int32_t)(rounds * st->quantum_bytes);
+		struct fq_codel_queue *queue;
+
+		//@ assert owing_exists: q < lw_n;
+		queue = fq_queues(st) + q;
+		//@ assert owes: -FQ_DEBT_MOST <= queue->credit_bytes <= -gain_bytes;
+		queue->credit_bytes += gain_bytes;
 		q = links[q].next;
 	} while (q != first);
 }
