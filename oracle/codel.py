@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Controlled delay, first come, first served over all queues. RFC 8289, section 5.
 
-The loop of the RFC is written as it stands, as a generator: it takes heads from the view, yields what becomes of each, and
-goes on when the next head is judged. A mark counts as a drop after which the packet is sent, as in Linux.
+The loop of the RFC is written as it stands, as a generator: it takes heads from the view, yields what becomes of each,
+and goes on when the next head is judged. A mark counts as a drop after which the packet is sent, as in Linux.
 """
 
 import math

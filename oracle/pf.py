@@ -112,7 +112,7 @@ class Means(Policy):
             return
         best = min(others, key=self.aged)
         if any(key is not best and abs(self.aged(key) - self.aged(best)) < TOO_CLOSE for key in [*others, mean.key]):
-            best = tuple(list(best))  # rounding decides whose key is taken, so it is nobody's
+            best = (best[0], best[1])  # rounding decides whose key is taken, so it is nobody's
         if self.aged(mean.key) < self.aged(best):
             mean.sum = (self.aged(best) + log(mean.weight * mean.rate_bps), self.now_ns())
             mean.key = best
