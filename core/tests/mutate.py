@@ -33,6 +33,7 @@ EXPLANATIONS = CORE / "tests" / "mutants.toml"
 REPORT = ROOT / "docs" / "mutation.md"
 WORKERS = 2
 LIVES = ("1", "20")  # seeds of the random lives
+ARITHMETIC = ("include/linkweir/math.h", "src/soft.h")  # property.c calls it itself
 HANGS_S = 10  # of the processor, whatever else the machine does; no test takes more than two
 
 COMPILE = ["gcc", "-std=c11", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
@@ -357,10 +358,7 @@ class Bench:
         original = place.read_text(encoding="utf-8")
         sources = self.users_of(mutant.file)
         before = self.plain.digest(sources)
-        tested_inline = mutant.file in (
-            "include/linkweir/math.h",
-            "src/soft.h",
-        )  # property.c calls the arithmetic itself
+        tested_inline = mutant.file in ARITHMETIC
         place.write_text(mutant.source, encoding="utf-8")
         try:
             if not all(self.plain.compile(source) for source in sources):
