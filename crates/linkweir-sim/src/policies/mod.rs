@@ -79,10 +79,10 @@ pub(crate) enum Missing {
 }
 
 impl AnyPolicy {
-    /// The policy of an experiment.
+    /// The policy of an experiment, with the channel it may look at: fading, and how far ahead in it each class is, ns.
     pub(crate) fn new(
         experiment: &Experiment,
-        fading: Option<&Fading>,
+        channel: Option<(&Fading, &[u64])>,
         view: &View<'_>,
     ) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
@@ -99,16 +99,10 @@ impl AnyPolicy {
                 Own::BbsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestFrame)),
                 Own::BpsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestPacket)),
                 Own::TauranPf | Own::TauranCodes => {
-                    let (Some(satellite), Some(fading)) = (&experiment.link.satellite, fading)
-                    else {
+                    let Some((fading, ahead_ns)) = channel else {
                         return Err(Missing::NeedsSatellite(name));
                     };
-                    AnyPolicy::TauranPf(TauranPf::new(
-                        fading.clone(),
-                        satellite.user_offset_ns,
-                        nqueues,
-                        patience_ns,
-                    ))
+                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), ahead_ns, patience_ns))
                 }
             });
         }

@@ -21,11 +21,13 @@ pub struct Fading {
 const MOST_DB: f64 = 300.0;
 
 impl Fading {
-    /// Samples `step_ns` apart; `None` when there are none, the step is 0 or a sample is no number.
+    /// Samples `step_ns` apart; `None` when there are none, the step is 0, all last longer than 2^63 ns or a sample is no
+    /// number.
     #[must_use]
     pub fn new(step_ns: u64, samples_db: Vec<f32>) -> Option<Fading> {
-        let sound =
-            step_ns > 0 && !samples_db.is_empty() && samples_db.iter().all(|a| a.is_finite());
+        let period_ns = step_ns.checked_mul(samples_db.len() as u64);
+        let times = period_ns.is_some_and(|ns| (1..=1 << 63).contains(&ns));
+        let sound = times && samples_db.iter().all(|a| a.is_finite());
         sound.then(|| Fading {
             step_ns,
             samples_db: samples_db.into(),
