@@ -293,6 +293,14 @@ fn faults_of_a_beam_name_the_cure() {
             "must hold two parts of the time or more, and more dB for less time",
         ),
         (
+            "rain = { exceeded = [[\"10%\", 300], [\"10.00001%\", 0.001]] }",
+            "link.beam.rain.exceeded = [[\"10%\", 300], [\"10.00001%\", 0.001]]: gives m = -28364634.",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3.01], [\"5%\", 3]] }",
+            ", which must be -20 .. 10, and sigma = 0.0049, which must be 0.01 .. 10; correct a part of the time or its dB",
+        ),
+        (
             "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], probability = \"4%\" }",
             "link.beam.rain.exceeded[1][0] = \"5%\": must be below the probability of rain, 4%",
         ),
@@ -573,7 +581,9 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
         ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-1500B\"", "must be whole and -1kB .. 1kB"),
         ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"\n[x]", "counts as 0B"),
-        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit at this delay"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit and 3600s on the way keep 120000000000 packets of 1500B there, more than 50000000; lower either"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"1h\" }", "geo.toml:5: link.satellite.ground_delay = \"1h\": 400Gbit and 3600s on the way"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"1Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"500s\" }\ndelay = \"500s\"", "geo.toml:6: link.delay = \"500s\": 1Gbit and 1000s on the way keep 83333333 packets"),
         ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"], [\"0s\", \"2Mbit\"]] }", "link.rate.steps[1][0] = \"0s\": must be later than 0s"),
         ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"]], end = \"loop\" }", "link.rate.period: is missing"),
         ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 2.0, period = \"1s\" }", "link.rate.amplitude = 2.0: must be a number 0 .. 1"),
@@ -588,6 +598,25 @@ fn faults_name_line_key_value_and_cure() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn delays_before_the_queue_count_where_packets_are_kept_there() {
+    let fast = BASE.replacen("20Mbit", "400Gbit", 1);
+    let fast = fast.replacen("250ms", "1s", 1);
+    let late = |kind: &str| {
+        let from = format!("kind = \"{kind}\"");
+        let text = fast.replacen(&from, &format!("{from}\naccess_delay = \"2s\""), 1);
+        assert_ne!(text, fast);
+        parse(&text, Path::new("geo.toml"))
+    };
+    let found = late("tcp").unwrap_err().to_string();
+    assert_eq!(
+        found,
+        "geo.toml:36: flow[2].access_delay = \"2s\": 400Gbit and 3s on the way keep 100000000 packets of 1500B there, \
+         more than 50000000; lower either"
+    );
+    assert!(late("cbr").is_ok());
 }
 
 #[test]

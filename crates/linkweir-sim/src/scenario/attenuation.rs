@@ -5,15 +5,12 @@
 
 use std::path::Path;
 
-use crate::satellite::rain::Attenuation;
+use crate::satellite::rain::{Attenuation, MOST_DB};
 
 use super::fault::Fault;
 use super::limits;
 use super::trace::{data_lines, Reader};
 use super::units::{self, Decimal, Kind};
-
-/// Deepest fade that is believed, dB.
-const MOST_DB: f64 = 300.0;
 
 /// Reads the content of a file; `path` is for messages only.
 pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {

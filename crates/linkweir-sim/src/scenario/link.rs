@@ -407,26 +407,52 @@ fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
     Ok(i32::try_from(value).unwrap_or(0))
 }
 
-fn in_flight(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+/// Refuses delays that keep too many packets on the way from the queue to the receiver, and from the satellite's sources.
+fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+    let Some(message) = too_many_on_the_way(link, 0.0) else {
+        return Ok(());
+    };
+    let satellite = section.find("satellite").and_then(|entry| entry.table());
+    let [link_s, ground_s] = delays_s(link);
+    Err(match satellite {
+        Some(satellite) if ground_s > link_s => satellite.fault_at("ground_delay", message),
+        Some(_) if has_delays(link.satellite.as_ref()) => section.fault_at("satellite", message),
+        _ => section.fault_at("delay", message),
+    })
+}
+
+/// What is wrong with a link that keeps packets on the way for its own delays and so many seconds before it.
+pub(super) fn too_many_on_the_way(link: &Link, access_delay_s: f64) -> Option<String> {
     let rate_bps = match &link.capacity {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
-    let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
-    let (delay_s, key) = match delays {
-        Some(delays) => (&delays.to_ground_s, "satellite"),
-        None => (&link.delay_s, "delay"),
-    };
-    let pkts = rate_bps * signal::greatest(delay_s) / (8.0 * 1500.0);
-    if pkts > limits::IN_FLIGHT_PKTS {
-        let message = format!(
-            "{} at this delay keeps {pkts:.0} packets of 1500B on the way, more than {:.0}; lower either",
+    let delay_s = access_delay_s + delays_s(link).iter().sum::<f64>();
+    let pkts = rate_bps * delay_s / (8.0 * 1500.0);
+    (pkts > limits::IN_FLIGHT_PKTS).then(|| {
+        format!(
+            "{} and {} on the way keep {pkts:.0} packets of 1500B there, more than {:.0}; lower either",
             units::show_real(rate_bps, Kind::Rate),
+            units::show_real(delay_s, Kind::Seconds),
             limits::IN_FLIGHT_PKTS
-        );
-        return Err(section.fault_at(key, message));
-    }
-    Ok(())
+        )
+    })
+}
+
+/// The longest delay of the link or through its satellite, and that behind a satellite's receiver, s.
+fn delays_s(link: &Link) -> [f64; 2] {
+    let satellite = link.satellite.as_ref();
+    let link_s = match satellite.and_then(|s| s.delays.as_ref()) {
+        Some(delays) => {
+            let to_satellite_s = signal::greatest(&delays.to_satellite_s).max(delays.before_s);
+            to_satellite_s + signal::greatest(&delays.to_ground_s)
+        }
+        None => signal::greatest(&link.delay_s),
+    };
+    [
+        link_s,
+        satellite.map_or(0.0, |s| s.ground_delay_ns as f64 / 1e9),
+    ]
 }
 
 /// Whether there is a satellite that says all delays.
