@@ -85,6 +85,10 @@ fn faults_of_a_satellite_name_the_cure() {
             "link.satellite.fading = \"none.txt\": none.txt: cannot be read",
         ),
         (
+            "packet = \"210B\"\nfading = \"f.txt\"\nspeed_kmh = 50",
+            "geo.toml:9: link.satellite.speed_kmh = 50: is only for a generated channel; leave this or fading out",
+        ),
+        (
             "packet = \"210B\"\nenviroment = \"open\"",
             "link.satellite.enviroment = \"open\": unknown key; did you mean environment?",
         ),
@@ -175,6 +179,12 @@ fn faults_of_delays_and_channels_name_the_cure() {
         (
             "packet = \"1500B\"\ndelays_shift = \"10s\"",
             "geo.toml:7: link.satellite.delays_shift = \"10s\": is only for a satellite with delays or a constellation",
+        ),
+        (
+            "delays_before = \"1s\"\npacket = \"1500B\"\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\n\
+             altitude_km = 800\ninclination_deg = 86.4\nfrom = { lat_deg = 0, lon_deg = 0 }\n\
+             to = { lat_deg = 9, lon_deg = 0 }",
+            "geo.toml:6: link.satellite.delays_before = \"1s\": is only for flows that are behind; give a delays_shift above 0",
         ),
         (
             "packet = \"1500B\"\ndelays = \"none.csv\"",
@@ -519,6 +529,14 @@ fn faults_of_an_attenuation_file_name_the_line() {
         ),
         ("t_s,a\n0,nan\n", "rain.csv:2: a = \"nan\": is not a number"),
         (
+            "# south\n# end=loop\nt_s,a\n0,1\n",
+            "rain.csv:2: end = \"loop\": the last values of this file stay; leave this line out",
+        ),
+        (
+            "t_s,a\n0,1\n# period_s=60\n",
+            "rain.csv:3: period_s: the last values of this file stay; leave this line out",
+        ),
+        (
             "t_s,a,b\n0,1,2\n",
             "link.beam.attenuation = \"rain.csv\": has 2 columns of dB where there are 3 classes",
         ),
@@ -526,7 +544,7 @@ fn faults_of_an_attenuation_file_name_the_line() {
         let found = read(content).expect_err(content).to_string();
         assert!(found.contains(expected), "{found}\n  not {expected}");
     }
-    let each = read("t_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
+    let each = read("# site=south\n# end=hold\nt_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(each.inputs[0].name, "inputs/rain.csv");
     let beam = each.experiment.link.beam.unwrap();

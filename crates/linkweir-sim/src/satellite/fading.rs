@@ -3,7 +3,7 @@
 //!
 //! A file is text with a time in seconds and an attenuation in dB relative to the line of sight per line (a fade is
 //! negative), separated by a comma, a semicolon or blanks; lines that start with `#` and a header line are skipped. Times
-//! must be equally spaced.
+//! must be equally spaced, between 0 and ten years.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct Fading {
 
 /// Deepest fade and strongest gain that are believed, dB.
 const MOST_DB: f64 = 300.0;
+/// Latest time that is believed, s: the longest run.
+const MOST_S: f64 = 315_360_000.0;
 
 impl Fading {
     /// Samples `step_ns` apart; `None` when there are none, the step is 0, all last longer than 2^63 ns or a sample is no
@@ -102,6 +104,10 @@ impl Fading {
                     .ok_or_else(|| fault(number, format!("{name} = \"{field}\": is not a number")))
             };
             let time_s = read(time, "t_s")?;
+            if !(0.0..=MOST_S).contains(&time_s) {
+                let message = format!("t_s = \"{time}\": must be seconds, 0 .. {MOST_S}");
+                return Err(fault(number, message));
+            }
             let attenuation_db = read(attenuation, "attenuation_db")?;
             if attenuation_db.abs() > MOST_DB {
                 let message =
@@ -193,6 +199,14 @@ mod tests {
             (
                 "0,-1\n1,-301\n",
                 "f.txt:2: attenuation_db = \"-301\": must be dB, -300 .. 300",
+            ),
+            (
+                "0,-1\n1e200,-1\n",
+                "f.txt:2: t_s = \"1e200\": must be seconds, 0 .. 315360000",
+            ),
+            (
+                "-1,-1\n0,-1\n",
+                "f.txt:1: t_s = \"-1\": must be seconds, 0 .. 315360000",
             ),
             ("0,-1\n0,-1\n", "f.txt:2: t_s = \"0\": must be later"),
             (

@@ -28,6 +28,17 @@ const ENVIRONMENTS: [(&str, Environment); 4] = [
     ("urban", Environment::Urban),
 ];
 
+/// What a channel is generated from.
+const GENERATED: [&str; 7] = [
+    "model",
+    "environment",
+    "elevation_deg",
+    "speed_kmh",
+    "carrier_ghz",
+    "period",
+    "fading_seed",
+];
+
 /// Reads the table; returns the satellite and the lines of the resolved form. Files are looked for in `folder`.
 pub(super) fn read(
     entry: &Entry<'_, '_>,
@@ -40,7 +51,16 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
     let channel = match section.find("fading") {
-        Some(file) => recorded(&mut section, &file, folder, inputs)?,
+        Some(file) => {
+            for key in GENERATED {
+                if let Some(entry) = section.find(key) {
+                    return Err(
+                        entry.fault("is only for a generated channel; leave this or fading out")
+                    );
+                }
+            }
+            recorded(&mut section, &file, folder, inputs)?
+        }
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -154,9 +174,8 @@ fn recorded(
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
     let (path, bytes) = content(file, "times and attenuations", folder)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| Fault::in_file(path.clone(), None, "is not text (UTF-8)"))?;
-    let fading = Fading::parse(text, &path)?;
+    let reader = trace::Reader { path: path.clone() };
+    let fading = Fading::parse(reader.text(&bytes)?, &path)?;
     section.write("fading", quote(&link::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
@@ -255,14 +274,21 @@ fn delays(
             delays
         }
     };
-    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
     let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
     section.write("delays_start", show(start_ns));
     section.write("delays_shift", show(shift_ns));
-    section.write(
-        "delays_before",
-        quote(&units::show_real(before_s, Kind::Seconds)),
-    );
+    if let (Some(entry), 0) = (&before, shift_ns) {
+        return Err(entry.fault("is only for flows that are behind; give a delays_shift above 0"));
+    }
+    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
+    if shift_ns > 0 {
+        section.write(
+            "delays_before",
+            quote(&units::show_real(before_s, Kind::Seconds)),
+        );
+    } else {
+        section.remark("delays_before: no flow is behind");
+    }
     let delays = Delays {
         to_satellite_s,
         to_ground_s,
