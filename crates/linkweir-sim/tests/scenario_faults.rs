@@ -638,6 +638,24 @@ fn delays_before_the_queue_count_where_packets_are_kept_there() {
 }
 
 #[test]
+fn what_terminals_hear_counts_among_the_rows() {
+    let read = |link: &str| {
+        let text = format!(
+            "duration = \"100s\"\ninterval = \"1us\"\n[link]\n{link}\n[scheduler]\npolicy = \"fifo\"\n\
+             [[class]]\nname = \"a\"\ncount = 60\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\ncount = 30\n"
+        );
+        parse(&text, Path::new("b.toml"))
+    };
+    assert!(read("rate = \"1Mbit\"").is_ok());
+    let found = read("beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12 }");
+    assert_eq!(
+        found.unwrap_err().to_string(),
+        "b.toml:2: interval = \"1us\": 100000000 bins for 60 classes (two rows each) and 30 flows are more than \
+         10000000000 rows; raise interval"
+    );
+}
+
+#[test]
 fn too_much_of_anything_is_refused_before_it_takes_memory() {
     assert!(fault(
         "kind = \"greedy\"",

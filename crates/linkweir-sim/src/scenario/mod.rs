@@ -266,10 +266,17 @@ fn read<'i>(
             return Err(flow_sections[entry].fault_at("name", message));
         }
     }
-    let rows = bins.saturating_mul(classes.len() as u64 + flows.len() as u64);
+    // In a beam each class has a row of what it hears, too.
+    let terminals = link.beam.as_ref().map_or(0, |_| classes.len());
+    let rows = bins.saturating_mul((classes.len() + terminals + flows.len()) as u64);
     if rows > limits::SERIES_ROWS {
+        let twice = if terminals > 0 {
+            " (two rows each)"
+        } else {
+            ""
+        };
         let message = format!(
-            "{bins} bins for {} classes and {} flows are more than {} rows; raise interval",
+            "{bins} bins for {} classes{twice} and {} flows are more than {} rows; raise interval",
             classes.len(),
             flows.len(),
             limits::SERIES_ROWS
