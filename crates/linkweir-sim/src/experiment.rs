@@ -175,23 +175,24 @@ impl Channel {
         }
     }
 
-    /// The samples.
+    /// The samples; of a drive those up to a time in a round, ns, as nobody asks for later ones.
     ///
     /// # Panics
     /// When a drive is shorter than a sample.
     #[must_use]
-    pub fn fading(&self) -> Fading {
+    pub fn fading(&self, until_ns: u64) -> Fading {
         match self {
             Channel::Recorded(fading) => fading.clone(),
             Channel::Drive {
                 lms,
                 seed,
                 period_ns,
-            } => lms.generate(
-                *seed,
-                Channel::STEP_NS,
-                (period_ns / Channel::STEP_NS) as usize,
-            ),
+            } => {
+                let round = (period_ns / Channel::STEP_NS) as usize;
+                let samples = (until_ns / Channel::STEP_NS) as usize + 1;
+                lms.generate(*seed, Channel::STEP_NS, samples.min(round))
+                    .beginning_of(round)
+            }
         }
     }
 }

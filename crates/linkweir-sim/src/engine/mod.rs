@@ -221,10 +221,11 @@ impl<'a> Engine<'a> {
             })
             .collect();
         let link = &experiment.link;
-        let heard = link
-            .satellite
-            .as_ref()
-            .map(|s| (s, s.channel.fading(), satellite::Ahead::new(s, experiment)));
+        let heard = link.satellite.as_ref().map(|s| {
+            let ahead = satellite::Ahead::new(s, experiment);
+            let until_ns = ahead.furthest_ns(experiment.duration_ns);
+            (s, s.channel.fading(until_ns), ahead)
+        });
         let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
             let channel = heard.as_ref();
             let channel = channel.map(|(_, fading, ahead)| (fading, &ahead.classes_ns[..]));

@@ -57,6 +57,12 @@ impl Ahead {
             classes_ns,
         }
     }
+
+    /// Nobody looks further than this from the start of the fading, ns.
+    pub(super) fn furthest_ns(&self, duration_ns: u64) -> u64 {
+        let all_ns = self.flows_ns.iter().chain(&self.classes_ns);
+        duration_ns.saturating_add(all_ns.copied().max().unwrap_or(0))
+    }
 }
 
 /// What is under way on the link.

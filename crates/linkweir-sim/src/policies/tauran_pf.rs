@@ -66,10 +66,9 @@ impl TauranPf {
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
-        let samples_db = self.fading.samples_db();
         let at = now + self.ahead[q];
-        let wrapped = at.wrapping_sub(samples_db.len());
-        (f64::from(samples_db[at.min(wrapped)]) + RAISED_DB).max(0.0)
+        let wrapped = at.wrapping_sub(self.fading.round());
+        (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
     /// Moves all means twice: those at their least stay there, unless their queue was served.

@@ -14,7 +14,10 @@ use crate::scenario::Fault;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fading {
     step_ns: u64,
+    /// All of a round, or as many of its first ones as will be asked for.
     samples_db: Arc<[f32]>,
+    /// Samples in a round.
+    round: usize,
 }
 
 /// Deepest fade and strongest gain that are believed, dB.
@@ -32,8 +35,15 @@ impl Fading {
         let sound = times && samples_db.iter().all(|a| a.is_finite());
         sound.then(|| Fading {
             step_ns,
+            round: samples_db.len(),
             samples_db: samples_db.into(),
         })
+    }
+
+    /// The same samples as the beginning of a round of so many, of whose rest nobody will ask.
+    pub(crate) fn beginning_of(self, round: usize) -> Fading {
+        debug_assert!(round >= self.samples_db.len());
+        Fading { round, ..self }
     }
 
     /// Attenuation in dB at a time; the sample that began last holds, and the list starts again at its end.
@@ -46,16 +56,21 @@ impl Fading {
     /// Which sample that is.
     #[inline]
     pub(crate) fn index(&self, time_ns: u64) -> usize {
-        (time_ns / self.step_ns % self.samples_db.len() as u64) as usize
+        (time_ns / self.step_ns % self.round as u64) as usize
+    }
+
+    /// Samples in a round.
+    pub(crate) fn round(&self) -> usize {
+        self.round
     }
 
     /// How long one round lasts, ns.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
-        self.step_ns * self.samples_db.len() as u64
+        self.step_ns * self.round as u64
     }
 
-    /// All samples of a round, dB.
+    /// The samples of a round, as far as they will be asked for, dB.
     #[must_use]
     pub fn samples_db(&self) -> &[f32] {
         &self.samples_db

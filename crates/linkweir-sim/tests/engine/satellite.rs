@@ -202,6 +202,42 @@ fn users_may_be_ages_apart() {
     }
 }
 
+/// Of a drive only what a run looks at is generated, which changes nothing: neither where rounds are longer than all looks
+/// nor where some begin again.
+#[test]
+fn a_drive_is_generated_as_far_as_it_is_looked_at() {
+    let drive = |period_ns| Channel::Drive {
+        lms: Box::new(Lms::new(Environment::IntermediateTrees)),
+        seed: 5,
+        period_ns,
+    };
+    let day = drive(86_400 * S);
+    let short = day.fading(S);
+    assert_eq!(short.samples_db().len(), 1001);
+    assert_eq!(short.period_ns(), 86_400 * S);
+    for period_ns in [10 * S, 3 * S] {
+        let whole = drive(period_ns).fading(u64::MAX);
+        assert_eq!(whole.samples_db().len() as u64, period_ns / MS);
+        assert_eq!(whole.samples_db()[..1001], *short.samples_db());
+        for policy in ["rr", "pf", "tauran_pf"] {
+            let run = |channel: Channel| {
+                let mut e = voice(4, &Queues::Own(policy, 11), 1680, 1);
+                e.duration_ns = S;
+                e.interval_ns = 100 * MS;
+                let satellite = e.link.satellite.as_mut().unwrap();
+                satellite.channel = channel;
+                satellite.user_offset_ns = 900 * MS;
+                tables(&e).tables
+            };
+            assert_eq!(
+                run(drive(period_ns)),
+                run(Channel::Recorded(whole.clone())),
+                "{policy}, {period_ns} ns"
+            );
+        }
+    }
+}
+
 /// A repetition goes before packets that wait, and the uncoded packet costs its bytes.
 #[test]
 fn repetitions_go_first() {
