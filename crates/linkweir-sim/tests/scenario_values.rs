@@ -555,13 +555,25 @@ fn delays_and_fading_come_from_files() {
         before_s: 0.069,
     };
     assert_eq!(satellite_of(&scenario).delays, Some(expected));
-    // Two files of one name are kept apart.
+    // Files of one name are kept apart.
     let names: Vec<&str> = scenario.inputs.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, ["inputs/day.csv", "inputs/2-day.csv"]);
     assert!(scenario.inputs[0].bytes != scenario.inputs[1].bytes);
     let second = again(&scenario);
     assert_eq!(scenario.experiment, second.experiment);
     assert_eq!(scenario.resolved_toml, second.resolved_toml);
+
+    fs::create_dir_all(folder.join("third")).unwrap();
+    fs::write(folder.join("third/day.csv"), "t_s,capacity_bps\n0,1e6\n").unwrap();
+    let overrides = Overrides {
+        trace: Some(folder.join("third/day.csv")),
+        ..Overrides::default()
+    };
+    let replaced = scenario::parse_with(&text, Some(&folder.join("x.toml")), &overrides).unwrap();
+    let names: Vec<&str> = replaced.inputs.iter().map(|i| i.name.as_str()).collect();
+    let expected = ["inputs/day.csv", "inputs/2-day.csv", "inputs/3-day.csv"];
+    assert_eq!(names, expected);
+    assert_eq!(again(&replaced).experiment, replaced.experiment);
 
     let text = text.replace("\"10s\"", "\"10s\"\ndelays_before = \"100ms\"");
     let scenario = parse(&text, &folder.join("x.toml")).unwrap();

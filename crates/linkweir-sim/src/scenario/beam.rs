@@ -9,9 +9,9 @@ use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
 use super::reader::{quote, show_number, Entry, Section};
-use super::trace;
 use super::units::{self, Kind};
 use super::Input;
 
@@ -271,16 +271,8 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Weather, Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(file.fault("must be the path of a file with times and attenuations"));
-    }
-    let path = folder.join(text);
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let attenuation = attenuation::parse(&bytes, &path)?;
-    let name = super::link::input_name(&path);
-    section.write("attenuation", quote(&name));
-    inputs.push(Input { name, path, bytes });
+    section.write("attenuation", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Weather::Recorded(attenuation))
 }

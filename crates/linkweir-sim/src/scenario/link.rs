@@ -7,6 +7,7 @@ use crate::experiment::{Capacity, Link, Satellite, Signal};
 
 use super::beam;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
 use super::reader::{quote, Section};
 use super::satellite;
@@ -30,43 +31,6 @@ const LOSSES: Values = Values {
     min: 0.0,
     max: 1.0,
 };
-
-/// Where the copy of a trace lies in a run directory, seen from its scenario.
-pub(super) fn input_name(path: &Path) -> String {
-    let name = path
-        .file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let clean: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let clean = clean.trim_start_matches('.');
-    format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
-}
-
-/// Keeps the content of a file; returns its name in a run directory, which no other file there has.
-pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
-    let plain = input_name(&path);
-    let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
-    let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));
-    let name = std::iter::once(plain.clone())
-        .chain(numbered)
-        .find(|name| !taken(name))
-        .unwrap_or_default();
-    inputs.push(Input {
-        name: name.clone(),
-        path,
-        bytes,
-    });
-    name
-}
 
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
@@ -99,18 +63,13 @@ pub(super) fn read(
         Some(beam::greatest(beam))
     } else if let Some(path) = replacement {
         let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
-        let trace = trace_of(path, bytes, &Hints::default(), inputs)?;
-        from_trace = Some((path.to_path_buf(), trace));
+        from_trace = Some(trace_of(path.into(), bytes, &Hints::default(), inputs)?);
         None
     } else if let Some(entry) = trace_key {
         if rate.is_some() {
             return Err(entry.fault("rate and trace exclude each other; leave one out"));
         }
-        let text = entry.text()?;
-        if text.is_empty() || text.contains('\0') {
-            return Err(entry.fault("must be the path of a trace file"));
-        }
-        let folder = folder(section);
+        let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
         let hints = Hints {
             format: match format_key {
                 Some(entry) => match entry.choice(&[
@@ -138,12 +97,7 @@ pub(super) fn read(
                 None => None,
             },
         };
-        let path = folder.join(text);
-        // A file that cannot be read is the fault of the line that names it.
-        let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-            .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
-        let trace = trace_of(&path, bytes, &hints, inputs)?;
-        from_trace = Some((path, trace));
+        from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
         None
     } else {
         if let Some(entry) = format_key.or(column_key).or(end_key) {
@@ -165,8 +119,8 @@ pub(super) fn read(
 
     let (capacity, trace_delay, trace_loss) = match (capacity, from_trace) {
         (Some(capacity), _) => (capacity, None, None),
-        (None, Some((path, trace))) => {
-            section.write("trace", quote(&input_name(&path)));
+        (None, Some((name, trace))) => {
+            section.write("trace", quote(&name));
             section.write("trace_format", quote(trace.format.name()));
             if let Some(column) = &trace.column {
                 section.write("trace_column", quote(column));
@@ -302,30 +256,23 @@ fn folder(section: &Section<'_, '_>) -> PathBuf {
         .unwrap_or_default()
 }
 
+/// Reads a trace and keeps its file; returns it with the file's name in a run directory.
 fn trace_of(
-    path: &Path,
+    path: PathBuf,
     bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
-) -> Result<Trace, Fault> {
-    let trace = trace::parse(&bytes, path, hints)?;
+) -> Result<(String, Trace), Fault> {
+    let trace = trace::parse(&bytes, &path, hints)?;
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
-        return Err(Fault::in_file(
-            path.to_path_buf(),
-            None,
-            "the capacity must be above 0 at some time",
-        ));
+        let message = "the capacity must be above 0 at some time";
+        return Err(Fault::in_file(path, None, message));
     }
-    inputs.push(Input {
-        name: input_name(path),
-        path: path.to_path_buf(),
-        bytes,
-    });
-    Ok(trace)
+    Ok((inputs::keep(path, bytes, inputs), trace))
 }
 
 /// What a link offers on average, bit/s.

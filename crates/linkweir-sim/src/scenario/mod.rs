@@ -31,6 +31,7 @@ mod attenuation;
 mod beam;
 mod constellation;
 mod fault;
+mod inputs;
 mod limits;
 mod link;
 mod reader;

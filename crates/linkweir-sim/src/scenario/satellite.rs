@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link.satellite]` table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::experiment::{Channel, Delays, Satellite};
 use crate::satellite::fading::Fading;
@@ -13,8 +13,8 @@ use crate::satellite::reorder::{Reordering, Rule};
 
 use super::constellation;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
-use super::link;
 use super::reader::{quote, Entry, Section};
 use super::signal;
 use super::trace;
@@ -154,18 +154,6 @@ fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault
     }))
 }
 
-/// The path and the content of a file that a key names.
-fn content(file: &Entry<'_, '_>, what: &str, folder: &Path) -> Result<(PathBuf, Vec<u8>), Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(file.fault(format!("must be the path of a file with {what}")));
-    }
-    let path = folder.join(text);
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
-    Ok((path, bytes))
-}
-
 /// A channel from a file.
 fn recorded(
     section: &mut Section<'_, '_>,
@@ -173,10 +161,10 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
-    let (path, bytes) = content(file, "times and attenuations", folder)?;
+    let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let reader = trace::Reader { path: path.clone() };
     let fading = Fading::parse(reader.text(&bytes)?, &path)?;
-    section.write("fading", quote(&link::keep(path, bytes, inputs)));
+    section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
 
@@ -260,9 +248,9 @@ fn delays(
             }
         }
         (Some(file), None) => {
-            let (path, bytes) = content(&file, "times and delays", folder)?;
+            let (path, bytes) = inputs::read(&file, "times and delays", folder)?;
             let delays = trace::parse_delays(&bytes, &path)?;
-            section.write("delays", quote(&link::keep(path, bytes, inputs)));
+            section.write("delays", quote(&inputs::keep(path, bytes, inputs)));
             delays
         }
         (None, Some(shell)) => {
