@@ -13,7 +13,7 @@ use crate::satellite::fading::Fading;
 
 use frame_like::{FrameLike, Search};
 use tauran_pf::TauranPf;
-use ubmt_like::UbmtLike;
+use ubmt_like::{Target, UbmtLike};
 
 /// Those that only the simulator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub(crate) const OWN: [(&str, Own); 5] = [
 ];
 
 impl Own {
-    /// The name of its only parameter, if it has one: how long a packet may wait, ns.
+    /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
+    /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
     pub(crate) fn patience(self) -> Option<&'static str> {
         match self {
             Own::TauranCodes => Some("timeout"),
@@ -91,11 +92,15 @@ impl AnyPolicy {
             let nqueues = view.queues.len();
             let patience_ns = scheduler.params.first().copied();
             return Ok(match own {
-                Own::UbmtLike => AnyPolicy::UbmtLike(UbmtLike::new(
-                    nqueues,
-                    patience_ns
-                        .ok_or_else(|| Missing::Unknown(format!("{name} without target")))?,
-                )),
+                Own::UbmtLike => {
+                    let rows = scheduler.qparams.chunks_exact(2);
+                    let targets: Vec<Target> =
+                        rows.map(|row| Target::new(row[0], row[1])).collect();
+                    if targets.len() != nqueues {
+                        return Err(Missing::Unknown(format!("{name} without targets")));
+                    }
+                    AnyPolicy::UbmtLike(UbmtLike::new(targets))
+                }
                 Own::BbsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestFrame)),
                 Own::BpsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestPacket)),
                 Own::TauranPf | Own::TauranCodes => {

@@ -198,6 +198,13 @@ mod tests {
     }
 
     #[test]
+    fn a_round_has_an_end_that_can_be_told() {
+        let sound = |step_ns: u64, samples| Fading::new(step_ns, vec![0.0; samples]).is_some();
+        assert!(sound(1 << 62, 2) && sound(1, 1));
+        assert!(!sound(1 << 62, 3) && !sound(1 << 62, 4) && !sound(0, 1) && !sound(1, 0));
+    }
+
+    #[test]
     fn faults_name_the_line() {
         for (text, expected) in [
             ("", "f.txt: needs at least two samples"),

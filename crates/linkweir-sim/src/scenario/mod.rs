@@ -202,7 +202,7 @@ fn read<'i>(
     let mut owners = Vec::new();
     let mut class_ranges: BTreeMap<String, Range<usize>> = BTreeMap::new();
     for (index, section) in class_sections.iter_mut().enumerate() {
-        let (name, copies, row) = scheduler::class(section, policy)?;
+        let (name, copies, row) = scheduler::class(section, policy, &params)?;
         let first = classes.len();
         let range = first..first + copies.len();
         if range.end > limits::CLASSES {
