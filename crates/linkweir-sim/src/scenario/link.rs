@@ -69,7 +69,6 @@ pub(super) fn read(
         if rate.is_some() {
             return Err(entry.fault("rate and trace exclude each other; leave one out"));
         }
-        let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
         let hints = Hints {
             format: match format_key {
                 Some(entry) => match entry.choice(&[
@@ -97,6 +96,7 @@ pub(super) fn read(
                 None => None,
             },
         };
+        let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
         from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
         None
     } else {
