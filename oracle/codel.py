@@ -45,6 +45,12 @@ class Codel:
             return False
         return self.now_ns() >= self.first_above_ns
 
+    def empty(self):
+        """No packet is found: the first lines of the RFC's functions."""
+        self.first_above_ns = 0
+        self.dropping = False
+        self.running = None
+
     def dequeue(self):
         ok = self.ok_to_drop()
         if self.dropping:

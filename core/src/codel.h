@@ -131,6 +131,14 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	return LW_DROP;
 }
 
+/* drops of another kind have emptied the stream */
+static inline void lw_codel_empty(struct lw_codel *codel)
+{
+	codel->first_above_ns = 0;
+	codel->dropping = 0;
+	codel->after = LW_AFTER_PASS;
+}
+
 static inline void lw_codel_show(const struct lw_codel *codel, int64_t *values)
 {
 	values[0] = codel->dropping;

@@ -226,6 +226,7 @@ static void pf_alter(struct pf_state *st, const struct lw_view *v, const uint64_
 	pf_clock(st, v);
 	for (q = 0; q < v->nqueues; q++)
 		lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
+	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[PF_TC], (uint32_t)params[PF_UNIT]);
 	pf_set(st, params);
 	pf_heapify(st, v);
 	pf_rates(st, v, qparams, nqparams);

@@ -249,7 +249,7 @@ def by_theory(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(native, "runner", lambda _: by_theory)
+    monkeypatch.setattr(native, "on", lambda *_: by_theory)
     return tmp_path
 
 
@@ -310,7 +310,7 @@ def test_interrupt_keeps_what_is_done_and_says_so(faked: Path, monkeypatch: pyte
         by_theory(scenarios[:3], take)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(native, "runner", lambda _: interrupted)
+    monkeypatch.setattr(native, "on", lambda *_: interrupted)
     result = runner.invoke(app, ["pss", "--figure", "6", "--out", "out"])
     assert result.exit_code == 1
     assert "interrupted after 3 of 54 runs" in result.stderr
@@ -325,7 +325,7 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
     def broken(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         raise RuntimeError(f"no simulator for {len(scenarios)} runs and {take}")
 
-    monkeypatch.setattr(native, "runner", lambda _: broken)
+    monkeypatch.setattr(native, "on", lambda *_: broken)
     assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out", "--force"]).exit_code == 1
     assert not (faked / "out/summary.json").exists()
     assert not list((faked / "out").glob("figure-*"))

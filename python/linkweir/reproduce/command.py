@@ -17,8 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from linkweir.directory import free_directory, write_whole
 from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
-from linkweir.reproduce.execute import Outcome, distinct, execute, show
+from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
+from linkweir.sweep.command import executor_of
 
 TITLES = {
     "pss": "PSS against DWRR, reproduced",
@@ -31,6 +32,7 @@ app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=T
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs.")]
 Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")]
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
@@ -54,6 +56,7 @@ def reproduce_pss(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -67,7 +70,7 @@ def reproduce_pss(
     settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
     figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
     suffix = f"-{traffic}"
-    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("pss", figure, table, suffix, figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
@@ -76,6 +79,7 @@ def reproduce_pds(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -88,7 +92,7 @@ def reproduce_pds(
     """
     settings = pds.Settings(quick, _duration_s("pds", duration), seed)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
-    _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("codes")
@@ -108,6 +112,7 @@ def reproduce_codes(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -137,7 +142,7 @@ def reproduce_codes(
         wanted = _chosen("codes", figure, table, figures, tables)
         chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
-    _carry_out("codes", None, what, "", chosen, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 def _refuse(paper: str, message: str) -> None:
@@ -188,6 +193,7 @@ def _carry_out(
     suffix: str,
     figures: Sequence[Figure],
     jobs: int | None,
+    dask: str | None,
     seed: int,
     as_json: bool,
     markdown: bool,
@@ -201,17 +207,20 @@ def _carry_out(
         _refuse(paper, f'--into = "{into}": there is no such file')
     scenarios = distinct(figures)
     facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
-    directory = keep.ReproductionDirectory(path, facts, force=force)
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    try:
-        outcome = _run(scenarios, jobs)
-        shown = [show(f, outcome) for f in figures]
-        facts["runs"] = len(outcome.results)
-        report = directory.write(title, command, facts, shown, complete=outcome.complete)
-    except BaseException as error:
-        directory.fail(error)
-        raise
+    with executor_of(jobs, dask) as executor:
+        directory = keep.ReproductionDirectory(path, facts, figures, force=force)
+        try:
+            outcome = _run(scenarios, native.on(executor, directory.parts))
+            shown = [show(f, outcome) for f in figures]
+            facts["runs"] = len(outcome.results)
+            report = directory.write(title, command, facts, shown, complete=outcome.complete)
+        except BaseException as error:
+            directory.fail(error)
+            raise
+        finally:
+            directory.release()
 
     if as_json:
         answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in shown]
@@ -230,13 +239,13 @@ def _carry_out(
     if not outcome.complete:
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
-            f"{path} holds those and says so",
+            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there",
             err=True,
         )
         raise typer.Exit(1)
 
 
-def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
+def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
     """Runs them, with a bar on a terminal and nothing in a pipe."""
     with Progress(
         TextColumn("{task.description}"),
@@ -248,7 +257,7 @@ def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
         disable=not sys.stderr.isatty(),
     ) as progress:
         task = progress.add_task("runs", total=len(scenarios))
-        return execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
+        return execute(scenarios, runner, lambda: progress.advance(task))
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:

@@ -10,10 +10,15 @@
     report.html            figures and tables in one file
     summary.json           what was made, and whether all runs finished
     provenance.json        what ran, when and where, and how it ended, as in a run directory
+    parts/                 the results of the runs that are done, until all are
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,9 +26,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, write_whole, writing
+from linkweir import _native
+from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
+from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
-from linkweir.reproduce.figure import Row
+from linkweir.reproduce.execute import identity
+from linkweir.reproduce.figure import Figure, Row
+from linkweir.sweep.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
 SCENARIOS = "scenarios.json"
@@ -42,10 +51,51 @@ def figure_key(name: str) -> int | str:
 
 
 class ReproductionDirectory(OwnDirectory):
-    """The directory of a reproduction."""
+    """The directory of a reproduction, held by one process at a time.
+
+    One of the same figures and the same version of Linkweir that did not come to its end is gone on with.
+
+    Args:
+        path: where.
+        facts: what its provenance says of the reproduction.
+        figures: what is reproduced.
+        force: an earlier reproduction is overwritten.
+
+    Raises:
+        DirectoryError: it cannot be made or written, holds something else, or another process is at it.
+    """
 
     KIND = "reproduction"
-    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, "figure-*")
+    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, "figure-*")
+
+    def __init__(self, path: Path, facts: dict[str, Any], figures: Sequence[Figure], *, force: bool) -> None:
+        same = facts | {"figures_sha256": _sha256(figures)}
+        self.parts = Parts(path)
+        self._lock: int | None = None
+        with writing(path):
+            if not path.exists() or path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                self._lock = hold(path, self.KIND)
+        try:
+            earlier = None if force else _unfinished(path, same)
+            if earlier is None:
+                super().__init__(path, same, force=force)
+            else:
+                self.path, self._provenance, self._began = path, earlier, time.monotonic()
+                self._provenance.pop("error", None)
+                self._note(status="running")
+            with writing(path):
+                self.parts.make()
+                self.parts.tidy()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Lets other processes at it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def write(
         self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.Shown], *, complete: bool
@@ -63,6 +113,8 @@ class ReproductionDirectory(OwnDirectory):
             made = {"title": title, "command": command, **facts, "figures": [s.figure.name for s in figures]}
             write_whole(self.path / SUMMARY, dump(made | {"complete": complete}))
             self._note(status="complete" if complete else "interrupted", wall_s=self._wall_s())
+            if complete:
+                self.parts.remove()
         return self.path / REPORT
 
     def _write_figure(self, shown: page.Shown) -> None:
@@ -73,6 +125,26 @@ class ReproductionDirectory(OwnDirectory):
             part.replace(self.path / f"{stem}.parquet")
         if shown.picture:
             write_whole(self.path / f"{stem}.svg", f'<?xml version="1.0" encoding="utf-8"?>\n{shown.picture}')
+
+
+def _sha256(figures: Sequence[Figure]) -> str:
+    """What tells the runs of these figures from others."""
+    digest = hashlib.sha256()
+    for figure in figures:
+        digest.update(f"{figure.name}\n".encode())
+        for case in figure.cases:
+            digest.update(f"{identity(case.scenario)}\n".encode())
+    return digest.hexdigest()
+
+
+def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
+    """The provenance of the same reproduction, if it is there and did not come to its end."""
+    with contextlib.suppress(DirectoryError):
+        earlier = read_provenance(path, ReproductionDirectory.KIND)
+        same = facts | {"linkweir": _native.__version__, "commit": _native.commit}
+        if earlier["status"] != "complete" and all(earlier.get(key) == value for key, value in same.items()):
+            return earlier
+    return None
 
 
 def _rows(shown: page.Shown) -> dict[str, Any]:
