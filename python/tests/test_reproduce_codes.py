@@ -44,6 +44,7 @@ def by_hand(first: int = 50) -> Fake:
         "dropped_policy_pkts": 5,
         "delay_mean_s": 0.2,
         "jitter_mad_s": 0.01,
+        "jitter_rfc3550_s": 0.004,
     }
     return Fake(harq=[attempts], flows=[flow])
 
@@ -70,8 +71,8 @@ def test_the_conference_counts_decoded_packets() -> None:
 
 
 def test_rows_have_means_and_intervals() -> None:
-    case = Case({"policy": "RR", "users": 7, "mode": "published"}, {})
-    (row,) = codes.rows(JOURNAL, 0.5, [(case, by_hand(49)), (case, by_hand(51))])
+    one, two = (Case({"policy": "RR", "users": 7, "mode": "published", "seed": seed}, {}) for seed in (1, 2))
+    (row,) = codes.rows(JOURNAL, 0.5, [(one, by_hand(49)), (two, by_hand(51))])
     assert {*KEYS, *(f"{name}_ci95" for name in codes.MEASURES)} <= set(row)
     assert (row["policy"], row["users"], row["mode"]) == ("RR", 7, "published")
     assert row["tx0"] == 50

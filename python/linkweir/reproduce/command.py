@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,12 +135,16 @@ def reproduce_codes(
     lasts_s = _duration_s("codes", duration)
     chosen = []
     for one in codes.MODES if mode == "both" else (mode,):
+        offered = tables
         if one == "corrected":
-            only_published = (codes_tcp.FIGURES.keys() | codes_tcp.TABLES.keys()) - codes_tcp.CORRECTED
-            figures = {name: make for name, make in figures.items() if f"{of}{name}" not in only_published}
-            tables = {name: make for name, make in tables.items() if f"{of}{name}" not in only_published}
-        wanted = _chosen("codes", figure, table, figures, tables)
+            offered = {name: make for name, make in tables.items() if f"{of}{name}" not in codes_tcp.PUBLISHED_ONLY}
+            if table in tables and table not in offered:
+                _refuse("codes", f'--mode = "{mode}": --table {table} is published only')
+        wanted = _chosen("codes", figure, table, figures, offered)
         chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
+    least_s = codes.least_duration_s(chosen)
+    if lasts_s is not None and lasts_s < least_s:
+        _refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
@@ -177,13 +181,18 @@ def _chosen(
         _refuse(paper, "give --figure or --table, not both")
     if table is not None:
         if table not in tables:
-            _refuse(paper, f'--table = "{table}": must be one of {", ".join(tables)}')
+            _refuse(paper, f'--table = "{table}": must be one of {", ".join(_in_order(tables))}')
         return [tables[table]]
     if figure is None or figure == "all":
         return [*figures.values(), *tables.values()]
     if figure not in figures:
-        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(figures)}, or all')
+        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(_in_order(figures))}, or all')
     return [figures[figure]]
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Numbers by size, then words."""
+    return sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
 
 
 def _carry_out(
