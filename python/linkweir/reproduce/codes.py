@@ -409,7 +409,7 @@ def with_spread(row: Row, name: str, digits: int) -> str:
 
 def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
     lines = []
-    for row in made:
+    for row in sorted(made, key=lambda row: row["users"]):
         known = paper.table.get(row["policy"]) if row["users"] == paper.printed_users else None
         cells = [with_spread(row, name, 2) for name in SPLIT]
         if known:
@@ -464,6 +464,7 @@ def table_2(paper: Paper, settings: Settings) -> Figure:
         partial(rows, paper, settings.voice_s),
         (),
         ("policy", "users", *SPLIT, "loss"),
+        titled=True,
         summary=partial(_beside_the_paper, paper),
     )
 
@@ -493,6 +494,7 @@ def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
             for name in RATIOS
         ),
         ("policy", "users", *(f"{name}_ratio{end}" for name in RATIOS for end in ("", "_ci95"))),
+        titled=True,
         summary=_ratio_grid,
     )
 
@@ -519,6 +521,7 @@ def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
             for title, y in (("No room", "loss_full"), ("Too late", "loss_late"))
         ),
         ("policy", "users", "loss_full", "loss_late"),
+        titled=True,
     )
 
 
@@ -636,6 +639,7 @@ def _figure(paper: Paper, number: str, plot: Plot, settings: Settings) -> Figure
         partial(rows, paper, settings.voice_s),
         (Panel(plot.title, x, plot.y, x_label, plot.y_label, ("policy",), lines=True),),
         ("policy", "users", *(f"{name}{end}" for name in (plot.y, *beside) for end in ("", "_ci95"))),
+        titled=True,
         summary=by_load if plot.y == "coded_mbps" else partial(by_users, plot),
     )
 

@@ -433,6 +433,7 @@ def _figure(number: str, plot: _Curves, settings: Settings) -> Figure:
         measure,
         (Panel(_sentence(plot.title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
+        titled=True,
         summary=partial(_by_users, plot),
     )
 
@@ -468,6 +469,7 @@ def figure_cdf(number: str, setup: Setup, settings: Settings) -> Figure:
             ),
         ),
         ("policy", "users", "cc", "reordering", "cdf", "goodput_mbps", "goodput_mbps_ci95"),
+        titled=True,
         summary=_quantiles,
     )
 
@@ -496,6 +498,7 @@ def table_fairness(
         partial(rows, duration_s(settings)),
         (),
         ("policy", "users", "cc", "reordering", *MEASURES[:5]),
+        titled=True,
         summary=partial(_fairness, paper),
     )
 
@@ -540,13 +543,14 @@ def table_5(settings: Settings) -> Figure:
     ]
     return Figure(
         f"journal-table-5{settings.suffix}",
-        f"Table 5 of the journal paper{settings.title} in numbers: voice at {voice_users} users, CUBIC at {users} "
+        f"Table 5 of the journal paper in numbers{settings.title}: voice at {voice_users} users, CUBIC at {users} "
         "without reordering (the paper's marks in brackets)",
         "CoDeS for voice, PF for TCP; RR is fairest.",
         (*voice, *cases(settings, (NONE,), POLICIES, (users,))),
         partial(_ranks, settings.voice_s, duration_s(settings)),
         (),
         ("policy", "users", "mos", "goodput_mbps_mean", "spread", "link_bits_per_bit"),
+        titled=True,
         summary=_ranking,
     )
 
@@ -615,6 +619,8 @@ def table_reordering(settings: Settings) -> Figure:
             ),
         ),
         ("policy", "users", "reordering", "goodput_mbps_mean", *SHARES),
+        titled=True,
+        claimed=False,
         summary=_causes,
     )
 
@@ -681,6 +687,8 @@ def table_assumptions(settings: Settings) -> Figure:
         partial(rows, duration_s(settings)),
         (),
         ("policy", "users", "assumption", "goodput_mbps_mean", "goodput_mbps_sd"),
+        titled=True,
+        claimed=False,
         summary=_assumed,
     )
 

@@ -17,7 +17,7 @@ use super::Input;
 
 /// Es/N0 that are believed, dB.
 const ESN0_DB: (f64, f64) = (-30.0, 60.0);
-const CLEAR_SKY: &str = "clear_sky_esn0_db";
+pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
 
 /// Reads the table; returns the beam and the lines of the resolved form. Files are looked for in `folder`.
 pub(super) fn read(
