@@ -59,8 +59,8 @@ def test_measures_worked_by_hand() -> None:
 
 
 def test_opinion_of_late_and_jittery_speech() -> None:
-    """G.107 by hand: 180 ms and twice 10 ms leave 85.8 of the rating, 2 % lost take 95 * 2 / (2 + 4.3), and 20 is allowed
-    for a satellite: 75.6, a MOS of 3.85. Without the jitter it is 3.92, without the allowance 2.9.
+    """G.107 by hand: 180 ms and twice 10 ms leave 85.8 of the rating, 2 % lost take 95 * 2 / (2 + 4.3), and 20 is
+    allowed for a satellite: 75.6, a MOS of 3.85. Without the jitter it is 3.92, without the allowance 2.9.
     """
     tables = by_hand()
     tables.tables["flows"][0] |= {
