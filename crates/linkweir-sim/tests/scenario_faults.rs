@@ -81,6 +81,10 @@ fn faults_of_a_satellite_name_the_cure() {
             "link.satellite.esn0_db = 6: must be a whole number 7 .. 20",
         ),
         (
+            "packet = \"1500B\"\nesn0_db = 7.5",
+            "link.satellite.esn0_db = 7.5: must be a whole number 7 .. 20, without a point",
+        ),
+        (
             "packet = \"210B\"\nfading = \"none.txt\"",
             "link.satellite.fading = \"none.txt\": none.txt: cannot be read",
         ),
@@ -136,6 +140,26 @@ fn faults_of_a_satellite_name_the_cure() {
         loss.contains("link.loss = \"1%\": must be left out behind a satellite"),
         "{loss}"
     );
+    for (key, message) in [
+        (
+            "overhead = \"20B\"",
+            "link.overhead = \"20B\": must be left out behind a satellite",
+        ),
+        (
+            "mpu = \"400B\"",
+            "link.mpu = \"400B\": must be left out behind a satellite",
+        ),
+        (
+            "follow = true",
+            "link.follow = true: must be left out behind a satellite",
+        ),
+    ] {
+        let found = fault(
+            "delay = \"250ms\"",
+            &format!("{key}\nsatellite = {{ packet = \"1500B\" }}"),
+        );
+        assert!(found.contains(message), "{found}");
+    }
     let alone = "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"tauran_pf\"\n[[class]]\nname = \"a\"\n\
                  [[flow]]\nclass = \"a\"\nkind = \"greedy\"\n";
     let found = parse(alone, Path::new("a.toml")).unwrap_err().to_string();
@@ -279,7 +303,7 @@ fn faults_of_a_beam_name_the_cure() {
         ),
         (
             "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = -20",
-            "link.nominal: is missing and the mean capacity, 0bit, is no use for it",
+            "link.beam.clear_sky_esn0_db = -20: leaves no rate in clear sky; raise it, or give link.nominal",
         ),
     ] {
         let found = beam_fault(keys);

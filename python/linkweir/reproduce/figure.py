@@ -82,3 +82,14 @@ class Figure:
     """Which rows the report's table shows; all when absent."""
     summary: Callable[[list[Row]], Grid] | None = None
     """The values in a small grid, for a terminal and for Markdown."""
+    titled: bool = False
+    """Whether the title says already which figure of which paper it is."""
+    claimed: bool = True
+    """Whether the claim is the paper's; it is a sentence of ours otherwise."""
+
+    @property
+    def heading(self) -> str:
+        """Which figure it is, and what of."""
+        return (
+            self.title if self.titled else f"{'Figure' if self.name.isdigit() else 'Table'} {self.name}: {self.title}"
+        )

@@ -20,7 +20,7 @@ const ESN0_DB: (f64, f64) = (-30.0, 60.0);
 /// Means and deviations of ln(attenuation in dB) that are believed.
 const M: (f64, f64) = (-20.0, 10.0);
 const SIGMA: (f64, f64) = (0.01, 10.0);
-const CLEAR_SKY: &str = "clear_sky_esn0_db";
+pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
 
 /// Reads the table; returns the beam and the lines of the resolved form. Files are looked for in `folder`.
 pub(super) fn read(

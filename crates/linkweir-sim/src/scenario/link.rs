@@ -186,6 +186,17 @@ pub(super) fn read(
                 "must be left out behind a satellite: a packet is lost when its last attempt is";
             return Err(section.fault_at("loss", message));
         }
+        for (key, given) in [("overhead", overhead_bytes != 0), ("mpu", mpu_bytes != 0)] {
+            if given {
+                let message = "must be left out behind a satellite: every packet takes what link.satellite.packet codes";
+                return Err(section.fault_at(key, message));
+            }
+        }
+        if follow {
+            let message =
+                "must be left out behind a satellite: its rate is constant, and the channel decides what it carries";
+            return Err(section.fault_at("follow", message));
+        }
     }
     let mut lines = None;
     let satellite = satellite.map(|(satellite, read)| {
@@ -293,6 +304,14 @@ fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
         entry.whole(Kind::Rate, bounds)?
     } else {
         let mean = (mean_bps + 0.5) as u64;
+        if mean < bounds.0 {
+            if let Some(beam) = section.find("beam").and_then(|beam| beam.table()) {
+                return Err(beam.fault_at(
+                    beam::CLEAR_SKY,
+                    "leaves no rate in clear sky; raise it, or give link.nominal",
+                ));
+            }
+        }
         if !(bounds.0..=bounds.1).contains(&mean) {
             let message = format!(
                 "is missing and the mean capacity, {}, is no use for it; give one of {} .. {}",
