@@ -13,8 +13,8 @@ import linkweir
 from linkweir.reproduce import codes_tcp
 from linkweir.reproduce.codes import Settings
 from linkweir.reproduce.codes_tcp import NONE, SHARED, Setup
-from linkweir.reproduce.execute import distinct, identity
-from linkweir.reproduce.figure import Case
+from linkweir.reproduce.execute import distinct
+from linkweir.reproduce.figure import Case, identity
 
 QUICK = Settings(quick=True)
 MAKERS = {**codes_tcp.FIGURES, **codes_tcp.TABLES}

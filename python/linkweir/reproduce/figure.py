@@ -7,8 +7,11 @@ and `command.py` show them all alike.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 Scenario = dict[str, Any]
@@ -28,6 +31,17 @@ class Case:
 
     labels: Mapping[str, Any]
     scenario: Scenario
+
+    @cached_property
+    def key(self) -> str:
+        """Cases of one key are one run."""
+        return identity(self.scenario)
+
+
+def identity(scenario: Scenario) -> str:
+    """What makes two runs the same: everything but the name."""
+    text = json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
