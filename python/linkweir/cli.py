@@ -24,6 +24,7 @@ from typer.core import TyperGroup
 import linkweir
 from linkweir import _native
 from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError
+from linkweir.policies import IN_SIMULATOR
 
 FAILED = 1
 BAD_INPUT = 2
@@ -233,6 +234,8 @@ def _policies(
     if name is not None:
         names = [policy.name for policy in found]
         found = [policy for policy in found if policy.name == name]
+        if name in IN_SIMULATOR:
+            raise typer.BadParameter(f"{name} is in the simulator only; see docs/scenarios.md", param_hint="NAME")
         if not found:
             raise typer.BadParameter(f"no policy is called {name}; there are {', '.join(names)}", param_hint="NAME")
     if as_json:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from result_tables import Fake
 from typer.testing import CliRunner
 
 from linkweir.fault import DirectoryError
@@ -18,16 +19,6 @@ from linkweir.reproduce.figure import Case, Row, Scenario, Tables
 
 runner = CliRunner()
 BACKLOGGED = pss.Settings()
-
-
-class Fake:
-    """Result tables written by hand."""
-
-    def __init__(self, **tables: list[Row]) -> None:
-        self.tables = tables
-
-    def rows(self, table: str) -> list[Row]:
-        return self.tables[table]
 
 
 def class_of(scenario: Scenario, name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -135,12 +135,16 @@ def reproduce_codes(
     lasts_s = _duration_s("codes", duration)
     chosen = []
     for one in codes.MODES if mode == "both" else (mode,):
+        offered = tables
         if one == "corrected":
-            only_published = (codes_tcp.FIGURES.keys() | codes_tcp.TABLES.keys()) - codes_tcp.CORRECTED
-            figures = {name: make for name, make in figures.items() if f"{of}{name}" not in only_published}
-            tables = {name: make for name, make in tables.items() if f"{of}{name}" not in only_published}
-        wanted = _chosen("codes", figure, table, figures, tables)
+            offered = {name: make for name, make in tables.items() if f"{of}{name}" not in codes_tcp.PUBLISHED_ONLY}
+            if table in tables and table not in offered:
+                _refuse("codes", f'--mode = "{mode}": --table {table} is published only')
+        wanted = _chosen("codes", figure, table, figures, offered)
         chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
+    least_s = codes.least_duration_s(chosen)
+    if lasts_s is not None and lasts_s < least_s:
+        _refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
     _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
@@ -177,13 +181,18 @@ def _chosen(
         _refuse(paper, "give --figure or --table, not both")
     if table is not None:
         if table not in tables:
-            _refuse(paper, f'--table = "{table}": must be one of {", ".join(tables)}')
+            _refuse(paper, f'--table = "{table}": must be one of {", ".join(_in_order(tables))}')
         return [tables[table]]
     if figure is None or figure == "all":
         return [*figures.values(), *tables.values()]
     if figure not in figures:
-        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(figures)}, or all')
+        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(_in_order(figures))}, or all')
     return [figures[figure]]
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Numbers by size, then words."""
+    return sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
 
 
 def _carry_out(
@@ -201,6 +210,8 @@ def _carry_out(
     out: Path | None,
     force: bool,
 ) -> None:
+    if as_json and markdown:
+        _refuse(paper, "give --json or --markdown, not both")
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
     path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
@@ -227,19 +238,20 @@ def _carry_out(
         typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
     elif markdown:
         for s in shown:
-            typer.echo(f"### {s.figure.name}: {s.figure.title}\n\n{page.markdown(s)}")
+            typer.echo(f"### {s.figure.heading}\n\n{page.markdown(s)}")
     else:
         console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
         for s in shown:
             for item in page.terminal(s):
                 console.print(item)
-    if into is not None:
-        _replace_tables(into, paper, suffix, shown)
     typer.echo(f"report: {report}", err=as_json or markdown)
+    if into is not None and outcome.complete:
+        _replace_tables(into, paper, suffix, shown)
     if not outcome.complete:
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
-            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there",
+            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
+            + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )
         raise typer.Exit(1)
@@ -261,10 +273,22 @@ def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document."""
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without."""
     text = path.read_text(encoding="utf-8")
+    missing = []
     for s in figures:
-        name = re.escape(f"{paper}-{s.figure.name}{suffix}")
+        name = f"{paper}-{s.figure.name}{suffix}"
         body = page.markdown(s).replace("\\", "\\\\")
-        text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", rf"\1\n{body}\n\2", text, flags=re.DOTALL)
+        marks = rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)"
+        text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
+        if not found:
+            missing.append(name)
+    if missing:
+        typer.echo(
+            f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '
+            f"<!-- table {missing[0]} --> and <!-- end -->",
+            err=True,
+        )
+    if len(missing) == len(figures):
+        raise typer.Exit(1)
     write_whole(path, text)

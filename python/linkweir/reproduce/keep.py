@@ -6,7 +6,7 @@
     rows.json              the rows of every figure
     figure-NAME.parquet    those of one
     figure-NAME.svg
-    scenarios.json         what was run for each
+    scenarios.json.gz      what was run for each: {"figures": {NAME: [KEY, ...]}, "scenarios": {KEY: scenario}}
     report.html            figures and tables in one file
     summary.json           what was made, and whether all runs finished
     provenance.json        what ran, when and where, and how it ended, as in a run directory
@@ -16,7 +16,9 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
+import json
 import os
 import time
 from collections.abc import Sequence
@@ -30,12 +32,11 @@ from linkweir import _native
 from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
 from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
-from linkweir.reproduce.execute import identity
 from linkweir.reproduce.figure import Figure, Row
 from linkweir.sweep.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
-SCENARIOS = "scenarios.json"
+SCENARIOS = "scenarios.json.gz"
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
@@ -105,8 +106,7 @@ class ReproductionDirectory(OwnDirectory):
             write_whole(self.path / ROWS, dump([_rows(shown) for shown in figures]))
             for shown in figures:
                 self._write_figure(shown)
-            scenarios = {s.figure.name: [case.scenario for case in s.figure.cases] for s in figures}
-            write_whole(self.path / SCENARIOS, dump(scenarios))
+            self._write_scenarios([shown.figure for shown in figures])
             known = {key: self._provenance[key] for key in ("linkweir", "commit", "platform")}
             report = page.report(title, command, known | facts, figures, complete=complete)
             write_whole(self.path / REPORT, report)
@@ -116,6 +116,15 @@ class ReproductionDirectory(OwnDirectory):
             if complete:
                 self.parts.remove()
         return self.path / REPORT
+
+    def _write_scenarios(self, figures: Sequence[Figure]) -> None:
+        """Each scenario once, however many figures share its run; most of a thousand are alike, so they pack well."""
+        keys = {figure.name: [case.key for case in figure.cases] for figure in figures}
+        scenarios = {case.key: case.scenario for figure in figures for case in figure.cases}
+        part = self.path / f".{SCENARIOS}.part"
+        with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            packed.write(json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False).encode())
+        part.replace(self.path / SCENARIOS)
 
     def _write_figure(self, shown: page.Shown) -> None:
         stem = f"figure-{shown.figure.name}"
@@ -133,7 +142,7 @@ def _sha256(figures: Sequence[Figure]) -> str:
     for figure in figures:
         digest.update(f"{figure.name}\n".encode())
         for case in figure.cases:
-            digest.update(f"{identity(case.scenario)}\n".encode())
+            digest.update(f"{case.key}\n".encode())
     return digest.hexdigest()
 
 

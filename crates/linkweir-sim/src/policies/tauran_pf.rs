@@ -21,7 +21,7 @@ const LEAST_MEAN: f64 = 1.0;
 #[derive(Debug)]
 pub(crate) struct TauranPf {
     fading: Fading,
-    /// How many samples ahead each user looks; offsets are rounded down to whole samples.
+    /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
     ahead: Vec<usize>,
     means: Vec<f64>,
     /// The queues whose mean is not at its least: few, since a mean falls to it in some dozens of choices.
@@ -33,18 +33,12 @@ pub(crate) struct TauranPf {
 }
 
 impl TauranPf {
-    pub(super) fn new(
-        fading: Fading,
-        user_offset_ns: u64,
-        nqueues: usize,
-        timeout_ns: Option<u64>,
-    ) -> TauranPf {
+    /// Queues look so far ahead into the fading, ns.
+    pub(super) fn new(fading: Fading, ahead_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
         TauranPf {
-            ahead: (0..nqueues as u64)
-                .map(|q| fading.index(q * user_offset_ns))
-                .collect(),
+            ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
-            means: vec![LEAST_MEAN; nqueues],
+            means: vec![LEAST_MEAN; ahead_ns.len()],
             raised: Vec::new(),
             served: None,
             timeout_ns,
@@ -72,10 +66,9 @@ impl TauranPf {
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
-        let samples_db = self.fading.samples_db();
         let at = now + self.ahead[q];
-        let wrapped = at.wrapping_sub(samples_db.len());
-        (f64::from(samples_db[at.min(wrapped)]) + RAISED_DB).max(0.0)
+        let wrapped = at.wrapping_sub(self.fading.round());
+        (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
     /// Moves all means twice: those at their least stay there, unless their queue was served.
@@ -168,7 +161,8 @@ mod tests {
             .map(|_| (-15.0 + 55.0 * random.unit()) as f32)
             .collect();
         let fading = Fading::new(STEP_NS, samples_db.clone()).unwrap();
-        let mut policy = TauranPf::new(fading, OFFSET_NS, USERS, None);
+        let ahead_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
+        let mut policy = TauranPf::new(fading, &ahead_ns, None);
         let mut plain = Plain {
             means: [1.0; USERS],
             served: None,
