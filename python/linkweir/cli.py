@@ -32,6 +32,7 @@ _PACKAGES = {
     "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
     "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
     "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
+    "lab": ("linkweir.lab.command", "Run scenarios on a real kernel in virtual time."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
