@@ -14,10 +14,11 @@ Columns mean what they mean in a simulation, except:
 
 from __future__ import annotations
 
-import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,6 @@ class Counters:
     backlog_pkts: int = 0
     backlog_bytes: int = 0
     sojourn_ns: int | None = None
-    sojourn_max_ns: int | None = None
 
     @property
     def arrived_pkts(self) -> int:
@@ -90,45 +90,77 @@ class Record:
         self.streams = _streams(world, files.get("senders", b""), files["received"])
 
 
-def _value(entry: Mapping[str, Any], *names: str) -> int:
-    return next((int(entry[name]) for name in names if name in entry), 0)
+_SENT = re.compile(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+)")
+_BACKLOG = re.compile(r"backlog (\S+)b (\d+)p")
+_TIMES = {"b": 1, "bit": 1, "p": 1, "ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
+_TIMES |= {
+    f"{prefix}{unit}": times for unit in ("bit", "b") for prefix, times in (("K", 1000), ("M", 10**6), ("G", 10**9))
+}
 
 
-def _counters(world: World, text: bytes) -> tuple[list[Counters], list[list[Counters]], list[list[Mapping[str, Any]]]]:
+def _number(word: str) -> int:
+    """A value with its unit as our plugins write it, exactly: packets, bits, ns.
+
+    >>> _number("1526441.762us"), _number("-12.5Kbit"), _number("893p"), _number("1")
+    (1526441762, -12500, 893, 1)
+    """
+    digits = word.rstrip("abcdefghijklmnopqrstuvwxyzGKM")
+    return round(Decimal(digits) * _TIMES.get(word[len(digits) :], 1))
+
+
+def _size(word: str) -> int:
+    """A size as tc shows it, with prefixes of 1024."""
+    times = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(word[-1:], 1)
+    return int(word.rstrip("KMG")) * times
+
+
+Shown = Mapping[str, int]
+"""What tc's text says of a class."""
+
+
+def shown(text: str) -> list[dict[str, Shown]]:
+    """What each `tc -s class show` of a text said, by handle."""
+    answers: list[dict[str, Shown]] = []
+    for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
+        kind, handle, *_ = part.split(maxsplit=2)
+        if kind == "htb" and handle == "1:1":
+            answers.append({})
+        _, *rest = part.splitlines()
+        lines = [line.strip() for line in rest if line.strip()]
+        found: dict[str, int] = {}
+        for line in lines:
+            if sent := _SENT.match(line):
+                found |= dict(zip(("bytes", "packets", "drops"), map(int, sent.groups()), strict=True))
+            elif backlog := _BACKLOG.match(line):
+                found |= {"backlog": _size(backlog[1]), "qlen": int(backlog[2])}
+            elif line.startswith("dropped_limit"):
+                words = line.split()
+                found |= {name: _number(value) for name, value in zip(words[::2], words[1::2], strict=True)}
+        answers[-1][handle] = found
+    return answers
+
+
+def _counters(world: World, text: bytes) -> tuple[list[Counters], list[list[Counters]], list[list[Shown]]]:
     """Counters of the link and of the classes at the ends of the bins, and all that tc said of the classes."""
-    decoder = json.JSONDecoder()
-    rest = text.decode()
-    link, classes, stats = [], [], []
-    at = 0
-    while at < len(rest):
-        if rest[at] != "[":
-            at += 1
-            continue
-        entries, at = decoder.raw_decode(rest, at)
-        by_handle = {entry["handle"]: entry for entry in entries if "handle" in entry}
-        if not by_handle:
-            continue
-        link.append(_one(by_handle["1:1"]))
-        stats.append([by_handle[handle] for handle in world.handles])
-        classes.append([_one(entry) for entry in stats[-1]])
-    if len(link) != len(world.bins):
-        raise LaboratoryError(f"tc answered {len(link)} times, not {len(world.bins)}: {rest[-300:]}")
-    return link, classes, stats
+    answers = shown(text.decode())
+    if len(answers) != len(world.bins):
+        raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
+    link = [_one(answer["1:1"]) for answer in answers]
+    stats = [[answer[handle] for handle in world.handles] for answer in answers]
+    return link, [[_one(entry) for entry in entries] for entries in stats], stats
 
 
-def _one(entry: Mapping[str, Any]) -> Counters:
-    sent = _value(entry, "packets")
-    mean = entry.get("sojourn_mean_ns")
-    policy = sum(_value(entry, f"dropped_{reason}_pkts") for reason in ("victim", "expired", "leaving"))
+def _one(entry: Shown) -> Counters:
+    policy = sum(entry.get(f"dropped_{reason}", 0) for reason in ("victim", "expired", "leaving"))
+    own = "sojourn_max" in entry
     return Counters(
-        sent,
-        _value(entry, "bytes"),
-        _value(entry, "drops"),
+        entry["packets"],
+        entry["bytes"],
+        entry["drops"],
         policy,
-        _value(entry, "qlen"),
-        _value(entry, "backlog"),
-        None if "sojourn_max_ns" not in entry else sent * int(mean or 0),
-        entry.get("sojourn_max_ns"),
+        entry["qlen"],
+        entry["backlog"],
+        entry["packets"] * entry.get("sojourn_mean", 0) if own else None,
     )
 
 
@@ -310,12 +342,11 @@ def _link(record: Record) -> list[Row]:
 def _levels(record: Record) -> list[Row]:
     world = record.world
     policy = world.scenario.policy
-    known = {p["name"]: [stat["column"] for stat in p["stats"]] for p in _native.policies()}
-    columns = known.get(policy, []) if world.handles[0].startswith("10:") and policy not in ("drr", "strict") else []
-    if not columns:
-        return []
+    if "sojourn_max" not in record.stats[0][0]:
+        return []  # a scheduler of the kernel's own
+    stats = next(p["stats"] for p in _native.policies() if p["name"] == policy)
     return [
-        {"t_s": t_s, "class": name, **{column: int(record.stats[n][at].get(column, 0)) for column in columns}}
+        {"t_s": t_s, "class": name, **{stat["column"]: record.stats[n][at].get(stat["name"], 0) for stat in stats}}
         for n, t_s in enumerate(world.bins)
         for at, name in enumerate(world.classes)
     ]

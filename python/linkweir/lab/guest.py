@@ -28,14 +28,14 @@ class Guest:
     Attributes:
         linux: the kernel, a program.
         image: the archive it starts from; a job's files are put behind it.
-        entropy: library that takes the place of the host's random numbers.
+        preload: library that stands before the host's C library.
         kinds: queueing disciplines that the module brings.
         identity: what tells it from a guest with any other content.
     """
 
     linux: Path
     image: bytes
-    entropy: Path
+    preload: Path
     kinds: frozenset[str]
     identity: str
 
@@ -93,12 +93,12 @@ def prepare(folder: Path) -> Guest:
         entries.setdefault(path, Entry(path, content, link=link))
 
     with tempfile.TemporaryDirectory() as name:
-        workload, entropy = Path(name) / "workload", Path(name) / "entropy.so"
+        workload, preload = Path(name) / "workload", Path(name) / "preload.so"
         _run([*_C, "-static", str(lab / "guest/workload.c"), "-o", str(workload)], "the traffic tool")
-        _run([*_C, "-shared", "-fPIC", str(lab / "entropy.c"), "-o", str(entropy)], "the source of random numbers")
+        _run([*_C, "-shared", "-fPIC", str(lab / "preload.c"), "-o", str(preload)], "the library before the C library")
         add("bin/workload", workload.read_bytes())
-        library = entropy.read_bytes()
-    kept = kernel.cache() / f"entropy-{hashlib.sha256(library).hexdigest()[:12]}.so"
+        library = preload.read_bytes()
+    kept = kernel.cache() / f"preload-{hashlib.sha256(library).hexdigest()[:12]}.so"
     if not kept.exists():
         part = kept.with_suffix(f".{os.getpid()}.part")
         part.write_bytes(library)

@@ -52,7 +52,7 @@ def start(
         found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
     if found.get("status") != b"0\n":
         words = found.get("log", b"").decode(errors="replace").strip() or said.strip() or "it said nothing"
-        last = "\n".join(words.splitlines()[-8:])
+        last = "\n".join(words.splitlines()[-60:])
         raise LaboratoryError(f"the job in the laboratory's kernel failed:\n{last}")
     return found
 
@@ -63,8 +63,7 @@ def _boot(guest: Guest, folder: Path, seed: int, processor: int | None, most_s: 
     environment = {
         "HOME": str(folder),
         "PATH": "/usr/bin:/bin",
-        "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
-        "LD_PRELOAD": str(guest.entropy),
+        "LD_PRELOAD": str(guest.preload),
         "LINKWEIR_SEED": str(seed),
     }
     with (folder / "console").open("wb") as console:

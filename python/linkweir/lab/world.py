@@ -241,7 +241,9 @@ def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tu
             raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "the kernel's prio has 16 bands")
-    lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {max(2, len(levels))}"]
+    bands = max(2, len(levels))
+    others = " ".join([str(bands - 1)] * 16)  # what no filter knows
+    lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]
     handles = [""] * len(classes)
     for band, (_, mine) in enumerate(sorted(levels.items()), 1):
         lines += [_filter("10:", n, f"10:{band:x}") for n in mine]
@@ -290,7 +292,7 @@ def _script(
     for device, wait_s in (("relay dev y1", delay_s), ("receiver dev d0", back_s)):
         if wait_s:
             host, _, rest = device.partition(" ")
-            tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {round(1e9 * wait_s)}ns")
+            tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
     datagrams = " ".join(str(flow.of_class + 1) for flow in flows)
     random = np.random.default_rng([scenario.seed, 0x7C9])
@@ -305,7 +307,7 @@ def _script(
         f"export ZERO_NS={ZERO_NS}",
         f"in_ receiver workload receive {interval_ns} {end_ns} /out/datagrams /out/received & jobs=$!",
         f'in_ sender workload datagrams {RECEIVER} /job/due {datagrams} & jobs="$jobs $!"',
-        'workload say /job/said | tc -n router -s -j -batch - >/out/counters & jobs="$jobs $!"',
+        'workload say /job/said | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"',
     ]
     if streams:
         run.append(

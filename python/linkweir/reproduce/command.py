@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
-from linkweir.reproduce.execute import Outcome, distinct, execute, show
+from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss, virtual
+from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
 
 TITLES = {
@@ -37,6 +38,12 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Mark
 Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
+Where = Annotated[
+    str, typer.Option(help="sim: the simulator; virtual: the kernel's queues and TCP in virtual time, beside it.")
+]
+
+VIRTUAL_SEEDS = {"pss": 3, "pds": 5}
+"""Seeds in the kernel, unless told otherwise; with --quick 1 and 2."""
 
 
 @app.callback()
@@ -49,12 +56,15 @@ def reproduce_pss(
     figure: Annotated[str | None, typer.Option(help="5 to 13, or all (default: all).")] = None,
     table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled, memory or ring.")] = None,
     traffic: Annotated[
-        str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")
-    ] = "backlogged",
+        str | None,
+        typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows, as always in the kernel."),
+    ] = None,
+    where: Where = "sim",
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
     seed: Seed = 1,
+    seeds: Annotated[int | None, typer.Option(help="Seeds behind each row in the kernel (default: 3).", min=1)] = None,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -62,21 +72,34 @@ def reproduce_pss(
     force: Force = False,
 ) -> None:
     """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
+    _check_where("pss", where, seeds)
+    traffic = traffic or ("tcp" if where == "virtual" else "backlogged")
     if traffic not in ("backlogged", "tcp"):
         _refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
-    settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
-    figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
-    suffix = f"-{traffic}"
-    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out, force)
+    if where == "virtual" and traffic != "tcp":
+        _refuse("pss", f'--traffic = "{traffic}": must be tcp in the kernel')
+    lasts_s = _duration_s("pss", duration)
+    chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
+    if where == "virtual":
+        n = seeds or (1 if quick else VIRTUAL_SEEDS["pss"])
+        sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
+        _carry_out("pss", figure, table, "-virtual", [], jobs, seed, as_json, markdown, into, out, force, sets)
+        return
+    figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
+    _carry_out("pss", figure, table, f"-{traffic}", figures, jobs, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
 def reproduce_pds(
     figure: Annotated[str | None, typer.Option(help="4 to 11, or all (default: all).")] = None,
+    where: Where = "sim",
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
     seed: Seed = 1,
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 5).", min=1)
+    ] = None,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -86,8 +109,14 @@ def reproduce_pds(
     """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond
     them.
     """
-    settings = pds.Settings(quick, _duration_s("pds", duration), seed)
+    _check_where("pds", where)
+    if where == "virtual" and seeds is None and not quick:
+        seeds = VIRTUAL_SEEDS["pds"]
+    settings = pds.Settings(quick, _duration_s("pds", duration), seed, seeds)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
+    if where == "virtual":
+        _carry_out("pds", figure, None, "-virtual", [], jobs, seed, as_json, markdown, into, out, force, [figures])
+        return
     _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
 
 
@@ -145,6 +174,13 @@ def _refuse(paper: str, message: str) -> None:
     raise typer.Exit(2)
 
 
+def _check_where(paper: str, where: str, seeds: int | None = None) -> None:
+    if where not in ("sim", "virtual"):
+        _refuse(paper, f'--where = "{where}": must be sim or virtual')
+    if where == "sim" and seeds is not None:
+        _refuse(paper, f"--seeds = {seeds}: is for --where virtual")
+
+
 def _duration_s(paper: str, text: str | None) -> float | None:
     if text is None:
         return None
@@ -194,19 +230,27 @@ def _carry_out(
     into: Path | None,
     out: Path | None,
     force: bool,
+    in_kernel: Sequence[Sequence[Figure]] | None = None,
 ) -> None:
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
     path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
         _refuse(paper, f'--into = "{into}": there is no such file')
-    scenarios = distinct(figures)
+    if in_kernel is not None:
+        in_kernel = _possible(in_kernel)
+    scenarios = distinct(figures) if in_kernel is None else virtual.planned(in_kernel)
     facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
+    runner = None if in_kernel is None else virtual.runner(jobs, _say)
     directory = keep.ReproductionDirectory(path, facts, force=force)
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
     try:
-        outcome = _run(scenarios, jobs)
-        shown = [show(f, outcome) for f in figures]
+        if in_kernel is None:
+            outcome = _run(scenarios, jobs)
+            shown = [show(f, outcome) for f in figures]
+        else:
+            assert runner is not None
+            outcome, shown = _run_both(in_kernel, runner, 2 * len(scenarios), jobs)
         facts["runs"] = len(outcome.results)
         report = directory.write(title, command, facts, shown, complete=outcome.complete)
     except BaseException as error:
@@ -236,8 +280,9 @@ def _carry_out(
         raise typer.Exit(1)
 
 
-def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
-    """Runs them, with a bar on a terminal and nothing in a pipe."""
+@contextlib.contextmanager
+def _bar(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal and nothing in a pipe; called after each run."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -247,8 +292,31 @@ def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
         transient=True,
         disable=not sys.stderr.isatty(),
     ) as progress:
-        task = progress.add_task("runs", total=len(scenarios))
-        return execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
+        task = progress.add_task("runs", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
+    with _bar(len(scenarios)) as advance:
+        return execute(scenarios, native.runner(jobs), advance)
+
+
+def _run_both(
+    sets: Sequence[Sequence[Figure]], runner: Runner, total: int, jobs: int | None
+) -> tuple[Outcome, list[page.Shown]]:
+    with _bar(total) as advance:
+        outcome, shown = virtual.carry_out(sets, runner, jobs, advance)
+    delays = virtual.ef_delays(sets, outcome)
+    return outcome, shown if delays is None else [*shown, delays]
+
+
+def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
+    """What real kernels can run of the figures."""
+    return [[part for part in map(virtual.possible, figures) if part is not None] for figures in sets]
+
+
+def _say(text: str) -> None:
+    typer.echo(f"linkweir reproduce: {text}", err=True)
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:

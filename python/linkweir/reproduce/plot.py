@@ -26,6 +26,8 @@ NAMES = {
     "k_af": "K_AF",
     "figure": "",
     "history": "",
+    "where": "",
+    "run": "",
 }
 
 

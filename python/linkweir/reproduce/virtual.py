@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures with real kernels: the same scenarios in the laboratory, beside their simulation and theory.
+
+A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator. Rows gain a column
+`where`, and pictures both. Rows of several seeds are averaged, unless a figure adds its seeds up itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from linkweir.reproduce import native
+from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, identity, show
+from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.page import Shown
+
+KERNEL, SIMULATION = "kernel", "simulation"
+
+
+def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
+    """Runs scenarios in the laboratory, `jobs` at a time.
+
+    Raises:
+        LaboratoryError: there can be no laboratory here.
+    """
+    from linkweir.lab import Laboratory
+
+    laboratory = Laboratory(say=say)
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        laboratory.run_many(scenarios, jobs=jobs, on_result=take)
+
+    return run
+
+
+def possible(figure: Figure) -> Figure | None:
+    """The part of a figure that real kernels can run; None if that is nothing."""
+    cases = tuple(case for case in figure.cases if case.scenario["link"].get("ring", 1) == 1)
+    return replace(figure, cases=cases) if cases else None
+
+
+def carry_out(
+    sets: Sequence[Sequence[Figure]], in_kernel: Runner, jobs: int | None, on_done: Callable[[], None]
+) -> tuple[Outcome, list[Shown]]:
+    """Runs figures in the simulator and in the kernel.
+
+    Args:
+        sets: the figures, once for every seed.
+        in_kernel: from `runner`.
+        jobs: runs at a time.
+        on_done: called after each run.
+
+    Returns:
+        What ran in the kernel, and the figures with rows of both.
+    """
+    scenarios = planned(sets)
+    simulated = execute(scenarios, native.runner(jobs), on_done)
+    outcome = execute(scenarios, in_kernel, on_done) if simulated.complete else Outcome()
+    return outcome, [_overlay(figures, outcome, simulated) for figures in zip(*sets, strict=True)]
+
+
+def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
+    """Every distinct scenario of all figures and seeds."""
+    return distinct(figure for figures in sets for figure in figures)
+
+
+# --- One figure -----------------------------------------------------------------------------------------------------
+
+
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) -> Shown:
+    figure = figures[0]
+    ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
+    theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
+    rows = [*_marked(ours, KERNEL, figure), *_marked(theirs, SIMULATION, figure)]
+    reference = figure.reference
+    drawn = replace(
+        figure,
+        panels=tuple(_both(panel) for panel in figure.panels),
+        columns=("where", *figure.columns),
+        reference=None
+        if reference is None
+        else lambda: [row for where in (KERNEL, SIMULATION) for row in _marked(reference(), where, figure)],
+        summary=None if figure.summary is None else _both_grids(figure.summary),
+        details=None,
+        other_rows=None,
+    )
+    first = {identity(case.scenario) for case in figure.cases}
+    results = {key: tables for key, tables in outcome.results.items() if key in first}
+    details = figure.details(_pairs(figure, results)) if figure.details is not None else []
+    from linkweir.reproduce.plot import svg
+
+    picture = svg(drawn, rows) if drawn.panels and rows else ""
+    return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
+
+
+def _pairs(figure: Figure, results: dict[str, Tables]) -> list[tuple[Case, Tables]]:
+    keyed = [(case, results.get(identity(case.scenario))) for case in figure.cases]
+    return [(case, tables) for case, tables in keyed if tables is not None]
+
+
+def _measured(column: str) -> bool:
+    return column.endswith(("_mbps", "_ms")) or column == "level"
+
+
+def _mean(sets: Sequence[list[Row]]) -> list[Row]:
+    """One row for all that agree in everything that was not measured."""
+    if len(sets) == 1:
+        return sets[0]
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in (row for rows in sets for row in rows):
+        key = tuple(value for column, value in row.items() if not _measured(column))
+        groups.setdefault(key, []).append(row)
+    return [
+        {
+            column: _mean_of([row[column] for row in rows]) if _measured(column) else rows[0][column]
+            for column in rows[0]
+        }
+        for rows in groups.values()
+    ]
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _marked(rows: Sequence[Row], where: str, figure: Figure) -> list[Row]:
+    """Rows that say where they come from, and in `run` also what first sets curves of this figure apart."""
+    by = {panel.by[0] for panel in figure.panels if len(panel.by) > 1}
+    first = by.pop() if len(by) == 1 else None
+    return [{"where": where, "run": f"{where} {_word(first, row)}".strip(), **row} for row in rows]
+
+
+def _word(column: str | None, row: Row) -> str:
+    if column is None:
+        return ""
+    value = row.get(column)
+    if column == "memory_s":
+        return "without memory" if value is None else f"with {value:g} s of memory"
+    return str(value)
+
+
+def _both(panel: Panel) -> Panel:
+    """With the kernel's curve and the simulation's."""
+    return replace(panel, by=("run", *panel.by[1:]) if len(panel.by) > 1 else ("where", *panel.by))
+
+
+def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
+    """Lines of the kernel, each with the simulation's below; theory, alike for both, once."""
+
+    def grid(rows: list[Row]) -> Grid:
+        columns, lines = summary([row for row in rows if row["where"] == KERNEL])
+        _, others = summary([row for row in rows if row["where"] == SIMULATION])
+        where = next((n for n, title in enumerate(columns) if title == "run"), 0)
+        merged: list[list[str]] = []
+        for ours, theirs in zip(lines, others, strict=False):
+            if ours == theirs:
+                merged.append(ours)
+                continue
+            for line, name in ((ours, KERNEL), (theirs, SIMULATION)):
+                merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
+        return columns, merged
+
+    return grid
+
+
+# --- Delays of EF ---------------------------------------------------------------------------------------------------
+
+PACKET_TIME_S = 1500 * 8 / 20e6
+ALLOWANCE_S = 1e-4
+
+
+def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | None:
+    """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
+    rows: list[Row] = []
+    seen: set[str] = set()
+    for case in (case for figures in sets for figure in figures for case in figure.cases):
+        key = identity(case.scenario)
+        point = case.labels.get("point")
+        if key in seen or key not in outcome.results or point is None or point.changing:
+            continue
+        seen.add(key)
+        flow = next(row for row in outcome.results[key].rows("flows") if row["flow"] == "ef")
+        rows.append(
+            {
+                "scheduler": point.scheduler,
+                "ef_share": point.ef_share,
+                "k_af": point.k_af,
+                "seed": case.scenario["seed"],
+                "ef_mean_ms": 1e3 * flow["delay_mean_s"],
+                "ef_max_ms": 1e3 * flow["delay_max_s"],
+                "bound_ms": 1e3 * (0.25 + PACKET_TIME_S + ALLOWANCE_S),
+            }
+        )
+    if not rows:
+        return None
+    figure = Figure(
+        "ef-delay",
+        "One-way delay of EF in the kernel, fixed capacity",
+        "EF waits for one packet of the others at most.",
+        (),
+        lambda _: rows,
+        (),
+        tuple(rows[0]),
+        table_rows=_extremes,
+    )
+    return Shown(figure, rows)
+
+
+def _extremes(rows: list[Row]) -> list[Row]:
+    """For each scheduler and load, the run with the largest delay."""
+    worst: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        key = (row["scheduler"], row["ef_share"])
+        if key not in worst or row["ef_max_ms"] > worst[key]["ef_max_ms"]:
+            worst[key] = row
+    return list(worst.values())
