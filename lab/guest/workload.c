@@ -287,6 +287,7 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 	while (more) {
 		struct epoll_event happened[64];
 		int count = epoll_wait(epoll, happened, 64, -1), k;
+		int64_t at_ns;
 
 		for (k = 0; k < count; k++) {
 			unsigned int what = happened[k].data.u64 & KIND, number = happened[k].data.u64 & NUMBER;
@@ -307,13 +308,14 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 		if (k == count && more)
 			continue;
 		rearm(tick);
+		at_ns = now_ns();
 		for (i = 0; i < n; i++) {
 			struct told is;
 
 			if (streams[i].socket < 0)
 				continue;
 			is = told(streams[i].socket);
-			fprintf(file, "%ld %d %u %u %u %u %u\n", now_ns(), streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
+			fprintf(file, "%ld %d %u %u %u %u %u\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
 				is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts);
 		}
 	}
@@ -359,6 +361,7 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 	while (more) {
 		struct epoll_event happened[64];
 		int count = epoll_wait(epoll, happened, 64, -1), k, told_now = 0;
+		int64_t at_ns;
 
 		for (k = 0; k < count; k++) {
 			unsigned int what = happened[k].data.u64 & KIND, flow = happened[k].data.u64 & NUMBER;
@@ -394,9 +397,10 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 				told_now = 1;
 			}
 		}
+		at_ns = now_ns();
 		for (i = 0; told_now && i < MOST_FLOWS; i++)
 			if (got[i].socket >= 0)
-				fprintf(lines, "%ld %d %lu %u\n", now_ns(), i, got[i].bytes, told(got[i].socket).info.tcpi_data_segs_in);
+				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, told(got[i].socket).info.tcpi_data_segs_in);
 	}
 	if (fclose(packets) || fclose(lines))
 		fail("results");

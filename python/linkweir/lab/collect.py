@@ -99,7 +99,7 @@ _TIMES |= {
 
 
 def _number(word: str) -> int:
-    """A value with its unit as our plugins write it, exactly: packets, bits, ns.
+    """A value with its unit as linkweir's plugins write it, exactly: packets, bits, ns.
 
     >>> _number("1526441.762us"), _number("-12.5Kbit"), _number("893p"), _number("1")
     (1526441762, -12500, 893, 1)
@@ -171,18 +171,22 @@ def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[St
     for text, where in ((senders, sent), (received, got)):
         for line in text.decode().splitlines():
             at_ns, sender, *values = (int(word) for word in line.split())
-            where.setdefault((sender, round(at_ns / 1e3)), values)
+            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), values)
     made: dict[int, list[Stream]] = {}
     for number, flow in enumerate(world.flows):
         if flow.kind != "tcp":
             continue
         made[number] = []
-        for t_s in world.bins:
-            key = (number, round(t_s * 1e6))
-            told = sent.get(key)
-            cwnd = (None, 0, 0, 0, 0) if told is None else told
-            made[number].append(Stream(*cwnd, *got.get(key, (0, 0))))
+        for n in range(len(world.bins)):
+            told = sent.get((number, n))
+            window = (None, 0, 0, 0, 0) if told is None else told
+            made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
     return made
+
+
+def _bin_of(world: World, t_s: float) -> int:
+    """The nearest end of a bin; reading the clock takes 256 ns in virtual time."""
+    return min(round(t_s / world.scenario.interval_s), len(world.bins) - 1)
 
 
 # --- Delays ---------------------------------------------------------------------------------------------------------
@@ -354,7 +358,7 @@ def _levels(record: Record) -> list[Row]:
 
 def _first(world: World) -> int:
     """The end of a bin at which totals begin."""
-    return min(range(len(world.bins)), key=lambda n: abs(world.bins[n] - world.scenario.warmup_s))
+    return _bin_of(world, world.scenario.warmup_s)
 
 
 def _classes(record: Record) -> list[Row]:

@@ -326,7 +326,7 @@ def _htb(rate_bps: float) -> str:
     if rate_bps < 1000:
         raise unfit("link.rate", f"{rate_bps:g}bit", "must not fall below 1kbit in the laboratory")
     rate = f"{round(rate_bps)}bit"
-    return f"htb rate {rate} ceil {rate} burst 1b cburst 1b quantum 1500"
+    return f"htb rate {rate} ceil {rate} burst 64b cburst 64b quantum 1500"
 
 
 def _due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
