@@ -126,12 +126,13 @@ def _run(command: list[str], folder: Path, log: Path) -> None:
         raise LaboratoryError(f"{' '.join(command)}: failed, see {log}:\n{end}")
 
 
-def _unpacked(archive: Path) -> Path:
+def _unpacked(archive: Path, say: Callable[[str], None]) -> Path:
     folder = cache() / f"source-{_hash(_identity(archive), str(_LEFT_OUT).encode())}"
     if (folder / "complete").exists():
         return folder
     with alone(folder.name):
         if not (folder / "complete").exists():
+            say(f"unpacking {archive}")
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             out = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
@@ -166,8 +167,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     with alone(folder.name):
         if (folder / "complete").exists():
             return folder
-        say(f"unpacking {archive}")
-        source = _unpacked(archive)
+        source = _unpacked(archive, say)
         folder.mkdir(parents=True, exist_ok=True)
         say(f"building the kernel ({variant}) in {folder}: 4 to 6 minutes of one processor")
         _make(source, folder, variant, jobs or len(os.sched_getaffinity(0)))
