@@ -4,7 +4,8 @@
     python lab/robust.py [--out FILE]
 
 First a module with planted faults shows that the kernel sees such. Then come the guest scripts of kernel/tests and
-three scenarios. Exit code 0: every check held and the kernel's log has no complaint; 1: not so. The record goes to FILE.
+three scenarios. Exit code 0: every check held and the kernel's log has no complaint; 1: not so. The record goes to
+FILE.
 """
 
 from __future__ import annotations

@@ -261,7 +261,13 @@ def _rerun(
     target = resolved.with_name(f"{resolved.name}-rerun") if out is None else out
     if target.resolve() == resolved:
         raise DirectoryError(f"{target}: is the run itself; choose another --out")
-    result = _simulate(linkweir.Scenario.load(directory / SCENARIO), target, force=force, as_json=as_json)
+    scenario = linkweir.Scenario.load(directory / SCENARIO)
+    if provenance.get("where") == "virtual":
+        from linkweir.lab import Laboratory
+
+        result = Laboratory(say=lambda text: _say(f"linkweir: {text}")).run(scenario, out=target, force=force)
+    else:
+        result = _simulate(scenario, target, force=force, as_json=as_json)
     verdicts = compare(directory, target)
     same = all(verdict == "identical" for _, verdict in verdicts)
     if as_json:
@@ -281,7 +287,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     """What may explain a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
-    for key in ("linkweir", "commit", "pyarrow", "machine"):
+    for key in ("linkweir", "commit", "pyarrow", "machine", "guest"):
         if before.get(key) != after.get(key):
             yield f"{key} was {before.get(key)} and is {after.get(key)}"
 

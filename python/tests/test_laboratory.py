@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The laboratory: its parts without a kernel, and runs in one where it can be built.
 
-What needs a kernel builds it (minutes, once; it stays in the cache) or is skipped and names the packages that are missing.
+What needs a kernel builds it (minutes, once; it stays in the cache) or is skipped and names the packages it lacks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 
 import linkweir
 from linkweir.directory import compare
-from linkweir.lab import guest, kernel
+from linkweir.lab import collect, guest, kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
@@ -150,6 +150,34 @@ def test_a_changing_capacity_is_told_in_steps_with_its_mean() -> None:
     assert max(rates) < 26e6
     assert min(rates) > 14e6
     assert abs(sum(rates) / len(rates) - 20e6) < 26e6 / len(rates)  # one whole period, but for the first step
+
+
+TOLD = """\
+class htb 1:1 root leaf 10: prio 0 rate 20Mbit ceil 20Mbit burst 64b cburst 64b
+ Sent 4536000 bytes 3024 pkt (dropped 7, overlimits 2 requeues 0)
+ backlog 1116000b 744p requeues 0
+ lended: 3024 borrowed: 0 giants: 0
+ tokens: -12 ctokens: -12
+
+class pss 10:1 parent 10: limit 500p level 1 rate 0bit share 0% burst 20p mtu 1514b memory 100ms
+ Sent 4500000 bytes 3000 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+  dropped_limit 0p dropped_victim 0p dropped_expired 0p dropped_leaving 0p marked 0p sojourn_mean 300.5us \
+sojourn_max 600us credit 0bit low 0
+
+class pss 10:2 parent 10: limit 833p level 2 low_level 4 rate 1Mbit share 0% burst 20p mtu 1500b memory 10ms
+ Sent 36000 bytes 24 pkt (dropped 7, overlimits 0 requeues 0)
+"""
+
+
+def test_what_tc_says_is_read_with_its_units() -> None:
+    (told,) = collect.shown(TOLD)
+    assert told["1:1"] == {"bytes": 4536000, "packets": 3024, "drops": 7, "backlog": 1116000, "qlen": 744}
+    assert told["10:1"]["packets"] == 3000
+    assert told["10:1"]["sojourn_mean"] == 300_500
+    assert told["10:1"]["sojourn_max"] == 600_000
+    assert told["10:2"] == {"bytes": 36000, "packets": 24, "drops": 7}
+    assert len(collect.shown(TOLD * 3)) == 3
 
 
 # --- In a kernel ----------------------------------------------------------------------------------------------------

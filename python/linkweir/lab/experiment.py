@@ -68,7 +68,7 @@ class Laboratory:
         from linkweir.directory import RunDirectory
         from linkweir.report import write_report
 
-        directory = RunDirectory(out, made.scenario, force=force)
+        directory = RunDirectory(out, made.scenario, force=force, where="virtual", guest=self.guest.identity)
         try:
             found = self._tables(made, processor)
             for name, table in found.items():

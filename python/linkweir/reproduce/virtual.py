@@ -155,10 +155,13 @@ def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], G
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
         merged: list[list[str]] = []
         for ours, theirs in zip(lines, others, strict=False):
-            if ours == theirs:
+            if ours == theirs and ours[where] == "theory":
                 merged.append(ours)
                 continue
-            for line, name in ((ours, KERNEL), (theirs, SIMULATION)):
+            pairs = (
+                ((ours, f"{KERNEL} and {SIMULATION}"),) if ours == theirs else ((ours, KERNEL), (theirs, SIMULATION))
+            )
+            for line, name in pairs:
                 merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
         return columns, merged
 
