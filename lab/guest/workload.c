@@ -329,7 +329,8 @@ static void take_datagrams(int s, FILE *file)
 	struct came came;
 	ssize_t length;
 
-	while ((length = recv(s, block, sizeof(block), MSG_DONTWAIT)) >= (ssize_t)sizeof(struct payload)) {
+	/* one: epoll tells of the next, and a call that finds nothing is a call */
+	if ((length = recv(s, block, sizeof(block), MSG_DONTWAIT)) >= (ssize_t)sizeof(struct payload)) {
 		const struct payload *payload = (const struct payload *)block;
 
 		came.flow = payload->flow;

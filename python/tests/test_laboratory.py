@@ -6,6 +6,7 @@ What needs a kernel builds it (minutes, once; it stays in the cache) or is skipp
 
 from __future__ import annotations
 
+import doctest
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 
 import linkweir
 from linkweir.directory import compare
-from linkweir.lab import collect, guest, kernel
+from linkweir.lab import LaboratoryError, collect, guest, host, kernel
 from linkweir.lab.archive import Entry, archive
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
@@ -170,6 +171,10 @@ class pss 10:2 parent 10: limit 833p level 2 low_level 4 rate 1Mbit share 0% bur
 """
 
 
+def test_examples() -> None:
+    assert doctest.testmod(collect).failed == 0
+
+
 def test_what_tc_says_is_read_with_its_units() -> None:
     (told,) = collect.shown(TOLD)
     assert told["1:1"] == {"bytes": 4536000, "packets": 3024, "drops": 7, "backlog": 1116000, "qlen": 744}
@@ -185,9 +190,9 @@ def test_what_tc_says_is_read_with_its_units() -> None:
 
 @pytest.fixture(scope="module")
 def laboratory() -> Laboratory:
-    missing = sorted({*([] if kernel.built() else kernel.missing()), *guest.missing()})
-    if missing:
-        pytest.skip(f"NO VIRTUAL-TIME RUN: there is no kernel without the packages {' '.join(missing)}")
+    why = guest.why_not() or (None if kernel.built() else kernel.why_not())
+    if why is not None:
+        pytest.skip(f"NO RUN IN VIRTUAL TIME: {why}")
     return Laboratory(say=lambda text: print(text, file=sys.stderr))
 
 
@@ -216,6 +221,12 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
     assert ef["delivered_pkts"] > 16_000
     assert ef["delay_max_s"] <= 0.25 + 1500 * 8 / 20e6 + 1e-4
     assert all(row["timeouts"] is not None for row in runs[0].rows("flows") if row["kind"] == "tcp")
+
+
+@pytest.mark.slow
+def test_a_job_that_fails_says_why(laboratory: Laboratory) -> None:
+    with pytest.raises(LaboratoryError, match=r"Cannot find device \"eth7\""):
+        host.start(laboratory.guest, {"run": b"set -e\nip link set eth7 up\n"}, 1)
 
 
 @pytest.mark.slow

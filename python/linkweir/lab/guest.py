@@ -40,9 +40,10 @@ class Guest:
     identity: str
 
 
-def missing() -> list[str]:
-    """Packages without which there is no guest."""
-    return sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None})
+def why_not() -> str | None:
+    """What keeps a guest from being made here, with the cure; None if nothing does."""
+    packages = sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None})
+    return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root" if packages else None
 
 
 def _program(name: str) -> Path:

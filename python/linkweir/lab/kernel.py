@@ -16,6 +16,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -62,10 +63,15 @@ def sources() -> Path | None:
     return path if path.is_file() else None
 
 
-def missing() -> list[str]:
-    """Packages without which no kernel can be built."""
+def why_not() -> str | None:
+    """What keeps a kernel from being built here, with the cure; None if nothing does."""
+    if platform.machine() != "x86_64":
+        return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
     packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
-    return packages if sources() else [*packages, SOURCES]
+    packages += [] if sources() else [SOURCES]
+    if packages:
+        return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root"
+    return None
 
 
 def _hash(*parts: bytes) -> str:
@@ -158,9 +164,8 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     found = built(variant)
     if found is not None:
         return found
-    if packages := missing():
-        words = " ".join(packages)
-        raise LaboratoryError(f"no kernel can be built without {words}: apt-get install them, or ./setup.sh lab")
+    if why := why_not():
+        raise LaboratoryError(f"no kernel can be built: {why}")
     archive = sources()
     assert archive is not None
     folder = place(variant)
