@@ -306,8 +306,8 @@ def _run_both(
 ) -> tuple[Outcome, list[page.Shown]]:
     with _bar(total) as advance:
         outcome, shown = virtual.carry_out(sets, runner, jobs, advance)
-    delays = virtual.ef_delays(sets, outcome)
-    return outcome, shown if delays is None else [*shown, delays]
+    extra = (virtual.distances(shown), virtual.ef_delays(sets, outcome))
+    return outcome, [*shown, *(one for one in extra if one is not None)]
 
 
 def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:

@@ -219,3 +219,87 @@ def _extremes(rows: list[Row]) -> list[Row]:
         if key not in worst or row["ef_max_ms"] > worst[key]["ef_max_ms"]:
             worst[key] = row
     return list(worst.values())
+
+
+# --- How far apart they are -----------------------------------------------------------------------------------------
+
+LEAST_MBPS = 2.0
+"""Rates below are not judged: there a few packets more or less of TCP are a large part."""
+LOADED = ((4.0, 9.0), (1.0, 9.0))
+"""Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
+
+
+def distances(shown: Sequence[Shown]) -> Shown | None:
+    """How far the kernel is from theory and from the simulation, in percent; None if there is nothing to compare."""
+    rows = [row for one in shown for row in (_rate_distances(one) or _ratio_distances(one))]
+    if not rows:
+        return None
+    figure = Figure(
+        "distances",
+        "Distance of the kernel from theory and simulation, percent",
+        "The same scheduler behaves alike in the kernel and in the simulator.",
+        (),
+        lambda _: rows,
+        (),
+        tuple(rows[0]),
+    )
+    return Shown(figure, rows)
+
+
+def _key(row: Row, columns: Sequence[str]) -> tuple[object, ...]:
+    return tuple(row[column] for column in columns)
+
+
+def _percent(value: float | None, wanted: float | None) -> float | None:
+    return None if value is None or not wanted else round(100 * abs(value / wanted - 1), 3)
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _rate_distances(one: Shown) -> list[Row]:
+    if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
+        return []
+    columns = ("scheduler", "memory_s", "ef_share", "k_af")
+    simulated = {_key(row, columns): row for row in one.rows if row["where"] == SIMULATION}
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in one.rows:
+        if row["where"] == KERNEL and row["af_theory_mbps"] >= LEAST_MBPS:
+            groups.setdefault(_key(row, columns[:2]), []).append(row)
+    made: list[Row] = []
+    for (scheduler, memory_s), rows in groups.items():
+        off = [(_percent(row["af_mbps"], row["af_theory_mbps"]) or 0.0, row) for row in rows]
+        worst_pc, worst = max(off, key=lambda pair: pair[0])
+        theirs = [simulated[_key(row, columns)] for row in rows if _key(row, columns) in simulated]
+        made.append(
+            {
+                "figure": one.figure.name,
+                "scheduler": scheduler,
+                "memory_s": memory_s,
+                "points": len(rows),
+                "kernel_from_theory": worst_pc,
+                "at": f"EF {worst['ef_share']:g}, K_AF {worst['k_af']:g}",
+                "simulation_from_theory": _largest([_percent(r["af_mbps"], r["af_theory_mbps"]) for r in theirs]),
+            }
+        )
+    return made
+
+
+def _ratio_distances(one: Shown) -> list[Row]:
+    if "delay_ratio" not in one.figure.columns:
+        return []
+    columns = ("figure", "history", "limit", "t_from_s", "t_to_s")
+    groups: dict[tuple[object, ...], dict[tuple[str, int], Row]] = {}
+    for row in one.rows:
+        if (row["t_from_s"], row["t_to_s"]) in LOADED:
+            groups.setdefault(_key(row, columns), {})[row["where"], row["class"]] = row
+    made: list[Row] = []
+    for key, rows in groups.items():
+        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == KERNEL]
+        off = {
+            name: _largest([_percent(ours[name], theirs[name]) for ours, theirs in pairs if theirs is not None])
+            for name in ("delay_ms", "delay_ratio", "loss_ratio")
+        }
+        made.append({**dict(zip(columns, key, strict=True)), **{f"{name}_off": value for name, value in off.items()}})
+    return made
