@@ -217,6 +217,10 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
     rates = {row["class"]: row["rate_bps"] for row in runs[0].rows("classes")}
     assert rates["ef"] == pytest.approx(10e6, rel=1e-3)
     assert rates["af"] == pytest.approx(5e6, rel=0.05)
+    simulated = linkweir.run({**thirty_seconds(), "duration": "1s", "warmup": "0s"})
+    assert {n: table.schema for n, table in runs[0].tables.items()} == {
+        n: t.schema for n, t in simulated.tables.items()
+    }
     ef = next(row for row in runs[0].rows("flows") if row["flow"] == "ef")
     assert ef["delivered_pkts"] > 16_000
     assert ef["delay_max_s"] <= 0.25 + 1500 * 8 / 20e6 + 1e-4

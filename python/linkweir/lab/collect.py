@@ -259,16 +259,17 @@ def tables(world: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         "classes": _classes(record),
         "flows": _flows(record),
     }
-    return {name: _table(rows) for name, rows in made.items() if rows}
+    return {name: _table(rows, whole=name == "levels") for name, rows in made.items() if rows}
 
 
-def _table(rows: list[Row]) -> pa.Table:
+def _table(rows: list[Row], *, whole: bool) -> pa.Table:
+    """Columns of the types that a simulation's have; `whole`: what a policy shows, whole numbers of either sign."""
     import pyarrow as pa
 
     def kind(name: str) -> Any:
         if name in ("class", "flow", "kind"):
             return pa.string()
-        if name.endswith(("_bits", "low")) or name in ("received_pkts", "lost_pkts", "debt_pkts"):
+        if whole and name != "t_s":
             return pa.int64()
         real = name == "cwnd_pkts" or "_mean_" in name or name.startswith(("transmitted", "retransmitted", "spurious"))
         return pa.uint64() if name.endswith(("_pkts", "_bytes")) and not real else pa.float64()
