@@ -71,7 +71,6 @@ class World:
         flows: copies counted.
         handles: the handle of each class, as tc shows it.
         capacity: of the link, bit/s.
-        nominal_bps: what the policy is told at the start.
         overhead_bytes: bytes on the wire beyond each packet's own.
         delay_s: propagation.
         bins: of `scenario.interval_s`, the last one may be shorter.
@@ -83,7 +82,6 @@ class World:
     flows: tuple[Flow, ...]
     handles: tuple[str, ...]
     capacity: Signal
-    nominal_bps: float
     overhead_bytes: int
     delay_s: float
     bins: tuple[float, ...]
@@ -115,7 +113,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
         "said": _said(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
-    return World(scenario, names, flows, handles, capacity, nominal_bps, overhead, delay_s, bins, job)
+    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -161,11 +159,10 @@ def _flows(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
     places: dict[str, list[int]] = {}
     number = 0
     for entry in keys["class"]:
-        for name in _copies(entry):
-            places[name] = [number]
-            number += 1
-        places.setdefault(entry["name"], []).extend(range(number - entry["count"], number))
-        places[entry["name"]] = list(range(number - entry["count"], number))
+        mine = list(range(number, number + entry["count"]))
+        number += entry["count"]
+        places |= {name: [at] for name, at in zip(_copies(entry), mine, strict=True)}
+        places[entry["name"]] = mine
     found = []
     for entry in keys["flow"]:
         start_s, stop_s, stagger_s = (_native.quantity(entry[key], "time") for key in ("start", "stop", "stagger"))
