@@ -42,8 +42,8 @@ Where = Annotated[
     str, typer.Option(help="sim: the simulator; virtual: the kernel's queues and TCP in virtual time, beside it.")
 ]
 
-VIRTUAL_SEEDS = {"pss": 3, "pds": 5}
-"""Seeds in the kernel, unless told otherwise; with --quick 1 and 2."""
+VIRTUAL_SEEDS = 3
+"""Seeds in the kernel, unless told otherwise; with --quick 1, or 2 of WTP and PLR."""
 
 
 @app.callback()
@@ -81,7 +81,7 @@ def reproduce_pss(
     lasts_s = _duration_s("pss", duration)
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
-        n = seeds or (1 if quick else VIRTUAL_SEEDS["pss"])
+        n = seeds or (1 if quick else VIRTUAL_SEEDS)
         sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
         _carry_out("pss", figure, table, "-virtual", [], jobs, seed, as_json, markdown, into, out, force, sets)
         return
@@ -98,7 +98,7 @@ def reproduce_pds(
     jobs: Jobs = None,
     seed: Seed = 1,
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 5).", min=1)
+        int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 3).", min=1)
     ] = None,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -111,7 +111,7 @@ def reproduce_pds(
     """
     _check_where("pds", where)
     if where == "virtual" and seeds is None and not quick:
-        seeds = VIRTUAL_SEEDS["pds"]
+        seeds = VIRTUAL_SEEDS
     settings = pds.Settings(quick, _duration_s("pds", duration), seed, seeds)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
     if where == "virtual":
