@@ -68,7 +68,7 @@ def _module(folder: Path) -> tuple[Path, list[Path]]:
     """The module for this kernel, and the plugins of tc."""
     source = kernel.tree() / "kernel"
     name = f"uml-{folder.name}"
-    make = ["nice", "-n", "10", "make", "--no-print-directory", "-s", "-C", str(source)]
+    make = ["make", "--no-print-directory", "-s", "-C", str(source)]
     module = source / "build" / name / "sch_linkweir.ko"
     target = str(module.relative_to(source))
     with kernel.alone("module"):

@@ -182,7 +182,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
 
 def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
     log = folder / "build.log"
-    make = ["nice", "-n", "10", "make", "-s", "ARCH=um", f"O={folder}"]
+    make = ["make", "-s", "ARCH=um", f"O={folder}"]
     configs = [str(path) for path in _configs(variant)]
     _run([*make, "tinyconfig"], source, log)
     _run(["./scripts/kconfig/merge_config.sh", "-m", "-O", str(folder), f"{folder}/.config", *configs], source, log)
