@@ -18,19 +18,19 @@ static int __init planted_init(void)
 
 	if (!memory)
 		return -ENOMEM;
+	spin_lock(&planted_first);      /* first: the other two make lockdep give up */
+	spin_lock(&planted_second);
+	spin_unlock(&planted_second);
+	spin_unlock(&planted_first);
+	spin_lock(&planted_second);
+	spin_lock(&planted_first);
+	spin_unlock(&planted_first);
+	msleep(1);
+	spin_unlock(&planted_second);
+
 	OPTIMIZER_HIDE_VAR(memory);
 	kfree(memory);
 	pr_info("planted: %d\n", READ_ONCE(memory[3]));
-
-	spin_lock(&planted_first);
-	msleep(1);
-	spin_lock(&planted_second);
-	spin_unlock(&planted_second);
-	spin_unlock(&planted_first);
-	spin_lock(&planted_second);
-	spin_lock(&planted_first);
-	spin_unlock(&planted_first);
-	spin_unlock(&planted_second);
 	return -ENODEV;
 }
 module_init(planted_init);

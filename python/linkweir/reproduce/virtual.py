@@ -301,5 +301,6 @@ def _ratio_distances(one: Shown) -> list[Row]:
             name: _largest([_percent(ours[name], theirs[name]) for ours, theirs in pairs if theirs is not None])
             for name in ("delay_ms", "delay_ratio", "loss_ratio")
         }
-        made.append({**dict(zip(columns, key, strict=True)), **{f"{name}_off": value for name, value in off.items()}})
+        if any(value is not None for value in off.values()):
+            made.append({**dict(zip(columns, key, strict=True)), **{f"{name}_off": off[name] for name in off}})
     return made
