@@ -8,6 +8,8 @@
 # make prove   prove the absence of run-time errors in the core with Frama-C
 # make mutate  mutation tests of the core
 # make format  put everything in format
+# make lab     build the laboratory's kernel, in which scenarios run on Linux's own queues and TCP
+# make robust  tests and scenarios in a kernel that watches memory and locks
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -21,7 +23,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench fuzz prove mutate format clean build
+.PHONY: help demo test check bench fuzz prove mutate format clean build lab robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -55,12 +57,13 @@ demo: $(VENV)/.built
 # --- tests ----------------------------------------------------------------------------------------------------------
 
 test: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh test
+	./setup.sh test lab
+	-$(VENV)/bin/linkweir lab build-kernel
 	$(MAKE) -C core check
 	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
 	cargo test --locked --workspace --quiet
-	$(PYTHON) -m pytest --quiet oracle python/tests
+	$(PYTHON) -m pytest --quiet -rs oracle python/tests
 
 check: $(VENV)/.built $(VENV)/.test-packages
 	cargo fmt --check
@@ -80,6 +83,14 @@ bench: $(VENV)/.built
 	$(PYTHON) bench/core.py
 	$(PYTHON) bench/codes.py
 	$(PYTHON) bench/peers.py
+
+lab: $(VENV)/.built
+	./setup.sh lab
+	$(VENV)/bin/linkweir lab build-kernel
+
+robust: $(VENV)/.built
+	./setup.sh lab
+	$(PYTHON) lab/robust.py --out lab/robust.txt
 
 fuzz:
 	./setup.sh fuzz

@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench prove fuzz kernel kernel-test kernel-deb
+# Purposes: build test bench prove fuzz kernel kernel-test kernel-deb lab
 set -eu
 
 rust_minimum=1.85
@@ -122,7 +122,17 @@ probe() {
 			need must debhelper "builds packages" command -v dh
 			need must dh-dkms "packages of modules" command -v dh_dkms
 			need must dkms "builds the packaged module" have_sbin dkms ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test kernel-deb" >&2; exit 2 ;;
+		lab)
+			need may linux-source-6.12 "sources of the laboratory's kernel" test -e /usr/src/linux-source-6.12.tar.xz
+			need may flex "building it" command -v flex
+			need may bison "building it" command -v bison
+			need may bc "building it" command -v bc
+			need may make "building it" command -v make
+			need may xz-utils "unpacks it" command -v xz
+			need may busybox-static "its user space" command -v busybox
+			need may dash "its shell" command -v dash
+			need may iproute2 "tc" have_sbin tc ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test kernel-deb lab" >&2; exit 2 ;;
 		esac
 	done
 }

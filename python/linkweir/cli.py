@@ -33,6 +33,7 @@ _PACKAGES = {
     "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
     "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
     "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
+    "lab": ("linkweir.lab.command", "Run scenarios on a real kernel in virtual time."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
@@ -293,7 +294,13 @@ def _rerun(
     target = resolved.with_name(f"{resolved.name}-rerun") if out is None else out
     if target.resolve() == resolved:
         raise DirectoryError(f"{target}: is the run itself; choose another --out")
-    result = _simulate(linkweir.Scenario.load(directory / SCENARIO), target, force=force, as_json=as_json)
+    scenario = linkweir.Scenario.load(directory / SCENARIO)
+    if provenance.get("where") == "virtual":
+        from linkweir.lab import Laboratory
+
+        result = Laboratory(say=lambda text: _say(f"linkweir: {text}")).run(scenario, out=target, force=force)
+    else:
+        result = _simulate(scenario, target, force=force, as_json=as_json)
     verdicts = compare(directory, target)
     same = all(verdict == "identical" for _, verdict in verdicts)
     if as_json:
@@ -313,7 +320,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     """What may explain a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
-    for key in ("linkweir", "commit", "pyarrow", "machine"):
+    for key in ("linkweir", "commit", "pyarrow", "machine", "guest"):
         if before.get(key) != after.get(key):
             yield f"{key} was {before.get(key)} and is {after.get(key)}"
 

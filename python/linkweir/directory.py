@@ -232,7 +232,7 @@ class RunDirectory(OwnDirectory):
     KIND = "run"
     OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT)
 
-    def __init__(self, path: Path, scenario: Scenario, *, force: bool = False) -> None:
+    def __init__(self, path: Path, scenario: Scenario, *, force: bool = False, **more: str) -> None:
         self._scenario = scenario
         self._files: dict[str, TableFile] = {}
         resolved = _HEADER + scenario.resolved
@@ -250,6 +250,7 @@ class RunDirectory(OwnDirectory):
             "seed": scenario.seed,
             "scenario_sha256": hashlib.sha256(resolved.encode()).hexdigest(),
             "inputs": inputs,
+            **more,
         }
         super().__init__(path, facts, force=force)
         with writing(path):

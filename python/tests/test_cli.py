@@ -178,7 +178,7 @@ def test_policies_are_those_of_the_core() -> None:
 def test_version() -> None:
     assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
     shown = linkweir_process("--help").stdout
-    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep"):
+    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep", "lab"):
         assert f" {name} " in shown
 
 
@@ -222,6 +222,7 @@ def test_help_is_shown_as_it_was_written() -> None:
         root / "plan" / "command.py",
         root / "reproduce" / "command.py",
         root / "sweep" / "command.py",
+        root / "lab" / "command.py",
     ):
         helps = re.findall(r'help="([^"]*)"', source.read_text())
         assert helps, source

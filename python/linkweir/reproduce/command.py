@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
+from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss, virtual
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
 from linkweir.sweep.command import executor_of
@@ -39,6 +40,12 @@ Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Mark
 Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
+Where = Annotated[
+    str, typer.Option(help="sim: the simulator; virtual: the kernel's queues and TCP in virtual time, beside it.")
+]
+
+VIRTUAL_SEEDS = 3
+"""Seeds in the kernel, unless told otherwise; with --quick 1, or 2 of WTP and PLR."""
 
 
 @app.callback()
@@ -51,13 +58,16 @@ def reproduce_pss(
     figure: Annotated[str | None, typer.Option(help="5 to 13, or all (default: all).")] = None,
     table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled, memory or ring.")] = None,
     traffic: Annotated[
-        str, typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows.")
-    ] = "backlogged",
+        str | None,
+        typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows, as always in the kernel."),
+    ] = None,
+    where: Where = "sim",
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
     dask: Dask = None,
     seed: Seed = 1,
+    seeds: Annotated[int | None, typer.Option(help="Seeds behind each row in the kernel (default: 3).", min=1)] = None,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -65,22 +75,35 @@ def reproduce_pss(
     force: Force = False,
 ) -> None:
     """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
+    _check_where("pss", where, dask, seeds)
+    traffic = traffic or ("tcp" if where == "virtual" else "backlogged")
     if traffic not in ("backlogged", "tcp"):
         _refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
-    settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
-    figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
-    suffix = f"-{traffic}"
-    _carry_out("pss", figure, table, suffix, figures, jobs, dask, seed, as_json, markdown, into, out, force)
+    if where == "virtual" and traffic != "tcp":
+        _refuse("pss", f'--traffic = "{traffic}": must be tcp in the kernel')
+    lasts_s = _duration_s("pss", duration)
+    chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
+    if where == "virtual":
+        n = seeds or (1 if quick else VIRTUAL_SEEDS)
+        sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
+        _carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, sets)
+        return
+    figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
+    _carry_out("pss", figure, table, f"-{traffic}", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
 def reproduce_pds(
     figure: Annotated[str | None, typer.Option(help="4 to 11, or all (default: all).")] = None,
+    where: Where = "sim",
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
     dask: Dask = None,
     seed: Seed = 1,
+    seeds: Annotated[
+        int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 3).", min=1)
+    ] = None,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -90,8 +113,16 @@ def reproduce_pds(
     """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond
     them.
     """
-    settings = pds.Settings(quick, _duration_s("pds", duration), seed)
+    _check_where("pds", where, dask)
+    if where == "virtual" and seeds is None and not quick:
+        seeds = VIRTUAL_SEEDS
+    settings = pds.Settings(quick, _duration_s("pds", duration), seed, seeds)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
+    if where == "virtual":
+        _carry_out(
+            "pds", figure, None, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, [figures]
+        )
+        return
     _carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
@@ -154,6 +185,15 @@ def _refuse(paper: str, message: str) -> None:
     raise typer.Exit(2)
 
 
+def _check_where(paper: str, where: str, dask: str | None, seeds: int | None = None) -> None:
+    if where not in ("sim", "virtual"):
+        _refuse(paper, f'--where = "{where}": must be sim or virtual')
+    if where == "sim" and seeds is not None:
+        _refuse(paper, f"--seeds = {seeds}: is for --where virtual")
+    if where == "virtual" and dask is not None:
+        _refuse(paper, f'--dask = "{dask}": is for --where sim; the laboratory runs its kernels on this machine')
+
+
 def _duration_s(paper: str, text: str | None) -> float | None:
     if text is None:
         return None
@@ -209,6 +249,7 @@ def _carry_out(
     into: Path | None,
     out: Path | None,
     force: bool,
+    in_kernel: Sequence[Sequence[Figure]] | None = None,
 ) -> None:
     if as_json and markdown:
         _refuse(paper, "give --json or --markdown, not both")
@@ -216,15 +257,24 @@ def _carry_out(
     path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
         _refuse(paper, f'--into = "{into}": there is no such file')
+    sets = None if in_kernel is None else _possible(in_kernel)
+    if sets is not None:
+        figures = [one for figures_of_seed in sets for one in figures_of_seed]
     scenarios = distinct(figures)
-    facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
+    where = "sim" if sets is None else "virtual"
+    facts: dict[str, Any] = {"seed": seed, "where": where, "runs_planned": len(scenarios)}
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
+    kernels = None if sets is None else virtual.runner(jobs, _say)
     with executor_of(jobs, dask) as executor:
         directory = keep.ReproductionDirectory(path, facts, figures, force=force)
         try:
-            outcome = _run(scenarios, native.on(executor, directory.parts))
-            shown = [show(f, outcome) for f in figures]
+            simulator = native.on(executor, directory.parts)
+            if sets is None or kernels is None:
+                outcome = _run(scenarios, simulator)
+                shown = [show(f, outcome) for f in figures]
+            else:
+                outcome, shown = _run_both(sets, kernels, simulator)
             facts["runs"] = len(outcome.results)
             report = directory.write(title, command, facts, shown, complete=outcome.complete)
         except BaseException as error:
@@ -251,14 +301,16 @@ def _carry_out(
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
             f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
+            + ("" if sets is None else ", with the kernel's runs anew")
             + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )
         raise typer.Exit(1)
 
 
-def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
-    """Runs them, with a bar on a terminal and nothing in a pipe."""
+@contextlib.contextmanager
+def _bar(total: int) -> Iterator[Callable[[], None]]:
+    """A bar on a terminal and nothing in a pipe; called after each run."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -268,8 +320,29 @@ def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
         transient=True,
         disable=not sys.stderr.isatty(),
     ) as progress:
-        task = progress.add_task("runs", total=len(scenarios))
-        return execute(scenarios, runner, lambda: progress.advance(task))
+        task = progress.add_task("runs", total=total)
+        yield lambda: progress.advance(task)
+
+
+def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
+    with _bar(len(scenarios)) as advance:
+        return execute(scenarios, runner, advance)
+
+
+def _run_both(sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
+    with _bar(2 * len(virtual.planned(sets))) as advance:
+        outcome, shown = virtual.carry_out(sets, kernels, simulator, advance)
+    extra = (virtual.distances(shown), virtual.ef_delays(sets, outcome))
+    return outcome, [*shown, *(one for one in extra if one is not None)]
+
+
+def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
+    """What real kernels can run of the figures."""
+    return [[part for part in map(virtual.possible, figures) if part is not None] for figures in sets]
+
+
+def _say(text: str) -> None:
+    typer.echo(f"linkweir reproduce: {text}", err=True)
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:

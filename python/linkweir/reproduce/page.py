@@ -108,7 +108,7 @@ def _terminal_table(title: str, columns: list[str], lines: Sequence[Sequence[str
 def deviation(rows: Sequence[Row]) -> str:
     """The largest distance of rates from theory, in words; empty when there is nothing to compare.
 
-    The older PSS is left out: how far it is off is what its figure shows.
+    The older PSS is left out: how far it is off is what its figure shows. Where the kernel ran too, it alone counts.
     """
     parts = []
     for name in ("af", "cs0"):
@@ -118,6 +118,7 @@ def deviation(rows: Sequence[Row]) -> str:
             if row.get(f"{name}_mbps") is not None
             and row.get(f"{name}_theory_mbps") is not None
             and row.get("scheduler") != "pss-early-ignored"
+            and row.get("where", "kernel") == "kernel"
         ]
         if not known:
             return ""
@@ -147,7 +148,8 @@ def markdown(shown: Shown) -> str:
 
 
 def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
-    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load."""
+    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load; the kernel's if it ran."""
+    rows = [row for row in rows if row.get("where", "kernel") == "kernel"]
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
     def column(row: Row) -> str:

@@ -58,11 +58,12 @@ class Settings:
     quick: bool = False
     duration_s: float | None = None
     seed: int = 1
+    nseeds: int | None = None
 
     @property
     def seeds(self) -> range:
         """Seeds of the runs behind each row."""
-        return range(self.seed, self.seed + (2 if self.quick else SEEDS))
+        return range(self.seed, self.seed + (self.nseeds or (2 if self.quick else SEEDS)))
 
 
 @dataclass(frozen=True)

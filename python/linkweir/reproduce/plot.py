@@ -28,6 +28,8 @@ NAMES = {
     "k_af": "K_AF",
     "figure": "",
     "history": "",
+    "where": "",
+    "run": "",
 }
 
 

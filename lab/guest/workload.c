@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * workload - traffic in the laboratory: sends, receives and says things at given times. It never polls, so that virtual time can
+ * pass over every wait. Times are ns after ZERO_NS, which the environment gives on the monotonic clock; nothing begins before it.
+ *
+ *   workload datagrams ADDRESS FILE DSCP...      sends what FILE lists (struct due); a DSCP for each flow
+ *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:START:STOP:BYTES:CC...
+ *                                                TCP with something to send until STOP; BYTES 0 is without end.
+ *                                                FILE: a line "AT FLOW cwnd srtt_us segments repeated timeouts" each INTERVAL
+ *   workload receive INTERVAL END DATAGRAMS STREAMS
+ *                                                until END. DATAGRAMS: a struct came each; STREAMS: lines "AT FLOW bytes segments"
+ *   workload say FILE                            prints the lines "AT TEXT" of FILE at their times, without AT
+ *
+ * Exit code 0, or 1 with a message. That a queue refuses a packet is no error.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define DATAGRAM_PORT 5000
+#define STREAM_PORT 5001
+#define FIRST_LOCAL_PORT 20000          /* a stream's flow is its sender's port less this */
+#define HEADER_BYTES 28                 /* of IP and UDP */
+#define MOST_FLOWS 1024
+
+struct due {
+	uint64_t at_ns;
+	uint32_t flow;
+	uint32_t bytes;                 /* with the headers of IP and UDP */
+};
+
+struct came {
+	uint32_t flow;
+	uint32_t bytes;
+	uint64_t sent_ns;
+	uint64_t came_ns;
+};
+
+struct payload {
+	uint64_t sent_ns;
+	uint32_t flow;
+};
+
+static char block[1 << 18];
+static int64_t zero_ns;
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "workload: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000LL + now.tv_nsec - zero_ns;
+}
+
+static void wait_until(int64_t at_ns)
+{
+	struct timespec until = { (at_ns + zero_ns) / 1000000000, (at_ns + zero_ns) % 1000000000 };
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
+static void begin(void)
+{
+	const char *zero = getenv("ZERO_NS");
+
+	if (!zero) {
+		errno = EINVAL;
+		fail("ZERO_NS");
+	}
+	zero_ns = atoll(zero);
+	if (now_ns() > 0) {
+		errno = ETIME;
+		fail("preparing took until after ZERO_NS");
+	}
+}
+
+static struct sockaddr_in address_of(const char *address, int port)
+{
+	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+
+	if (address && inet_pton(AF_INET, address, &a.sin_addr) != 1)
+		fail(address);
+	return a;
+}
+
+static int opened(int type)
+{
+	int s = socket(AF_INET, type, 0), on = 1;
+
+	if (s < 0 || setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)))
+		fail("socket");
+	return s;
+}
+
+static void set_dscp(int s, int dscp)
+{
+	int tos = dscp << 2;
+
+	if (setsockopt(s, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)))
+		fail("IP_TOS");
+}
+
+static FILE *written(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		fail(path);
+	return file;
+}
+
+static void watch(int epoll, int fd, uint32_t events, uint64_t tag)
+{
+	struct epoll_event e = { .events = events, .data.u64 = tag };
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e))
+		fail("epoll");
+}
+
+/* a timer that fires at `first_ns` and every `interval_ns` from there, or once when that is 0 */
+static int timer(int64_t first_ns, int64_t interval_ns)
+{
+	int64_t at_ns = zero_ns + first_ns;
+	struct itimerspec when = {
+		.it_value = { at_ns / 1000000000, at_ns % 1000000000 },
+		.it_interval = { interval_ns / 1000000000, interval_ns % 1000000000 },
+	};
+	int t = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+	if (t < 0 || timerfd_settime(t, TFD_TIMER_ABSTIME, &when, NULL))
+		fail("timer");
+	return t;
+}
+
+static void rearm(int t)
+{
+	uint64_t times;
+
+	if (read(t, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		fail("timer");
+}
+
+/* what TCP says of a connection; timeouts since Linux 6.7, which headers of older kernels do not name */
+static struct told {
+	struct tcp_info info;
+	unsigned int timeouts;
+} told(int s)
+{
+	enum { TOTAL_RTO = 240, ENOUGH = 512 };
+	union { struct tcp_info info; char bytes[ENOUGH]; } all;
+	struct told told = { .timeouts = 0 };
+	socklen_t size = sizeof(all);
+	uint16_t timeouts;
+
+	memset(&all, 0, sizeof(all));
+	if (getsockopt(s, IPPROTO_TCP, TCP_INFO, &all, &size))
+		fail("TCP_INFO");
+	memcpy(&timeouts, all.bytes + TOTAL_RTO, sizeof(timeouts));
+	told.info = all.info;
+	told.timeouts = timeouts;
+	return told;
+}
+
+/* ---- datagrams ---- */
+
+static void send_datagrams(const char *address, const char *path, int nflows, char **dscps)
+{
+	struct sockaddr_in to = address_of(address, DATAGRAM_PORT);
+	int file = open(path, O_RDONLY), sockets[MOST_FLOWS], room = 64 << 20, i;
+	const struct due *due;
+	struct stat size;
+	size_t n;
+
+	if (file < 0 || fstat(file, &size))
+		fail(path);
+	if (!size.st_size)
+		return;
+	due = mmap(NULL, (size_t)size.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+	if (due == MAP_FAILED)
+		fail(path);
+	for (i = 0; i < nflows; i++) {
+		sockets[i] = opened(SOCK_DGRAM);
+		set_dscp(sockets[i], atoi(dscps[i]));
+		if (setsockopt(sockets[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||
+		    connect(sockets[i], (struct sockaddr *)&to, sizeof(to)))
+			fail("connect");
+	}
+	for (n = 0; n < (size_t)size.st_size / sizeof(*due); n++) {
+		struct payload *payload = (struct payload *)block;
+
+		wait_until((int64_t)due[n].at_ns);
+		payload->sent_ns = (uint64_t)now_ns();
+		payload->flow = due[n].flow;
+		if (send(sockets[due[n].flow], block, due[n].bytes - HEADER_BYTES, 0) < 0 && errno != ENOBUFS)
+			fail("send");
+	}
+}
+
+/* ---- streams ---- */
+
+struct stream {
+	int flow, dscp, socket, timer;
+	int64_t start_ns, stop_ns, left_bytes;
+	char cc[16];
+};
+
+enum { BEGIN = 1 << 16, MORE = 2 << 16, TICK = 3 << 16, END = 4 << 16, KIND = 0xf << 16, NUMBER = 0xffff };
+
+static void begin_stream(struct stream *stream, struct sockaddr_in to, int epoll, unsigned int number)
+{
+	struct sockaddr_in from = address_of(NULL, FIRST_LOCAL_PORT + stream->flow);
+	int s = opened(SOCK_STREAM), unsent_bytes = 65536;
+
+	set_dscp(s, stream->dscp);
+	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, stream->cc, (socklen_t)strlen(stream->cc)))
+		fail(stream->cc);
+	if (setsockopt(s, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof(unsent_bytes)) ||
+	    bind(s, (struct sockaddr *)&from, sizeof(from)) || fcntl(s, F_SETFL, O_NONBLOCK) ||
+	    (connect(s, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS))
+		fail("connect");
+	stream->socket = s;
+	watch(epoll, s, EPOLLOUT | EPOLLET, MORE | number);
+}
+
+static void feed(struct stream *stream)
+{
+	ssize_t taken;
+	size_t want;
+
+	do {
+		if (now_ns() >= stream->stop_ns || !stream->left_bytes) {
+			shutdown(stream->socket, SHUT_WR);
+			return;
+		}
+		want = stream->left_bytes < (int64_t)sizeof(block) ? (size_t)stream->left_bytes : sizeof(block);
+		taken = write(stream->socket, block, want);
+		if (taken > 0)
+			stream->left_bytes -= taken;
+	} while (taken > 0);
+	if (taken < 0 && errno != EAGAIN && errno != EPIPE)
+		fail("write");
+}
+
+static void send_streams(const char *address, int64_t interval_ns, int64_t end_ns, const char *path, int n, char **words)
+{
+	static struct stream streams[MOST_FLOWS];
+	struct sockaddr_in to = address_of(address, STREAM_PORT);
+	FILE *file = written(path);
+	int epoll = epoll_create1(0), i, tick = timer(0, interval_ns), more = 1;
+
+	for (i = 0; i < n; i++) {
+		struct stream *s = &streams[i];
+
+		if (sscanf(words[i], "%d:%d:%ld:%ld:%ld:%15s", &s->flow, &s->dscp, &s->start_ns, &s->stop_ns, &s->left_bytes,
+			   s->cc) != 6) {
+			errno = EINVAL;
+			fail(words[i]);
+		}
+		if (!s->left_bytes)
+			s->left_bytes = INT64_MAX;
+		s->socket = -1;
+		s->timer = timer(s->start_ns, 0);
+		watch(epoll, s->timer, EPOLLIN, BEGIN | (unsigned int)i);
+	}
+	watch(epoll, tick, EPOLLIN, TICK);
+	watch(epoll, timer(end_ns, 0), EPOLLIN, END);
+	while (more) {
+		struct epoll_event happened[64];
+		int count = epoll_wait(epoll, happened, 64, -1), k;
+		int64_t at_ns;
+
+		for (k = 0; k < count; k++) {
+			unsigned int what = happened[k].data.u64 & KIND, number = happened[k].data.u64 & NUMBER;
+			struct stream *s = &streams[number];
+
+			if (what == BEGIN) {
+				rearm(s->timer);
+				begin_stream(s, to, epoll, number);
+			} else if (what == MORE) {
+				feed(s);
+			} else if (what == END) {
+				more = 0;
+			}
+		}
+		for (k = 0; k < count; k++)
+			if ((happened[k].data.u64 & KIND) == TICK)
+				break;
+		if (k == count && more)
+			continue;
+		rearm(tick);
+		at_ns = now_ns();
+		for (i = 0; i < n; i++) {
+			struct told is;
+
+			if (streams[i].socket < 0)
+				continue;
+			is = told(streams[i].socket);
+			fprintf(file, "%ld %d %u %u %u %u %u\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
+				is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts);
+		}
+	}
+	fclose(file);
+}
+
+/* ---- the receiver ---- */
+
+static void take_datagrams(int s, FILE *file)
+{
+	struct came came;
+	ssize_t length;
+
+	/* one: epoll tells of the next, and a call that finds nothing is a call */
+	if ((length = recv(s, block, sizeof(block), MSG_DONTWAIT)) >= (ssize_t)sizeof(struct payload)) {
+		const struct payload *payload = (const struct payload *)block;
+
+		came.flow = payload->flow;
+		came.bytes = (uint32_t)length + HEADER_BYTES;
+		came.sent_ns = payload->sent_ns;
+		came.came_ns = (uint64_t)now_ns();
+		fwrite(&came, sizeof(came), 1, file);
+	}
+}
+
+static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, const char *streams)
+{
+	static struct { int socket; uint64_t bytes; } got[MOST_FLOWS];
+	FILE *packets = written(datagrams), *lines = written(streams);
+	struct sockaddr_in udp = address_of(NULL, DATAGRAM_PORT), tcp = address_of(NULL, STREAM_PORT);
+	int d = opened(SOCK_DGRAM), l = opened(SOCK_STREAM), epoll = epoll_create1(0), room = 64 << 20, i, more = 1;
+	int tick = timer(0, interval_ns);
+	enum { DATAGRAMS = 5 << 16, NEW = 6 << 16 };
+
+	if (setsockopt(d, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) || bind(d, (struct sockaddr *)&udp, sizeof(udp)) ||
+	    bind(l, (struct sockaddr *)&tcp, sizeof(tcp)) || listen(l, MOST_FLOWS))
+		fail("receiver");
+	for (i = 0; i < MOST_FLOWS; i++)
+		got[i].socket = -1;
+	watch(epoll, d, EPOLLIN, DATAGRAMS);
+	watch(epoll, l, EPOLLIN, NEW);
+	watch(epoll, tick, EPOLLIN, TICK);
+	watch(epoll, timer(end_ns, 0), EPOLLIN, END);
+	while (more) {
+		struct epoll_event happened[64];
+		int count = epoll_wait(epoll, happened, 64, -1), k, told_now = 0;
+		int64_t at_ns;
+
+		for (k = 0; k < count; k++) {
+			unsigned int what = happened[k].data.u64 & KIND, flow = happened[k].data.u64 & NUMBER;
+			struct sockaddr_in peer;
+			socklen_t size = sizeof(peer);
+			ssize_t length;
+
+			switch (what) {
+			case DATAGRAMS:
+				take_datagrams(d, packets);
+				break;
+			case NEW:
+				i = accept(l, (struct sockaddr *)&peer, &size);
+				flow = (unsigned int)ntohs(peer.sin_port) - FIRST_LOCAL_PORT;
+				if (i < 0 || flow >= MOST_FLOWS)
+					fail("accept");
+				got[flow].socket = i;
+				watch(epoll, i, EPOLLIN, MORE | flow);
+				break;
+			case MORE:      /* MSG_TRUNC: counts without copying */
+				length = recv(got[flow].socket, block, sizeof(block), MSG_TRUNC | MSG_DONTWAIT);
+				if (length > 0)
+					got[flow].bytes += (uint64_t)length;
+				else if (length == 0)
+					epoll_ctl(epoll, EPOLL_CTL_DEL, got[flow].socket, NULL);
+				break;
+			case END:
+				more = 0;
+				told_now = 1;
+				break;
+			case TICK:
+				rearm(tick);
+				told_now = 1;
+			}
+		}
+		at_ns = now_ns();
+		for (i = 0; told_now && i < MOST_FLOWS; i++)
+			if (got[i].socket >= 0)
+				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, told(got[i].socket).info.tcpi_data_segs_in);
+	}
+	if (fclose(packets) || fclose(lines))
+		fail("results");
+}
+
+/* ---- words ---- */
+
+static void say(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *line = NULL, *text;
+	size_t size = 0;
+
+	if (!file)
+		fail(path);
+	while (getline(&line, &size, file) > 0) {
+		wait_until(strtoll(line, &text, 10));
+		fputs(text + 1, stdout);
+		fflush(stdout);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	begin();
+	if (argc >= 4 && argc - 4 <= MOST_FLOWS && !strcmp(argv[1], "datagrams")) {
+		send_datagrams(argv[2], argv[3], argc - 4, argv + 4);
+	} else if (argc >= 6 && argc - 6 <= MOST_FLOWS && !strcmp(argv[1], "streams")) {
+		send_streams(argv[2], atoll(argv[3]), atoll(argv[4]), argv[5], argc - 6, argv + 6);
+	} else if (argc == 6 && !strcmp(argv[1], "receive")) {
+		receive(atoll(argv[2]), atoll(argv[3]), argv[4], argv[5]);
+	} else if (argc == 3 && !strcmp(argv[1], "say")) {
+		say(argv[2]);
+	} else {
+		fprintf(stderr, "usage: workload datagrams|streams|receive|say ...\n");
+		return 2;
+	}
+	return 0;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * preload - stands between user-mode Linux and the C library (LD_PRELOAD).
+ *
+ * getrandom: numbers that follow from LINKWEIR_SEED instead of the host's entropy, so that a run can be repeated. SplitMix64
+ * (Steele, Lea and Flood 2014). For experiments only.
+ *
+ * ptrace: user-mode Linux up to 6.15 keeps 2696 bytes of a program's floating-point and vector registers, which is all of them up to
+ * AVX-512. A host with AMX has more and refuses to set a part (EFAULT). What user-mode Linux does not keep is set to its initial state
+ * here: programs inside cannot use it, since that takes a permission nobody gives them. And registers that still are what was read
+ * since the program last ran are not set again, which is most of the time of a system call inside.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <elf.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+ssize_t getrandom(void *buffer, size_t bytes, unsigned int flags)
+{
+	static uint64_t state;
+	static int known;
+	unsigned char *out = buffer;
+	size_t i;
+
+	(void)flags;
+	if (!known) {
+		const char *seed = getenv("LINKWEIR_SEED");
+
+		state = seed ? strtoull(seed, NULL, 10) : 0;
+		known = 1;
+	}
+	for (i = 0; i < bytes; i++) {
+		uint64_t z = state += 0x9e3779b97f4a7c15u;
+
+		z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+		z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+		out[i] = (unsigned char)(z ^ (z >> 31));
+	}
+	return (ssize_t)bytes;
+}
+
+#ifdef __x86_64__
+enum { LARGEST = 65536, COMPONENTS_AT = 512 };
+#define AMX (UINT64_C(3) << 17)
+
+static long call(int request, pid_t pid, void *address, void *data)
+{
+	static long (*next)(int, ...);
+
+	if (!next)
+		next = (long (*)(int, ...))dlsym(RTLD_NEXT, "ptrace");
+	return next(request, pid, address, data);
+}
+
+/* registers as they were read, by process, until it runs on */
+static struct known {
+	pid_t pid;
+	size_t bytes;
+	unsigned char registers[4096];
+} known[64];
+
+static struct known *known_of(pid_t pid)
+{
+	return &known[(unsigned int)pid % (sizeof(known) / sizeof(known[0]))];
+}
+
+static long set_registers(pid_t pid, const struct iovec *part)
+{
+	static unsigned char whole[LARGEST] __attribute__((aligned(64)));
+	struct iovec all = { whole, sizeof(whole) };
+	uint64_t components;
+
+	memcpy(whole, part->iov_base, part->iov_len);
+	memcpy(&components, whole + COMPONENTS_AT, sizeof(components));
+	components &= ~AMX;
+	memcpy(whole + COMPONENTS_AT, &components, sizeof(components));
+	return call(PTRACE_SETREGSET, pid, (void *)NT_X86_XSTATE, &all);
+}
+
+long ptrace(enum __ptrace_request request, ...)
+{
+	struct iovec *part;
+	struct known *mine;
+	void *address, *data;
+	va_list rest;
+	long result;
+	pid_t pid;
+
+	va_start(rest, request);
+	pid = va_arg(rest, pid_t);
+	address = va_arg(rest, void *);
+	data = va_arg(rest, void *);
+	va_end(rest);
+	mine = known_of(pid);
+	if ((request != PTRACE_GETREGSET && request != PTRACE_SETREGSET) || (uintptr_t)address != NT_X86_XSTATE) {
+		if (mine->pid == pid && request != PTRACE_GETREGS && request != PTRACE_SETREGS)
+			mine->pid = 0;
+		return call((int)request, pid, address, data);
+	}
+	part = data;
+	if (part->iov_len <= COMPONENTS_AT || part->iov_len > sizeof(mine->registers))
+		return call((int)request, pid, address, data);
+	if (request == PTRACE_SETREGSET) {
+		if (mine->pid == pid && mine->bytes == part->iov_len && !memcmp(mine->registers, part->iov_base, mine->bytes))
+			return 0;
+		mine->pid = 0;
+		return set_registers(pid, part);
+	}
+	result = call((int)request, pid, address, data);
+	mine->pid = result ? 0 : pid;
+	mine->bytes = part->iov_len;
+	memcpy(mine->registers, part->iov_base, mine->bytes);
+	return result;
+}
+#endif

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the kernel's own tests and scenarios of the papers in a kernel that watches memory and locks (KASAN, lockdep).
+
+    python lab/robust.py [--out FILE]
+
+First a module with planted faults shows that the kernel sees such. Then come the guest scripts of kernel/tests and
+three scenarios. Exit code 0: every check held and the kernel's log has no complaint; 1: not so. The record goes to
+FILE.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import linkweir
+from linkweir.lab import guest, host, kernel
+from linkweir.lab.collect import tables
+from linkweir.lab.world import world
+from linkweir.reproduce import pds, pss
+
+ROOT = Path(__file__).resolve().parents[1]
+BOOTS = (("rows", "conserve", "classify", "change"), ("remove",))
+RELOADED = "KASAN: global-out-of-bounds in load_module"
+"""What KASAN says of every module that is loaded again where one was before, unless it also watches vmalloc, which this
+kernel does not. The log counts up to there; `remove` comes last and loads the module again at its end."""
+COMPLAINTS = re.compile(
+    r"BUG:|WARNING:|Oops|Call Trace|general protection|possible circular locking|inconsistent lock state"
+    r"|suspicious RCU|ODEBUG:|list_(add|del) corruption|refcount_t:|unregister_netdevice: waiting"
+)
+PLANTED = (
+    r"KASAN: (slab-)?use-after-free in planted_init",
+    r"scheduling while atomic|sleeping function called from invalid context",
+    r"possible circular locking dependency",
+)
+
+# What modules are loaded with in a guest whose other modules are all built in.
+MODPROBE = """#!/bin/sh
+for word; do
+	case $word in
+	sch_*|net-sch-*) [ -e /sys/module/sch_linkweir ] || exec insmod /sch_linkweir.ko ;;
+	esac
+done
+"""
+RUN = """mkdir -p /guest
+cp /job/*.sh /guest/
+cp /job/bounds /guest/
+mv /job/traffic /job/modprobe /bin/
+ln -s bin /sbin
+for script in {scripts}; do
+	echo "# $script"
+	dash /guest/$script.sh && echo "ended $script"
+done
+"""
+
+
+class Record:
+    """What was seen, printed and kept."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.wrong = 0
+
+    def say(self, text: str) -> None:
+        """A line."""
+        print(text, flush=True)
+        self.lines.append(text)
+
+    def judge(self, what: str, wrong: list[str]) -> None:
+        """A result: nothing wrong, or what is."""
+        self.say(f"{'failed' if wrong else 'held'}: {what}")
+        for line in wrong[:20]:
+            self.say(f"    {line}")
+        self.wrong += bool(wrong)
+
+
+def compiled(source: Path, out: Path, *more: str) -> bytes:
+    """A static program."""
+    subprocess.run(["gcc", "-O2", "-static", *more, str(source), "-o", str(out)], check=True)
+    return out.read_bytes()
+
+
+def planted(folder: Path, work: Path) -> bytes:
+    """The module with faults."""
+    place = work / "planted"
+    shutil.copytree(ROOT / "lab/planted", place)
+    make = ["make", "-s", "-C", str(folder), f"M={place}", "ARCH=um", "KBUILD_MODPOST_WARN=1", "modules"]
+    subprocess.run(make, check=True, capture_output=True)
+    return (place / "planted.ko").read_bytes()
+
+
+def complaints(dmesg: str) -> list[str]:
+    """Lines of a kernel's log that tell of a fault, each with the next."""
+    lines = dmesg.splitlines()
+    return [f"{line} | {' | '.join(lines[n + 1 : n + 4])}" for n, line in enumerate(lines) if COMPLAINTS.search(line)]
+
+
+def main() -> int:
+    """Runs everything."""
+    parser = argparse.ArgumentParser(description="Tests in a kernel that watches memory and locks.")
+    parser.add_argument("--out", type=Path, help="file for the record")
+    out: Path | None = parser.parse_args().out
+    record = Record()
+    folder = kernel.build("debug", say=lambda text: print(text, file=sys.stderr))
+    ready = guest.prepare(folder)
+    with tempfile.TemporaryDirectory() as name:
+        work = Path(name)
+        faults = planted(folder, work)
+        core = sorted((ROOT / "core/src").glob("*.c"))
+        bounds = compiled(
+            ROOT / "kernel/tests/bounds.c", work / "bounds", "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
+        )
+        assert bounds
+        kinds = sorted(ready.kinds)
+        listed = subprocess.run([work / "bounds", *kinds], check=True, capture_output=True).stdout
+        scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
+        tools = {"traffic": compiled(ROOT / "kernel/tests/traffic.c", work / "traffic"), "modprobe": MODPROBE.encode()}
+
+    seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()
+    record.judge("the kernel sees three planted faults", [p for p in PLANTED if not re.search(p, seen)])
+
+    for names in BOOTS:
+        job = {**scripts, **tools, "bounds": listed, "run": RUN.format(scripts=" ".join(names)).encode()}
+        found = host.start(ready, job, 1)
+        text, log = found["log"].decode(errors="replace"), found["dmesg"].decode(errors="replace")
+        wrong = [line for line in text.splitlines() if line.startswith("not ok")]
+        wrong += [f"{script}.sh did not end" for script in names if f"ended {script}" not in text]
+        checks = len(re.findall(r"^ok ", text, re.M))
+        record.judge(f"{checks} checks of kernel/tests/guest: {', '.join(names)}", wrong)
+        before, again, _ = log.partition(f"BUG: {RELOADED}")
+        until = ", until the module was loaded again" if again else ""
+        record.judge(f"the kernel's log after them has no complaint{until}", complaints(before))
+
+    tcp = pss.Settings("tcp", False, 30.0, 1)
+    swinging = pss.figure_7(replace(tcp, duration_s=15.0)).cases[0].scenario
+    variant = pds.Variant("6", delay=pds.USUAL, loss=pds.USUAL[::-1], history="decayed")
+    for what, scenario in (
+        ("PSS, fixed capacity, 30 s", pss.figure_6(tcp).cases[0].scenario),
+        ("PSS, swinging capacity, 15 s", swinging),
+        ("WTP and PLR, 9 s", pds.scenario(variant, 1, 9.0)),
+    ):
+        made = world(linkweir.Scenario.from_dict(scenario), ready.kinds)
+        files = host.start(ready, made.job, 1)
+        sent = sum(row["sent_pkts"] for row in tables(made, files)["classes"].to_pylist())
+        record.judge(f"{what}: {sent} packets, no complaint", complaints(files["dmesg"].decode(errors="replace")))
+    record.say(f"Linux {release(seen)}, KASAN, lockdep, {datetime.date.today().isoformat()}")
+    if out is not None:
+        out.write_text("\n".join(record.lines) + "\n")
+    return 1 if record.wrong else 0
+
+
+def release(log: str) -> str:
+    """The kernel's release, as its banner says."""
+    found = re.search(r"Linux version (\S+)", log)
+    return found[1] if found else "unknown"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,502 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From what a job left to the tables of a run.
+
+Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
+all of a class's flows are datagrams, and are else the kernel's own mean sojourn, if its scheduler keeps one. What real
+kernels do not tell is null: quantiles of a TCP class's delays, drops by flow, and which retransmissions were needless.
+Columns mean what they mean in a simulation, except:
+
+* a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;
+* bytes that arrived count dropped packets with the mean size of those sent;
+* `backlog_mean_pkts` is the mean over the ends of the bins;
+* TCP's `cwnd` and `srtt` are what its sender had at the ends of the bins, and their means over those.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkweir import _native
+from linkweir.lab.fault import LaboratoryError
+from linkweir.lab.world import World
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_CAME = np.dtype([("flow", "<u4"), ("bytes", "<u4"), ("sent_ns", "<u8"), ("came_ns", "<u8")])
+_SEGMENT_BYTES = 1500
+
+Row = dict[str, Any]
+Ns = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a class had done up to an instant."""
+
+    sent_pkts: int = 0
+    sent_bytes: int = 0
+    dropped_pkts: int = 0
+    dropped_policy_pkts: int = 0
+    backlog_pkts: int = 0
+    backlog_bytes: int = 0
+    sojourn_ns: int | None = None
+
+    @property
+    def arrived_pkts(self) -> int:
+        """Packets that were sent, were dropped, or wait."""
+        return self.sent_pkts + self.dropped_pkts + self.backlog_pkts
+
+    def own_bytes(self, overhead: int) -> int:
+        """Bytes sent without the link's overhead."""
+        return self.sent_bytes - overhead * self.sent_pkts
+
+    def arrived_bytes(self, overhead: int) -> int:
+        """Bytes that arrived, without overhead."""
+        mean = self.own_bytes(overhead) / self.sent_pkts if self.sent_pkts else 0.0
+        waiting = self.backlog_bytes - overhead * self.backlog_pkts
+        return self.own_bytes(overhead) + waiting + round(mean * self.dropped_pkts)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What a TCP connection had done up to an instant."""
+
+    cwnd_pkts: int | None = None
+    srtt_us: int = 0
+    sent_pkts: int = 0
+    repeated_pkts: int = 0
+    timeouts: int = 0
+    received_bytes: int = 0
+    received_pkts: int = 0
+
+
+class Record:
+    """What a job left, read."""
+
+    def __init__(self, world: World, files: Mapping[str, bytes]) -> None:
+        self.world = world
+        self.link, self.classes, self.stats = _counters(world, files["counters"])
+        packets = np.frombuffer(files["datagrams"], _CAME)
+        self.packets = packets[np.argsort(packets["came_ns"], kind="stable")]
+        self.streams = _streams(world, files.get("senders", b""), files["received"])
+
+
+_SENT = re.compile(r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+)")
+_BACKLOG = re.compile(r"backlog (\S+)b (\d+)p")
+_TIMES = {"b": 1, "bit": 1, "p": 1, "ns": 1, "us": 1000, "ms": 1_000_000, "s": 1_000_000_000}
+_TIMES |= {
+    f"{prefix}{unit}": times for unit in ("bit", "b") for prefix, times in (("K", 1000), ("M", 10**6), ("G", 10**9))
+}
+
+
+def _number(word: str) -> int:
+    """A value with its unit as linkweir's plugins write it, exactly: packets, bits, ns.
+
+    >>> _number("1526441.762us"), _number("-12.5Kbit"), _number("893p"), _number("1")
+    (1526441762, -12500, 893, 1)
+    """
+    digits = word.rstrip("abcdefghijklmnopqrstuvwxyzGKM")
+    return round(Decimal(digits) * _TIMES.get(word[len(digits) :], 1))
+
+
+def _size(word: str) -> int:
+    """A size as tc shows it, with prefixes of 1024."""
+    times = {"K": 1024, "M": 1024**2, "G": 1024**3}.get(word[-1:], 1)
+    return int(word.rstrip("KMG")) * times
+
+
+Shown = Mapping[str, int]
+"""What tc's text says of a class."""
+
+
+def shown(text: str) -> list[dict[str, Shown]]:
+    """What each `tc -s class show` of a text said, by handle."""
+    answers: list[dict[str, Shown]] = []
+    for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
+        kind, handle, *_ = part.split(maxsplit=2)
+        if kind == "htb" and handle == "1:1":
+            answers.append({})
+        _, *rest = part.splitlines()
+        lines = [line.strip() for line in rest if line.strip()]
+        found: dict[str, int] = {}
+        for line in lines:
+            if sent := _SENT.match(line):
+                found |= dict(zip(("bytes", "packets", "drops"), map(int, sent.groups()), strict=True))
+            elif backlog := _BACKLOG.match(line):
+                found |= {"backlog": _size(backlog[1]), "qlen": int(backlog[2])}
+            elif line.startswith("dropped_limit"):
+                words = line.split()
+                found |= {name: _number(value) for name, value in zip(words[::2], words[1::2], strict=True)}
+        answers[-1][handle] = found
+    return answers
+
+
+def _counters(world: World, text: bytes) -> tuple[list[Counters], list[list[Counters]], list[list[Shown]]]:
+    """Counters of the link and of the classes at the ends of the bins, and all that tc said of the classes."""
+    answers = shown(text.decode())
+    if len(answers) != len(world.bins):
+        raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
+    link = [_one(answer["1:1"]) for answer in answers]
+    stats = [[answer[handle] for handle in world.handles] for answer in answers]
+    return link, [[_one(entry) for entry in entries] for entries in stats], stats
+
+
+def _one(entry: Shown) -> Counters:
+    policy = sum(entry.get(f"dropped_{reason}", 0) for reason in ("victim", "expired", "leaving"))
+    own = "sojourn_max" in entry
+    return Counters(
+        entry["packets"],
+        entry["bytes"],
+        entry["drops"],
+        policy,
+        entry["qlen"],
+        entry["backlog"],
+        entry["packets"] * entry.get("sojourn_mean", 0) if own else None,
+    )
+
+
+def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[Stream]]:
+    """By flow, what its connection had done at the ends of the bins."""
+    sent: dict[tuple[int, int], list[int]] = {}
+    got: dict[tuple[int, int], list[int]] = {}
+    for text, where in ((senders, sent), (received, got)):
+        for line in text.decode().splitlines():
+            at_ns, sender, *values = (int(word) for word in line.split())
+            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), values)
+    made: dict[int, list[Stream]] = {}
+    for number, flow in enumerate(world.flows):
+        if flow.kind != "tcp":
+            continue
+        made[number] = []
+        for n in range(len(world.bins)):
+            told = sent.get((number, n))
+            window = (None, 0, 0, 0, 0) if told is None else told
+            made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
+    return made
+
+
+def _bin_of(world: World, t_s: float) -> int:
+    """The nearest end of a bin; reading the clock takes 256 ns in virtual time."""
+    return min(round(t_s / world.scenario.interval_s), len(world.bins) - 1)
+
+
+# --- Delays ---------------------------------------------------------------------------------------------------------
+
+
+def _quantiles(values: Ns) -> list[float | None]:
+    if not len(values):
+        return [None] * 3
+    ordered = np.sort(values)
+    return [float(ordered[math.ceil(q * len(ordered)) - 1]) / 1e9 for q in (0.5, 0.95, 0.99)]
+
+
+def _mean(values: Ns) -> float | None:
+    return float(values.mean()) / 1e9 if len(values) else None
+
+
+def _largest(values: Ns) -> float | None:
+    return float(values.max()) / 1e9 if len(values) else None
+
+
+def _rfc3550(differences: Ns) -> float | None:
+    """The last running estimate of RFC 3550, section 6.4.1."""
+    if not len(differences):
+        return None
+    jitter = 0.0
+    for difference in differences.tolist():
+        jitter += (difference - jitter) / 16
+    return jitter / 1e9
+
+
+class Delays:
+    """One-way delays of the datagrams of a class or flow, in the order they came."""
+
+    def __init__(self, record: Record, flows: Sequence[int], *, queueing: bool) -> None:
+        world = record.world
+        mine = record.packets[np.isin(record.packets["flow"], flows)]
+        came = mine["came_ns"].astype(np.int64)
+        one_way: Ns = came - mine["sent_ns"].astype(np.int64)
+        propagation_ns = round(1e9 * world.delay_s)
+        inside = came >= round(1e9 * world.scenario.warmup_s) + (propagation_ns if queueing else 0)
+        self.left_ns: Ns = came - propagation_ns
+        self.waits_ns: Ns = one_way - (propagation_ns if queueing else 0)
+        self.of: NDArray[np.uint32] = mine["flow"]
+        self.bytes: NDArray[np.uint32] = mine["bytes"]
+        self.total_ns: Ns = self.waits_ns[inside]
+        differences = [np.abs(np.diff(one_way[inside & (self.of == flow)])) for flow in flows]
+        self.jitter_ns: Ns = np.concatenate([np.zeros(0, np.int64), *differences])
+
+    def within(self, from_s: float, to_s: float) -> Ns:
+        """Of those that left the queue within a bin."""
+        ends = (round(1e9 * from_s), round(1e9 * to_s))
+        return self.waits_ns[(self.left_ns >= ends[0]) & (self.left_ns < ends[1])]
+
+
+# --- Tables ---------------------------------------------------------------------------------------------------------
+
+
+def tables(world: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
+    """The tables of a run, with the columns of a simulation's.
+
+    Raises:
+        LaboratoryError: the job left something else than it should.
+    """
+    record = Record(world, files)
+    made = {
+        "series": _series(record),
+        "link": _link(record),
+        "flow_series": _flow_series(record),
+        "levels": _levels(record),
+        "classes": _classes(record),
+        "flows": _flows(record),
+    }
+    return {name: _table(rows, whole=name == "levels") for name, rows in made.items() if rows}
+
+
+def _table(rows: list[Row], *, whole: bool) -> pa.Table:
+    """Columns of the types that a simulation's have; `whole`: what a policy shows, whole numbers of either sign."""
+    import pyarrow as pa
+
+    def kind(name: str) -> Any:
+        if name in ("class", "flow", "kind"):
+            return pa.string()
+        if whole and name != "t_s":
+            return pa.int64()
+        real = name == "cwnd_pkts" or "_mean_" in name or name.startswith(("transmitted", "retransmitted", "spurious"))
+        return pa.uint64() if name.endswith(("_pkts", "_bytes")) and not real else pa.float64()
+
+    return pa.table({name: pa.array([row[name] for row in rows], kind(name)) for name in rows[0]})
+
+
+def _spans(world: World) -> list[tuple[int, float, float]]:
+    return [(n, world.bins[n], world.bins[n + 1]) for n in range(len(world.bins) - 1)]
+
+
+def _datagrams_only(world: World) -> dict[int, list[int]]:
+    """Classes all of whose flows are datagrams, and these flows."""
+    by_class: dict[int, list[int]] = {}
+    for number, flow in enumerate(world.flows):
+        by_class.setdefault(flow.of_class, []).append(number)
+    return {at: mine for at, mine in by_class.items() if all(world.flows[n].kind != "tcp" for n in mine)}
+
+
+def _counts(now: Counters, then: Counters, overhead: int) -> Row:
+    policy = now.dropped_policy_pkts - then.dropped_policy_pkts
+    return {
+        "arrived_pkts": now.arrived_pkts - then.arrived_pkts,
+        "arrived_bytes": max(now.arrived_bytes(overhead) - then.arrived_bytes(overhead), 0),
+        "sent_pkts": now.sent_pkts - then.sent_pkts,
+        "sent_bytes": now.own_bytes(overhead) - then.own_bytes(overhead),
+        "dropped_limit_pkts": now.dropped_pkts - then.dropped_pkts - policy,
+        "dropped_policy_pkts": policy,
+        "lost_link_pkts": 0,
+    }
+
+
+def _sojourn(now: Counters, then: Counters) -> float | None:
+    sent = now.sent_pkts - then.sent_pkts
+    if not sent or now.sojourn_ns is None or then.sojourn_ns is None:
+        return None
+    return (now.sojourn_ns - then.sojourn_ns) / sent / 1e9
+
+
+def _series(record: Record) -> list[Row]:
+    world = record.world
+    delays = {at: Delays(record, flows, queueing=True) for at, flows in _datagrams_only(world).items()}
+    rows = []
+    for n, from_s, to_s in _spans(world):
+        for at, name in enumerate(world.classes):
+            now, then = record.classes[n + 1][at], record.classes[n][at]
+            counts = _counts(now, then, world.overhead_bytes)
+            waits = delays[at].within(from_s, to_s) if at in delays else np.zeros(0, np.int64)
+            rows.append(
+                {
+                    "t_s": from_s,
+                    "class": name,
+                    **counts,
+                    "sent_bps": 8.0 * counts["sent_bytes"] / (to_s - from_s),
+                    "delay_mean_s": _mean(waits) if at in delays else _sojourn(now, then),
+                    "delay_max_s": _largest(waits),
+                    "backlog_pkts": now.backlog_pkts,
+                    "backlog_bytes": max(now.backlog_bytes - world.overhead_bytes * now.backlog_pkts, 0),
+                }
+            )
+    return rows
+
+
+def _link(record: Record) -> list[Row]:
+    return [
+        {
+            "t_s": from_s,
+            "capacity_bps": record.world.capacity.mean(from_s, to_s),
+            "used_bps": 8.0 * (record.link[n + 1].sent_bytes - record.link[n].sent_bytes) / (to_s - from_s),
+        }
+        for n, from_s, to_s in _spans(record.world)
+    ]
+
+
+def _levels(record: Record) -> list[Row]:
+    world = record.world
+    policy = world.scenario.policy
+    if "sojourn_max" not in record.stats[0][0]:
+        return []  # a scheduler of the kernel's own
+    stats = next(p["stats"] for p in _native.policies() if p["name"] == policy)
+    return [
+        {"t_s": t_s, "class": name, **{stat["column"]: record.stats[n][at].get(stat["name"], 0) for stat in stats}}
+        for n, t_s in enumerate(world.bins)
+        for at, name in enumerate(world.classes)
+    ]
+
+
+def _first(world: World) -> int:
+    """The end of a bin at which totals begin."""
+    return _bin_of(world, world.scenario.warmup_s)
+
+
+def _classes(record: Record) -> list[Row]:
+    world = record.world
+    only = _datagrams_only(world)
+    first = _first(world)
+    span_s = world.bins[-1] - world.bins[first]
+    rows = []
+    for at, name in enumerate(world.classes):
+        now, then = record.classes[-1][at], record.classes[first][at]
+        counts = _counts(now, then, world.overhead_bytes)
+        dropped = counts["dropped_limit_pkts"] + counts["dropped_policy_pkts"]
+        delays = Delays(record, only[at], queueing=True) if at in only else None
+        waits = np.zeros(0, np.int64) if delays is None else delays.total_ns
+        jitter = np.zeros(0, np.int64) if delays is None else delays.jitter_ns
+        backlogs = [record.classes[n][at].backlog_pkts for n in range(first, len(world.bins))]
+        rows.append(
+            {
+                "class": name,
+                **counts,
+                "rate_bps": 8.0 * counts["sent_bytes"] / span_s,
+                "loss": dropped / counts["arrived_pkts"] if counts["arrived_pkts"] else None,
+                "delay_mean_s": _sojourn(now, then) if delays is None else _mean(waits),
+                **dict(zip(("delay_p50_s", "delay_p95_s", "delay_p99_s"), _quantiles(waits), strict=True)),
+                "delay_max_s": _largest(waits),
+                "jitter_mad_s": _mean(jitter),
+                **dict(zip(("jitter_p50_s", "jitter_p95_s", "jitter_p99_s"), _quantiles(jitter), strict=True)),
+                "backlog_mean_pkts": sum(backlogs) / len(backlogs),
+            }
+        )
+    return rows
+
+
+def _flow_series(record: Record) -> list[Row]:
+    world = record.world
+    rows = []
+    delays = {n: Delays(record, [n], queueing=False) for n, flow in enumerate(world.flows) if flow.kind != "tcp"}
+    for n, from_s, to_s in _spans(world):
+        for number, flow in enumerate(world.flows):
+            if flow.kind == "tcp":
+                now, then = record.streams[number][n + 1], record.streams[number][n]
+                packets, size = _delivered(now, then)
+                good = now.received_bytes - then.received_bytes
+                cwnd = None if now.cwnd_pkts is None else float(now.cwnd_pkts)
+                srtt_s = now.srtt_us / 1e6 if now.cwnd_pkts is not None else None
+            else:
+                came = delays[number].left_ns + round(1e9 * world.delay_s)
+                inside = (came >= round(1e9 * from_s)) & (came < round(1e9 * to_s))
+                packets, size = int(inside.sum()), int(delays[number].bytes[inside].sum())
+                good, cwnd, srtt_s = size, None, None
+            rows.append(
+                {
+                    "t_s": from_s,
+                    "flow": flow.name,
+                    "class": world.classes[flow.of_class],
+                    "delivered_pkts": packets,
+                    "delivered_bytes": size,
+                    "goodput_bps": 8.0 * good / (to_s - from_s),
+                    "cwnd_pkts": cwnd,
+                    "srtt_s": srtt_s,
+                }
+            )
+    return rows
+
+
+def _delivered(now: Stream, then: Stream) -> tuple[int, int]:
+    """Segments that came, and their bytes on the wire if all were full."""
+    packets = now.received_pkts - then.received_pkts
+    return packets, packets * _SEGMENT_BYTES
+
+
+def _flows(record: Record) -> list[Row]:
+    made = (_tcp_row if flow.kind == "tcp" else _datagram_row for flow in record.world.flows)
+    return [row(record, number) for number, row in enumerate(made)]
+
+
+def _flow_row(record: Record, number: int, arrived: int, packets: int, size: int, good: int) -> Row:
+    world = record.world
+    flow = world.flows[number]
+    span_s = world.bins[-1] - world.bins[_first(world)]
+    return {
+        "flow": flow.name,
+        "class": world.classes[flow.of_class],
+        "kind": flow.kind,
+        "arrived_pkts": arrived,
+        "delivered_pkts": packets,
+        "delivered_bytes": size,
+        "rate_bps": 8.0 * size / span_s,
+        "goodput_bps": 8.0 * good / span_s,
+        "dropped_limit_pkts": None,
+        "dropped_policy_pkts": None,
+        "lost_link_pkts": 0,
+    }
+
+
+_DELAY = ("delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s", "delay_max_s")
+_JITTER = ("jitter_rfc3550_s", "jitter_mad_s", "jitter_p50_s", "jitter_p95_s", "jitter_p99_s")
+_TCP = (
+    "transmitted_pkts",
+    "retransmitted_pkts",
+    "retransmitted_fast_pkts",
+    "retransmitted_rto_pkts",
+    "spurious_pkts",
+    "timeouts",
+    "cwnd_mean_pkts",
+    "srtt_mean_s",
+)
+
+
+def _datagram_row(record: Record, number: int) -> Row:
+    world = record.world
+    delays = Delays(record, [number], queueing=False)
+    due = np.frombuffer(world.job["due"], np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")]))
+    mine = (due["flow"] == number) & (due["at_ns"] >= round(1e9 * world.scenario.warmup_s))
+    came = delays.left_ns + round(1e9 * world.delay_s)
+    size = int(delays.bytes[came >= round(1e9 * world.scenario.warmup_s)].sum())
+    row = _flow_row(record, number, int(mine.sum()), len(delays.total_ns), size, size)
+    waits, jitter = delays.total_ns, delays.jitter_ns
+    row |= dict(zip(_DELAY, [_mean(waits), *_quantiles(waits), _largest(waits)], strict=True))
+    row |= dict(zip(_JITTER, [_rfc3550(jitter), _mean(jitter), *_quantiles(jitter)], strict=True))
+    return row | dict.fromkeys(_TCP)
+
+
+def _tcp_row(record: Record, number: int) -> Row:
+    world = record.world
+    first = _first(world)
+    now, then = record.streams[number][-1], record.streams[number][first]
+    packets, size = _delivered(now, then)
+    good = now.received_bytes - then.received_bytes
+    row = _flow_row(record, number, now.sent_pkts - then.sent_pkts, packets, size, good)
+    row |= dict.fromkeys((*_DELAY, *_JITTER, *_TCP))
+    seen = [stream for stream in record.streams[number][first:] if stream.cwnd_pkts is not None]
+    rtts = [stream.srtt_us / 1e6 for stream in seen if stream.srtt_us]
+    return row | {
+        "transmitted_pkts": float(now.sent_pkts - then.sent_pkts),
+        "retransmitted_pkts": float(now.repeated_pkts - then.repeated_pkts),
+        "timeouts": float(now.timeouts - then.timeouts),
+        "cwnd_mean_pkts": sum(stream.cwnd_pkts or 0 for stream in seen) / len(seen) if seen else None,
+        "srtt_mean_s": sum(rtts) / len(rtts) if rtts else None,
+    }

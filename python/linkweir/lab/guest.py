@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What runs in the laboratory's kernel: the module, tc with its plugins, a shell, the traffic tool, as one archive."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from linkweir.lab import kernel
+from linkweir.lab.archive import Entry, archive
+from linkweir.lab.fault import LaboratoryError
+
+_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin"
+PROGRAMS = {"busybox": "busybox-static", "dash": "dash", "tc": "iproute2", "ip": "iproute2"}
+"""Programs of this machine that the guest uses, and their packages."""
+_C = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+
+
+@dataclass(frozen=True)
+class Guest:
+    """A guest for one kernel.
+
+    Attributes:
+        linux: the kernel, a program.
+        image: the archive it starts from; a job's files are put behind it.
+        preload: library that stands before the host's C library.
+        kinds: queueing disciplines that the module brings.
+        identity: what tells it from a guest with any other content.
+    """
+
+    linux: Path
+    image: bytes
+    preload: Path
+    kinds: frozenset[str]
+    identity: str
+
+
+def why_not() -> str | None:
+    """What keeps a guest from being made here, with the cure; None if nothing does."""
+    packages = sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None})
+    return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root" if packages else None
+
+
+def _program(name: str) -> Path:
+    found = shutil.which(name, path=_PATH)
+    if found is None:
+        raise LaboratoryError(f"{name} is missing: apt-get install {PROGRAMS[name]}, or ./setup.sh lab")
+    return Path(found).resolve()
+
+
+def _libraries(program: Path) -> list[Path]:
+    words = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout.split()
+    return [Path(word) for word in words if word.startswith("/")]
+
+
+def _run(command: list[str], what: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise LaboratoryError(f"{what} cannot be built:\n{(done.stderr or done.stdout).strip()}")
+
+
+def _module(folder: Path) -> tuple[Path, list[Path]]:
+    """The module for this kernel, and the plugins of tc."""
+    source = kernel.tree() / "kernel"
+    name = f"uml-{folder.name}"
+    make = ["make", "--no-print-directory", "-s", "-C", str(source)]
+    module = source / "build" / name / "sch_linkweir.ko"
+    target = str(module.relative_to(source))
+    with kernel.alone("module"):
+        _run([*make, target, f"HEADERS={folder}", "ARCH=um", "KBUILD_MODPOST_WARN=1"], "the module")
+        _run([*make, "plugins"], "tc's plugins")
+    return module, sorted((source / "build/tc").glob("q_*.so"))
+
+
+def prepare(folder: Path) -> Guest:
+    """Builds what the guest of a kernel needs; what is up to date stays.
+
+    Args:
+        folder: of the kernel, from `kernel.build`.
+
+    Raises:
+        LaboratoryError: a program is missing, or something cannot be built.
+    """
+    lab = kernel.tree() / "lab"
+    module, plugins = _module(folder)
+    entries: dict[str, Entry] = {}
+
+    def add(path: str, content: bytes, *, link: bool = False) -> None:
+        entries.setdefault(path, Entry(path, content, link=link))
+
+    with tempfile.TemporaryDirectory() as name:
+        workload, preload = Path(name) / "workload", Path(name) / "preload.so"
+        _run([*_C, "-static", str(lab / "guest/workload.c"), "-o", str(workload)], "the traffic tool")
+        _run([*_C, "-shared", "-fPIC", str(lab / "preload.c"), "-o", str(preload)], "the library before the C library")
+        add("bin/workload", workload.read_bytes())
+        library = preload.read_bytes()
+    kept = kernel.cache() / f"preload-{hashlib.sha256(library).hexdigest()[:12]}.so"
+    if not kept.exists():
+        part = kept.with_suffix(f".{os.getpid()}.part")
+        part.write_bytes(library)
+        part.replace(kept)
+    busybox = _program("busybox")
+    add("bin/busybox", busybox.read_bytes())
+    applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=False).stdout.split()
+    for applet in sorted(set(applets) - {"ip", "tc", "sh", "busybox"}):
+        add(f"bin/{applet}", b"busybox", link=True)
+    for program in ("dash", "tc", "ip"):
+        path = _program(program)
+        add(f"bin/{program}", path.read_bytes())
+        for found in _libraries(path):
+            add(str(found), found.resolve().read_bytes())
+    add("bin/sh", b"dash", link=True)
+    for plugin in plugins:
+        add(f"tc/{plugin.name}", plugin.read_bytes())
+    add("sch_linkweir.ko", module.read_bytes())
+    add("init", (lab / "guest/init").read_bytes())
+    add("guest/hosts.sh", (lab / "guest/hosts.sh").read_bytes())
+    folders = [Entry(path) for path in ("proc", "sys", "dev", "tmp", "run", "etc", "mnt", "job")]
+    image = archive([*folders, *(entries[path] for path in sorted(entries))])
+    linux = folder / "linux"
+    identity = hashlib.sha256(image + linux.read_bytes() + library).hexdigest()
+    kinds = frozenset(plugin.stem.removeprefix("q_") for plugin in plugins)
+    return Guest(linux, image, kept, kinds, identity)

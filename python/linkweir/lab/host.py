@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The host of an experiment: starts a kernel with a job's files, and gives back the files the job left.
+
+It knows nothing of schedulers or traffic. Two starts with the same guest, files and seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from linkweir.lab.archive import Entry, archive
+from linkweir.lab.fault import LaboratoryError
+from linkweir.lab.guest import Guest
+
+_START_NS = 1_700_000_000_000_000_000
+MEMORY = "320M"
+
+
+def start(
+    guest: Guest, job: Mapping[str, bytes], seed: int, *, processor: int | None = None, most_s: float = 3600.0
+) -> dict[str, bytes]:
+    """Runs a job to its end.
+
+    Args:
+        guest: what the kernel starts from.
+        job: files of the folder /job, by name; `run` is a shell script. What it leaves in /out is the result.
+        seed: of everything random in the kernel.
+        processor: to stay on; two processors that take turns are three times slower.
+        most_s: real time after which a guest that hangs is ended.
+
+    Returns:
+        The files of /out; among them `log`, what the job said, and `dmesg`.
+
+    Raises:
+        LaboratoryError: the job failed, or the kernel did not come to its end.
+    """
+    with tempfile.TemporaryDirectory(prefix="linkweir-") as name:
+        folder = Path(name)
+        results = folder / "results"
+        results.mkdir()
+        # One name for all runs: two runs must not differ in anything.
+        files = [Entry(f"job/{path}", content) for path, content in sorted(job.items())]
+        extra = archive([*files, Entry("job/results", f"{results}\n".encode().ljust(256))])
+        (folder / "image").write_bytes(guest.image + extra)
+        said = _boot(guest, folder, seed, processor, most_s)
+        found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
+    if found.get("status") != b"0\n":
+        words = found.get("log", b"").decode(errors="replace").strip() or said.strip() or "it said nothing"
+        last = "\n".join(words.splitlines()[-60:])
+        raise LaboratoryError(f"the job in the laboratory's kernel failed:\n{last}")
+    return found
+
+
+def _boot(guest: Guest, folder: Path, seed: int, processor: int | None, most_s: float) -> str:
+    command = [str(guest.linux), f"mem={MEMORY}", "initrd=image", "con=null", "con0=null,fd:1", "quiet", "panic=-1"]
+    command += ["time-travel=inf-cpu", f"time-travel-start={_START_NS}"]
+    environment = {
+        "HOME": str(folder),
+        "PATH": "/usr/bin:/bin",
+        "LD_PRELOAD": str(guest.preload),
+        "LINKWEIR_SEED": str(seed),
+    }
+    with (folder / "console").open("wb") as console:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=console,
+            start_new_session=True,
+        )
+        try:
+            if processor is not None:
+                with contextlib.suppress(OSError):  # it may have ended already
+                    os.sched_setaffinity(process.pid, {processor})
+            process.wait(timeout=most_s)
+        except subprocess.TimeoutExpired:
+            raise LaboratoryError(f"the laboratory's kernel did not end within {most_s:g} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return (folder / "console").read_text(errors="replace")

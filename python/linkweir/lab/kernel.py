@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The laboratory's kernel: user-mode Linux in virtual time, made once from Debian's linux-source and kept in a cache.
+
+::
+
+    ~/.cache/linkweir/lab/source-HASH/       the sources, unpacked
+    ~/.cache/linkweir/lab/linux-HASH/        a build; `complete` is its last file
+
+A build is named by everything it is made from: sources, configuration, compiler and this recipe. Its banner holds no
+time and no name of a machine, because the kernel mixes it into its random numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from linkweir.lab.fault import LaboratoryError
+
+SOURCES = "linux-source-6.12"
+TOOLS = {"gcc": "gcc", "make": "make", "flex": "flex", "bison": "bison", "bc": "bc", "tar": "tar", "xz": "xz-utils"}
+VARIANTS = {"fast": ("minimal",), "debug": ("minimal", "debug")}
+"""Kernels there are, and the configurations they are made from."""
+
+_LEFT_OUT = ("drivers/gpu/*.[ch]", "sound/*.[ch]", "Documentation/*/*", "tools/testing/*", "*.dts", "*.dtsi")
+_BANNER = {
+    "KBUILD_BUILD_TIMESTAMP": "2000-01-01 00:00:00 UTC",
+    "KBUILD_BUILD_USER": "linkweir",
+    "KBUILD_BUILD_HOST": "lab",
+    "KBUILD_BUILD_VERSION": "1",
+}
+_RECIPE = 1
+
+
+def tree() -> Path:
+    """The source tree of linkweir, which has `lab/` and `kernel/`.
+
+    Raises:
+        LaboratoryError: this package was installed without it.
+    """
+    for folder in (Path(__file__).resolve().parents[3], Path.cwd()):
+        if (folder / "lab/kernel/minimal.config").is_file() and (folder / "kernel/Makefile").is_file():
+            return folder
+    raise LaboratoryError("the laboratory needs linkweir's source tree: run it there, or install with maturin develop")
+
+
+def cache() -> Path:
+    """Where kernels are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "linkweir" / "lab"
+
+
+def sources() -> Path | None:
+    """Debian's archive of the sources, if installed."""
+    path = Path("/usr/src") / f"{SOURCES}.tar.xz"
+    return path if path.is_file() else None
+
+
+def why_not() -> str | None:
+    """What keeps a kernel from being built here, with the cure; None if nothing does."""
+    if platform.machine() != "x86_64":
+        return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
+    packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
+    packages += [] if sources() else [SOURCES]
+    if packages:
+        return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root"
+    return None
+
+
+def _hash(*parts: bytes) -> str:
+    whole = hashlib.sha256()
+    for part in parts:
+        whole.update(hashlib.sha256(part).digest())
+    return whole.hexdigest()[:12]
+
+
+def _identity(archive: Path) -> bytes:
+    """What tells one archive of sources from another, without reading 150 MB."""
+    with archive.open("rb") as file:
+        file.seek(-65536, os.SEEK_END)
+        return str(archive.stat().st_size).encode() + file.read()
+
+
+def _configs(variant: str) -> list[Path]:
+    return [tree() / "lab/kernel" / f"{name}.config" for name in VARIANTS[variant]]
+
+
+def place(variant: str = "fast") -> Path:
+    """Where a build of the installed sources is, or will be.
+
+    Raises:
+        LaboratoryError: the sources are not installed.
+    """
+    archive = sources()
+    if archive is None:
+        raise LaboratoryError(f"/usr/src/{SOURCES}.tar.xz is missing: apt-get install {SOURCES}, or ./setup.sh lab")
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, check=False).stdout
+    parts = [path.read_bytes() for path in _configs(variant)]
+    return cache() / f"linux-{_hash(_identity(archive), compiler, str((_RECIPE, _BANNER)).encode(), *parts)}"
+
+
+def built(variant: str = "fast") -> Path | None:
+    """The folder of a kernel that is there already."""
+    if sources() is None or shutil.which("gcc") is None:
+        return None
+    folder = place(variant)
+    return folder if (folder / "complete").exists() else None
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Whoever comes second waits, and then finds the work done."""
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(command: list[str], folder: Path, log: Path) -> None:
+    environment = {**os.environ, **_BANNER, "LC_ALL": "C"}
+    with log.open("ab") as out:
+        done = subprocess.run(command, cwd=folder, env=environment, stdout=out, stderr=out, check=False)
+    if done.returncode:
+        end = "\n".join(log.read_text(errors="replace").splitlines()[-5:])
+        raise LaboratoryError(f"{' '.join(command)}: failed, see {log}:\n{end}")
+
+
+def _unpacked(archive: Path, say: Callable[[str], None]) -> Path:
+    folder = cache() / f"source-{_hash(_identity(archive), str(_LEFT_OUT).encode())}"
+    if (folder / "complete").exists():
+        return folder
+    with alone(folder.name):
+        if not (folder / "complete").exists():
+            say(f"unpacking {archive}")
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            out = [f"--exclude=*/{pattern}" for pattern in _LEFT_OUT]
+            _run(["tar", "-xJf", str(archive), "--strip-components=1", *out], folder, folder / "tar.log")
+            (folder / "complete").touch()
+    return folder
+
+
+def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str], None] = lambda _: None) -> Path:
+    """Builds a kernel unless it is there.
+
+    Args:
+        variant: fast; or debug, which watches memory and locks.
+        jobs: commands at a time; as many as there are processors when None.
+        say: told what is done now.
+
+    Returns:
+        The folder with `linux`, against which modules are built.
+
+    Raises:
+        LaboratoryError: packages are missing, or a command failed.
+    """
+    found = built(variant)
+    if found is not None:
+        return found
+    if why := why_not():
+        raise LaboratoryError(f"no kernel can be built: {why}")
+    archive = sources()
+    assert archive is not None
+    folder = place(variant)
+    with alone(folder.name):
+        if (folder / "complete").exists():
+            return folder
+        source = _unpacked(archive, say)
+        folder.mkdir(parents=True, exist_ok=True)
+        say(f"building the kernel ({variant}) in {folder}: 4 to 6 minutes of one processor")
+        _make(source, folder, variant, jobs or len(os.sched_getaffinity(0)))
+        (folder / "complete").touch()
+    return folder
+
+
+def _make(source: Path, folder: Path, variant: str, jobs: int) -> None:
+    log = folder / "build.log"
+    make = ["make", "-s", "ARCH=um", f"O={folder}"]
+    configs = [str(path) for path in _configs(variant)]
+    _run([*make, "tinyconfig"], source, log)
+    _run(["./scripts/kconfig/merge_config.sh", "-m", "-O", str(folder), f"{folder}/.config", *configs], source, log)
+    _run([*make, "olddefconfig"], source, log)
+    chosen = (folder / ".config").read_text().splitlines()
+    for path in _configs(variant):
+        for line in path.read_text().splitlines():
+            if line.endswith("=y") and line not in chosen:
+                raise LaboratoryError(f"{path}: {line} is refused by these sources")
+    if "CONFIG_UML_RANDOM=y" in chosen:
+        raise LaboratoryError("the kernel would ask this machine for randomness")
+    _run([*make, f"-j{jobs}", "linux", "modules"], source, log)
+
+
+def clean() -> list[Path]:
+    """Removes what is in the cache; returns what was there."""
+    found = sorted(cache().glob("*")) if cache().is_dir() else []
+    for path in found:
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return found

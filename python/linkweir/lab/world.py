@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a job for real kernels: four hosts in a row, the scheduler under test between the second and the third.
+
+::
+
+    sender ---- router ==== relay ---- receiver
+      s0        r0  r1      y0  y1        d0
+                    |           |          |
+              HTB and policy    delay      return delay
+
+HTB paces: its class lets one packet go and the next when the first has left a link of that rate, as the simulator's
+link does. The policy is its only child. A size table makes the kernel count the scenario's bytes (`link.overhead`) and
+not Ethernet's 14. A capacity that changes is told to HTB, and with `link.follow` to the policy, in steps of 50 ms.
+
+Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
+start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
+numbers of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkweir import _native
+from linkweir.lab.arrivals import arrivals
+from linkweir.lab.fault import unfit
+from linkweir.lab.signal import Signal
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ETHERNET_BYTES = 14
+ZERO_NS = 5_000_000_000
+"""Uptime at which the experiment begins; whatever prepares it is done by then."""
+CHANGE_S = 0.05
+"""A smooth capacity changes so often."""
+STAGGER_S = 0.1
+"""TCP connections start within this time."""
+RECEIVER = "10.0.3.2"
+
+_DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A source and its receiver."""
+
+    name: str
+    kind: str
+    of_class: int
+    start_s: float
+    stop_s: float
+    keys: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class World:
+    """A scenario made ready for the laboratory.
+
+    Attributes:
+        scenario: what is run.
+        classes: names, in the order of the queues.
+        flows: copies counted.
+        handles: the handle of each class, as tc shows it.
+        capacity: of the link, bit/s.
+        overhead_bytes: bytes on the wire beyond each packet's own.
+        delay_s: propagation.
+        bins: of `scenario.interval_s`, the last one may be shorter.
+        job: the files the kernel runs.
+    """
+
+    scenario: Scenario
+    classes: tuple[str, ...]
+    flows: tuple[Flow, ...]
+    handles: tuple[str, ...]
+    capacity: Signal
+    overhead_bytes: int
+    delay_s: float
+    bins: tuple[float, ...]
+    job: Mapping[str, bytes]
+
+
+def world(scenario: Scenario, kinds: frozenset[str]) -> World:
+    """Makes a scenario ready; `kinds` are the policies that are queueing disciplines of linkweir.
+
+    Raises:
+        ScenarioError: something in it cannot be had from a real kernel.
+    """
+    keys = tomllib.loads(scenario.resolved)
+    link = keys["link"]
+    _check_link(link)
+    classes = [(name, entry) for entry in keys["class"] for name in _copies(entry)]
+    flows = _flows(keys, scenario)
+    _check(keys, flows)
+    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    overhead = round(_native.quantity(link["overhead"], "size"))
+    nominal_bps = _native.quantity(link["nominal"], "rate")
+    policy, handles = _policy(keys["scheduler"], [entry for _, entry in classes], nominal_bps, kinds)
+    delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
+    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
+    bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
+    job = {
+        "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
+        "due": _due(flows, scenario).tobytes(),
+        "said": _said(capacity, scenario, keys, bins, policy).encode(),
+    }
+    names = tuple(name for name, _ in classes)
+    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
+
+
+# --- Reading --------------------------------------------------------------------------------------------------------
+
+
+def _check_link(link: Mapping[str, Any]) -> None:
+    for key in ("satellite", "beam", "trace"):
+        if key in link:
+            raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
+    for key in ("delay", "loss"):
+        if not isinstance(link[key], str | float | int):
+            raise unfit(f"link.{key}", link[key], "must not change over time in the laboratory")
+    for key, usual in (("loss", 0.0), ("ring", 1)):
+        if link[key] != usual:
+            raise unfit(f"link.{key}", link[key], f"must be {usual} in the laboratory")
+    if _native.quantity(link["mpu"], "size"):
+        raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
+
+
+def _check(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
+    if len(flows) > 1024:
+        raise unfit("flow", len(flows), "the laboratory has room for 1024 flows")
+    classes = sum(entry["count"] for entry in keys["class"])
+    if classes > 63:
+        raise unfit("class", classes, "classes are told apart by code points here, of which there are 63")
+    for number, flow in enumerate(keys["flow"]):
+        if flow["kind"] not in ("cbr", "poisson", "tcp"):
+            raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")
+        if _native.quantity(flow["access_delay"], "time"):
+            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s in the laboratory")
+        if flow["kind"] == "tcp" and (flow["mss"], flow["header"]) != ("1448B", "52B"):
+            raise unfit(f"flow[{number}].mss", flow["mss"], "the kernel's segments have 1448B and 52B of headers here")
+        if flow["kind"] == "tcp" and flow["cc"] != "cubic":
+            raise unfit(f"flow[{number}].cc", flow["cc"], "must be cubic in the laboratory")
+
+
+def _copies(entry: Mapping[str, Any]) -> list[str]:
+    count = entry["count"]
+    return [entry["name"]] if count == 1 else [f"{entry['name']}-{n}" for n in range(1, count + 1)]
+
+
+def _flows(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
+    places: dict[str, list[int]] = {}
+    number = 0
+    for entry in keys["class"]:
+        mine = list(range(number, number + entry["count"]))
+        number += entry["count"]
+        places |= {name: [at] for name, at in zip(_copies(entry), mine, strict=True)}
+        places[entry["name"]] = mine
+    found = []
+    for entry in keys["flow"]:
+        start_s, stop_s, stagger_s = (_native.quantity(entry[key], "time") for key in ("start", "stop", "stagger"))
+        for n, name in enumerate(_copies(entry)):
+            mine = places[entry["class"]]
+            start = start_s + n * stagger_s
+            stop = min(stop_s, scenario.duration_s)
+            found.append(Flow(name, entry["kind"], mine[n % len(mine)], start, stop, entry))
+    return tuple(found)
+
+
+# --- The scheduler --------------------------------------------------------------------------------------------------
+
+
+def _value(text: str | float, unit: str) -> str:
+    """A parameter as tc reads it, exactly."""
+    if unit in ("number", "choice"):
+        return str(text)
+    if unit == "fraction":
+        amount = float(text) if not isinstance(text, str) else _native.quantity(text, "fraction")
+        return f"{100 * amount:.4f}%"
+    amount = _native.quantity(str(text), unit)
+    return f"{round(1e9 * amount)}ns" if unit == "time" else str(round(amount))
+
+
+def _settings(keys: Mapping[str, Any], params: list[Any]) -> list[str]:
+    words = []
+    for param in params:
+        value = keys.get(param["name"])
+        if value is not None and value != param["default"]:
+            words += [param["name"], _value(value, param["unit"])]
+    return words
+
+
+def _limit(entry: Mapping[str, Any]) -> list[str]:
+    words = []
+    if "limit" in entry:
+        words += ["limit", str(round(_native.quantity(entry["limit"], "packets")))]
+    if "limit_bytes" in entry:
+        words += ["limit_bytes", str(round(_native.quantity(entry["limit_bytes"], "size")))]
+    return words
+
+
+def _policy(
+    scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]], nominal_bps: float, kinds: frozenset[str]
+) -> tuple[list[str], tuple[str, ...]]:
+    """Lines of tc that put the policy below class 1:1, and the handles of the classes."""
+    name = scheduler["policy"]
+    if name in kinds:
+        return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
+    if name in ("drr", "strict"):
+        return _in_tree(name, classes)
+    known = ", ".join(sorted([*kinds, "drr", "strict"]))
+    raise unfit("scheduler.policy", name, f"must be one of {known} in the laboratory")
+
+
+def _own(name: str, scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]], nominal_bps: float) -> list[str]:
+    policy = next(policy for policy in _native.policies() if policy["name"] == name)
+    codes = ",".join(f"{n}={n}" for n in range(1, len(classes) + 1))
+    words = [name, "classes", str(len(classes)), "link", f"{round(nominal_bps)}bit", "dscp", codes]
+    words += _settings(scheduler, policy["params"])
+    for n, entry in enumerate(classes, 1):
+        words += ["class", str(n), *_limit(entry), *_settings(entry, policy["class_params"])]
+    return [f"qdisc add dev r1 parent 1:1 handle 10: {' '.join(words)}"]
+
+
+def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
+    """Kernel's prio between the levels, its drr within each that has several classes, a FIFO for each class."""
+    levels: dict[int, list[int]] = {}
+    for n, entry in enumerate(classes):
+        levels.setdefault(entry.get("level", n), []).append(n)
+        if "limit_bytes" in entry:
+            raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
+    if len(levels) > 16:
+        raise unfit("class.level", len(levels), "the kernel's prio has 16 bands")
+    bands = max(2, len(levels))
+    others = " ".join([str(bands - 1)] * 16)  # what no filter knows
+    lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]
+    handles = [""] * len(classes)
+    for band, (_, mine) in enumerate(sorted(levels.items()), 1):
+        lines += [_filter("10:", n, f"10:{band:x}") for n in mine]
+        if len(mine) == 1:
+            handles[mine[0]] = f"10:{band:x}"
+            lines.append(_fifo(f"10:{band:x}", 0x100 + mine[0], classes[mine[0]]))
+            continue
+        lines.append(f"qdisc add dev r1 parent 10:{band:x} handle {0x20 + band:x}: drr")
+        for at, n in enumerate(mine, 1):
+            handles[n] = f"{0x20 + band:x}:{at:x}"
+            quantum = round(_native.quantity(classes[n]["quantum"], "size"))
+            lines.append(f"class add dev r1 parent {0x20 + band:x}: classid {handles[n]} drr quantum {quantum}")
+            lines.append(_filter(f"{0x20 + band:x}:", n, handles[n]))
+            lines.append(_fifo(handles[n], 0x100 + n, classes[n]))
+    return lines, tuple(handles)
+
+
+def _fifo(parent: str, handle: int, entry: Mapping[str, Any]) -> str:
+    return f"qdisc add dev r1 parent {parent} handle {handle:x}: pfifo {' '.join(_limit(entry))}"
+
+
+def _filter(parent: str, n: int, classid: str) -> str:
+    tos = (n + 1) << 2
+    return f"filter add dev r1 parent {parent} protocol ip prio 1 u32 match ip dsfield {tos:#x} 0xfc flowid {classid}"
+
+
+# --- The job --------------------------------------------------------------------------------------------------------
+
+
+def _script(
+    policy: list[str],
+    flows: tuple[Flow, ...],
+    scenario: Scenario,
+    capacity: Signal,
+    overhead: int,
+    delay_s: float,
+    back_s: float,
+) -> str:
+    first_bps = capacity.mean(0.0, min(CHANGE_S, scenario.duration_s))
+    lines = [
+        "qdisc add dev r1 root handle 1: " + _stab(overhead) + "htb default 1",
+        f"class add dev r1 parent 1: classid 1:1 {_htb(first_bps)}",
+        *policy,
+    ]
+    tc = [f"tc -n router {line}" for line in lines]
+    for device, wait_s in (("relay dev y1", delay_s), ("receiver dev d0", back_s)):
+        if wait_s:
+            host, _, rest = device.partition(" ")
+            tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
+    interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
+    datagrams = " ".join(str(flow.of_class + 1) for flow in flows)
+    random = np.random.default_rng([scenario.seed, 0x7C9])
+    streams = []
+    for number, flow in enumerate(flows):
+        start_ns = round(1e9 * (flow.start_s + STAGGER_S * random.random()))
+        if flow.kind == "tcp" and start_ns < end_ns:
+            size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
+            stop_ns = round(1e9 * flow.stop_s)
+            streams.append(f"{number}:{flow.of_class + 1}:{start_ns}:{stop_ns}:{size}:{flow.keys['cc']}")
+    run = [
+        f"export ZERO_NS={ZERO_NS}",
+        f"in_ receiver workload receive {interval_ns} {end_ns} /out/datagrams /out/received & jobs=$!",
+        f'in_ sender workload datagrams {RECEIVER} /job/due {datagrams} & jobs="$jobs $!"',
+        'workload say /job/said | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"',
+    ]
+    if streams:
+        run.append(
+            f"in_ sender workload streams {RECEIVER} {interval_ns} {end_ns} /out/senders {' '.join(streams)} "
+            '& jobs="$jobs $!"'
+        )
+    return "\n".join([". /guest/hosts.sh", *tc, *run, "for job in $jobs; do wait $job; done", ""])
+
+
+def _stab(overhead: int) -> str:
+    more = overhead - ETHERNET_BYTES
+    return f"stab overhead {more} linklayer ethernet " if more else ""
+
+
+def _htb(rate_bps: float) -> str:
+    if rate_bps < 1000:
+        raise unfit("link.rate", f"{rate_bps:g}bit", "must not fall below 1kbit in the laboratory")
+    rate = f"{round(rate_bps)}bit"
+    return f"htb rate {rate} ceil {rate} burst 64b cburst 64b quantum 1500"
+
+
+def _due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
+    """What the datagram flows send, in order of time."""
+    parts = []
+    for number, flow in enumerate(flows):
+        if flow.kind == "tcp" or flow.stop_s <= flow.start_s:
+            continue
+        random = np.random.default_rng([scenario.seed, number])
+        at_ns, sizes = arrivals(flow.keys, flow.start_s, flow.stop_s, random, f"flow {flow.name}: packet")
+        part = np.zeros(len(at_ns), _DUE)
+        part["at_ns"], part["flow"], part["bytes"] = at_ns, number, sizes
+        parts.append(part)
+    whole = np.concatenate(parts) if parts else np.zeros(0, _DUE)
+    return whole[np.argsort(whole["at_ns"], kind="stable")]
+
+
+def _said(
+    capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
+) -> str:
+    """What tc is told, and when: ask for the counters at the ends of the bins, change the capacity in between."""
+    lines = [(t_s, 0, "class show dev r1") for t_s in bins]
+    if not capacity.constant:
+        jumps = capacity.jumps_s
+        end_s = scenario.duration_s
+        smooth = [n * CHANGE_S for n in range(1, int(end_s / CHANGE_S - 1e-9) + 1)]
+        times = [t_s for t_s in jumps if 0 < t_s < end_s] if jumps is not None else smooth
+        for n, t_s in enumerate(times):
+            to_s = times[n + 1] if n + 1 < len(times) else end_s
+            rate_bps = capacity.mean(t_s, to_s)
+            lines.append((t_s, 1, f"class change dev r1 parent 1: classid 1:1 {_htb(rate_bps)}"))
+            if keys["link"]["follow"]:
+                kind = keys["scheduler"]["policy"]
+                if f" {kind} classes " in policy[0]:
+                    told = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
+                    lines.append((t_s, 2, told))
+    return "".join(f"{round(t_s * 1e9)} {text}\n" for t_s, _, text in sorted(lines))

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures with real kernels: the same scenarios in the laboratory, beside their simulation and theory.
+
+A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator. Rows gain a column
+`where`, and pictures both. Rows of several seeds are averaged, unless a figure adds its seeds up itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
+from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.page import Shown
+
+KERNEL, SIMULATION = "kernel", "simulation"
+
+
+def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
+    """Runs scenarios in the laboratory, `jobs` at a time.
+
+    Raises:
+        LaboratoryError: there can be no laboratory here.
+    """
+    from linkweir.lab import Laboratory
+
+    laboratory = Laboratory(say=say)
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        laboratory.run_many(scenarios, jobs=jobs, on_result=take)
+
+    return run
+
+
+def possible(figure: Figure) -> Figure | None:
+    """The part of a figure that real kernels can run; None if that is nothing."""
+    cases = tuple(case for case in figure.cases if case.scenario["link"].get("ring", 1) == 1)
+    return replace(figure, cases=cases) if cases else None
+
+
+def carry_out(
+    sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner, on_done: Callable[[], None]
+) -> tuple[Outcome, list[Shown]]:
+    """Runs figures in the simulator and in the kernel.
+
+    Args:
+        sets: the figures, once for every seed.
+        kernels: from `runner`.
+        simulator: runs scenarios in the simulator.
+        on_done: called after each run.
+
+    Returns:
+        What ran in the kernel, and the figures with rows of both.
+    """
+    scenarios = planned(sets)
+    simulated = execute(scenarios, simulator, on_done)
+    outcome = execute(scenarios, kernels, on_done) if simulated.complete else Outcome()
+    return outcome, [_overlay(figures, outcome, simulated) for figures in zip(*sets, strict=True)]
+
+
+def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
+    """Every distinct scenario of all figures and seeds."""
+    return distinct(figure for figures in sets for figure in figures)
+
+
+# --- One figure -----------------------------------------------------------------------------------------------------
+
+
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) -> Shown:
+    figure = figures[0]
+    ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
+    theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
+    rows = [*_marked(ours, KERNEL, figure), *_marked(theirs, SIMULATION, figure)]
+    reference = figure.reference
+    drawn = replace(
+        figure,
+        cases=tuple(case for one in figures for case in one.cases),
+        panels=tuple(_both(panel) for panel in figure.panels),
+        columns=("where", *figure.columns),
+        reference=None
+        if reference is None
+        else lambda: [row for where in (KERNEL, SIMULATION) for row in _marked(reference(), where, figure)],
+        summary=None if figure.summary is None else _both_grids(figure.summary),
+        details=None,
+        other_rows=None,
+    )
+    first = {case.key for case in figure.cases}
+    results = {key: tables for key, tables in outcome.results.items() if key in first}
+    details = figure.details(_pairs(figure, results)) if figure.details is not None else []
+    from linkweir.reproduce.plot import svg
+
+    picture = svg(drawn, rows) if drawn.panels and rows else ""
+    return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
+
+
+def _pairs(figure: Figure, results: dict[str, Tables]) -> list[tuple[Case, Tables]]:
+    keyed = [(case, results.get(case.key)) for case in figure.cases]
+    return [(case, tables) for case, tables in keyed if tables is not None]
+
+
+def _measured(column: str) -> bool:
+    return column.endswith(("_mbps", "_ms")) or column == "level"
+
+
+def _mean(sets: Sequence[list[Row]]) -> list[Row]:
+    """One row for all that agree in everything that was not measured."""
+    if len(sets) == 1:
+        return sets[0]
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in (row for rows in sets for row in rows):
+        key = tuple(value for column, value in row.items() if not _measured(column))
+        groups.setdefault(key, []).append(row)
+    return [
+        {
+            column: _mean_of([row[column] for row in rows]) if _measured(column) else rows[0][column]
+            for column in rows[0]
+        }
+        for rows in groups.values()
+    ]
+
+
+def _mean_of(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _marked(rows: Sequence[Row], where: str, figure: Figure) -> list[Row]:
+    """Rows that say where they come from, and in `run` also what first sets curves of this figure apart."""
+    by = {panel.by[0] for panel in figure.panels if len(panel.by) > 1}
+    first = by.pop() if len(by) == 1 else None
+    return [{"where": where, "run": f"{where} {_word(first, row)}".strip(), **row} for row in rows]
+
+
+def _word(column: str | None, row: Row) -> str:
+    if column is None:
+        return ""
+    value = row.get(column)
+    if column == "memory_s":
+        return "without memory" if value is None else f"with {value:g} s of memory"
+    return str(value)
+
+
+def _both(panel: Panel) -> Panel:
+    """With the kernel's curve and the simulation's."""
+    return replace(panel, by=("run", *panel.by[1:]) if len(panel.by) > 1 else ("where", *panel.by))
+
+
+def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
+    """Lines of the kernel, each with the simulation's below; theory, alike for both, once."""
+
+    def grid(rows: list[Row]) -> Grid:
+        columns, lines = summary([row for row in rows if row["where"] == KERNEL])
+        _, others = summary([row for row in rows if row["where"] == SIMULATION])
+        where = next((n for n, title in enumerate(columns) if title == "run"), 0)
+        merged: list[list[str]] = []
+        for ours, theirs in zip(lines, others, strict=False):
+            if ours == theirs and ours[where] == "theory":
+                merged.append(ours)
+                continue
+            pairs = (
+                ((ours, f"{KERNEL} and {SIMULATION}"),) if ours == theirs else ((ours, KERNEL), (theirs, SIMULATION))
+            )
+            for line, name in pairs:
+                merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
+        return columns, merged
+
+    return grid
+
+
+# --- Delays of EF ---------------------------------------------------------------------------------------------------
+
+PACKET_TIME_S = 1500 * 8 / 20e6
+ALLOWANCE_S = 1e-4
+
+
+def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | None:
+    """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
+    rows: list[Row] = []
+    seen: set[str] = set()
+    for case in (case for figures in sets for figure in figures for case in figure.cases):
+        key = case.key
+        point = case.labels.get("point")
+        if key in seen or key not in outcome.results or point is None or point.changing:
+            continue
+        seen.add(key)
+        flow = next(row for row in outcome.results[key].rows("flows") if row["flow"] == "ef")
+        rows.append(
+            {
+                "scheduler": point.scheduler,
+                "ef_share": point.ef_share,
+                "k_af": point.k_af,
+                "seed": case.scenario["seed"],
+                "ef_mean_ms": 1e3 * flow["delay_mean_s"],
+                "ef_max_ms": 1e3 * flow["delay_max_s"],
+                "bound_ms": 1e3 * (0.25 + PACKET_TIME_S + ALLOWANCE_S),
+            }
+        )
+    if not rows:
+        return None
+    figure = Figure(
+        "ef-delay",
+        "One-way delay of EF in the kernel, fixed capacity",
+        "EF waits for one packet of the others at most.",
+        (),
+        lambda _: rows,
+        (),
+        tuple(rows[0]),
+        table_rows=_extremes,
+    )
+    return Shown(figure, rows)
+
+
+def _extremes(rows: list[Row]) -> list[Row]:
+    """For each scheduler and load, the run with the largest delay."""
+    worst: dict[tuple[str, float], Row] = {}
+    for row in rows:
+        key = (row["scheduler"], row["ef_share"])
+        if key not in worst or row["ef_max_ms"] > worst[key]["ef_max_ms"]:
+            worst[key] = row
+    return list(worst.values())
+
+
+# --- How far apart they are -----------------------------------------------------------------------------------------
+
+LEAST_MBPS = 2.0
+"""Rates below are not judged: there a few packets more or less of TCP are a large part."""
+LOADED = ((4.0, 9.0), (1.0, 9.0))
+"""Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
+
+
+def distances(shown: Sequence[Shown]) -> Shown | None:
+    """How far the kernel is from theory and from the simulation, in percent; None if there is nothing to compare."""
+    rows = [row for one in shown for row in (_rate_distances(one) or _ratio_distances(one))]
+    if not rows:
+        return None
+    figure = Figure(
+        "distances",
+        "Distance of the kernel from theory and simulation, percent",
+        "The same scheduler behaves alike in the kernel and in the simulator.",
+        (),
+        lambda _: rows,
+        (),
+        tuple(rows[0]),
+    )
+    return Shown(figure, rows)
+
+
+def _key(row: Row, columns: Sequence[str]) -> tuple[object, ...]:
+    return tuple(row[column] for column in columns)
+
+
+def _percent(value: float | None, wanted: float | None) -> float | None:
+    return None if value is None or not wanted else round(100 * abs(value / wanted - 1), 3)
+
+
+def _largest(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _rate_distances(one: Shown) -> list[Row]:
+    if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
+        return []
+    columns = ("scheduler", "memory_s", "ef_share", "k_af")
+    simulated = {_key(row, columns): row for row in one.rows if row["where"] == SIMULATION}
+    groups: dict[tuple[object, ...], list[Row]] = {}
+    for row in one.rows:
+        if row["where"] == KERNEL and row["af_theory_mbps"] >= LEAST_MBPS:
+            groups.setdefault(_key(row, columns[:2]), []).append(row)
+    made: list[Row] = []
+    for (scheduler, memory_s), rows in groups.items():
+        off = [(_percent(row["af_mbps"], row["af_theory_mbps"]) or 0.0, row) for row in rows]
+        worst_pc, worst = max(off, key=lambda pair: pair[0])
+        theirs = [simulated[_key(row, columns)] for row in rows if _key(row, columns) in simulated]
+        made.append(
+            {
+                "figure": one.figure.name,
+                "scheduler": scheduler,
+                "memory_s": memory_s,
+                "points": len(rows),
+                "kernel_from_theory": worst_pc,
+                "at": f"EF {worst['ef_share']:g}, K_AF {worst['k_af']:g}",
+                "simulation_from_theory": _largest([_percent(r["af_mbps"], r["af_theory_mbps"]) for r in theirs]),
+            }
+        )
+    return made
+
+
+def _ratio_distances(one: Shown) -> list[Row]:
+    if "delay_ratio" not in one.figure.columns:
+        return []
+    columns = ("figure", "history", "limit", "t_from_s", "t_to_s")
+    groups: dict[tuple[object, ...], dict[tuple[str, int], Row]] = {}
+    for row in one.rows:
+        if (row["t_from_s"], row["t_to_s"]) in LOADED:
+            groups.setdefault(_key(row, columns), {})[row["where"], row["class"]] = row
+    made: list[Row] = []
+    for key, rows in groups.items():
+        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == KERNEL]
+        off = {
+            name: _largest([_percent(ours[name], theirs[name]) for ours, theirs in pairs if theirs is not None])
+            for name in ("delay_ms", "delay_ratio", "loss_ratio")
+        }
+        if any(value is not None for value in off.values()):
+            made.append({**dict(zip(columns, key, strict=True)), **{f"{name}_off": off[name] for name in off}})
+    return made

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The laboratory: its parts without a kernel, and runs in one where it can be built.
+
+What needs a kernel builds it (minutes, once; it stays in the cache) or is skipped and names the packages it lacks.
+"""
+
+from __future__ import annotations
+
+import doctest
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import linkweir
+from linkweir.directory import compare
+from linkweir.lab import LaboratoryError, collect, guest, host, kernel
+from linkweir.lab.archive import Entry, archive
+from linkweir.lab.arrivals import arrivals
+from linkweir.lab.experiment import Laboratory
+from linkweir.lab.signal import Signal
+from linkweir.lab.world import world
+from linkweir.reproduce import pds, pss
+
+KINDS = frozenset({"pss", "pds", "codes", "pf"})
+
+
+def random() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+# --- Without a kernel -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("20Mbit", lambda t: 20e6),
+        (
+            {"mean": "20Mbit", "amplitude": 0.3, "period": "15s", "phase": 1.0},
+            lambda t: 20e6 * (1 + 0.3 * np.cos(2 * np.pi * t / 15 + 1)),
+        ),
+        (
+            {"lines": [["0s", "1Mbit"], ["4s", "1Mbit"], ["9s", "3Mbit"]]},
+            lambda t: 1e6 if t < 4 else 1e6 + 2e6 * (t - 4) / 5 if t < 9 else 3e6,
+        ),
+        (
+            {"steps": [["0s", "2Mbit"], ["3s", "5Mbit"]], "end": "loop", "period": "4s"},
+            lambda t: 5e6 if t % 4 >= 3 else 2e6,
+        ),
+        (
+            {"steps": [["0s", "2Mbit"], ["3s", "5Mbit"]], "end": "stop", "at": "5s"},
+            lambda t: (t < 3) * 2e6 + (3 <= t < 5) * 5e6,
+        ),
+    ],
+)
+def test_a_signal_has_the_integral_of_its_values(written: Any, value: Callable[[float], float]) -> None:
+    signal = Signal(written, "rate", 12.0)
+    middles = (np.arange(120_000) + 0.5) * 1e-4
+    numeric = np.cumsum([value(t) for t in middles]) * 1e-4
+    ends = (np.arange(120_000) + 1) * 1e-4
+    np.testing.assert_allclose(signal.integral(ends), numeric, rtol=1e-6, atol=1.0)
+
+
+def test_packets_come_when_the_rate_has_added_up_to_them() -> None:
+    # As the simulator's own test: 1 packet/s, silent from 2.5 s to 4 s, then 2 packets/s.
+    steps = {"steps": [["0s", "1kbit"], ["2.5s", "0bit"], ["4s", "2kbit"]], "end": "hold"}
+    flow = {"kind": "cbr", "rate": steps, "jitter": 0.0, "packet": "125B"}
+    at_ns, sizes = arrivals(flow, 1.0, 5.0, random(), "flow")
+    np.testing.assert_allclose(at_ns / 1e9, [1, 2, 4.25, 4.75], atol=1e-6)
+    assert sizes.tolist() == [125] * 4
+
+
+def test_jitter_and_poisson_keep_the_mean_rate() -> None:
+    cbr = {"kind": "cbr", "rate": "12Mbit", "jitter": 0.3, "packet": "1500B"}
+    at_ns, _ = arrivals(cbr, 0.0, 100.0, random(), "flow")
+    gaps_s = np.diff(at_ns.astype(float)) / 1e9
+    assert gaps_s.min() >= 0.7e-3 - 1e-8
+    assert gaps_s.max() <= 1.3e-3 + 1e-8
+    assert abs(len(at_ns) - 100_000) < 219  # four standard errors, as in the simulator's test
+    poisson = {"kind": "poisson", "rate": "12Mbit", "packet": "1500B"}
+    at_ns, _ = arrivals(poisson, 0.0, 100.0, random(), "flow")
+    assert abs(len(at_ns) - 100_000) < 4 * 317
+
+
+def test_a_kernel_could_unpack_the_archive(tmp_path: Path) -> None:
+    cpio = shutil.which("cpio") or shutil.which("busybox")
+    if cpio is None:
+        pytest.skip("neither cpio nor busybox is here to read the archive with")
+    made = archive([Entry("bin/sh", b"dash", link=True), Entry("a/b/c", b"\0\1\2" * 999), Entry("proc")])
+    again = archive([Entry("a/d", b"second")])
+    command = [cpio, "-i"] if cpio.endswith("cpio") else [cpio, "cpio", "-i"]
+    for part in (made, again):
+        subprocess.run(command, cwd=tmp_path, input=part, check=True, capture_output=True)
+    assert (tmp_path / "a/b/c").read_bytes() == b"\0\1\2" * 999
+    assert (tmp_path / "a/d").read_bytes() == b"second"
+    assert (tmp_path / "bin/sh").readlink() == Path("dash")
+    assert (tmp_path / "proc").is_dir()
+
+
+def fifo(**changes: Any) -> dict[str, Any]:
+    link = {"rate": "10Mbit", **changes.pop("link", {})}
+    flow = {"class": "all", "kind": "cbr", "rate": "1Mbit", **changes.pop("flow", {})}
+    base = {"duration": "1s", "scheduler": {"policy": "strict"}, "class": [{"name": "all"}]}
+    return {**base, "link": link, "flow": [flow], **changes}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "key"),
+    [
+        (fifo(link={"ring": 4}), "link.ring"),
+        (fifo(link={"loss": 0.1}), "link.loss"),
+        (fifo(link={"mpu": "64B"}), "link.mpu"),
+        (fifo(flow={"kind": "greedy", "rate": None}), "flow[0].kind"),
+        (fifo(flow={"access_delay": "1ms"}), "flow[0].access_delay"),
+        (fifo(flow={"packet": "9kB"}), "flow cbr1: packet"),
+        (fifo(scheduler={"policy": "rr"}), "scheduler.policy"),
+        (fifo(link={"rate": {"steps": [["0s", "10Mbit"], ["0.5s", "0bit"]]}}), "link.rate"),
+    ],
+)
+def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key: str) -> None:
+    scenario["flow"] = [{k: v for k, v in flow.items() if v is not None} for flow in scenario["flow"]]
+    with pytest.raises(linkweir.ScenarioError) as refused:
+        world(linkweir.Scenario.from_dict(scenario), KINDS)
+    assert refused.value.key == key
+    assert str(refused.value).startswith(key)
+
+
+def test_tc_is_told_the_papers_parameters() -> None:
+    settings = pss.Settings("tcp", True, 30.0, 1)
+    case = next(case for case in pss.figure_7(settings).cases if case.labels["point"].memory_s is None)
+    script = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["run"].decode()
+    assert "class 2 limit 833 level 2 low_level 4 rate 1500000 mtu 1500 lr 900" in script
+    dwrr = next(case for case in pss.figure_6(settings).cases if case.labels["point"].scheduler == "dwrr")
+    script = world(linkweir.Scenario.from_dict(dwrr.scenario), KINDS).job["run"].decode()
+    assert "drr quantum 1500\n" in script
+    assert "drr quantum 13500\n" in script
+
+
+def test_a_changing_capacity_is_told_in_steps_with_its_mean() -> None:
+    settings = pss.Settings("tcp", True, 15.0, 1)
+    case = pss.figure_7(settings).cases[0]
+    told = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["said"].decode()
+    rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in told.splitlines() if "change" in line]
+    assert len(rates) == 15 / 0.05 - 1  # the first is what the link begins with
+    assert max(rates) < 26e6
+    assert min(rates) > 14e6
+    assert abs(sum(rates) / len(rates) - 20e6) < 26e6 / len(rates)  # one whole period, but for the first step
+
+
+TOLD = """\
+class htb 1:1 root leaf 10: prio 0 rate 20Mbit ceil 20Mbit burst 64b cburst 64b
+ Sent 4536000 bytes 3024 pkt (dropped 7, overlimits 2 requeues 0)
+ backlog 1116000b 744p requeues 0
+ lended: 3024 borrowed: 0 giants: 0
+ tokens: -12 ctokens: -12
+
+class pss 10:1 parent 10: limit 500p level 1 rate 0bit share 0% burst 20p mtu 1514b memory 100ms
+ Sent 4500000 bytes 3000 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+  dropped_limit 0p dropped_victim 0p dropped_expired 0p dropped_leaving 0p marked 0p sojourn_mean 300.5us \
+sojourn_max 600us credit 0bit low 0
+
+class pss 10:2 parent 10: limit 833p level 2 low_level 4 rate 1Mbit share 0% burst 20p mtu 1500b memory 10ms
+ Sent 36000 bytes 24 pkt (dropped 7, overlimits 0 requeues 0)
+"""
+
+
+def test_examples() -> None:
+    assert doctest.testmod(collect).failed == 0
+
+
+def test_what_tc_says_is_read_with_its_units() -> None:
+    (told,) = collect.shown(TOLD)
+    assert told["1:1"] == {"bytes": 4536000, "packets": 3024, "drops": 7, "backlog": 1116000, "qlen": 744}
+    assert told["10:1"]["packets"] == 3000
+    assert told["10:1"]["sojourn_mean"] == 300_500
+    assert told["10:1"]["sojourn_max"] == 600_000
+    assert told["10:2"] == {"bytes": 36000, "packets": 24, "drops": 7}
+    assert len(collect.shown(TOLD * 3)) == 3
+
+
+# --- In a kernel ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def laboratory() -> Laboratory:
+    why = guest.why_not() or (None if kernel.built() else kernel.why_not())
+    if why is not None:
+        pytest.skip(f"NO RUN IN VIRTUAL TIME: {why}")
+    return Laboratory(say=lambda text: print(text, file=sys.stderr))
+
+
+def thirty_seconds() -> dict[str, Any]:
+    settings = pss.Settings("tcp", False, 30.0, 1)
+    cases = pss.figure_6(settings).cases
+    return next(
+        case.scenario
+        for case in cases
+        if (case.labels["point"].scheduler, case.labels["point"].ef_share, case.labels["point"].k_af)
+        == ("pss", 0.5, 0.5)
+    )
+
+
+@pytest.mark.slow
+def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path: Path) -> None:
+    runs = [laboratory.run(thirty_seconds(), out=tmp_path / name) for name in ("first", "second")]
+    verdicts = compare(tmp_path / "first", tmp_path / "second")
+    assert {name for name, _ in verdicts} >= {f"results/{table}.parquet" for table in ("series", "classes", "flows")}
+    assert {verdict for _, verdict in verdicts} == {"identical"}
+    # They are not the same because nothing happened.
+    rates = {row["class"]: row["rate_bps"] for row in runs[0].rows("classes")}
+    assert rates["ef"] == pytest.approx(10e6, rel=1e-3)
+    assert rates["af"] == pytest.approx(5e6, rel=0.05)
+    simulated = linkweir.run({**thirty_seconds(), "duration": "1s", "warmup": "0s"})
+    assert {n: table.schema for n, table in runs[0].tables.items()} == {
+        n: t.schema for n, t in simulated.tables.items()
+    }
+    ef = next(row for row in runs[0].rows("flows") if row["flow"] == "ef")
+    assert ef["delivered_pkts"] > 16_000
+    assert ef["delay_max_s"] <= 0.25 + 1500 * 8 / 20e6 + 1e-4
+    assert all(row["timeouts"] is not None for row in runs[0].rows("flows") if row["kind"] == "tcp")
+
+
+@pytest.mark.slow
+def test_a_job_that_fails_says_why(laboratory: Laboratory) -> None:
+    with pytest.raises(LaboratoryError, match=r"Cannot find device \"eth7\""):
+        host.start(laboratory.guest, {"run": b"set -e\nip link set eth7 up\n"}, 1)
+
+
+@pytest.mark.slow
+def test_another_seed_gives_another_run(laboratory: Laboratory) -> None:
+    scenario = {**thirty_seconds(), "duration": "3s", "warmup": "0s"}
+    first, second = (laboratory.run(scenario, seed=seed) for seed in (1, 2))
+    assert first.rows("flow_series") != second.rows("flow_series")
+
+
+@pytest.mark.slow
+def test_delays_and_losses_are_those_of_the_simulator(laboratory: Laboratory) -> None:
+    variant = pds.Variant("6", delay=pds.USUAL, loss=pds.USUAL[::-1], history="decayed")
+    scenario = {**pds.scenario(variant, 1, 9.0), "warmup": "4s"}
+    ours = {row["class"]: row for row in laboratory.run(scenario).rows("classes")}
+    theirs = {row["class"]: row for row in linkweir.run(scenario).rows("classes")}
+    for name, row in theirs.items():
+        for key, base, bound in (("delay_mean_s", "class 1", 0.05), ("loss", "class 8", 0.1)):
+            assert ours[name][key] / ours[base][key] == pytest.approx(row[key] / theirs[base][key], rel=bound), (
+                name,
+                key,
+            )
+        assert ours[name]["arrived_pkts"] == pytest.approx(row["arrived_pkts"], rel=0.01)

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Figures of the kernel beside simulation and theory, with both kinds of runs made up."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from linkweir.fault import DirectoryError
+from linkweir.reproduce import app, native, pds, virtual
+from linkweir.reproduce.figure import Row, Scenario, Tables
+
+runner = CliRunner()
+
+
+class Made:
+    def __init__(self, **tables: list[Row]) -> None:
+        self._tables = tables
+
+    def rows(self, table: str) -> list[Row]:
+        return self._tables[table]
+
+
+def af_of(rate: Callable[[Scenario], float]) -> Any:
+    """A runner whose runs give AF this rate, EF 0.25 s plus a little, and CS0 what is left of 20 Mbit/s."""
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        for number, scenario in enumerate(scenarios):
+            af_bps = rate(scenario)
+            rates = {"ef": 1e7, "af": af_bps, "cs0": 1e7 - af_bps}
+            classes = [{"class": c, "rate_bps": r, "loss": 0.0, "backlog_mean_pkts": 1.0} for c, r in rates.items()]
+            series = [{"class": name, "t_s": 0.0, "backlog_pkts": 1, "sent_bytes": 0} for name in rates]
+            flow = {"class": "ef", "flow": "ef", "delay_mean_s": 0.2503, "delay_max_s": 0.2506}
+            take(number, Made(classes=classes, flows=[flow], series=series, levels=[]))
+
+    return run
+
+
+@pytest.fixture
+def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(native, "on", lambda *_: af_of(lambda _: 4e6))
+    monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda scenario: 5e6 + 1e5 * scenario["seed"]))
+    return tmp_path
+
+
+def answers(*arguments: str) -> dict[Any, list[Row]]:
+    result = runner.invoke(app, [*arguments, "--json", "--out", "out", "--force"])
+    assert result.exit_code == 0, result.output
+    return {answer["figure"]: answer["rows"] for answer in json.loads(result.stdout)}
+
+
+@pytest.mark.usefixtures("faked")
+def test_rows_are_means_over_seeds_and_say_where_they_come_from() -> None:
+    found = answers("pss", "--where", "virtual", "--figure", "6", "--seed", "1")
+    rows = found[6]
+    assert len(rows) == 2 * 54
+    ours = [row["af_mbps"] for row in rows if row["where"] == "kernel"]
+    assert ours == pytest.approx([5.2] * 54)  # seeds 1, 2 and 3
+    assert {row["af_mbps"] for row in rows if row["where"] == "simulation"} == {4.0}
+    assert {row["run"] for row in rows} == {
+        f"{where} {scheduler}" for where in ("kernel", "simulation") for scheduler in ("pss", "dwrr")
+    }
+    assert len(found["ef-delay"]) == 3 * 54
+    assert [row["bound_ms"] for row in found["ef-delay"]] == pytest.approx([250.7] * 162)
+
+
+@pytest.mark.usefixtures("faked")
+def test_distances_are_those_of_the_worst_point() -> None:
+    found = answers("pss", "--where", "virtual", "--figure", "6", "--seeds", "1")
+    pss_row = next(row for row in found["distances"] if row["scheduler"] == "pss")
+    # Theory is 2 Mbit/s at K_AF 0.2, the smallest that counts: there 5.1 is furthest from it, and the simulation's 4.
+    assert pss_row["points"] == 24
+    assert pss_row["kernel_from_theory"] == pytest.approx(155.0)
+    assert pss_row["simulation_from_theory"] == pytest.approx(100.0)
+    assert pss_row["at"].endswith("K_AF 0.2")
+
+
+def test_the_page_shows_both(faked: Path) -> None:
+    result = runner.invoke(app, ["pss", "--where", "virtual", "--figure", "6", "--quick", "--out", "out"])
+    assert result.exit_code == 0, result.output
+    assert "5.10" in result.stdout
+    report = (faked / "out/report.html").read_text()
+    assert "kernel pss, EF 0.5" in report
+    assert "simulation dwrr, EF 0.5" in report
+
+
+def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
+    answers("pss", "--where", "virtual", "--figure", "6", "--seed", "1")
+    with gzip.open(faked / "out/scenarios.json.gz") as file:
+        kept = json.load(file)
+    assert len(set(kept["figures"]["6"])) == 3 * 54
+    assert {scenario["seed"] for scenario in kept["scenarios"].values()} == {1, 2, 3}
+
+
+def test_an_interrupt_says_what_is_run_anew(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        af_of(lambda _: 5e6)(scenarios[:2], take)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(virtual, "runner", lambda *_: stopped)
+    command = ["pss", "--where", "virtual", "--figure", "6", "--seeds", "1", "--out", "out"]
+    result = runner.invoke(app, command)
+    assert result.exit_code == 1
+    assert "interrupted after 2 of 54 runs" in result.output
+    assert "goes on from there, with the kernel's runs anew" in result.output
+    refused = runner.invoke(app, ["pss", "--traffic", "tcp", "--figure", "6", "--out", "out"])
+    assert isinstance(refused.exception, DirectoryError)  # the same runs, but not the same reproduction
+    monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda _: 5e6))
+    assert runner.invoke(app, command).exit_code == 0
+    assert json.loads((faked / "out/summary.json").read_text())["complete"]
+
+
+def test_figures_keep_what_a_kernel_can_run() -> None:
+    figure = pds.figure_9(pds.Settings(quick=True))
+    part = virtual.possible(figure)
+    assert part is not None
+    assert {case.scenario["link"]["ring"] for case in figure.cases} == {1, 2, 16}
+    assert {case.scenario["link"]["ring"] for case in part.cases} == {1}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["pss", "--where", "moon"], '--where = "moon": must be sim or virtual'),
+        (["pds", "--where", "moon"], '--where = "moon": must be sim or virtual'),
+        (
+            ["pss", "--where", "virtual", "--traffic", "backlogged"],
+            '--traffic = "backlogged": must be tcp in the kernel',
+        ),
+        (
+            ["pss", "--where", "virtual", "--dask", "tcp://host:8786"],
+            '--dask = "tcp://host:8786": is for --where sim; the laboratory runs its kernels on this machine',
+        ),
+        (["pds", "--where", "virtual", "--dask", "tcp://host:8786"], "is for --where sim"),
+        (["pss", "--seeds", "2"], "--seeds = 2: is for --where virtual"),
+        (["pss", "--where", "virtual", "--table", "ring"], '--table = "ring": must be one of'),
+    ],
+)
+@pytest.mark.usefixtures("faked")
+def test_what_cannot_be_is_refused(arguments: list[str], message: str) -> None:
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 2
+    assert message in result.output
