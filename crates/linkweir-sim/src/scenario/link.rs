@@ -11,7 +11,7 @@ use super::limits;
 use super::reader::{quote, Section};
 use super::satellite;
 use super::signal::{self, Values};
-use super::trace::{self, Format, Hints, Trace, TraceEnd};
+use super::trace::{self, Hints, Trace};
 use super::units::{self, Kind};
 use super::Input;
 
@@ -111,33 +111,7 @@ pub(super) fn read(
             return Err(entry.fault("must be the path of a trace file"));
         }
         let folder = folder(section);
-        let hints = Hints {
-            format: match format_key {
-                Some(entry) => match entry.choice(&[
-                    "auto",
-                    Format::NAMES[0],
-                    Format::NAMES[1],
-                    Format::NAMES[2],
-                ])? {
-                    0 => None,
-                    1 => Some(Format::Linkweir),
-                    2 => Some(Format::Mahimahi),
-                    _ => Some(Format::Mbit),
-                },
-                None => None,
-            },
-            column: column_key
-                .map(|e| e.text().map(str::to_string))
-                .transpose()?,
-            end: match end_key {
-                Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
-                    0 => TraceEnd::Loop,
-                    1 => TraceEnd::Hold,
-                    _ => TraceEnd::Stop,
-                }),
-                None => None,
-            },
-        };
+        let hints = Hints::read(format_key, column_key, end_key)?;
         let path = folder.join(text);
         // A file that cannot be read is the fault of the line that names it.
         let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
