@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `linkweir-gateway`: the command line. Exit codes: 0 done, 1 failed, 2 bad input.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use linkweir_gateway::config;
+use clap::{Args, Parser, Subcommand};
+use linkweir_gateway::command;
+use linkweir_gateway::config::{self, Config, Mode};
+use linkweir_gateway::control::{self, Request, Response};
+use linkweir_gateway::up::Gateway;
 
 /// A tunnel that schedules what it carries
 #[derive(Parser)]
@@ -22,35 +26,181 @@ enum Command {
         /// Configuration file
         config: PathBuf,
     },
+    /// Carry packets until told to stop; SIGHUP reads the configuration again
+    Up {
+        /// Configuration file
+        config: PathBuf,
+        /// Allow mode = "cleartext": anyone on the path can read and forge packets
+        #[arg(long)]
+        cleartext: bool,
+    },
+    /// Show what a running gateway does
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        gateway: Running,
+    },
+    /// Change a running gateway
+    Set {
+        #[command(subcommand)]
+        what: Setting,
+    },
 }
 
-/// What to say and to return when a command did not do what it was asked.
+#[derive(Subcommand)]
+enum Setting {
+    /// What the link to a peer carries, until it is set again, the configuration changes or `stale` has passed
+    Capacity {
+        /// Rate with its unit, such as 18Mbit; 0bit is an outage
+        #[arg(value_parser = command::bps)]
+        rate: u64,
+        /// Name of the peer; all peers without
+        #[arg(long)]
+        peer: Option<String>,
+        #[command(flatten)]
+        gateway: Running,
+    },
+}
+
+/// Which gateway
+#[derive(Args)]
+struct Running {
+    /// Control socket; the only one in /run/linkweir without
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+}
+
+/// Why a command did not do what it was asked, with the exit code it deserves.
 enum Failure {
     Input(String),
+    Failed(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Failed(error.to_string())
+    }
 }
 
 fn main() -> ExitCode {
-    let done = match Arguments::parse().command {
-        Command::Check { config } => check(&config),
+    let (message, code) = match obey(Arguments::parse().command) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Input(message)) => (message, 2),
+        Err(Failure::Failed(message)) => (message, 1),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Input(message)) => {
-            eprintln!("{message}");
-            ExitCode::from(2)
+    eprintln!("linkweir-gateway: {message}");
+    ExitCode::from(code)
+}
+
+fn obey(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Check { config } => {
+            let sound = load(&config)?;
+            println!(
+                "{}: sound; {} with {} classes towards {} peers, MTU {} bytes",
+                config.display(),
+                sound.scheduler.info.name,
+                sound.classes.len(),
+                sound.peers.len(),
+                sound.mtu
+            );
+            Ok(())
+        }
+        Command::Up { config, cleartext } => {
+            let sound = load(&config)?;
+            if sound.mode == Mode::Cleartext && !cleartext {
+                let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
+                               say --cleartext, too, if that is what you want";
+                return Err(Failure::Input(message.to_string()));
+            }
+            Ok(Gateway::set_up(&config, sound)?.run()?)
+        }
+        Command::Show { json, gateway } => match gateway.ask(&Request::Show)? {
+            Response::Show(show) if json => {
+                println!(
+                    "{}",
+                    serde_json::to_string_pretty(&show).map_err(io::Error::from)?
+                );
+                Ok(())
+            }
+            Response::Show(show) => {
+                print!("{}", show.text());
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        },
+        Command::Set {
+            what:
+                Setting::Capacity {
+                    rate,
+                    peer,
+                    gateway,
+                },
+        } => {
+            let request = Request::SetCapacity {
+                peer,
+                capacity_bps: rate,
+            };
+            match gateway.ask(&request)? {
+                Response::Done => Ok(()),
+                other => Err(unexpected(other)),
+            }
         }
     }
 }
 
-fn check(file: &std::path::Path) -> Result<(), Failure> {
-    let config = config::load(file).map_err(|fault| Failure::Input(fault.to_string()))?;
-    println!(
-        "{}: sound; {} with {} classes towards {} peers, MTU {} bytes",
-        file.display(),
-        config.scheduler.info.name,
-        config.classes.len(),
-        config.peers.len(),
-        config.mtu
-    );
-    Ok(())
+fn load(file: &Path) -> Result<Config, Failure> {
+    config::load(file).map_err(|fault| Failure::Input(fault.to_string()))
+}
+
+fn unexpected(response: Response) -> Failure {
+    match response {
+        Response::Refused(why) => Failure::Failed(why),
+        _ => Failure::Failed("the gateway is of another version".to_string()),
+    }
+}
+
+impl Running {
+    fn ask(&self, request: &Request) -> Result<Response, Failure> {
+        let path = match &self.control {
+            Some(path) => path.clone(),
+            None => only_socket()?,
+        };
+        Ok(control::ask(&path, request)?)
+    }
+}
+
+/// The control socket, where there is but one.
+fn only_socket() -> Result<PathBuf, Failure> {
+    let entries = std::fs::read_dir(control::FOLDER)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut sockets: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
+        .collect();
+    sockets.sort();
+    match &sockets[..] {
+        [one] => Ok(one.clone()),
+        [] => {
+            let message = format!(
+                "no gateway has a control socket in {}; name one with --control",
+                control::FOLDER
+            );
+            Err(Failure::Failed(message))
+        }
+        several => {
+            let names: Vec<String> = several
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            Err(Failure::Input(format!(
+                "name one with --control: {}",
+                names.join(", ")
+            )))
+        }
+    }
 }

@@ -70,6 +70,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.2:51820\"", "ground.toml:46: peer[1].endpoint = \"192.0.2.2:51820\": is that of peer \"ship\" too, and in cleartext mode peers are known by it alone; change one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.78.4.0/16\"", "ground.toml:47: peer[1].allowed_ips = \"10.78.4.0/16\": peer \"ship\" has 10.78.0.0/16 already; give it to one of them"),
+    ("10.78.0.0/16", "192.0.2.0/24", "ground.toml:42: peer[0].endpoint = \"192.0.2.2:51820\": lies in 192.0.2.0/24, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nouter_dscp = \"EF\"", "ground.toml:12: gateway.outer_dscp = \"EF\": is only for dscp = \"pipe\""),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\ndrain = 5", "ground.toml:12: gateway.drain = 5: needs a unit: one of"),
     ("[[peer]]", "[peer]", "ground.toml:40: peer = [peer]: must be a list of tables; write [[peer]] with two brackets"),
     ("level = 0", "level = 0 0", "ground.toml:23: is not TOML: "),
 ];

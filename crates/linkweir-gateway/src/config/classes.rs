@@ -179,7 +179,8 @@ fn one_or_more<'s, 'i>(entry: &Entry<'s, 'i>) -> Result<Vec<Entry<'s, 'i>>, Faul
     }
 }
 
-fn code_point(entry: &Entry<'_, '_>) -> Result<u8, Fault> {
+/// A code point by name or number.
+pub(super) fn code_point(entry: &Entry<'_, '_>) -> Result<u8, Fault> {
     if let Ok(text) = entry.text() {
         return classify::dscp(text).ok_or_else(|| {
             entry.fault("must be a code point: EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63")

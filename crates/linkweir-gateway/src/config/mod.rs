@@ -18,6 +18,8 @@ use linkweir_config::{parameters, trace};
 use linkweir_core::{Limit, PolicyInfo};
 
 use crate::classify::Rules;
+use crate::control;
+use crate::tos::Model;
 
 pub use capacity::Capacity;
 pub use linkweir_config::Fault;
@@ -31,6 +33,8 @@ const CLASSES: usize = 256;
 const PEERS: usize = 1024;
 /// Most bytes all queues together may hold.
 const HELD_BYTES: u64 = 1_000_000_000;
+/// Longest time packets may leave while the gateway stops, ns.
+const DRAIN_NS: u64 = 60_000_000_000;
 /// What a waiting packet costs beside its own bytes.
 pub const PACKET_COST_BYTES: u64 = 80;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
@@ -96,7 +100,13 @@ pub struct Config {
     /// Who the gateway becomes once it is set up; none: it stays who it is.
     pub user: Option<String>,
     /// Path of the control socket.
-    pub control: Option<PathBuf>,
+    pub control: PathBuf,
+    /// Whether routes lead what peers are allowed through the device.
+    pub routes: bool,
+    /// How code points pass the tunnel.
+    pub dscp: Model,
+    /// How long packets that wait may still leave when the gateway stops, ns.
+    pub drain_ns: u64,
     /// Bytes a packet grows by on the link: outer headers, seal and what `link.overhead` says.
     pub overhead_bytes: i64,
     /// Smallest packet on the link, bytes, as it is accounted.
@@ -158,9 +168,12 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         None => None,
     };
     let control = match gateway.find("control") {
-        Some(entry) => Some(path(&entry)?),
-        None => None,
+        Some(entry) => path(&entry)?,
+        None => control::path_of(&device),
     };
+    let routes = gateway.flag("routes", true)?;
+    let dscp = dscp(&mut gateway)?;
+    let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
     let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
     let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
     let mtu = mtu(&mut gateway, below, outer, &addresses)?;
@@ -189,6 +202,9 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let (classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
     let peers = peers::read(&mut peer_sections, mode, listen, whole_link.as_ref())?;
+    if routes {
+        peers::endpoints_outside(&peers, &peer_sections)?;
+    }
     top.finish()?;
 
     // Keys nobody knows are named before the core is asked: they may be what the core misses.
@@ -211,6 +227,9 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         mode,
         user,
         control,
+        routes,
+        dscp,
+        drain_ns,
         overhead_bytes: overhead_bytes + i64::from(outer),
         mpu_bytes,
         scheduler: Scheduler {
@@ -229,6 +248,18 @@ fn top_level<'s, 'i>(
     document: &'s toml::Spanned<toml::de::DeTable<'i>>,
 ) -> Section<'s, 'i> {
     Section::new(source, document.get_ref(), String::new(), 0)
+}
+
+fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
+    let model = gateway.choice("dscp", &["out", "uniform", "pipe"], 0)?;
+    let outer = gateway.find("outer_dscp");
+    match (model, outer) {
+        (2, Some(entry)) => Ok(Model::Pipe(classes::code_point(&entry)?)),
+        (2, None) => Ok(Model::Pipe(0)),
+        (_, Some(entry)) => Err(entry.fault("is only for dscp = \"pipe\"")),
+        (1, None) => Ok(Model::Uniform),
+        (_, None) => Ok(Model::Out),
+    }
 }
 
 /// Refuses queues that together could fill the memory.

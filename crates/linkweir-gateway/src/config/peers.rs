@@ -78,3 +78,22 @@ pub(super) fn read(
     }
     Ok(peers)
 }
+
+/// Refuses endpoints that routes would lead into the tunnel itself.
+pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let inside = peers
+            .iter()
+            .flat_map(|other| &other.allowed)
+            .find(|net| net.contains(&peer.endpoint.ip()));
+        if let Some(net) = inside {
+            return Err(section.fault_at(
+                "endpoint",
+                format!(
+                    "lies in {net}, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
