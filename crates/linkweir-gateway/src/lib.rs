@@ -9,6 +9,8 @@ pub mod classify;
 pub mod command;
 pub mod config;
 pub mod control;
+pub mod conveyor;
+pub mod emulate;
 pub mod link;
 pub mod pace;
 pub mod packet;

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use linkweir_gateway::command;
+use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::{self, Config, Mode};
 use linkweir_gateway::control::{self, Request, Response};
 use linkweir_gateway::up::Gateway;
+use linkweir_gateway::{command, emulate};
 
 /// A tunnel that schedules what it carries
 #[derive(Parser)]
@@ -41,6 +42,20 @@ enum Command {
         json: bool,
         #[command(flatten)]
         gateway: Running,
+    },
+    /// Emulate a link between two devices until told to stop; 1 when it could not be kept as asked
+    Emulate {
+        /// Configuration file of the link
+        config: PathBuf,
+        /// How long, such as 100s
+        #[arg(long, value_parser = duration_ns)]
+        duration: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Only read the configuration and say what is wrong with it
+        #[arg(long)]
+        check: bool,
     },
     /// Change a running gateway
     Set {
@@ -117,6 +132,34 @@ fn obey(command: Command) -> Result<(), Failure> {
             }
             Ok(Gateway::set_up(&config, sound)?.run()?)
         }
+        Command::Emulate {
+            config,
+            duration,
+            json,
+            check,
+        } => {
+            let link = config::emulate::load(&config)
+                .map_err(|fault| Failure::Input(fault.to_string()))?;
+            if check {
+                println!("{}: sound", config.display());
+                return Ok(());
+            }
+            let report = emulate::run(&link, duration)?;
+            if json {
+                println!(
+                    "{}",
+                    serde_json::to_string_pretty(&report).map_err(io::Error::from)?
+                );
+            } else {
+                print!("{}", report.text());
+            }
+            if report.directions.iter().any(|way| !way.faults.is_empty()) {
+                return Err(Failure::Failed(
+                    "the link could not be kept as asked".to_string(),
+                ));
+            }
+            Ok(())
+        }
         Command::Show { json, gateway } => match gateway.ask(&Request::Show)? {
             Response::Show(show) if json => {
                 println!(
@@ -149,6 +192,13 @@ fn obey(command: Command) -> Result<(), Failure> {
             }
         }
     }
+}
+
+fn duration_ns(text: &str) -> Result<u64, String> {
+    let (ns, _) = units::parse(text, Kind::Time)?
+        .whole()
+        .ok_or("must be positive")?;
+    Ok(ns)
 }
 
 fn load(file: &Path) -> Result<Config, Failure> {

@@ -157,3 +157,51 @@ fn check_prints_one_line_and_returns_2() {
     assert_eq!(said.lines().count(), 1);
     assert_eq!(no_text.status.code(), Some(2));
 }
+
+const LINK: &str = include_str!("../configs/geo.toml");
+
+/// (what is replaced, by what, what is said)
+const LINK_MISTAKES: &[(&str, &str, &str)] = &[
+    ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
+    ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
+    ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is that of the other end too; change one, or its netns"),
+    ("rate = \"20Mbit\"", "", "geo.toml:19: a_to_b.rate: is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\""),
+    ("loss = 0.001", "loss = 1.5", "geo.toml:22: a_to_b.loss = 1.5: must be 0% .. 100%"),
+    ("delay = \"250ms\"", "delay = 250", "geo.toml:21: a_to_b.delay = 250: needs a unit: one of"),
+    ("jitter = \"2ms\"", "jitter = \"2m\"", "geo.toml:27: b_to_a.jitter = \"2m\": unknown unit \"m\" for a time; use one of"),
+    ("limit = \"200p\"", "limit = \"200\"", "geo.toml:28: b_to_a.limit = \"200\": needs a unit: one of p, like \"80p\""),
+    ("[b_to_a]", "[b_too_a]", "geo.toml:1: [b_to_a]: is missing; write a table [b_to_a], such as one with rate = \"20Mbit\""),
+];
+
+#[test]
+fn mistakes_in_a_link_are_found_at_their_lines() {
+    // Both namespaces are this one, as far as the check sees; their devices differ then.
+    let here = |text: &str| {
+        let text = text.replacen("netns = \"ground\"", "netns = \"/proc/self/ns/net\"", 1);
+        text.replacen(
+            "netns = \"ship\"",
+            "netns = \"/proc/thread-self/ns/net\"",
+            1,
+        )
+    };
+    let parse = |text: &str| config::emulate::parse(&here(text), Path::new("geo.toml"));
+    let link = parse(LINK).unwrap();
+    assert_eq!(link.directions[1].limit_pkts, 200);
+    // Twice 20 Mbit/s times 250 ms in packets of 1500 bytes, and 100.
+    assert_eq!(link.directions[0].limit_pkts, 933);
+    for (old, new, said) in LINK_MISTAKES {
+        assert!(LINK.contains(old), "{old}");
+        let text = if new.is_empty() && old.starts_with("netns") {
+            // Without the other namespace both devices would be in the emulator's.
+            LINK.replacen("netns = \"ground\"\n", "\n", 1)
+                .replacen(old, "", 1)
+        } else {
+            LINK.replacen(old, new, 1)
+        };
+        let fault = parse(&text).expect_err(new).to_string();
+        assert!(
+            fault.starts_with(said),
+            "{new}\n  said     {fault}\n  expected {said}"
+        );
+    }
+}

@@ -106,9 +106,10 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
 }
 
 /// A rate or a trace, with what else the trace says.
-type Offered = (signal::Capacity, Option<Trace>);
+pub(super) type Offered = (signal::Capacity, Option<Trace>);
 
-fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
+/// Reads `rate` or `trace`, if either is given.
+pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
     let format_key = section.find("trace_format");
@@ -148,7 +149,8 @@ fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
     Ok(Some((trace.capacity.clone(), Some(trace))))
 }
 
-fn mean_bps(capacity: &signal::Capacity) -> u64 {
+/// The mean over a round, or over an hour, bit/s.
+pub(super) fn mean_bps(capacity: &signal::Capacity) -> u64 {
     match capacity {
         signal::Capacity::Rate(signal) => (values::mean(signal, MEAN_NS) + 0.5) as u64,
         signal::Capacity::Opportunities { at_ns, bytes } => {

@@ -6,6 +6,7 @@
 
 mod capacity;
 mod classes;
+pub mod emulate;
 mod peers;
 
 use std::net::SocketAddr;

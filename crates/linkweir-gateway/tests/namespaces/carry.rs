@@ -259,11 +259,10 @@ impl Receiver {
         use std::os::fd::AsRawFd;
         let mut buffer = [0; 2000];
         let mut beside = nix::cmsg_space!(i32);
-        let mut slices = [std::io::IoSliceMut::new(&mut buffer)];
         let fd = self.0.as_raw_fd();
         let received = loop {
             let mut slices = [std::io::IoSliceMut::new(&mut buffer)];
-            let room = Some(&mut beside);
+            let room = Some(&mut beside[..]);
             match recvmsg::<SockaddrStorage>(fd, &mut slices, room, MsgFlags::empty()) {
                 Err(nix::errno::Errno::EINTR) => {}
                 received => break received.unwrap().cmsgs().unwrap().collect::<Vec<_>>(),

@@ -8,6 +8,7 @@
 //! Nothing is timed: what is asserted are counts, orders and upper bounds. All waits end after [`PATIENCE`].
 
 mod carry;
+mod emulated;
 mod life;
 mod place;
 

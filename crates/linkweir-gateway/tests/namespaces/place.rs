@@ -2,7 +2,7 @@
 //! Network namespaces, each held by a thread, and gateways in them. Everything goes with the test, even if it is killed.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -78,6 +78,87 @@ impl Namespace {
         let socket = self.inside(move || UdpSocket::bind(address).unwrap());
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Socket(socket)
+    }
+}
+
+impl Namespace {
+    /// Path of the namespace.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/task/{}/ns/net", std::process::id(), self.tid)
+    }
+}
+
+/// An emulated link between two namespaces.
+pub struct Emulated {
+    child: Child,
+    pub here: Namespace,
+    pub there: Namespace,
+    _folder: Folder,
+}
+
+impl Emulated {
+    /// A link with what `a_to_b` says there and `b_to_a` back; its ends have the addresses of a cable's.
+    pub fn new(a_to_b: &str, b_to_a: &str) -> Emulated {
+        let (here, there) = (Namespace::new(), Namespace::new());
+        let folder = Folder::new();
+        let end = |name: &str, namespace: &Namespace, last: u8| {
+            format!(
+                "[{name}]\ndevice = \"out\"\nnetns = \"{}\"\naddress = [\"192.0.2.{last}/24\", \"2001:db8::{last}/64\"]\n",
+                namespace.path()
+            )
+        };
+        let text = format!(
+            "{}{}[a_to_b]\n{a_to_b}\n[b_to_a]\n{b_to_a}\n",
+            end("a", &here, 1),
+            end("b", &there, 2)
+        );
+        let file = folder.write("link.toml", &text);
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--pdeathsig",
+                "KILL",
+                env!("CARGO_BIN_EXE_linkweir-gateway"),
+                "emulate",
+                "--json",
+            ])
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child =
+            here.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
+        let begun = Instant::now();
+        while !there
+            .run("ip", &["link", "show", "up", "dev", "out"])
+            .stdout
+            .starts_with(b"2:")
+        {
+            assert_eq!(child.try_wait().unwrap(), None, "the emulator ended");
+            assert!(begun.elapsed() < PATIENCE, "the emulator makes no device");
+            thread::sleep(Duration::from_millis(5));
+        }
+        Emulated {
+            child,
+            here,
+            there,
+            _folder: folder,
+        }
+    }
+
+    /// Stops it and reads its report.
+    pub fn report(mut self) -> serde_json::Value {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
+        let mut text = String::new();
+        let mut output = self.child.stdout.take().unwrap();
+        output.read_to_string(&mut text).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
