@@ -2,6 +2,7 @@
 //! `linkweir-gateway`: the command line. Exit codes: 0 done, 1 failed, 2 bad input.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -10,7 +11,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::{self, Config, Mode};
 use linkweir_gateway::control::{self, Request, Response};
 use linkweir_gateway::up::Gateway;
-use linkweir_gateway::{command, emulate};
+use linkweir_gateway::{command, emulate, metrics, seal};
 
 /// A tunnel that schedules what it carries
 #[derive(Parser)]
@@ -22,6 +23,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Make a secret key in a new file and print the public key
+    Keygen {
+        /// File of the secret key
+        file: PathBuf,
+    },
     /// Read a configuration and say what is wrong with it
     Check {
         /// Configuration file
@@ -40,6 +46,14 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        gateway: Running,
+    },
+    /// Print what a running gateway does for Prometheus, or serve it
+    Metrics {
+        /// Serve /metrics at this address, such as 127.0.0.1:9705, until told to stop
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        listen: Option<SocketAddr>,
         #[command(flatten)]
         gateway: Running,
     },
@@ -111,6 +125,10 @@ fn main() -> ExitCode {
 
 fn obey(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Keygen { file } => {
+            println!("{}", seal::show_key(&seal::generate(&file)?));
+            Ok(())
+        }
         Command::Check { config } => {
             let sound = load(&config)?;
             println!(
@@ -132,6 +150,20 @@ fn obey(command: Command) -> Result<(), Failure> {
             }
             Ok(Gateway::set_up(&config, sound)?.run()?)
         }
+        Command::Metrics {
+            listen: Some(listen),
+            gateway,
+        } => Ok(metrics::serve(listen, &gateway.path()?)?),
+        Command::Metrics {
+            listen: None,
+            gateway,
+        } => match gateway.ask(&Request::Show)? {
+            Response::Show(show) => {
+                print!("{}", metrics::text(&show));
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        },
         Command::Emulate {
             config,
             duration,
@@ -213,12 +245,12 @@ fn unexpected(response: Response) -> Failure {
 }
 
 impl Running {
+    fn path(&self) -> Result<PathBuf, Failure> {
+        self.control.clone().map_or_else(only_socket, Ok)
+    }
+
     fn ask(&self, request: &Request) -> Result<Response, Failure> {
-        let path = match &self.control {
-            Some(path) => path.clone(),
-            None => only_socket()?,
-        };
-        Ok(control::ask(&path, request)?)
+        Ok(control::ask(&self.path()?, request)?)
     }
 }
 

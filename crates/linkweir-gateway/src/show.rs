@@ -35,8 +35,10 @@ pub struct Show {
 pub struct PeerShow {
     /// Its name.
     pub name: String,
-    /// Where its datagrams go to.
-    pub endpoint: SocketAddr,
+    /// Where its datagrams go to; none: it was not heard from.
+    pub endpoint: Option<SocketAddr>,
+    /// Whether there is a session; none in cleartext mode.
+    pub session: Option<bool>,
     /// Capacity of the way there, bit/s.
     pub capacity_bps: u64,
     /// What the scheduler was told of it, bit/s.
@@ -132,9 +134,15 @@ impl Show {
         for peer in &self.peers {
             let _ = writeln!(
                 text,
-                "\npeer {} at {}: {}, received {} packets{}",
+                "\npeer {} at {}{}: {}, received {} packets{}",
                 peer.name,
-                peer.endpoint,
+                peer.endpoint
+                    .map_or_else(|| "an unknown place".to_string(), |at| at.to_string()),
+                if peer.session == Some(false) {
+                    ", no session"
+                } else {
+                    ""
+                },
                 units::show_whole(peer.capacity_bps, Kind::Rate),
                 peer.received_pkts,
                 listed(&peer.dropped_pkts)

@@ -4,7 +4,7 @@
 //! One thread waits for whatever comes first. What can be read is read in batches, so that neither side starves the other;
 //! what may leave leaves; then it sleeps until the next packet may leave.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,18 @@ use crate::classify::Classifier;
 use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
-use crate::link::{Link, Next};
+use crate::link::Next;
+use crate::mss;
 use crate::packet;
 use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
-use crate::show::{self, PeerShow, Show};
+use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
+use crate::show::Show;
+use crate::station::{count, shown, Inside, Reasons, Station};
 use crate::tos;
 use crate::tun;
-use crate::underlay::Underlay;
+use crate::underlay::{Received, Underlay};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
@@ -39,35 +42,10 @@ const CONTROL: u64 = 3;
 const COMMANDS: u64 = 1 << 16;
 const CLIENTS: u64 = 1 << 32;
 
-/// How often something was dropped, by reason.
-type Reasons = BTreeMap<&'static str, u64>;
-
-fn count(reasons: &mut Reasons, reason: &'static str) {
-    *reasons.entry(reason).or_default() += 1;
-}
-
-fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
-    reasons
-        .iter()
-        .map(|(reason, count)| ((*reason).to_string(), *count))
-        .collect()
-}
-
-/// A peer at work.
-struct Station {
-    link: Link,
-    command: Option<Running>,
-    /// When the program is started again, ns.
-    command_at_ns: Option<u64>,
-    received_pkts: u64,
-    received_bytes: u64,
-    dropped: Reasons,
-}
-
-/// What the socket had no room for.
+/// A datagram the socket had no room for.
 struct Held {
     station: usize,
-    packet: Box<[u8]>,
+    datagram: Vec<u8>,
     tos: u8,
 }
 
@@ -82,7 +60,15 @@ pub struct Gateway {
     poll: Poll,
     classifier: Classifier,
     routing: Routing,
+    /// None in cleartext mode.
+    identity: Option<Identity>,
     by_endpoint: HashMap<SocketAddr, usize>,
+    by_index: HashMap<u32, usize>,
+    by_key: HashMap<Key, usize>,
+    /// Index of the last new session.
+    last_index: u32,
+    /// When sessions are looked after again, ns.
+    tick_at_ns: u64,
     stations: Vec<Station>,
     held: Option<Held>,
     /// Station that has the first turn.
@@ -92,6 +78,8 @@ pub struct Gateway {
     /// Until when packets may still leave, once it stops, ns.
     stop_at_ns: Option<u64>,
     buffer: Vec<u8>,
+    /// What a session makes of it.
+    other: Vec<u8>,
 }
 
 /// The signals the gateway heeds. They must be blocked before any thread begins.
@@ -116,6 +104,17 @@ impl Gateway {
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let identity = match &config.private_key_file {
+            Some(file) => Some(Identity::new(seal::read_key(file)?)),
+            None => None,
+        };
+        let now_ns = now_ns();
+        let mut last_index = 0;
+        let stations = config
+            .peers
+            .iter()
+            .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
+            .collect::<io::Result<Vec<_>>>()?;
         let underlay = Underlay::bind(config.listen)?;
         let device = tun::create(&config.device, config.mtu, &config.addresses)?;
         if config.routes {
@@ -134,17 +133,16 @@ impl Gateway {
         poll.add(&underlay, UNDERLAY)?;
         poll.add(&signals, SIGNALS)?;
         poll.add(&control, CONTROL)?;
-        let now_ns = now_ns();
-        let stations = config
-            .peers
-            .iter()
-            .map(|peer| Station::new(now_ns, &config, peer))
-            .collect::<io::Result<Vec<_>>>()?;
         let mut gateway = Gateway {
             file: file.to_path_buf(),
             classifier: Classifier::new(config.rules.clone()),
             routing: Routing::default(),
+            identity,
             by_endpoint: HashMap::new(),
+            by_index: HashMap::new(),
+            by_key: HashMap::new(),
+            last_index,
+            tick_at_ns: now_ns,
             config,
             device,
             underlay,
@@ -158,18 +156,29 @@ impl Gateway {
             dropped: Reasons::new(),
             stop_at_ns: None,
             buffer: vec![0; PACKET_BYTES],
+            other: vec![0; PACKET_BYTES + 64],
         };
         gateway.know_peers();
+        for at in 0..gateway.stations.len() {
+            gateway.knock(at);
+        }
         Ok(gateway)
     }
 
     fn know_peers(&mut self) {
         let peers = &self.config.peers;
         self.routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
-        self.by_endpoint = peers
-            .iter()
-            .enumerate()
-            .map(|(at, peer)| (peer.endpoint, at))
+        let numbered = peers.iter().enumerate();
+        self.by_endpoint = numbered
+            .filter_map(|(at, peer)| Some((peer.endpoint?, at)))
+            .collect();
+        let numbered = peers.iter().enumerate();
+        self.by_key = numbered
+            .filter_map(|(at, peer)| Some((peer.public_key?, at)))
+            .collect();
+        let numbered = self.stations.iter().enumerate();
+        self.by_index = numbered
+            .filter_map(|(at, station)| Some((station.session.as_ref()?.index(), at)))
             .collect();
     }
 
@@ -197,6 +206,10 @@ impl Gateway {
                 now_ns = self::now_ns();
             }
             self.start_commands(now_ns);
+            if self.identity.is_some() && self.tick_at_ns <= now_ns {
+                self.tick();
+                self.tick_at_ns = now_ns + seal::TICK_NS;
+            }
             alarm_ns = self.serve(now_ns);
             if let Some(stop_at_ns) = self.stop_at_ns {
                 let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
@@ -226,7 +239,7 @@ impl Gateway {
                     }
                 },
             };
-            let packet = &self.buffer[..bytes];
+            let packet = &mut self.buffer[..bytes];
             let Some(header) = packet::parse(packet) else {
                 count(&mut self.dropped, "malformed");
                 continue;
@@ -235,6 +248,9 @@ impl Gateway {
                 count(&mut self.dropped, "no_peer");
                 continue;
             };
+            if let Some(mtu) = self.config.mss_mtu() {
+                mss::clamp(packet, &header, mtu);
+            }
             let class = self.classifier.class(now_ns, &header);
             let wire_bytes = self.config.wire_bytes(bytes);
             self.stations[at]
@@ -256,35 +272,101 @@ impl Gateway {
                     continue;
                 }
             };
-            let Some(&at) = self.by_endpoint.get(&received.from) else {
-                count(&mut self.dropped, "stranger");
-                continue;
-            };
-            let station = &mut self.stations[at];
-            let packet = &mut self.buffer[..received.bytes];
-            let Some(header) = packet::parse(packet) else {
-                count(&mut station.dropped, "malformed");
-                continue;
-            };
-            if self.routing.peer(header.source) != Some(at) {
-                count(&mut station.dropped, "not_allowed");
-                continue;
-            }
-            match self.config.dscp.decapsulate(header.tos, received.tos) {
-                Some(tos) if tos == header.tos => {}
-                Some(tos) => packet::set_tos(packet, tos),
-                None => {
-                    count(&mut station.dropped, "congested");
-                    continue;
+            match self.config.mode {
+                Mode::Wireguard => self.unseal(received),
+                Mode::Cleartext => {
+                    let Some(&at) = self.by_endpoint.get(&received.from) else {
+                        count(&mut self.dropped, "stranger");
+                        continue;
+                    };
+                    let packet = &mut self.buffer[..received.bytes];
+                    let inside = Inside {
+                        device: &self.device,
+                        routing: &self.routing,
+                        dscp: self.config.dscp,
+                        mss_mtu: self.config.mss_mtu(),
+                    };
+                    inside.deliver(at, &mut self.stations[at], packet, received.tos);
                 }
             }
-            match self.device.send(packet) {
-                Ok(_) => {
-                    station.received_pkts += 1;
-                    station.received_bytes += received.bytes as u64;
-                }
-                Err(_) => count(&mut station.dropped, "device_down"),
+        }
+    }
+
+    /// A datagram of a session, or one that asks for a session.
+    fn unseal(&mut self, received: Received) {
+        let Some(identity) = &self.identity else {
+            return;
+        };
+        let Received { bytes, from, tos } = received;
+        let datagram = &self.buffer[..bytes];
+        let at = match identity.claim(datagram, from) {
+            Ok(Claim::Session(index)) => self.by_index.get(&index),
+            Ok(Claim::Peer(key)) => self.by_key.get(&key),
+            Err(Refused::Cookie(answer)) => {
+                count(&mut self.dropped, "handshake_unproven");
+                let _ = self.underlay.send(&answer, from, 0);
+                return;
             }
+            Err(Refused::Forged) => {
+                count(&mut self.dropped, "forged");
+                return;
+            }
+        };
+        let Some(&at) = at else {
+            count(&mut self.dropped, "stranger");
+            return;
+        };
+        let station = &mut self.stations[at];
+        let Some(session) = &mut station.session else {
+            return;
+        };
+        match session.open(datagram, from, &mut self.other) {
+            Opened::Refused => {
+                count(&mut station.dropped, "not_genuine");
+                return;
+            }
+            Opened::Nothing => {}
+            Opened::Answer(answer) => drop(self.underlay.send(answer, from, 0)),
+            Opened::Packet(packet) => {
+                let inside = Inside {
+                    device: &self.device,
+                    routing: &self.routing,
+                    dscp: self.config.dscp,
+                    mss_mtu: self.config.mss_mtu(),
+                };
+                inside.deliver(at, station, packet, tos);
+            }
+        }
+        // Only who holds the key moves a peer.
+        station.endpoint = Some(from);
+    }
+
+    /// Asks a peer for a session unless that is under way.
+    fn knock(&mut self, at: usize) {
+        let Station {
+            session, endpoint, ..
+        } = &mut self.stations[at];
+        if let (Some(session), Some(endpoint)) = (session, *endpoint) {
+            if let Some(datagram) = session.knock(&mut self.other) {
+                let _ = self.underlay.send(datagram, endpoint, 0);
+            }
+        }
+    }
+
+    /// Looks after all sessions.
+    fn tick(&mut self) {
+        for station in &mut self.stations {
+            let Some(session) = &mut station.session else {
+                continue;
+            };
+            if let (Some(datagram), Some(endpoint)) =
+                (session.tick(&mut self.other), station.endpoint)
+            {
+                let _ = self.underlay.send(datagram, endpoint, 0);
+            }
+        }
+        if let Some(identity) = &self.identity {
+            identity.tick();
         }
     }
 
@@ -293,10 +375,26 @@ impl Gateway {
         if self.held.is_some() && !self.send_held() {
             return None;
         }
-        let mut earliest_ns = self.stations.iter().filter_map(|s| s.command_at_ns).min();
+        let ticks = self.identity.is_some().then_some(self.tick_at_ns);
+        let commands = self
+            .stations
+            .iter()
+            .filter_map(|station| station.command_at_ns);
+        let mut earliest_ns = commands.chain(ticks).min();
         let stations = self.stations.len();
         for step in 0..stations {
             let at = (self.turn + step) % stations;
+            let station = &self.stations[at];
+            if station
+                .session
+                .as_ref()
+                .is_some_and(|session| !session.is_open())
+            {
+                if station.link.waiting_pkts() > 0 {
+                    self.knock(at);
+                }
+                continue;
+            }
             loop {
                 match self.stations[at]
                     .link
@@ -321,37 +419,42 @@ impl Gateway {
         earliest_ns
     }
 
-    /// Whether the socket has room for more.
-    fn send(&mut self, station: usize, mut packet: Box<[u8]>, tos: u8) -> bool {
+    /// Seals and sends a packet; whether the socket has room for more.
+    fn send(&mut self, at: usize, mut packet: Box<[u8]>, tos: u8) -> bool {
         if tos != tos_of(&packet) {
             packet::set_tos(&mut packet, tos);
         }
-        self.held = Some(Held {
-            station,
-            packet,
-            tos: self.config.dscp.encapsulate(tos),
-        });
-        self.send_held()
-    }
-
-    /// Whether it went, or was given up.
-    fn send_held(&mut self) -> bool {
-        let Some(held) = &self.held else { return true };
-        let endpoint = self.config.peers[held.station].endpoint;
-        let sent = self.underlay.send(&held.packet, endpoint, held.tos);
-        let reason = match sent {
-            Ok(()) => None,
-            Err(error) => match error.raw_os_error() {
-                Some(nix::libc::EAGAIN) => {
-                    let _ = self.poll.interest(&self.underlay, UNDERLAY, true, true);
-                    return false;
+        let tos = self.config.dscp.encapsulate(tos);
+        let station = &mut self.stations[at];
+        let datagram = match &mut station.session {
+            None => &packet[..],
+            Some(session) => match session.seal(&packet, &mut self.other) {
+                Some(datagram) => datagram,
+                None => {
+                    count(&mut station.dropped, "no_session");
+                    return true;
                 }
-                Some(nix::libc::EMSGSIZE) => Some("too_big"),
-                _ => Some("underlay_down"),
             },
         };
-        if let Some(reason) = reason {
-            count(&mut self.stations[held.station].dropped, reason);
+        if station.hand_out(&mut self.underlay, datagram, tos) {
+            return true;
+        }
+        let datagram = datagram.to_vec();
+        self.held = Some(Held {
+            station: at,
+            datagram,
+            tos,
+        });
+        let _ = self.poll.interest(&self.underlay, UNDERLAY, true, true);
+        false
+    }
+
+    /// Whether what the socket had no room for has gone.
+    fn send_held(&mut self) -> bool {
+        let Some(held) = &self.held else { return true };
+        let station = &mut self.stations[held.station];
+        if !station.hand_out(&mut self.underlay, &held.datagram, held.tos) {
+            return false;
         }
         self.held = None;
         let _ = self.poll.interest(&self.underlay, UNDERLAY, true, false);
@@ -379,18 +482,28 @@ impl Gateway {
     fn reload(&mut self, now_ns: u64) -> Result<(), String> {
         let new = config::load(&self.file).map_err(|fault| fault.to_string())?;
         fixed(&self.config, &new)?;
-        let place = |peer: &Peer| {
-            self.config
-                .peers
-                .iter()
-                .position(|old| old.name == peer.name)
+        // A peer with another key is another peer.
+        let same = |old: &Peer, peer: &Peer| {
+            old.name == peer.name
+                && old.public_key == peer.public_key
+                && old.preshared_key_file == peer.preshared_key_file
+                && old.keepalive_s == peer.keepalive_s
         };
+        let place = |peer: &Peer| self.config.peers.iter().position(|old| same(old, peer));
         // What may fail comes before anything changes.
         let mut fresh = new
             .peers
             .iter()
             .filter(|peer| place(peer).is_none())
-            .map(|peer| Station::new(now_ns, &new, peer))
+            .map(|peer| {
+                Station::new(
+                    now_ns,
+                    &new,
+                    peer,
+                    self.identity.as_ref(),
+                    &mut self.last_index,
+                )
+            })
             .collect::<io::Result<Vec<_>>>()
             .map_err(|error| error.to_string())?
             .into_iter();
@@ -411,6 +524,9 @@ impl Gateway {
                     .change(now_ns, &new.scheduler, &new.classes, peers);
                 if let Err(fault) = changed {
                     refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
+                }
+                if peers.0.endpoint != peer.endpoint {
+                    station.endpoint = peer.endpoint;
                 }
                 if place != at || peers.0.capacity.command != peer.capacity.command {
                     station.command = None;
@@ -526,34 +642,6 @@ impl Gateway {
     }
 }
 
-impl Station {
-    fn new(now_ns: u64, config: &Config, peer: &Peer) -> io::Result<Station> {
-        let link = Link::new(now_ns, config, &peer.capacity)
-            .map_err(|fault| io::Error::other(fault.to_string()))?;
-        Ok(Station {
-            link,
-            command: None,
-            command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
-            received_pkts: 0,
-            received_bytes: 0,
-            dropped: Reasons::new(),
-        })
-    }
-
-    fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
-        PeerShow {
-            name: peer.name.clone(),
-            endpoint: peer.endpoint,
-            capacity_bps: self.link.capacity_bps(now_ns),
-            told_bps: self.link.mux().link_bps(),
-            received_pkts: self.received_pkts,
-            received_bytes: self.received_bytes,
-            dropped_pkts: shown(&self.dropped),
-            classes: show::classes(now_ns, config, &mut self.link),
-        }
-    }
-}
-
 /// The differentiated services field of a packet that was parsed before.
 fn tos_of(packet: &[u8]) -> u8 {
     if packet[0] >> 4 == 4 {
@@ -578,6 +666,10 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         ("gateway.mtu", old.mtu != new.mtu),
         ("gateway.listen", old.listen != new.listen),
         ("gateway.mode", old.mode != new.mode),
+        (
+            "gateway.private_key_file",
+            old.private_key_file != new.private_key_file,
+        ),
         ("gateway.control", old.control != new.control),
         (
             "scheduler.policy",
@@ -593,15 +685,5 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "{what} cannot change while the gateway runs; restart it"
         )),
         None => Ok(()),
-    }
-}
-
-impl Mode {
-    /// Its name in configurations.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Cleartext => "cleartext",
-        }
     }
 }

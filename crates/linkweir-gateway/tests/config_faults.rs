@@ -29,7 +29,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("0.0.0.0:51820", "0.0.0.0", "ground.toml:10: gateway.listen = \"0.0.0.0\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
     ("0.0.0.0:51820", "0.0.0.0:0", "ground.toml:10: gateway.listen = \"0.0.0.0:0\": must have a port 1 .. 65535"),
     ("0.0.0.0:51820", "0.0.0.0:99999", "ground.toml:10: gateway.listen = \"0.0.0.0:99999\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
-    ("mode = \"cleartext\"", "mode = \"cleartxt\"", "ground.toml:11: gateway.mode = \"cleartxt\": must be one of cleartext; did you mean \"cleartext\"?"),
+    ("mode = \"cleartext\"", "mode = \"cleartxt\"", "ground.toml:11: gateway.mode = \"cleartxt\": must be one of wireguard, cleartext; did you mean \"cleartext\"?"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = \"1500B\"", "ground.toml:12: gateway.mtu = \"1500B\": must be 1280B .. 1472B (28 bytes of outer headers below 1500 for IPv6)"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = 1400", "ground.toml:12: gateway.mtu = 1400: needs a unit: one of GB, MB, kB, B, KiB, MiB, GiB, like \"1500B\""),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nunderlay_mtu = \"1300B\"", "ground.toml:12: gateway.underlay_mtu = \"1300B\": leaves 1272 bytes inside the tunnel, and 1280 for IPv6 are needed; raise it to 1308B at least"),
@@ -70,6 +70,10 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.2:51820\"", "ground.toml:46: peer[1].endpoint = \"192.0.2.2:51820\": is that of peer \"ship\" too, and in cleartext mode peers are known by it alone; change one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.78.4.0/16\"", "ground.toml:47: peer[1].allowed_ips = \"10.78.4.0/16\": peer \"ship\" has 10.78.0.0/16 already; give it to one of them"),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"", "ground.toml:7: gateway.private_key_file: is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\""),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"\nprivate_key_file = \"key\"", "ground.toml:41: peer[0].public_key: is missing; `linkweir-gateway keygen` prints that of a new key"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nprivate_key_file = \"key\"", "ground.toml:12: gateway.private_key_file = \"key\": is only for mode = \"wireguard\""),
+    ("endpoint =", "public_key = \"abc\"\nendpoint =", "ground.toml:42: peer[0].public_key = \"abc\": is only for mode = \"wireguard\""),
     ("10.78.0.0/16", "192.0.2.0/24", "ground.toml:42: peer[0].endpoint = \"192.0.2.2:51820\": lies in 192.0.2.0/24, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nouter_dscp = \"EF\"", "ground.toml:12: gateway.outer_dscp = \"EF\": is only for dscp = \"pipe\""),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\ndrain = 5", "ground.toml:12: gateway.drain = 5: needs a unit: one of"),
@@ -95,6 +99,33 @@ fn every_mistake_is_found_at_its_line() {
             "{new}\n  said     {fault}\n  expected {said}"
         );
     }
+}
+
+#[test]
+fn peers_of_a_sealed_tunnel_have_keys() {
+    let sealed = |peers: &str| {
+        let key_file = "mode = \"wireguard\"\nprivate_key_file = \"key\"";
+        let text = changed("mode = \"cleartext\"", key_file);
+        let at = text.find("[[peer]]").unwrap();
+        parse(&format!("{}{peers}", &text[..at]))
+    };
+    let one = "[[peer]]\nname = \"one\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = \"10.1.0.0/16\"\n";
+    let config = sealed(one).unwrap();
+    assert_eq!(config.mtu, 1440, "1500 less 28 outside and 32 of the seal");
+    assert_eq!(config.peers[0].endpoint, None, "it may speak first");
+    for (old, new, said) in [
+        ("\"hSDw", "\"hSD", "peer[0].public_key = \"hSDCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": must be a key: 32 bytes in base64, 44 characters"),
+        ("allowed_ips", "keepalive = \"0s\"\nallowed_ips", "peer[0].keepalive = \"0s\": must be 1s .. 65535s"),
+    ] {
+        let fault = sealed(&one.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(fault.contains(said), "{fault}");
+    }
+    let two = one.replace("\"one\"", "\"two\"").replace("10.1", "10.2");
+    let fault = sealed(&format!("{one}{two}")).unwrap_err().to_string();
+    assert!(
+        fault.contains("peer[1].public_key = ") && fault.contains("is that of peer \"one\" too"),
+        "{fault}"
+    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ use linkweir_core::{Limit, PolicyInfo};
 
 use crate::classify::Rules;
 use crate::control;
+use crate::seal;
 use crate::tos::Model;
 
 pub use capacity::Capacity;
@@ -49,17 +50,26 @@ const OUTER_V6: u32 = 48;
 /// How packets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
+    /// Sealed with the WireGuard protocol.
+    Wireguard,
     /// As they are, for the laboratory. Anyone on the path can read and forge them.
     Cleartext,
 }
 
 impl Mode {
-    const NAMES: [&'static str; 1] = ["cleartext"];
+    const NAMES: [&'static str; 2] = ["wireguard", "cleartext"];
+
+    /// Its name in configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Mode::NAMES[self as usize]
+    }
 
     /// Bytes a packet grows by inside UDP.
     #[must_use]
     pub fn overhead_bytes(self) -> u32 {
         match self {
+            Mode::Wireguard => seal::OVERHEAD_BYTES,
             Mode::Cleartext => 0,
         }
     }
@@ -98,12 +108,16 @@ pub struct Config {
     pub listen: SocketAddr,
     /// How packets travel.
     pub mode: Mode,
+    /// File of this end's secret key.
+    pub private_key_file: Option<PathBuf>,
     /// Who the gateway becomes once it is set up; none: it stays who it is.
     pub user: Option<String>,
     /// Path of the control socket.
     pub control: PathBuf,
     /// Whether routes lead what peers are allowed through the device.
     pub routes: bool,
+    /// Whether TCP is held to segments that fit.
+    pub mss_clamp: bool,
     /// How code points pass the tunnel.
     pub dscp: Model,
     /// How long packets that wait may still leave when the gateway stops, ns.
@@ -123,6 +137,12 @@ pub struct Config {
 }
 
 impl Config {
+    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    #[must_use]
+    pub fn mss_mtu(&self) -> Option<u32> {
+        self.mss_clamp.then_some(self.mtu)
+    }
+
     /// Bytes by which a packet of `bytes` is accounted on the link.
     #[must_use]
     pub fn wire_bytes(&self, bytes: usize) -> u32 {
@@ -152,11 +172,12 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
     let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
-    let entry = gateway.need("mode", "\"cleartext\"")?;
+    let entry = gateway.need("mode", "\"wireguard\"")?;
     let mode = match entry.choice(&Mode::NAMES)? {
-        0 => Mode::Cleartext,
-        _ => unreachable!("choice names one of the list"),
+        0 => Mode::Wireguard,
+        _ => Mode::Cleartext,
     };
+    let private_key_file = private_key_file(&mut gateway, mode)?;
     let device = device(&gateway.need("device", "\"lw0\"")?)?;
     let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
     let listen = socket_address(&listen)?;
@@ -173,6 +194,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         None => control::path_of(&device),
     };
     let routes = gateway.flag("routes", true)?;
+    let mss_clamp = gateway.flag("mss_clamp", true)?;
     let dscp = dscp(&mut gateway)?;
     let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
     let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
@@ -226,9 +248,11 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         mtu,
         listen,
         mode,
+        private_key_file,
         user,
         control,
         routes,
+        mss_clamp,
         dscp,
         drain_ns,
         overhead_bytes: overhead_bytes + i64::from(outer),
@@ -249,6 +273,18 @@ fn top_level<'s, 'i>(
     document: &'s toml::Spanned<toml::de::DeTable<'i>>,
 ) -> Section<'s, 'i> {
     Section::new(source, document.get_ref(), String::new(), 0)
+}
+
+fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<PathBuf>, Fault> {
+    match (mode, gateway.find("private_key_file")) {
+        (Mode::Wireguard, Some(entry)) => path(&entry).map(Some),
+        (Mode::Wireguard, None) => Err(gateway.fault_at(
+            "private_key_file",
+            "is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\"",
+        )),
+        (Mode::Cleartext, Some(entry)) => Err(entry.fault("is only for mode = \"wireguard\"")),
+        (Mode::Cleartext, None) => Ok(None),
+    }
 }
 
 fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {

@@ -12,7 +12,7 @@ use crate::place::{cabled, config, Folder, Gateway, Socket, Tunnel, STRICT};
 use crate::PATIENCE;
 
 /// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
-fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
+pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     b.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
     let mut buffer = [0; 2000];
@@ -241,7 +241,7 @@ fn a_reload_loses_no_packet_and_changes_what_it_may() {
         show.peers[0].classes[0].sent_pkts == 1
     });
     assert_eq!(
-        show.peers[0].endpoint.port(),
+        show.peers[0].endpoint.unwrap().port(),
         51820,
         "a fixed value did not change"
     );
@@ -356,9 +356,64 @@ fn the_control_socket_answers_right_and_wrong_questions() {
         text.contains("peer other at 192.0.2.2:51820: 18Mbit"),
         "{text}"
     );
+    let metrics = String::from_utf8(program(&["metrics"]).stdout).unwrap();
+    assert!(
+        metrics.contains(
+            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"other\"} 2250000\n"
+        ),
+        "{metrics}"
+    );
     let refused = program(&["set", "capacity", "18"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
+}
+
+#[test]
+fn metrics_are_served_by_a_process_of_their_own() {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    let tunnel = Tunnel::new(STRICT);
+    let control = tunnel.folder.path("control1");
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--pdeathsig",
+            "KILL",
+            env!("CARGO_BIN_EXE_linkweir-gateway"),
+            "metrics",
+        ])
+        .args(["--listen", "127.0.0.1:9705", "--control"])
+        .arg(&control);
+    let mut exporter = tunnel.here.inside(move || command.spawn().unwrap());
+    let ask = |request: &'static str| {
+        let begun = Instant::now();
+        let stream = tunnel.here.inside(move || loop {
+            match TcpStream::connect("127.0.0.1:9705") {
+                Err(_) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                stream => return stream.unwrap(),
+            }
+        });
+        let mut stream = stream;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
+    assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
+    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    drop(tunnel.gateways);
+    let ended = ask("GET /metrics HTTP/1.1\r\n\r\n");
+    assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
 }
 
 #[test]

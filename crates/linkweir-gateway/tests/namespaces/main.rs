@@ -11,6 +11,7 @@ mod carry;
 mod emulated;
 mod life;
 mod place;
+mod sealed;
 
 /// How long anything is waited for.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);

@@ -38,7 +38,8 @@ impl Namespace {
         let (jobs, todo) = channel::<Job>();
         let (told, tid) = channel();
         thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace can be made");
+            unshare(CloneFlags::CLONE_NEWNET)
+                .expect("these tests need CAP_SYS_ADMIN to make network namespaces");
             told.send(gettid().as_raw()).unwrap();
             for job in todo {
                 job();
@@ -75,7 +76,19 @@ impl Namespace {
     /// A socket inside, whose receptions end after [`PATIENCE`].
     pub fn socket(&self, address: &str) -> Socket {
         let address: SocketAddr = address.parse().unwrap();
-        let socket = self.inside(move || UdpSocket::bind(address).unwrap());
+        let begun = Instant::now();
+        let socket = self.inside(move || loop {
+            match UdpSocket::bind(address) {
+                // The kernel takes a moment to find that nobody else has an IPv6 address.
+                Err(error)
+                    if error.kind() == io::ErrorKind::AddrNotAvailable
+                        && begun.elapsed() < PATIENCE =>
+                {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                bound => return bound.unwrap(),
+            }
+        });
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Socket(socket)
     }
@@ -351,6 +364,18 @@ impl Drop for Gateway {
     }
 }
 
+/// Makes the key of an end; returns the public one.
+pub fn keygen(folder: &Folder, last: u8) -> String {
+    let file = folder.path(&format!("key{last}"));
+    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .arg("keygen")
+        .arg(file)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
 /// A configuration of the end with this last number, towards the other.
 pub fn config(folder: &Folder, last: u8, scheduler: &str) -> String {
     let other = 3 - last;
@@ -402,10 +427,32 @@ impl Tunnel {
 
     /// A tunnel whose configurations are changed before it starts.
     pub fn changed(scheduler: &str, change: impl Fn(String) -> String) -> Tunnel {
-        let (here, there) = cabled();
+        Tunnel::between(cabled(), Folder::new(), scheduler, |text, _| change(text))
+    }
+
+    /// A tunnel with the WireGuard protocol; `change` also learns which end the configuration is for.
+    pub fn sealed(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
         let folder = Folder::new();
+        let publics = [1, 2].map(|last| keygen(&folder, last));
+        Tunnel::between(cabled(), folder, scheduler, |text, last| {
+            let key_file = format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\"");
+            let peer = format!(
+                "public_key = \"{}\"\nallowed_ips",
+                publics[usize::from(2 - last)]
+            );
+            let text = text.replace("mode = \"cleartext\"", &key_file);
+            change(text.replace("allowed_ips", &peer), last)
+        })
+    }
+
+    fn between(
+        (here, there): (Namespace, Namespace),
+        folder: Folder,
+        scheduler: &str,
+        change: impl Fn(String, u8) -> String,
+    ) -> Tunnel {
         let gateways = [(&here, 1), (&there, 2)].map(|(namespace, last)| {
-            let text = change(config(&folder, last, scheduler));
+            let text = change(config(&folder, last, scheduler), last);
             let file = folder.write(&format!("{last}.toml"), &text);
             Gateway::start(namespace, &file, &folder.path(&format!("control{last}")))
         });
