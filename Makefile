@@ -77,6 +77,7 @@ bench: $(VENV)/.built
 	./setup.sh bench
 	cargo build --locked --release --quiet -p linkweir-sim --examples
 	$(PYTHON) bench/core.py
+	$(PYTHON) bench/codes.py
 	$(PYTHON) bench/peers.py
 
 fuzz:

@@ -169,7 +169,9 @@ def render(rows, markdown):
             verdict = "reached" if ns <= target else "missed"
             measured = f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"
             lines += ["", f"{measured}; bare loop {row['random']['bare_ns']:.1f} ns in the same run"]
-    counted = {row["queues"]: row["instructions"]["policy"] for row in rows if row["case"] == "pf" and row.get("instructions")}
+    counted = {
+        row["queues"]: row["instructions"]["policy"] for row in rows if row["case"] == "pf" and row.get("instructions")
+    }
     if 64 in counted and MANY in counted:
         growth = counted[MANY] / counted[64]
         verdict = "reached" if growth <= TARGET_GROWTH else "missed"

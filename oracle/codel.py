@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Controlled delay, first come, first served over all queues. RFC 8289, section 5.
 
-The loop of the RFC is written as it stands, as a generator: it takes heads from the view, yields what becomes of each, and
-goes on when the next head is judged. A mark counts as a drop after which the packet is sent, as in Linux.
+The loop of the RFC is written as it stands, as a generator: it takes heads from the view, yields what becomes of each,
+and goes on when the next head is judged. A mark counts as a drop after which the packet is sent, as in Linux.
 """
 
 import math
@@ -44,6 +44,12 @@ class Codel:
             self.first_above_ns = self.now_ns() + self.params["interval"]
             return False
         return self.now_ns() >= self.first_above_ns
+
+    def empty(self):
+        """No packet is found: the first lines of the RFC's functions."""
+        self.first_above_ns = 0
+        self.dropping = False
+        self.running = None
 
     def dequeue(self):
         ok = self.ok_to_drop()

@@ -226,8 +226,9 @@ class Clock:
 def choose(queues, claim, margin, same):
     """The queue with the largest claim(q), ties by earliest head, then lowest index; and whether rounding decides.
 
-    `queues` maps indices to queues. A claim is a tuple of numbers. Two are equal when all numbers are and same(q, other)
-    says that this is no accident, and too close to call when the first numbers that differ do so by less than `margin`.
+    `queues` maps indices to queues. A claim is a tuple of numbers. Two are equal when all numbers are and
+    same(q, other) says that this is no accident, and too close to call when the first numbers that differ do so by less
+    than `margin`.
     """
     claims = {q: claim(q) for q in queues}
     best = min(claims, key=lambda q: ([-part for part in claims[q]], queues[q].head_arrival_ns, q), default=None)

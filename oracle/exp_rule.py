@@ -16,6 +16,6 @@ check = urgency.check
 
 class Model(urgency.Model):
     def advantage(self, q):
-        if not self.real_time(q):
-            return 0.0
-        return min(MOST, self.age(q) / (1 + math.sqrt(self.mean_age()))) + self.factor(q)
+        mean = self.mean_age()
+        exponent = ((self.age(q) if self.real_time(q) else 0.0) - mean) / (1 + math.sqrt(mean))
+        return max(-MOST, min(MOST, exponent)) + (self.factor(q) if self.real_time(q) else 0.0)

@@ -85,11 +85,14 @@ class Model(Policy):
             pkts = sum(len(flow.queue.packets) for flow in self.flows)
             if pkts <= self.params["limit"] and sum(map(self.held, self.flows)) <= self.params["memory"]:
                 return None
-            fattest = max(self.flows, key=lambda flow: (self.held(flow), -flow.q))
+            waiting = [flow for flow in self.flows if flow.queue.backlogged]
+            fattest = max(waiting, key=lambda flow: (self.held(flow), -flow.queue.head_arrival_ns, -flow.q))
             self.batch = (fattest, self.held(fattest) // 2, BATCH_PKTS)
         return f"h{self.batch[0].q}"
 
     def dropped(self, q, size):
+        if not self.flows[q].queue.backlogged:
+            self.flows[q].codel.empty()
         if self.batch is not None and self.batch[0].q == q:
             flow, left_bytes, left_pkts = self.batch
             self.batch = (flow, left_bytes - size, left_pkts - 1)

@@ -49,6 +49,7 @@ class Means(Policy):
         super().__init__(view, params, qparams)
         self.clock = Clock(view.now_ns)
         self.means = [Mean() for _ in view.queues]
+        self.floor = (NOTHING, 0)  # the key of the last queue served, before it was
         self.take_rates()
         self.follow()
 
@@ -108,17 +109,23 @@ class Means(Policy):
         if frozen or known:
             mean.sum = (value, self.now_ns()) if frozen else mean.sum
         self.set_key(mean)
-        if not others or (known and self.params.get("idle") == "freeze"):
+        if known and self.params.get("idle") == "freeze":
             return
+        if not others:
+            if self.floor[0] == NOTHING:
+                return
+            others = [self.floor]
         best = min(others, key=self.aged)
         if any(key is not best and abs(self.aged(key) - self.aged(best)) < TOO_CLOSE for key in [*others, mean.key]):
-            best = tuple(list(best))  # rounding decides whose key is taken, so it is nobody's
+            best = (best[0], best[1])  # rounding decides whose key is taken, so it is nobody's
         if self.aged(mean.key) < self.aged(best):
             mean.sum = (self.aged(best) + log(mean.weight * mean.rate_bps), self.now_ns())
             mean.key = best
 
     def serve(self, q, size):
         mean = self.means[q]
+        if not mean.away:
+            self.floor = mean.key
         unit = self.params.get("unit", "bytes")
         counted = {"bytes": log(size), "packets": 0.0}.get(unit)
         if unit == "airtime":
@@ -154,11 +161,12 @@ class Means(Policy):
         return {"mean": round(shown)}
 
     def change(self, params, qparams):
+        same = params.get("unit") == self.params.get("unit")
+        scale = log(params["tc"]) - log(self.params["tc"])
         for mean in self.means:
-            value = self.sum_now(mean) + log(params["tc"]) - log(self.params["tc"])
-            same = params.get("unit") == self.params.get("unit")
-            mean.sum = (value if same else NOTHING, self.now_ns())
+            mean.sum = (self.sum_now(mean) + scale if same else NOTHING, self.now_ns())
             self.set_key(mean)
+        self.floor = (self.aged(self.floor) + scale if same else NOTHING, self.now_ns())
         super().change(params, qparams)
         self.take_rates()
         self.follow()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What mlwdf, exp_rule and exp_pf share: targets, tolerances, the age of head packets, and what a channel is measured by."""
+"""What mlwdf, exp_rule and exp_pf share: targets, tolerances, ages of head packets, what a channel is measured by."""
 
 import math
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* ctz.h - count trailing zeros with a meaning that Frama-C can use; takes the place of the compiler's builtin. */
+/* ctz.h - counts of trailing and leading zeros with a meaning that Frama-C can use, in place of the compiler's builtins. */
 #ifndef PROOF_CTZ_H
 #define PROOF_CTZ_H
 
@@ -21,5 +21,21 @@ static inline int proof_ctz(unsigned long long x)
 }
 #undef LW_CTZ64
 #define LW_CTZ64(x) ((uint32_t)proof_ctz(x))
+
+/*@ requires not_zero: x != 0;
+    assigns \result \from x;
+    ensures in_word: 0 <= \result < 64; */
+static inline int proof_clz(unsigned long long x)
+{
+	int i;
+
+	//@ loop unroll 64;
+	for (i = 0; i < 63; i++)
+		if (x >> (63 - i))
+			return i;
+	return 63;
+}
+#undef LW_CLZ64
+#define LW_CLZ64(x) ((uint32_t)proof_clz(x))
 
 #endif

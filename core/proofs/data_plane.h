@@ -102,9 +102,10 @@ static void proof_pick(void *state)
 static void proof_operate(void *state, const uint64_t *params, const uint64_t *qparams)
 {
 	uint32_t q = (uint32_t)proof_between(0, QUEUES - 1), bytes = (uint32_t)proof_between(0, LW_MAX_PACKET_BYTES - 1);
+	enum lw_verdict verdict;
 	int64_t values[8];
 
-	switch (Frama_C_interval(0, 7)) {
+	switch (Frama_C_interval(0, 9)) {
 	case 0:
 		proof_pick(state);
 		break;
@@ -133,8 +134,20 @@ static void proof_operate(void *state, const uint64_t *params, const uint64_t *q
 	case 6:
 		if (PROVED.victim) {
 			q = PROVED.victim(state, &proof_view, q, bytes);
+			if (q != LW_NONE)
+				q &= ~LW_FROM_HEAD;
 			//@ assert victim_in_range: q < QUEUES || q == LW_NONE;
 		}
+		break;
+	case 7:
+		if (PROVED.leaving) {
+			verdict = PROVED.leaving(state, &proof_view, q, Frama_C_interval(0, 1));
+			//@ assert verdict_known: verdict == LW_PASS || verdict == LW_MARK || verdict == LW_DROP;
+		}
+		break;
+	case 8:
+		if (PROVED.expired)
+			PROVED.expired(state, &proof_view, q);
 		break;
 	default:
 		if (PROVED.observe)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #
 # make prove               every proof; fails when something is open that proofs/open.toml does not name
-# make prove ONLY=pss      the proofs whose name contains this
+# make prove ONLY=pss      the proofs whose name begins with this
 
 .PHONY: prove
 prove:

@@ -46,7 +46,7 @@ static enum lw_verdict codel_leaving(void *state, const struct lw_view *v, uint3
 	for (i = 0; i < v->nqueues; i++)
 		behind += v->queues[i].backlog_bytes;
 	return lw_codel_leaving(&st->codel, &st->law, now_ns, lw_excess(now_ns, v->queues[q].head_arrival_ns),
-				behind - v->queues[q].head_bytes, ecn);
+				lw_excess(behind, v->queues[q].head_bytes), ecn);
 }
 
 static void codel_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)

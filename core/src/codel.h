@@ -97,6 +97,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	uint8_t after = codel->after;
 	uint32_t drops = codel->count - codel->lastcount;
 
+	//@ assert due_soon: codel->drop_next_ns <= (1ULL << 63);
 	codel->after = LW_AFTER_PASS;
 	if (after == LW_AFTER_FIRST)
 		return LW_PASS;
@@ -128,6 +129,14 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 		return LW_MARK;
 	codel->after = LW_AFTER_FIRST;
 	return LW_DROP;
+}
+
+/* drops of another kind have emptied the stream */
+static inline void lw_codel_empty(struct lw_codel *codel)
+{
+	codel->first_above_ns = 0;
+	codel->dropping = 0;
+	codel->after = LW_AFTER_PASS;
 }
 
 static inline void lw_codel_show(const struct lw_codel *codel, int64_t *values)

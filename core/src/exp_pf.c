@@ -6,7 +6,8 @@
  * Rhee, Holtzman and Kim, 2003. A real-time queue claims r / R exp((a W - mean) / (1 + sqrt(mean))), an elastic one
  * w / M r / R, with M the packets that wait per real-time queue, at least 1, and w at most 1: at most once per tick, when a packet
  * has gone, w falls by 0.01 while a real-time head packet is older than the shortest target, and grows by 0.001 otherwise; it
- * stays at 0.01 or more. Of equal claims the earliest head packet goes, then the lowest index.
+ * stays at 0.01 or more; then `sent` looks at every queue. Of equal claims the earliest head packet goes, then the lowest
+ * index.
  */
 #include "exponent.h"
 
@@ -43,11 +44,7 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 			continue;
 		claim = -lw_urgent_log(st, queue);
 		if (queue->target_ns) {
-			uint64_t age = lw_urgent_age(st, v, q);
-
-			claim += lw_exponent(&ages, lw_soft_sub(age, ages.mean));
-			claim -= lw_exponent(&ages, lw_soft_sub(ages.mean, age));
-			claim += lw_exponent_factor(st, queue);
+			claim += lw_exponent(&ages, lw_urgent_age(st, v, q)) + lw_exponent_factor(st, queue);
 		} else {
 			claim += elastic;
 		}
@@ -62,7 +59,7 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	uint64_t shortest_ns = LW_NEVER;
+	uint64_t shortest_ns = LW_NEVER, oldest_ns = 0;
 
 	lw_urgent_sent(state, v, q, bytes);
 	if (st->means.now_ns < st->next_tick_ns)
@@ -71,10 +68,14 @@ static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32
 	for (q = 0; q < v->nqueues; q++) {
 		uint64_t target_ns = lw_urgent_queues(st)[q].target_ns;
 
-		if (target_ns && target_ns < shortest_ns)
+		if (!target_ns)
+			continue;
+		if (target_ns < shortest_ns)
 			shortest_ns = target_ns;
+		if (lw_eligible(v, q) && lw_urgent_wait_ns(st, v, q) > oldest_ns)
+			oldest_ns = lw_urgent_wait_ns(st, v, q);
 	}
-	if (lw_ages_of(st, v).oldest_ns > shortest_ns)
+	if (oldest_ns > shortest_ns)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
 	else
 		st->elastic_ppm += EXP_PF_UP_PPM;

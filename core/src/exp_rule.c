@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * exp_rule.c - the exponential rule: the greatest r / R exp(a W / (1 + sqrt(mean a W))).
+ * exp_rule.c - the exponential rule: the greatest r / R exp((a W - mean a W) / (1 + sqrt(mean a W))).
  *
  * Shakkottai and Stolyar, 2001 and 2002, with beta = 1 and eta = 1/2. As long as ages differ little it is proportional
  * fairness; a queue whose packets are older than the others' by more than the root of the mean is preferred at once. Elastic
@@ -26,8 +26,9 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 		if (!lw_eligible(v, q))
 			continue;
 		claim = -lw_urgent_log(st, queue);
+		claim += lw_exponent(&ages, queue->target_ns ? lw_urgent_age(st, v, q) : 0);
 		if (queue->target_ns)
-			claim += lw_exponent(&ages, lw_urgent_age(st, v, q)) + lw_exponent_factor(st, queue);
+			claim += lw_exponent_factor(st, queue);
 		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))
 			continue;
 		best = q;

@@ -2,8 +2,8 @@
 /*
  * exponent.h - the exponential of a queue's urgency, for exp_rule.c and exp_pf.c.
  *
- * Both compare r / R exp(u / (1 + sqrt(mean u))) with u the urgencies a W of the real-time queues that wait, mean u their
- * mean. What is compared is the logarithm to base 2, in 2^-24; exponents beyond 32 are cut.
+ * Both compare r / R exp((u - mean u) / (1 + sqrt(mean u))) with u the urgencies a W of the real-time queues that wait, mean
+ * u their mean. What is compared is the logarithm to base 2, in 2^-24; exponents beyond 32 either way are cut.
  */
 #ifndef LINKWEIR_EXPONENT_H
 #define LINKWEIR_EXPONENT_H
@@ -15,24 +15,20 @@
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
-	uint64_t oldest_ns;             /* of their head packets */
 	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
 };
 
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0, 0 };
+	struct lw_ages ages = { 0, 0, 0, 0 };
 	uint64_t sum = 0;
 	uint32_t q;
 
 	for (q = 0; q < v->nqueues; q++) {
-		uint64_t wait_ns = lw_urgent_wait_ns(st, v, q);
-
 		if (!lw_eligible(v, q) || !lw_urgent_queues(st)[q].target_ns)
 			continue;
 		sum = lw_soft_add(sum, lw_urgent_age(st, v, q));
-		ages.oldest_ns = wait_ns > ages.oldest_ns ? wait_ns : ages.oldest_ns;
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}
@@ -41,10 +37,13 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 	return ages;
 }
 
-/* log2(exp(u / (1 + sqrt(mean)))) */
+/* log2(exp((u - mean) / (1 + sqrt(mean)))) */
 static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 {
-	return (int64_t)lw_soft_floor(lw_soft_mul(u, ages->scale), 24, LW_EXPONENT_MOST);
+	uint64_t above = lw_soft_mul(lw_soft_sub(u, ages->mean), ages->scale);
+	uint64_t below = lw_soft_mul(lw_soft_sub(ages->mean, u), ages->scale);
+
+	return (int64_t)lw_soft_floor(above, 24, LW_EXPONENT_MOST) - (int64_t)lw_soft_floor(below, 24, LW_EXPONENT_MOST);
 }
 
 /* log2 of what the exponential is multiplied by: 1, or a per second */

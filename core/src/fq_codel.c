@@ -6,8 +6,9 @@
  * into queues is the data plane. A queue that gets a packet while it is in no list joins the new ones with a quantum of
  * credit. The first of the new queues, else of the old ones, is served while its credit lasts; without credit it gets a
  * quantum and goes to the tail of the old ones. A queue that is found empty (or blocked) leaves, a new one by way of the old
- * ones, so that it cannot come back as new at once. Beyond `limit` packets or `memory` bytes the queue with the most bytes
- * loses packets from its head, until half of its bytes or 64 packets are gone.
+ * ones, so that it cannot come back as new at once. Beyond `limit` packets or `memory` bytes the queue with the most bytes (of
+ * equals the one with the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes or
+ * 64 packets are gone.
  *
  * Quanta below a packet need several rounds; the rounds in which nobody could send are added in one go, with the same
  * result. A pick takes at most 5 steps per queue in the lists, O(1) where no quantum is below a packet; overflow looks at every queue.
@@ -87,17 +88,20 @@ static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 
 	for (steps = 2 * st->listed; steps > 0; steps--) {
 		uint32_t from = st->head[FQ_NEW] != LW_NONE ? FQ_NEW : FQ_OLD, q = st->head[from];
-		struct fq_codel_queue *queue;
+		bool eligible;
 
 		if (q == LW_NONE)
 			return LW_NONE;
-		queue = fq_queues(st) + q;
-		if (lw_eligible(v, q) && queue->credit_bytes > 0)
-			return q;
-		if (lw_eligible(v, q))
+		eligible = lw_eligible(v, q);
+		if (eligible) {
+			struct fq_codel_queue *queue = fq_queues(st) + q;
+
+			if (queue->credit_bytes > 0)
+				return q;
 			queue->credit_bytes += (int32_t)st->quantum_bytes;
+		}
 		fq_leave(st, v, q);
-		if (lw_eligible(v, q) || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
+		if (eligible || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
 			fq_join(st, v, q, FQ_OLD);
 	}
 	return LW_NONE;
@@ -108,19 +112,30 @@ static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 {
 	struct lw_link *links = fq_links(st, v);
 	uint32_t first = st->head[FQ_OLD], q = first, rounds = UINT32_MAX;
+	int32_t gain_bytes;
 
 	do {
-		int32_t credit_bytes = fq_queues(st)[q].credit_bytes;
-		uint32_t lack = credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes;
+		int32_t credit_bytes;
+		uint32_t lack;
 
+		//@ assert listed_exists: q < lw_n;
+		credit_bytes = fq_queues(st)[q].credit_bytes;
+		lack = credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes;
 		if (lack < rounds)
 			rounds = lack;
 		q = links[q].next;
 	} while (q != first);
 	if (!rounds)
 		return;
+	gain_bytes = (int32_t)(rounds * st->quantum_bytes);
+	//@ assert gain_is_lacked: 0 < gain_bytes <= FQ_DEBT_MOST;
 	do {
-		fq_queues(st)[q].credit_bytes += (int32_t)(rounds * st->quantum_bytes);
+		struct fq_codel_queue *queue;
+
+		//@ assert owing_exists: q < lw_n;
+		queue = fq_queues(st) + q;
+		//@ assert owes: -FQ_DEBT_MOST <= queue->credit_bytes <= -gain_bytes;
+		queue->credit_bytes += gain_bytes;
 		q = links[q].next;
 	} while (q != first);
 }
@@ -159,10 +174,15 @@ static uint32_t fq_codel_victim(void *state, const struct lw_view *v, uint32_t q
 		if (st->held_pkts <= st->limit_pkts && st->held_bytes <= st->memory_bytes)
 			return LW_NONE;
 		for (q = 0; q < v->nqueues; q++) {
-			if (v->queues[q].backlog_pkts && v->queues[q].backlog_bytes > most) {
-				most = v->queues[q].backlog_bytes;
-				st->victim = q;
-			}
+			const struct lw_queue *queue = v->queues + q;
+
+			if (!queue->backlog_pkts || queue->backlog_bytes < most)
+				continue;
+			if (queue->backlog_bytes == most && st->victim != LW_NONE &&
+			    queue->head_arrival_ns >= v->queues[st->victim].head_arrival_ns)
+				continue;
+			most = queue->backlog_bytes;
+			st->victim = q;
 		}
 		st->batch_bytes = most / 2;
 		st->batch_pkts = FQ_BATCH_PKTS;
@@ -181,6 +201,8 @@ static void fq_codel_dropped(void *state, const struct lw_view *v, uint32_t q, u
 	struct fq_codel_state *st = (struct fq_codel_state *)state;
 
 	fq_gone(st, bytes);
+	if (!v->queues[q].backlog_pkts)
+		lw_codel_empty(&fq_queues(st)[q].codel);
 	if (q != st->victim)
 		return;
 	st->batch_bytes = lw_excess(st->batch_bytes, bytes);

@@ -7,8 +7,9 @@
  * service, which adds c g. Comparing R / r is comparing S / r. x counts half-lives H = Tc ln 2 in 2^-32. Numbers are those
  * of soft.h; S, and with it x, is brought back to where it began once in 52 days (lw_means_turn).
  *
- * A queue that was not seen before, or that returns while idle queues decay, begins with the key S / (w r) of the best
- * queue, lest it holds the link until its mean has grown (the cure is the start rule of fair queueing).
+ * A queue that was not seen before, or that returns while idle queues decay, begins with at least the key S / (w r) of the
+ * best queue or, when no other has a claim, with that which the last one served had before, lest it holds the link until its
+ * mean has grown (the cure is the start rule of fair queueing). Like all keys that floor loses its worth as time passes.
  */
 #ifndef LINKWEIR_MEANS_H
 #define LINKWEIR_MEANS_H
@@ -39,6 +40,7 @@ struct lw_means {
 	uint64_t phase;                 /* below 2^32 */
 	uint64_t mult;                  /* half-lives per ns, in 2^-86 */
 	uint64_t tc_ns;
+	uint64_t floor;                 /* the key of the last queue served, before it was */
 	uint32_t unit;
 	uint32_t idle;
 };
@@ -88,6 +90,7 @@ static inline uint32_t lw_means_turn(struct lw_means *means)
 
 	means->since_ns = means->now_ns;
 	means->phase = (uint32_t)x;
+	means->floor = lw_soft_halve(means->floor, (uint32_t)(x >> 32));
 	return (uint32_t)(x >> 32);
 }
 
@@ -143,7 +146,9 @@ static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *
 	mean->away = 0;
 	mean->sum = lw_mean_thawed(means, mean);
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
-	if (alone || mean->key >= best_key || (known && means->idle == LW_IDLE_FREEZE))
+	if (alone)
+		best_key = means->floor;
+	if (mean->key >= best_key || (known && means->idle == LW_IDLE_FREEZE))
 		return;
 	mean->key = best_key;
 	mean->sum = lw_soft_mul(best_key, lw_soft_mul(lw_soft_of(mean->rate_bps), lw_soft_of(mean->weight)));
@@ -159,13 +164,15 @@ static inline void lw_mean_leave(const struct lw_means *means, struct lw_mean *m
 }
 
 /* a packet has gone */
-static inline void lw_mean_serve(const struct lw_means *means, struct lw_mean *mean, uint32_t bytes)
+static inline void lw_mean_serve(struct lw_means *means, struct lw_mean *mean, uint32_t bytes)
 {
 	uint64_t counted = LW_SOFT_ONE;
 
 	if (mean->away) {                       /* sent without being eligible */
 		mean->sum = lw_mean_thawed(means, mean);
 		mean->left_ns = means->now_ns;
+	} else {
+		means->floor = mean->key;
 	}
 	if (means->unit == LW_COUNT_BYTES)
 		counted = lw_soft_of(bytes);
@@ -175,14 +182,20 @@ static inline void lw_mean_serve(const struct lw_means *means, struct lw_mean *m
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
 }
 
-/* New parameters, for all queues: first every sum becomes R Tc as of now, then x begins at 0. */
+/* a sum or key under new parameters, by which x begins at 0 */
+static inline uint64_t lw_means_rescaled(const struct lw_means *means, uint64_t sum, uint64_t tc_ns, uint32_t unit)
+{
+	sum = lw_soft_div(sum, lw_soft_exp2(lw_means_now(means)));
+	sum = lw_soft_div(lw_soft_mul(sum, lw_soft_of(tc_ns)), lw_soft_of(means->tc_ns));
+	return unit == means->unit ? sum : 0;   /* means of another unit are forgotten */
+}
+
+/* New parameters, for all queues; the floor is rescaled by who calls. */
 static inline void lw_mean_change(const struct lw_means *means, struct lw_mean *mean, uint64_t tc_ns, uint32_t unit)
 {
 	uint64_t sum = mean->away ? lw_mean_thawed(means, mean) : mean->sum;
 
-	sum = lw_soft_div(sum, lw_soft_exp2(lw_means_now(means)));
-	sum = lw_soft_div(lw_soft_mul(sum, lw_soft_of(tc_ns)), lw_soft_of(means->tc_ns));
-	mean->sum = unit == means->unit ? sum : 0;      /* means of another unit are forgotten */
+	mean->sum = lw_means_rescaled(means, sum, tc_ns, unit);
 	mean->left_ns = means->now_ns;
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
 }

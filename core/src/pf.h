@@ -64,6 +64,7 @@ static void pf_sift_up(struct pf_queue *queues, uint32_t *heap, uint32_t q)
 {
 	uint32_t place = queues[q].place;
 
+	//@ assert up_placed: place < lw_n;
 	while (place > 0 && pf_before(queues, q, heap[(place - 1) / 2])) {
 		heap[place] = heap[(place - 1) / 2];
 		queues[heap[place]].place = place;
@@ -77,6 +78,7 @@ static void pf_sift_down(struct pf_queue *queues, uint32_t *heap, uint32_t count
 {
 	uint32_t place = queues[q].place, child;
 
+	//@ assert down_placed: place < lw_n;
 	for (child = 2 * place + 1; child < count; child = 2 * place + 1) {
 		if (child + 1 < count && pf_before(queues, heap[child + 1], heap[child]))
 			child++;
@@ -103,6 +105,7 @@ static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	struct pf_queue *queues = pf_queues(st);
 	uint32_t *heap = pf_heap(st, v);
 
+	//@ assert room: st->count < v->nqueues;
 	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : 0, !st->count);
 	queues[q].place = st->count++;
 	pf_sift_up(queues, heap, q);
@@ -111,8 +114,10 @@ static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
 static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct pf_queue *queues = pf_queues(st);
-	uint32_t *heap = pf_heap(st, v), place = queues[q].place, last = heap[--st->count];
+	uint32_t *heap = pf_heap(st, v), place = queues[q].place, last;
 
+	//@ assert held: 0 < st->count <= v->nqueues;
+	last = heap[--st->count];
 	queues[q].place = LW_NONE;
 	if (last == q)
 		return;
@@ -221,6 +226,7 @@ static void pf_alter(struct pf_state *st, const struct lw_view *v, const uint64_
 	pf_clock(st, v);
 	for (q = 0; q < v->nqueues; q++)
 		lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
+	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[PF_TC], (uint32_t)params[PF_UNIT]);
 	pf_set(st, params);
 	pf_heapify(st, v);
 	pf_rates(st, v, qparams, nqparams);

@@ -4,16 +4,17 @@
  *
  * A number is one u64: the biased exponent above, a mantissa of 32 bits with its top bit set below; 0 is 0. So comparing
  * numbers is comparing integers. The value is mantissa * 2^(exponent - LW_SOFT_BIAS). Results are truncated: each
- * operation is at most 2^-31 below the exact result. Exponents must stay within 2^30 of the bias, which the users of this
- * file see to; beyond, they wrap.
+ * operation is at most 2^-31 below the exact result (a difference also at most 2^-62 of the minuend above it). Exponents
+ * must stay within 2^30 of the bias, which the users of this file see to; beyond, they wrap.
  */
 #ifndef LINKWEIR_SOFT_H
 #define LINKWEIR_SOFT_H
 
 #include <linkweir/math.h>
 
+#define LW_SOFT_TOP 0x80000000u         /* the top bit of every mantissa */
 #define LW_SOFT_BIAS 0x80000000u
-#define LW_SOFT_ONE (((uint64_t)(LW_SOFT_BIAS - 31) << 32) | 0x80000000u)
+#define LW_SOFT_ONE (((uint64_t)(LW_SOFT_BIAS - 31) << 32) | LW_SOFT_TOP)
 #define LW_LN2_32 2977044472u           /* ln 2, in 2^-32 */
 #define LW_LOG2_E ((((uint64_t)LW_SOFT_BIAS - 31) << 32) | 3098164009u)
 #define LW_LN_2 ((((uint64_t)LW_SOFT_BIAS - 32) << 32) | LW_LN2_32)
@@ -23,7 +24,15 @@ static inline uint32_t lw_soft_exponent(uint64_t a)
 	return (uint32_t)(a >> 32);
 }
 
+/* the top bit is set anyhow; said once more, it keeps every division and count of zeros defined whatever a state holds */
+static inline uint64_t lw_soft_mantissa(uint64_t a)
+{
+	return (uint32_t)a | LW_SOFT_TOP;
+}
+
 /* m * 2^(exponent - bias); m is not 0 */
+/*@ requires number: m != 0;
+    assigns \result \from m, exponent; */
 static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
 {
 	uint32_t shift = LW_CLZ64(m);
@@ -31,24 +40,27 @@ static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
 	return ((uint64_t)(exponent + 32 - shift) << 32) | (m << shift) >> 32;
 }
 
+/*@ assigns \result \from value; */
 static inline uint64_t lw_soft_of(uint64_t value)
 {
 	return value ? lw_soft_norm(value, LW_SOFT_BIAS) : 0;
 }
 
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_mul(uint64_t a, uint64_t b)
 {
 	if (!a || !b)
 		return 0;
-	return lw_soft_norm((uint64_t)(uint32_t)a * (uint32_t)b, lw_soft_exponent(a) + lw_soft_exponent(b) - LW_SOFT_BIAS);
+	return lw_soft_norm(lw_soft_mantissa(a) * lw_soft_mantissa(b), lw_soft_exponent(a) + lw_soft_exponent(b) - LW_SOFT_BIAS);
 }
 
 /* 0 when b is 0 */
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_div(uint64_t a, uint64_t b)
 {
 	if (!a || !b)
 		return 0;
-	return lw_soft_norm(LW_DIV64(a << 32, (uint64_t)(uint32_t)b),
+	return lw_soft_norm(LW_DIV64(lw_soft_mantissa(a) << 32, lw_soft_mantissa(b)),
 			    lw_soft_exponent(a) - lw_soft_exponent(b) + LW_SOFT_BIAS - 32);
 }
 
@@ -57,30 +69,33 @@ static inline uint64_t lw_soft_aligned(uint64_t a, uint64_t b)
 {
 	uint32_t apart = lw_soft_exponent(a) - lw_soft_exponent(b);
 
-	return apart < 64 ? ((uint64_t)(uint32_t)b << 31) >> apart : 0;
+	return apart < 64 ? (lw_soft_mantissa(b) << 31) >> apart : 0;
 }
 
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 {
 	uint64_t more = a > b ? a : b, less = a > b ? b : a;
 
 	if (!less)
 		return more;
-	return lw_soft_norm(((uint64_t)(uint32_t)more << 31) + lw_soft_aligned(more, less), lw_soft_exponent(more) - 31);
+	return lw_soft_norm((lw_soft_mantissa(more) << 31) + lw_soft_aligned(more, less), lw_soft_exponent(more) - 31);
 }
 
 /* a - b, or 0 when b is the greater */
+/*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
 {
 	uint64_t m;
 
 	if (a <= b || !b)
 		return a <= b ? 0 : a;
-	m = ((uint64_t)(uint32_t)a << 31) - lw_soft_aligned(a, b);
+	m = (lw_soft_mantissa(a) << 31) - lw_soft_aligned(a, b);
 	return m ? lw_soft_norm(m, lw_soft_exponent(a) - 31) : 0;
 }
 
 /* a * 2^-n; 0 when that leaves the exponents that are safe */
+/*@ assigns \result \from a, n; */
 static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
 {
 	if (!a || lw_soft_exponent(a) < LW_SOFT_BIAS - (1u << 30) + n)
@@ -88,7 +103,8 @@ static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
 	return a - ((uint64_t)n << 32);
 }
 
-/* 2^(x / 2^32); to within 2^-30 */
+/* 2^(x / 2^32); at most 2^-27 below it */
+/*@ assigns \result \from x; */
 static inline uint64_t lw_soft_exp2(uint64_t x)
 {
 	static const uint32_t sixteenth[16] = {         /* 2^(i/16), in 2^-31 */
@@ -109,10 +125,12 @@ static inline uint64_t lw_soft_exp2(uint64_t x)
 }
 
 /* log2(a) in 2^-24; a is not 0 */
+/*@ assigns \result \from a;
+    ensures bounded: -(1LL << 56) < \result < (1LL << 56); */
 static inline int64_t lw_soft_log2(uint64_t a)
 {
 	int64_t log = ((int64_t)lw_soft_exponent(a) + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24);
-	uint64_t m = (uint32_t)a;
+	uint64_t m = lw_soft_mantissa(a);
 	int32_t bit;
 
 	for (bit = 1 << 23; bit; bit >>= 1) {
@@ -126,6 +144,8 @@ static inline int64_t lw_soft_log2(uint64_t a)
 }
 
 /* floor(a * 2^n), at most `most` < 2^63 */
+/*@ assigns \result \from a, n, most;
+    ensures most: \result <= most; */
 static inline uint64_t lw_soft_floor(uint64_t a, uint32_t n, uint64_t most)
 {
 	uint32_t shift = lw_soft_exponent(a) + n - LW_SOFT_BIAS;        /* of the mantissa, in two's complement */
@@ -135,17 +155,18 @@ static inline uint64_t lw_soft_floor(uint64_t a, uint32_t n, uint64_t most)
 		return 0;
 	if (shift >> 31) {
 		shift = 0 - shift;
-		value = shift < 32 ? (uint64_t)(uint32_t)a >> shift : 0;
+		value = shift < 32 ? lw_soft_mantissa(a) >> shift : 0;
 	} else {
-		value = shift < 32 ? (uint64_t)(uint32_t)a << shift : UINT64_MAX;
+		value = shift < 32 ? lw_soft_mantissa(a) << shift : UINT64_MAX;
 	}
 	return value < most ? value : most;
 }
 
+/*@ assigns \result \from a; */
 static inline uint64_t lw_soft_sqrt(uint64_t a)
 {
 	uint32_t exponent = lw_soft_exponent(a) - 32, bit;
-	uint64_t m = (uint64_t)(uint32_t)a << 32, root = 0;
+	uint64_t m = lw_soft_mantissa(a) << 32, root = 0;
 
 	if (!a)
 		return 0;

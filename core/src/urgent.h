@@ -207,6 +207,7 @@ static inline void lw_urgent_change(void *state, const struct lw_view *v, const 
 		lw_urgent_follow_channel(st, lw_urgent_queues(st) + q);
 		lw_mean_change(&st->means, &lw_urgent_queues(st)[q].mean, params[LW_URGENT_TC], st->means.unit);
 	}
+	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[LW_URGENT_TC], st->means.unit);
 	lw_urgent_set(st, v, params, qparams);
 	lw_urgent_rated(st, v);
 }

@@ -34,6 +34,8 @@ static bool is_kept(const char *name)
 /* the defaults that no vector of bearable length can show */
 static bool default_holds(const struct lw_param *param)
 {
+	if (!strcmp(policy_name, "fq_codel") && !strcmp(param->name, "limit"))
+		return param->def == 10240;
 	return strcmp(param->name, "k") != 0 || param->def == 1500;
 }
 

@@ -9,6 +9,8 @@
  */
 #include "body.h"
 
+#include "soft.h"
+
 #define LIFE_BYTES 4096u
 
 /* xorshift64*: Vigna, 2016 */
@@ -108,13 +110,154 @@ static bool lives_hold(uint64_t first, uint64_t last)
 	return true;
 }
 
+#ifdef __SIZEOF_INT128__
+__extension__ typedef unsigned __int128 wide;
+
+/* m * 2^(exponent - bias), truncated to 32 bits, one bit after the other */
+static uint64_t soft_of(wide m, uint32_t exponent)
+{
+	if (!m)
+		return 0;
+	for (; m >> 32; m >>= 1)
+		exponent++;
+	for (; !(m >> 31); m <<= 1)
+		exponent--;
+	return (uint64_t)exponent << 32 | (uint64_t)m;
+}
+
+/* 2^(x / 2^32) in 2^-63, 0 <= x < 2^32, from the square roots of 2 */
+static uint64_t power_of_two(uint32_t x)
+{
+	wide power = (wide)1 << 63, root = (wide)1 << 64, square;
+	uint32_t bit;
+
+	for (bit = 1u << 31; bit; bit >>= 1) {
+		wide guess = 0, b;
+
+		square = root << 63;            /* the root of a number in 2^-63 */
+		for (b = (wide)1 << 63; b; b >>= 1)
+			if ((guess | b) * (guess | b) <= square)
+				guess |= b;
+		root = guess;
+		if (x & bit)
+			power = power * root >> 63;
+	}
+	return (uint64_t)power;
+}
+
+static bool soft_wrong(const char *what, uint64_t a, uint64_t b)
+{
+	printf("%s(%016" PRIx64 ", %016" PRIx64 ")\n", what, a, b);
+	return false;
+}
+
+static bool soft_pair_holds(uint64_t a, uint64_t b)
+{
+	wide ma = (uint32_t)a, mb = (uint32_t)b, more = a > b ? ma : mb, less = a > b ? mb : ma;
+	uint32_t ea = (uint32_t)(a >> 32), eb = (uint32_t)(b >> 32), most = ea > eb ? ea : eb, apart = ea > eb ? ea - eb : eb - ea;
+
+	if (lw_soft_mul(a, b) != soft_of(ma * mb, ea + eb - LW_SOFT_BIAS))
+		return soft_wrong("lw_soft_mul", a, b);
+	if (lw_soft_div(a, b) != soft_of((ma << 64) / mb, ea - eb + LW_SOFT_BIAS - 64))
+		return soft_wrong("lw_soft_div", a, b);
+	less = apart < 64 ? (less << 31) >> apart : 0;
+	if (lw_soft_add(a, b) != soft_of((more << 31) + less, most - 31))
+		return soft_wrong("lw_soft_add", a, b);
+	if (lw_soft_sub(a, b) != (a > b ? soft_of((more << 31) - less, most - 31) : 0))
+		return soft_wrong("lw_soft_sub", a, b);
+	return true;
+}
+
+static bool soft_one_holds(uint64_t a, uint32_t n, uint64_t most)
+{
+	uint32_t e = (uint32_t)(a >> 32), shift, bit;
+	wide m = (uint32_t)a, root, value;
+	uint64_t fine = (uint64_t)(uint32_t)a << 32, got;
+	int64_t log = ((int64_t)e + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24);
+
+	got = lw_soft_sqrt(a);
+	shift = e - LW_SOFT_BIAS - 2 * ((uint32_t)(got >> 32) - LW_SOFT_BIAS);
+	root = (uint32_t)got;
+	if (!(root >> 31) || shift > 63 || root * root > m << shift || (root + 1) * (root + 1) <= m << shift)
+		return soft_wrong("lw_soft_sqrt", a, got);
+	for (bit = 1u << 23; bit; bit >>= 1) {          /* by squares, with twice the bits */
+		wide square = (wide)fine * fine;
+
+		log += square >> 127 ? (int64_t)bit : 0;
+		fine = (uint64_t)(square >> (square >> 127 ? 64 : 63));
+	}
+	if (lw_soft_log2(a) != log && lw_soft_log2(a) != log - 1)
+		return soft_wrong("lw_soft_log2", a, (uint64_t)log);
+	shift = e + n - LW_SOFT_BIAS;
+	value = shift < 64 ? m << shift : 0 - shift < 64 ? m >> (0 - shift) : shift >> 31 ? 0 : (wide)1 << 64;
+	if (lw_soft_floor(a, n, most) != (value < most ? value : most))
+		return soft_wrong("lw_soft_floor", a, n);
+	got = lw_soft_halve(a, n);
+	if (got != (e - LW_SOFT_BIAS + (1u << 30) < n ? 0 : (uint64_t)(e - n) << 32 | (uint32_t)a))
+		return soft_wrong("lw_soft_halve", a, n);
+	return true;
+}
+
+static bool soft_power_holds(uint64_t x)
+{
+	uint64_t got = lw_soft_exp2(x), exact = power_of_two((uint32_t)x), shown = (got & UINT32_MAX) << 32;
+	bool listed = !(x & 0xfffffff) || !(x & 0xf0ffffff);    /* in one of the tables, to the nearest */
+	uint64_t above = (uint64_t)1 << (listed ? 31 : 32), below = listed ? above : exact >> 27;
+
+	if (got >> 32 != (x >> 32) + LW_SOFT_BIAS - 31 || lw_excess(shown, exact) > above || lw_excess(exact, shown) > below)
+		return soft_wrong("lw_soft_exp2", x, exact);
+	return true;
+}
+
+static bool soft_holds(void)
+{
+	uint64_t x = 88172645463325252u, i;
+	wide ln_2 = 0;
+
+	for (i = 1; i < 96; i++)                /* ln 2 = sum of 1 / (i 2^i), in 2^-96 */
+		ln_2 += ((wide)1 << (96 - i)) / i;
+	if (LW_LN2_32 != (uint64_t)((ln_2 + ((wide)1 << 63)) >> 64) || LW_LN_2 != soft_of(LW_LN2_32, LW_SOFT_BIAS - 32) ||
+	    LW_LOG2_E != soft_of(((wide)1 << 127) / (ln_2 >> 32), LW_SOFT_BIAS - 63) ||
+	    LW_SOFT_ONE != soft_of(1, LW_SOFT_BIAS))
+		return soft_wrong("constants", LW_LN_2, LW_LOG2_E);
+	if (lw_soft_of(0) || lw_soft_mul(0, LW_SOFT_ONE) || lw_soft_mul(LW_SOFT_ONE, 0) || lw_soft_div(0, LW_SOFT_ONE) ||
+	    lw_soft_div(LW_SOFT_ONE, 0) || lw_soft_add(0, 0) || lw_soft_add(LW_SOFT_ONE, 0) != LW_SOFT_ONE ||
+	    lw_soft_add(0, LW_SOFT_ONE) != LW_SOFT_ONE || lw_soft_sub(0, 0) || lw_soft_sub(0, LW_SOFT_ONE) ||
+	    lw_soft_sub(LW_SOFT_ONE, 0) != LW_SOFT_ONE || lw_soft_halve(0, 0) || lw_soft_floor(0, 31, 7) || lw_soft_sqrt(0))
+		return soft_wrong("of 0", 0, 0);
+	for (i = 0; i < 256; i++)
+		if (!soft_power_holds(i << 24 | i << 32))
+			return false;
+	for (i = 0; i < 100000; i++) {
+		uint64_t r = random_next(&x), value = random_next(&x) >> (r & 63);
+		uint32_t apart = (uint32_t)(r >> 6 & 127), ea = LW_SOFT_BIAS + (uint32_t)(r >> 13 & 255) - 160;
+		uint64_t ma = (uint32_t)random_next(&x) | 1u << 31, mb = (uint32_t)random_next(&x) | 1u << 31;
+
+		ma = r >> 21 & 7 ? ma : r >> 24 & 1 ? UINT32_MAX : 1u << 31;
+		mb = r >> 25 & 7 ? mb : r >> 28 & 1 ? ma : 1u << 31;
+		apart = r >> 29 & 1 ? apart & 3 : apart;
+		if (lw_soft_of(value) != soft_of(value, LW_SOFT_BIAS))
+			return soft_wrong("lw_soft_of", value, 0);
+		if (!soft_pair_holds((uint64_t)ea << 32 | ma, (uint64_t)(ea - apart) << 32 | mb) ||
+		    !soft_pair_holds((uint64_t)(ea - apart) << 32 | mb, (uint64_t)ea << 32 | ma) ||
+		    !soft_one_holds((uint64_t)ea << 32 | ma, (uint32_t)(r >> 30 & 63), value >> 1) ||
+		    !soft_one_holds((uint64_t)(LW_SOFT_BIAS - (1u << 30) + (uint32_t)(r >> 36 & 127)) << 32 | ma,
+				    (uint32_t)(r >> 43 & 127), value >> 1) ||
+		    (i < 2000 && !soft_power_holds(random_next(&x) >> (r >> 50 & 31) & 0x3fffffffffffffffu)))
+			return false;
+	}
+	return true;
+}
+#endif
+
 static bool arithmetic_holds(void)
 {
 #ifdef __SIZEOF_INT128__
-	__extension__ typedef unsigned __int128 wide;
 	uint64_t x = 88172645463325252u;
 	uint32_t i;
 
+	if (!soft_holds())
+		return false;
 	for (i = 0; i < 200000; i++) {
 		uint64_t r = random_next(&x), a = random_next(&x) >> (r & 63), b = random_next(&x) >> (r >> 6 & 63);
 		uint64_t c = random_next(&x) >> (r >> 12 & 63), d = random_next(&x) >> (r >> 18 & 63);

@@ -20,7 +20,7 @@ Tables are `pyarrow.Table`, so `result.series.to_pandas()` and `polars.from_arro
 
 from __future__ import annotations
 
-from linkweir import traces
+from linkweir import quality, traces
 from linkweir._native import RunError, ScenarioError, __version__
 from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError, SweepInterrupted
 from linkweir.policies import Parameter, Policy, Statistic, policies
@@ -44,6 +44,7 @@ __all__ = [
     "SweepInterrupted",
     "__version__",
     "policies",
+    "quality",
     "run",
     "run_many",
     "sweep",

@@ -24,6 +24,7 @@ from typer.core import TyperGroup
 import linkweir
 from linkweir import _native
 from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError
+from linkweir.policies import IN_SIMULATOR
 
 FAILED = 1
 BAD_INPUT = 2
@@ -69,6 +70,10 @@ _Trace = Annotated[
 _Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Seed in place of the scenario's.")]
 _Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run directory to make.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")]
+_Mos = Annotated[
+    str | None,
+    typer.Option("--mos", metavar="CODEC", help=f"How on/off flows would sound: {', '.join(linkweir.quality.CODECS)}."),
+]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
 
@@ -112,35 +117,57 @@ def _print_table(table: Table) -> None:
     Console(width=width, highlight=False).print(table)
 
 
-def _show(result: linkweir.Result, *, as_json: bool) -> None:
+_VOICE_COLUMNS = (
+    ("delay mean (ms)", "delay_s", 1e3, 2),
+    ("jitter mean (ms)", "jitter_s", 1e3, 2),
+    ("loss (%)", "loss", 100.0, 2),
+    ("rating R", "rating", 1.0, 1),
+    ("MOS", "mos", 1.0, 2),
+)
+_MOST_ROWS = 50
+
+
+def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -> None:
     from linkweir.directory import REPORT
-    from linkweir.report import CLASS_COLUMNS, number
+    from linkweir.report import CLASS_COLUMNS
 
     directory = result.directory
     assert directory is not None
+    voice = None if codec is None else linkweir.quality.voice(result, codec).to_pylist()
     if as_json:
-        _emit_json({**result.summary, "directory": str(directory)})
+        heard = {} if voice is None else {"voice": voice}
+        _emit_json({**result.summary, **heard, "directory": str(directory)})
         return
-    table = Table(title=None, box=None, pad_edge=False)
-    table.add_column("class")
-    for title, *_ in CLASS_COLUMNS:
-        table.add_column(title, justify="right")
-    most = 50
-    rows = result.classes.slice(0, most).to_pylist()
-    for row in rows:
-        table.add_row(str(row["class"]), *(number(row[key], scale, digits) for _, key, scale, digits in CLASS_COLUMNS))
-    _print_table(table)
-    if result.classes.num_rows > most:
-        _emit(f"and {result.classes.num_rows - most} more\n")
+    _show_rows(result.classes.slice(0, _MOST_ROWS).to_pylist(), result.classes.num_rows, "class", CLASS_COLUMNS)
+    if voice is not None:
+        _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS)
     _emit(f"report: {directory / REPORT}\n")
 
 
-def _simulate(scenario: linkweir.Scenario, out: Path, *, force: bool, as_json: bool) -> linkweir.Result:
+def _show_rows(
+    rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...]
+) -> None:
+    from linkweir.report import number
+
+    table = Table(title=None, box=None, pad_edge=False)
+    table.add_column(first)
+    for title, *_ in columns:
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in columns))
+    _print_table(table)
+    if count > len(rows):
+        _emit(f"and {count - len(rows)} more\n")
+
+
+def _simulate(
+    scenario: linkweir.Scenario, out: Path, *, force: bool, as_json: bool, codec: str | None = None
+) -> linkweir.Result:
     try:
         with _progress(scenario.name, scenario.duration_s) as progress:
             return linkweir.run(scenario, out=out, force=force, progress=progress)
     except Interrupted as interrupted:
-        _show(interrupted.result, as_json=as_json)
+        _show(interrupted.result, as_json=as_json, codec=codec)
         _say(f"linkweir: {interrupted}; what was recorded is in {interrupted.result.directory}")
         raise typer.Exit(FAILED) from interrupted
 
@@ -165,14 +192,18 @@ def _run(
     seed: _Seed = None,
     out: _Out = None,
     force: _Force = False,
+    mos: _Mos = None,
     as_json: _Json = False,
 ) -> None:
     """Simulate a scenario and write a run directory with tables, figures and a report."""
     from linkweir.directory import free_directory
 
+    if mos is not None and mos not in linkweir.quality.CODECS:
+        codecs = ", ".join(linkweir.quality.CODECS)
+        raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
     directory = free_directory(scenario.stem) if out is None else out
-    _show(_simulate(sound, directory, force=force, as_json=as_json), as_json=as_json)
+    _show(_simulate(sound, directory, force=force, as_json=as_json, codec=mos), as_json=as_json, codec=mos)
 
 
 @app.command("check")
@@ -203,6 +234,8 @@ def _policies(
     if name is not None:
         names = [policy.name for policy in found]
         found = [policy for policy in found if policy.name == name]
+        if name in IN_SIMULATOR:
+            raise typer.BadParameter(f"{name} is in the simulator only; see docs/scenarios.md", param_hint="NAME")
         if not found:
             raise typer.BadParameter(f"no policy is called {name}; there are {', '.join(names)}", param_hint="NAME")
     if as_json:

@@ -8,6 +8,9 @@ from typing import Any
 
 from linkweir import _native
 
+IN_SIMULATOR = ("tauran_pf", "tauran_codes", "ubmt_like", "bbs_like", "bps_like")
+"""Further ones, which scenarios may name and no data plane has."""
+
 
 @dataclass(frozen=True)
 class Parameter:

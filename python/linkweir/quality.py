@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How good a conversation sounds: the E-model of ITU-T G.107 (06/2015) and what goes into it.
+"""How good a conversation sounds: the E-model of ITU-T G.107 (06/2015), a simpler one, and what goes into them.
 
 The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
+
+A packet call hears delay and loss. What it makes of delays that differ is up to its play-out buffer, of which three
+are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later (`fixed_buffer`), and
+none.
 
 >>> round(e_model().rating, 1), round(e_model().mos, 2)
 (93.2, 4.41)
@@ -12,9 +16,17 @@ The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from linkweir.result import Result
 
 _FACTOR_RANGE_S = 60.0
+_NANOSECOND = 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,8 +78,8 @@ class Quality:
 
     Attributes:
         rating: transmission rating factor R.
-        basic: basic signal-to-noise ratio Ro.
-        simultaneous: simultaneous impairment Is.
+        basic: basic signal-to-noise ratio Ro; of `cole_rosenbluth`, Ro - Is.
+        simultaneous: simultaneous impairment Is; of `cole_rosenbluth`, 0.
         delay: delay impairment Id.
         equipment: equipment impairment with loss, Ie,eff.
         mos: mean opinion score, 1 .. 4.5.
@@ -117,7 +129,8 @@ def e_model(
         codec: a `Codec`, or a name in `CODECS`.
         jitter_s: mean difference between the delays of successive packets, seconds.
         jitter: what is made of it: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
-            (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out.
+            (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out, as where
+            delay and loss are those behind a buffer (`fixed_buffer`).
         burstiness: BurstR, 1 for losses at random.
         advantage: factor A, 0 at home to 20 behind several satellite hops.
         line: everything else.
@@ -128,14 +141,8 @@ def e_model(
     found = CODECS.get(codec) if isinstance(codec, str) else codec
     if found is None:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
-    _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
-    _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)
-    _within("loss", loss, 0.0, 1.0)
+    t_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
     _within("burstiness", burstiness, 1.0, 100.0)
-    _within("advantage", advantage, 0.0, 20.0)
-    if jitter not in ("twice", "none"):
-        raise ValueError(f"jitter = {jitter!r}: must be twice or none")
-    t_ms = 1e3 * (delay_s + (2 * jitter_s if jitter == "twice" else 0.0))
     line = line or Line()
     basic, noise = _basic(line)
     simultaneous = _simultaneous(line, basic, noise, t_ms)
@@ -145,6 +152,185 @@ def e_model(
     equipment = found.impairment + (95 - found.impairment) * spread
     rating = basic - simultaneous - delay - equipment + advantage
     return Quality(rating, basic, simultaneous, delay, equipment)
+
+
+COLE_ROSENBLUTH = {"g711": (0.0, 30.0, 15.0), "g729a": (11.0, 40.0, 10.0)}
+"""Codecs of `cole_rosenbluth`: a, b, c of the equipment impairment a + b ln(1 + c loss)."""
+
+
+def cole_rosenbluth(
+    delay_s: float = 0.0,
+    loss: float = 0.0,
+    codec: str = "g711",
+    *,
+    jitter_s: float = 0.0,
+    jitter: str = "twice",
+    base: float = 94.2,
+    advantage: float = 0.0,
+) -> Quality:
+    """The simplified E-model of Cole and Rosenbluth 2001: R = base - 0.024 d - 0.11 (d - 177.3)+ - Ie(loss), d in ms.
+
+    Args:
+        delay_s: one-way delay from mouth to ear, seconds.
+        loss: part of the packets that are lost, 0 .. 1, at random.
+        codec: a name in `COLE_ROSENBLUTH`.
+        jitter_s: as for `e_model`.
+        jitter: as for `e_model`.
+        base: rating without delay and loss: 94.2 as published; the current defaults of G.107 give 93.2.
+        advantage: as for `e_model`.
+
+    Raises:
+        ValueError: a value outside its range.
+
+    >>> round(cole_rosenbluth().rating, 1), round(cole_rosenbluth(0.2, 0.01).rating, 2)
+    (94.2, 82.71)
+    """
+    if codec not in COLE_ROSENBLUTH:
+        raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
+    d_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
+    _within("base", base, 0.0, 100.0)
+    a, b, c = COLE_ROSENBLUTH[codec]
+    delay = 0.024 * d_ms + 0.11 * max(0.0, d_ms - 177.3)
+    equipment = a + b * math.log(1 + c * loss)
+    return Quality(base - delay - equipment + advantage, base, 0.0, delay, equipment)
+
+
+@dataclass(frozen=True)
+class PlayOut:
+    """What a play-out buffer leaves of a flow.
+
+    Attributes:
+        delay_s: delay of every packet that is heard, seconds.
+        late: part of the packets received that come too late to be heard.
+        loss: part of the packets sent that are not heard: lost on the way, or late.
+    """
+
+    delay_s: float
+    late: float
+    loss: float
+
+
+def fixed_buffer(
+    delays_s: Sequence[float] | Any,
+    buffer_s: float,
+    *,
+    counts: Sequence[float] | Any | None = None,
+    lost: float = 0.0,
+    reference_s: float | None = None,
+) -> PlayOut:
+    """A play-out buffer of fixed length, as in ITU-T G.1020, section 7.2.
+
+    Every packet is heard `reference + buffer` after it was sent; one that takes longer counts as lost.
+
+    Args:
+        delays_s: one-way delays of the packets received, seconds: one each, or with `counts` the values of a histogram.
+        buffer_s: length of the buffer, seconds.
+        counts: packets of each delay; one each when None.
+        lost: part of the packets sent that are not received, 0 .. 1.
+        reference_s: delay of a packet that waits for the whole length: the least delay when None. For a buffer that the
+            first packet of a call sets, give that packet's delay.
+
+    Returns:
+        What is left, for a model without a treatment of jitter: ``e_model(p.delay_s, p.loss, jitter="none")``.
+
+    Raises:
+        ValueError: a value outside its range, or no packet.
+
+    >>> p = fixed_buffer([0.10, 0.11, 0.12, 0.20], 0.05, lost=0.2)
+    >>> round(p.delay_s, 3), p.late, round(p.loss, 3)
+    (0.15, 0.25, 0.4)
+    """
+    import numpy as np
+
+    delays = np.asarray(delays_s, dtype=float)
+    weights = np.ones(delays.shape) if counts is None else np.asarray(counts, dtype=float)
+    if delays.ndim != 1 or weights.shape != delays.shape:
+        raise ValueError(f"counts: has shape {weights.shape}, delays_s {delays.shape}; give a count for each delay")
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and weights.sum() > 0):
+        raise ValueError("counts: must be at least 0, and more than 0 in all; give packets that were received")
+    known = delays[weights > 0]
+    for value in (known.min(), known.max()):
+        _within("delays_s", float(value), 0.0, _FACTOR_RANGE_S)
+    _within("buffer_s", buffer_s, 0.0, _FACTOR_RANGE_S)
+    _within("lost", lost, 0.0, 1.0)
+    reference = float(known.min()) if reference_s is None else reference_s
+    _within("reference_s", reference, 0.0, _FACTOR_RANGE_S)
+    # Half a nanosecond, the finest any delay here is known to, keeps roundings from deciding.
+    too_late = delays > reference + buffer_s + _NANOSECOND / 2
+    late = float(weights[too_late].sum() / weights.sum())
+    return PlayOut(reference + buffer_s, late, 1 - (1 - lost) * (1 - late))
+
+
+def voice(
+    result: Result,
+    codec: Codec | str = "g711",
+    *,
+    model: str = "g107",
+    jitter: str = "twice",
+    advantage: float = 0.0,
+) -> pa.Table:
+    """How the on/off flows of a run would sound as conversations.
+
+    Delay and jitter are a flow's means, loss is the part of its packets that were dropped or lost among those whose
+    fate is known by the end.
+
+    Args:
+        result: a run.
+        codec: as for `e_model`, or for `cole_rosenbluth` a name in `COLE_ROSENBLUTH`.
+        model: ``g107``, the E-model, or ``cole_rosenbluth``.
+        jitter: as for `e_model`. For a fixed buffer, which needs all delays, see `fixed_buffer`.
+        advantage: as for `e_model`.
+
+    Returns:
+        One row per flow of kind ``onoff``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``, ``rating`` and
+        ``mos``, null where nothing was delivered.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+    import pyarrow as pa
+
+    if model not in ("g107", "cole_rosenbluth"):
+        raise ValueError(f"model = {model!r}: must be g107 or cole_rosenbluth")
+    _rating(model, codec, 0.0, 0.0, 0.0, jitter, advantage)  # refuses what is wrong even where there is no voice
+    rows = []
+    for flow in result.rows("flows") if "flows" in result.tables else []:
+        if flow["kind"] != "onoff":
+            continue
+        gone = flow["dropped_limit_pkts"] + flow["dropped_policy_pkts"] + flow["lost_link_pkts"]
+        row = {"flow": flow["flow"], "class": flow["class"], "delay_s": flow["delay_mean_s"]}
+        row |= {"jitter_s": flow["jitter_mad_s"], "loss": None, "rating": None, "mos": None}
+        if flow["delivered_pkts"]:
+            loss = gone / (gone + flow["delivered_pkts"])
+            # Beyond a minute a second more changes nothing.
+            delay_s, jitter_s = (min(value or 0.0, _FACTOR_RANGE_S) for value in (row["delay_s"], row["jitter_s"]))
+            heard = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
+            row |= {"loss": loss, "rating": heard.rating, "mos": heard.mos}
+        rows.append(row)
+    texts = [(name, pa.string()) for name in ("flow", "class")]
+    numbers = [(name, pa.float64()) for name in ("delay_s", "jitter_s", "loss", "rating", "mos")]
+    return pa.Table.from_pylist(rows, pa.schema(texts + numbers))
+
+
+def _rating(
+    model: str, codec: Codec | str, delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float
+) -> Quality:
+    if model == "g107":
+        return e_model(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
+    if not isinstance(codec, str):
+        raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
+    return cole_rosenbluth(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
+
+
+def _heard_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
+    """The delay that counts, ms; refuses what is outside its range."""
+    _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
+    _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)
+    _within("loss", loss, 0.0, 1.0)
+    _within("advantage", advantage, 0.0, SATELLITE_ADVANTAGE)
+    if jitter not in ("twice", "none"):
+        raise ValueError(f"jitter = {jitter!r}: must be twice or none")
+    return 1e3 * (delay_s + (2 * jitter_s if jitter == "twice" else 0.0))
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import json
+import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tomllib
-from command import SCENARIOS, linkweir, strict_json
+from command import REPOSITORY, SCENARIOS, SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario, ScenarioError
@@ -122,7 +125,7 @@ def shipped(policy: str) -> dict[str, Any]:
     return scenario
 
 
-@pytest.mark.parametrize("policy", ["rr", "drr", "strict"])
+@pytest.mark.parametrize("policy", ["rr", "drr", "strict", "pf"])
 def test_the_shipped_beam_runs_under_policies(policy: str) -> None:
     result = package.run(shipped(policy))
     summary = json.loads(json.dumps(result.summary, allow_nan=False))
@@ -140,6 +143,51 @@ def test_the_shipped_beam_runs_under_policies(policy: str) -> None:
     assert steady.sum() > 20
     assert np.allclose(rates[steady], possible[steady], rtol=0.01, atol=2000)
     assert terminals["airtime"].sum() == pytest.approx(carrier["occupancy"], abs=1e-9)
+
+
+def test_the_shipped_comparison_runs(tmp_path: Path) -> None:
+    short = (SCENARIOS / "geo-beam-rain.toml").read_text().replace('"300s"', '"20s"').replace('"30s" ', '"5s" ')
+    assert 'policy = "pf"' in short
+    (tmp_path / "short.toml").write_text(short)
+    script = [sys.executable, str(SCENARIOS / "geo_beam_policies.py")]
+    words = ["short.toml", "--policies", "rr", "pf", "--storms", "1", "--out", "pictures"]
+    done = subprocess.run([*script, *words], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    head, _, *lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()]
+    assert head[1:3] == ["`rr`", "`pf`"]
+    rows = {name: (float(rr), float(pf), more) for name, rr, pf, more in lines}
+    goodputs_bps = package.run(Scenario.parse(short)).to_pandas("flows")["goodput_bps"]
+    rr, pf, more = rows["goodput of all terminals (Mbit/s)"]
+    assert pf == pytest.approx(goodputs_bps.sum() / 1e6, rel=0.005)  # three digits
+    assert rr < pf
+    assert more == "1 of 1"
+    rr, pf, more = rows["Jain's index of goodputs"]
+    assert pf < rr <= 1
+    assert more == "0 of 1"
+    shown = (REPOSITORY / "docs" / "geo-beam.md").read_text()
+    for name in ("geo-beam-goodput.svg", "geo-beam-fade.svg"):
+        assert "</svg>" in (tmp_path / "pictures" / name).read_text()
+        assert f"(images/{name})" in shown
+        assert (REPOSITORY / "docs" / "images" / name).stat().st_size < 200_000
+
+
+def test_the_shipped_comparison_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "plain.toml").write_text(SMALL)
+    main = runpy.run_path(str(SCENARIOS / "geo_beam_policies.py"))["main"]
+    monkeypatch.chdir(tmp_path)
+    for words, message in (
+        (["--policies", "best"], 'scheduler.policy = "best": must be one of fifo'),
+        (["plain.toml"], "plain.toml: link.beam: is missing"),
+        (["none.toml"], "none.toml: cannot be read"),
+        (["--storms", "0"], "--storms = 0: must be at least 1"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["plain.toml"]
 
 
 def test_weather_does_not_depend_on_policy_or_traffic() -> None:

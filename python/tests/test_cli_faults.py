@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 from command import SCENARIOS, SMALL, linkweir
 
+from linkweir import Scenario
+from linkweir.policies import IN_SIMULATOR
+from linkweir.reproduce import codes
+
 
 def refused(path: Path, *options: object) -> str:
     out = path.parent / "out"
@@ -118,6 +122,17 @@ def test_usage_faults() -> None:
         done = linkweir(*arguments)
         assert done.returncode == 2, done
         assert "Traceback" not in done.stderr
+
+
+def test_policies_of_the_simulator_alone_are_named_as_such() -> None:
+    for name in IN_SIMULATOR:
+        scenario = codes.scenario(codes.JOURNAL, "PF", 2, 1, 9.0)
+        assert Scenario.from_dict({**scenario, "scheduler": {"policy": name}}).policy == name
+        done = linkweir("policies", name)
+        assert done.returncode == 2
+        assert f"{name} is in the simulator only; see docs/scenarios.md" in " ".join(
+            done.stderr.replace("│", "").split()
+        )
 
 
 def test_a_seed_out_of_range_is_refused(small: Path) -> None:

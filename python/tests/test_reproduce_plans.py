@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from result_tables import Fake
 from typer.testing import CliRunner
 
 from linkweir.fault import DirectoryError
@@ -18,16 +19,6 @@ from linkweir.reproduce.figure import Case, Row, Scenario, Tables
 
 runner = CliRunner()
 BACKLOGGED = pss.Settings()
-
-
-class Fake:
-    """Result tables written by hand."""
-
-    def __init__(self, **tables: list[Row]) -> None:
-        self.tables = tables
-
-    def rows(self, table: str) -> list[Row]:
-        return self.tables[table]
 
 
 def class_of(scenario: Scenario, name: str) -> dict[str, Any]:
@@ -249,7 +240,7 @@ def by_theory(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(native, "runner", lambda _: by_theory)
+    monkeypatch.setattr(native, "on", lambda *_: by_theory)
     return tmp_path
 
 
@@ -310,7 +301,7 @@ def test_interrupt_keeps_what_is_done_and_says_so(faked: Path, monkeypatch: pyte
         by_theory(scenarios[:3], take)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(native, "runner", lambda _: interrupted)
+    monkeypatch.setattr(native, "on", lambda *_: interrupted)
     result = runner.invoke(app, ["pss", "--figure", "6", "--out", "out"])
     assert result.exit_code == 1
     assert "interrupted after 3 of 54 runs" in result.stderr
@@ -325,7 +316,7 @@ def test_failure_leaves_no_summary_of_an_older_run(faked: Path, monkeypatch: pyt
     def broken(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         raise RuntimeError(f"no simulator for {len(scenarios)} runs and {take}")
 
-    monkeypatch.setattr(native, "runner", lambda _: broken)
+    monkeypatch.setattr(native, "on", lambda *_: broken)
     assert runner.invoke(app, ["pss", "--figure", "6", "--out", "out", "--force"]).exit_code == 1
     assert not (faked / "out/summary.json").exists()
     assert not list((faked / "out").glob("figure-*"))

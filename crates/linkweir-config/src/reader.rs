@@ -170,10 +170,10 @@ impl<'s, 'i> Entry<'s, 'i> {
     /// A bare whole number, as for counts and seeds.
     pub fn number(&self, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || format!("must be a whole number {min} .. {max}");
-        let integer = self
-            .value
-            .as_integer()
-            .ok_or_else(|| self.fault(format!("{}, not {}", range(), kind_of(self.value))))?;
+        let integer = self.value.as_integer().ok_or_else(|| match self.value {
+            DeValue::Float(_) => self.fault(format!("{}, without a point", range())),
+            other => self.fault(format!("{}, not {}", range(), kind_of(other))),
+        })?;
         u64::from_str_radix(integer.as_str(), integer.radix())
             .ok()
             .filter(|n| (min..=max).contains(n))

@@ -349,7 +349,7 @@ impl Reader {
         };
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let columns = self.columns(header_line, &names, format, hints)?;
-        let end = hints.end.or(metadata.end).unwrap_or(TraceEnd::Hold);
+        let end = hints.end.or(metadata.end()).unwrap_or(TraceEnd::Hold);
         let signals = self.signals(lines, &names, &columns, format, end, metadata.period)?;
         let mut signals = signals.into_iter();
         let mut next = |role: Role| {
@@ -374,7 +374,7 @@ impl Reader {
     /// Delays to the last satellite and from there to the ground.
     fn delays(&self, text: &str) -> Result<[Signal; 2], Fault> {
         let metadata = self.metadata(text, Format::Linkweir)?;
-        if metadata.end == Some(TraceEnd::Stop) {
+        if metadata.end() == Some(TraceEnd::Stop) {
             return Err(
                 self.whole_fault("says end=stop, and delays do not stop: write loop or hold")
             );
@@ -397,7 +397,7 @@ impl Reader {
             values: vec![delay(index(to_satellite)?), delay(index(to_ground)?)],
             repeat: true,
         };
-        let end = metadata.end.unwrap_or(TraceEnd::Hold);
+        let end = metadata.end().unwrap_or(TraceEnd::Hold);
         let signals = self.signals(
             lines,
             &names,
@@ -502,6 +502,19 @@ impl Reader {
         Ok(signals.collect())
     }
 
+    /// Refuses what says that the last values do not stay.
+    pub fn holds(&self, text: &str) -> Result<(), Fault> {
+        const ONLY: &str = "the last values of this file stay; leave this line out";
+        let metadata = self.metadata(text, Format::Mbit)?;
+        match (metadata.end, metadata.period) {
+            (Some((line, end)), _) if end != TraceEnd::Hold => {
+                Err(self.field_fault(line, "end", end.name(), ONLY))
+            }
+            (_, Some((line, _))) => Err(self.fault(line, format!("period_s: {ONLY}"))),
+            _ => Ok(()),
+        }
+    }
+
     fn metadata(&self, text: &str, format: Format) -> Result<Metadata, Fault> {
         let mut metadata = Metadata::default();
         for (i, line) in text.lines().enumerate() {
@@ -520,7 +533,7 @@ impl Reader {
             match key {
                 "end" => {
                     let found = TraceEnd::NAMES.iter().position(|n| *n == value);
-                    metadata.end = Some(match found {
+                    let end = match found {
                         Some(0) => TraceEnd::Loop,
                         Some(1) => TraceEnd::Hold,
                         Some(2) => TraceEnd::Stop,
@@ -532,7 +545,8 @@ impl Reader {
                                 "must be one of loop, hold, stop",
                             ))
                         }
-                    });
+                    };
+                    metadata.end = Some((i + 1, end));
                 }
                 "period_s" => metadata.period = Some((i + 1, self.time(i + 1, "period_s", value)?)),
                 _ if format == Format::Linkweir => {
@@ -707,8 +721,16 @@ fn is_mbit(name: &str) -> bool {
 
 #[derive(Default)]
 struct Metadata {
-    end: Option<TraceEnd>,
+    /// What follows the last line, and the line that says so.
+    end: Option<(usize, TraceEnd)>,
+    /// Length of a round, ns, and the line that says so.
     period: Option<(usize, u64)>,
+}
+
+impl Metadata {
+    fn end(&self) -> Option<TraceEnd> {
+        self.end.map(|(_, end)| end)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -165,20 +165,36 @@ pub enum Channel {
 }
 
 impl Channel {
-    /// The samples.
+    /// From sample to sample of a drive, ns.
+    const STEP_NS: u64 = 1_000_000;
+
+    /// After how long it starts again, ns: whole samples.
+    #[must_use]
+    pub fn period_ns(&self) -> u64 {
+        match self {
+            Channel::Recorded(fading) => fading.period_ns(),
+            Channel::Drive { period_ns, .. } => period_ns / Channel::STEP_NS * Channel::STEP_NS,
+        }
+    }
+
+    /// The samples; of a drive those up to a time in a round, ns, as nobody asks for later ones.
     ///
     /// # Panics
     /// When a drive is shorter than a sample.
     #[must_use]
-    pub fn fading(&self) -> Fading {
-        const STEP_NS: u64 = 1_000_000;
+    pub fn fading(&self, until_ns: u64) -> Fading {
         match self {
             Channel::Recorded(fading) => fading.clone(),
             Channel::Drive {
                 lms,
                 seed,
                 period_ns,
-            } => lms.generate(*seed, STEP_NS, (period_ns / STEP_NS) as usize),
+            } => {
+                let round = (period_ns / Channel::STEP_NS) as usize;
+                let samples = (until_ns / Channel::STEP_NS) as usize + 1;
+                lms.generate(*seed, Channel::STEP_NS, samples.min(round))
+                    .beginning_of(round)
+            }
         }
     }
 }

@@ -81,8 +81,16 @@ fn faults_of_a_satellite_name_the_cure() {
             "link.satellite.esn0_db = 6: must be a whole number 7 .. 20",
         ),
         (
+            "packet = \"1500B\"\nesn0_db = 7.5",
+            "link.satellite.esn0_db = 7.5: must be a whole number 7 .. 20, without a point",
+        ),
+        (
             "packet = \"210B\"\nfading = \"none.txt\"",
             "link.satellite.fading = \"none.txt\": none.txt: cannot be read",
+        ),
+        (
+            "packet = \"210B\"\nfading = \"f.txt\"\nspeed_kmh = 50",
+            "geo.toml:9: link.satellite.speed_kmh = 50: is only for a generated channel; leave this or fading out",
         ),
         (
             "packet = \"210B\"\nenviroment = \"open\"",
@@ -132,6 +140,26 @@ fn faults_of_a_satellite_name_the_cure() {
         loss.contains("link.loss = \"1%\": must be left out behind a satellite"),
         "{loss}"
     );
+    for (key, message) in [
+        (
+            "overhead = \"20B\"",
+            "link.overhead = \"20B\": must be left out behind a satellite",
+        ),
+        (
+            "mpu = \"400B\"",
+            "link.mpu = \"400B\": must be left out behind a satellite",
+        ),
+        (
+            "follow = true",
+            "link.follow = true: must be left out behind a satellite",
+        ),
+    ] {
+        let found = fault(
+            "delay = \"250ms\"",
+            &format!("{key}\nsatellite = {{ packet = \"1500B\" }}"),
+        );
+        assert!(found.contains(message), "{found}");
+    }
     let alone = "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"tauran_pf\"\n[[class]]\nname = \"a\"\n\
                  [[flow]]\nclass = \"a\"\nkind = \"greedy\"\n";
     let found = parse(alone, Path::new("a.toml")).unwrap_err().to_string();
@@ -175,6 +203,12 @@ fn faults_of_delays_and_channels_name_the_cure() {
         (
             "packet = \"1500B\"\ndelays_shift = \"10s\"",
             "geo.toml:7: link.satellite.delays_shift = \"10s\": is only for a satellite with delays or a constellation",
+        ),
+        (
+            "delays_before = \"1s\"\npacket = \"1500B\"\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\n\
+             altitude_km = 800\ninclination_deg = 86.4\nfrom = { lat_deg = 0, lon_deg = 0 }\n\
+             to = { lat_deg = 9, lon_deg = 0 }",
+            "geo.toml:6: link.satellite.delays_before = \"1s\": is only for flows that are behind; give a delays_shift above 0",
         ),
         (
             "packet = \"1500B\"\ndelays = \"none.csv\"",
@@ -269,7 +303,7 @@ fn faults_of_a_beam_name_the_cure() {
         ),
         (
             "symbol_rate = \"50MBd\"\nclear_sky_esn0_db = -20",
-            "link.nominal: is missing and the mean capacity, 0bit, is no use for it",
+            "link.beam.clear_sky_esn0_db = -20: leaves no rate in clear sky; raise it, or give link.nominal",
         ),
     ] {
         let found = beam_fault(keys);
@@ -291,6 +325,14 @@ fn faults_of_a_beam_name_the_cure() {
         (
             "rain = { exceeded = [[\"1%\", 3], [\"2%\", 4]] }",
             "must hold two parts of the time or more, and more dB for less time",
+        ),
+        (
+            "rain = { exceeded = [[\"10%\", 300], [\"10.00001%\", 0.001]] }",
+            "link.beam.rain.exceeded = [[\"10%\", 300], [\"10.00001%\", 0.001]]: gives m = -28364634.",
+        ),
+        (
+            "rain = { exceeded = [[\"1%\", 3.01], [\"5%\", 3]] }",
+            ", which must be -20 .. 10, and sigma = 0.0049, which must be 0.01 .. 10; correct a part of the time or its dB",
         ),
         (
             "rain = { exceeded = [[\"1%\", 3], [\"5%\", 1]], probability = \"4%\" }",
@@ -511,6 +553,14 @@ fn faults_of_an_attenuation_file_name_the_line() {
         ),
         ("t_s,a\n0,nan\n", "rain.csv:2: a = \"nan\": is not a number"),
         (
+            "# south\n# end=loop\nt_s,a\n0,1\n",
+            "rain.csv:2: end = \"loop\": the last values of this file stay; leave this line out",
+        ),
+        (
+            "t_s,a\n0,1\n# period_s=60\n",
+            "rain.csv:3: period_s: the last values of this file stay; leave this line out",
+        ),
+        (
             "t_s,a,b\n0,1,2\n",
             "link.beam.attenuation = \"rain.csv\": has 2 columns of dB where there are 3 classes",
         ),
@@ -518,7 +568,7 @@ fn faults_of_an_attenuation_file_name_the_line() {
         let found = read(content).expect_err(content).to_string();
         assert!(found.contains(expected), "{found}\n  not {expected}");
     }
-    let each = read("t_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
+    let each = read("# site=south\n# end=hold\nt_s,a,b,c\n0,1,2,3\n10.5,4,5,6.25\n").unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(each.inputs[0].name, "inputs/rain.csv");
     let beam = each.experiment.link.beam.unwrap();
@@ -573,7 +623,9 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
         ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-1500B\"", "must be whole and -1kB .. 1kB"),
         ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"\n[x]", "counts as 0B"),
-        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit at this delay"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit and 3600s on the way keep 120000000000 packets of 1500B there, more than 50000000; lower either"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"1h\" }", "geo.toml:5: link.satellite.ground_delay = \"1h\": 400Gbit and 3600s on the way"),
+        ("\"20Mbit\"\ndelay = \"250ms\"", "\"1Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"500s\" }\ndelay = \"500s\"", "geo.toml:6: link.delay = \"500s\": 1Gbit and 1000s on the way keep 83333333 packets"),
         ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"], [\"0s\", \"2Mbit\"]] }", "link.rate.steps[1][0] = \"0s\": must be later than 0s"),
         ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"]], end = \"loop\" }", "link.rate.period: is missing"),
         ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 2.0, period = \"1s\" }", "link.rate.amplitude = 2.0: must be a number 0 .. 1"),
@@ -588,6 +640,43 @@ fn faults_name_line_key_value_and_cure() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn delays_before_the_queue_count_where_packets_are_kept_there() {
+    let fast = BASE.replacen("20Mbit", "400Gbit", 1);
+    let fast = fast.replacen("250ms", "1s", 1);
+    let late = |kind: &str| {
+        let from = format!("kind = \"{kind}\"");
+        let text = fast.replacen(&from, &format!("{from}\naccess_delay = \"2s\""), 1);
+        assert_ne!(text, fast);
+        parse(&text, Path::new("geo.toml"))
+    };
+    let found = late("tcp").unwrap_err().to_string();
+    assert_eq!(
+        found,
+        "geo.toml:36: flow[2].access_delay = \"2s\": 400Gbit and 3s on the way keep 100000000 packets of 1500B there, \
+         more than 50000000; lower either"
+    );
+    assert!(late("cbr").is_ok());
+}
+
+#[test]
+fn what_terminals_hear_counts_among_the_rows() {
+    let read = |link: &str| {
+        let text = format!(
+            "duration = \"100s\"\ninterval = \"1us\"\n[link]\n{link}\n[scheduler]\npolicy = \"fifo\"\n\
+             [[class]]\nname = \"a\"\ncount = 60\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\ncount = 30\n"
+        );
+        parse(&text, Path::new("b.toml"))
+    };
+    assert!(read("rate = \"1Mbit\"").is_ok());
+    let found = read("beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12 }");
+    assert_eq!(
+        found.unwrap_err().to_string(),
+        "b.toml:2: interval = \"1us\": 100000000 bins for 60 classes (two rows each) and 30 flows are more than \
+         10000000000 rows; raise interval"
+    );
 }
 
 #[test]

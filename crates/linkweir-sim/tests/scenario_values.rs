@@ -555,7 +555,7 @@ fn delays_and_fading_come_from_files() {
         before_s: 0.069,
     };
     assert_eq!(satellite_of(&scenario).delays, Some(expected));
-    // Two files of one name are kept apart.
+    // Files of one name are kept apart.
     let names: Vec<&str> = scenario.inputs.iter().map(|i| i.name.as_str()).collect();
     assert_eq!(names, ["inputs/day.csv", "inputs/2-day.csv"]);
     assert!(scenario.inputs[0].bytes != scenario.inputs[1].bytes);
@@ -563,10 +563,31 @@ fn delays_and_fading_come_from_files() {
     assert_eq!(scenario.experiment, second.experiment);
     assert_eq!(scenario.resolved_toml, second.resolved_toml);
 
+    fs::create_dir_all(folder.join("third")).unwrap();
+    fs::write(folder.join("third/day.csv"), "t_s,capacity_bps\n0,1e6\n").unwrap();
+    let overrides = Overrides {
+        trace: Some(folder.join("third/day.csv")),
+        ..Overrides::default()
+    };
+    let replaced = scenario::parse_with(&text, Some(&folder.join("x.toml")), &overrides).unwrap();
+    let names: Vec<&str> = replaced.inputs.iter().map(|i| i.name.as_str()).collect();
+    let expected = ["inputs/day.csv", "inputs/2-day.csv", "inputs/3-day.csv"];
+    assert_eq!(names, expected);
+    assert_eq!(again(&replaced).experiment, replaced.experiment);
+
     let text = text.replace("\"10s\"", "\"10s\"\ndelays_before = \"100ms\"");
     let scenario = parse(&text, &folder.join("x.toml")).unwrap();
     let delays = satellite_of(&scenario).delays.as_ref().unwrap();
     assert_eq!(delays.before_s, 0.1);
+
+    fs::write(folder.join("other/day.csv"), b"0,-1\n1,\xff\n").unwrap();
+    let found = parse(&text, &folder.join("x.toml")).unwrap_err();
+    assert!(
+        found
+            .to_string()
+            .ends_with("day.csv:2: is not text (UTF-8)"),
+        "{found}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -603,6 +624,46 @@ fn a_constellation_makes_delays() {
         (1237, (1234 * S, up[0].1), up[2])
     );
     assert!((all[0].1 - 77.698939e-3).abs() < 2e-9);
+}
+
+#[test]
+fn classes_of_ubmt_like_have_targets_of_their_own() {
+    let text = "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"ubmt_like\"\ntarget = \"80ms\"\n\
+                [[class]]\nname = \"a\"\ncount = 2\n[[class]]\nname = \"b\"\ntarget = \"20ms\"\n\
+                [[class]]\nname = \"c\"\ntarget = \"0s\"\n\
+                [[class]]\nname = \"d\"\ntarget = \"0s\"\ntarget_rate = \"200kbit\"\n\
+                [[flow]]\nclass = \"a\"\nkind = \"greedy\"\n[[flow]]\nclass = \"d\"\nkind = \"greedy\"\n";
+    let read = |text: &str| parse(text, Path::new("u.toml"));
+    let scenario = read(text).unwrap_or_else(|fault| panic!("{fault}"));
+    let ms = 1_000_000;
+    let rows = [80 * ms, 0, 80 * ms, 0, 20 * ms, 0, 0, 0, 0, 200_000];
+    assert_eq!(scenario.experiment.scheduler.qparams, rows);
+    assert_eq!(again(&scenario).experiment, scenario.experiment);
+    for (from, to, expected) in [
+        (
+            "target = \"20ms\"",
+            "target = \"1us\"",
+            "u.toml:12: class[1].target = \"1us\": must be 0s, which makes the class elastic, or 1ms .. 60s",
+        ),
+        (
+            "target = \"20ms\"",
+            "target_rate = \"1Mbit\"",
+            "u.toml:12: class[1].target_rate = \"1Mbit\": is only for an elastic class: target = \"0s\"",
+        ),
+        (
+            "\"200kbit\"",
+            "\"0bit\"",
+            "u.toml:19: class[3].target_rate = \"0bit\": must be 1kbit .. 400Gbit",
+        ),
+        (
+            "ubmt_like\"\ntarget = \"80ms\"",
+            "bbs_like\"",
+            "u.toml:11: class[1].target = \"20ms\": unknown key",
+        ),
+    ] {
+        let found = read(&text.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(found.starts_with(expected), "{found}");
+    }
 }
 
 #[test]

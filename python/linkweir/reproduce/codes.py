@@ -14,17 +14,30 @@ ms to the last satellite and 7.6 ms, the mean of the trace they used, from there
 The corrected mode has none of that: every packet meets its own user's channel at each attempt, whatever queue it
 shares; only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and
 CoDeS are those of the core, told every 10 ms what the channel gives each user, as old as reports take to the satellite.
+
+FQ-CoDel's quantum and mtu are the length of a packet in its queues, 210 bytes in both papers: with the default of 1514
+a queue would never hold enough for a drop.
+
+Latency is a mean over the packets. Jitter is a mean over the users, whatever they sent: `jitter_ms` of the mean
+absolute difference between the delays of packets delivered one after the other, `jitter_rfc3550_ms` of the estimate a
+receiver of RTP has at the end (RFC 3550, section 6.4.1). The E-model is given the first. `coded_mbps` is what the code
+adds, without the packet that goes uncoded with the first attempt; `useful_mbps` is the packets decoded, each in its own
+length.
+
+Ten channels are run; five far from saturation, and for policies beyond the papers at numbers of users that have no
+table.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from linkweir import quality
+from linkweir.plan import quantity
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 
 DURATION_S = 100.0
@@ -33,7 +46,10 @@ PACKET_BYTES = 210
 BUFFER_BITS = 0.2 * LINK_BPS
 """Round trip times capacity, from which queues follow."""
 LEAST_QUEUE_PKTS = 10
+QUICK_CORRECTED_DURATION_S = 50.0
+"""As published users start one by one for half a minute; corrected, all within a second."""
 SEEDS = 10
+FEWER_SEEDS = 5
 QUICK_SEEDS = 2
 MODES = ("published", "corrected")
 POLICIES = ("DT_S", "DT_H", "RR", "PF", "CoDeS 50 ms", "CoDeS 100 ms", "CoDeS 200 ms")
@@ -47,7 +63,7 @@ RIVALS: dict[str, Scenario] = {
 }
 """Those the papers announce to compare with, and do not; the last three are reconstructions from abstracts."""
 SPLIT = ("tx0", "tx1", "tx2", "tx3", "drop")
-MEASURES = (
+LINK_MEASURES = (
     *SPLIT,
     "loss",
     "loss_full",
@@ -55,10 +71,12 @@ MEASURES = (
     "throughput_mbps",
     "latency_ms",
     "jitter_ms",
-    "mos",
+    "jitter_rfc3550_ms",
     "coded_mbps",
     "useful_mbps",
 )
+"""What voice and TCP have in common."""
+MEASURES = (*LINK_MEASURES, "mos")
 
 
 @dataclass(frozen=True)
@@ -85,6 +103,17 @@ class Settings:
         """One channel and one realisation of the traffic each."""
         return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else SEEDS))
 
+    @property
+    def fewer_seeds(self) -> range:
+        """Those where less is to be told apart."""
+        return self.seeds[:FEWER_SEEDS]
+
+    @property
+    def voice_s(self) -> float:
+        """How long runs of voice last."""
+        shorter = self.quick and self.mode == "corrected"
+        return self.duration_s or (QUICK_CORRECTED_DURATION_S if shorter else DURATION_S)
+
 
 @dataclass(frozen=True)
 class Paper:
@@ -95,8 +124,12 @@ class Paper:
     """Length of the packets that are coded; the voice packets of 210 bytes are filled up to it."""
     users: dict[str, tuple[int, ...]]
     """Numbers of users by mode; without the uncoded bits the link holds more."""
-    quick_users: tuple[int, ...]
-    table_users: int
+    far_users: dict[str, tuple[int, ...]]
+    """Those far from saturation, with fewer channels."""
+    quick_users: dict[str, tuple[int, ...]]
+    """Before and at saturation, or at and beyond it."""
+    table_users: dict[str, tuple[int, ...]]
+    """Those whose splits are shown; the first are the paper's."""
     rival_users: dict[str, tuple[int, ...]]
     """Those of the policies beyond the paper's own."""
     of_decoded: bool
@@ -104,14 +137,20 @@ class Paper:
     table: dict[str, tuple[float, ...]]
     """Per cent decoded after one to four attempts, and given up."""
 
+    @property
+    def printed_users(self) -> int:
+        """Users of the paper's own table."""
+        return self.table_users["published"][0]
+
 
 JOURNAL = Paper(
     "journal",
     210,
     {"published": (50, 100, 150, 200, 250, 300, 350, 400), "corrected": (100, 300, 350, 400, 450, 500)},
-    (100, 300),
-    300,
+    {"published": (50, 100, 150), "corrected": (100, 500)},
+    {"published": (100, 300), "corrected": (300, 450)},
     {"published": (300,), "corrected": (300, 450)},
+    {"published": (250, 300, 350), "corrected": (350, 400, 450)},
     False,
     {
         "DT_S": (58.83, 18.85, 14.88, 7.06, 0.38),
@@ -125,9 +164,10 @@ CONFERENCE = Paper(
     "conference",
     1115,
     {"published": (10, 25, 50, 75, 100, 125, 150), "corrected": (25, 50, 75, 100, 125)},
-    (50, 75),
-    75,
+    {"published": (10, 25), "corrected": (25,)},
+    {"published": (50, 75), "corrected": (75, 100)},
     {"published": (75,), "corrected": (75, 100)},
+    {"published": (50, 75, 100), "corrected": (75, 100, 125)},
     True,
     {
         "DT_S": (50.11, 23.16, 14.65, 12.07, 1.21),
@@ -153,8 +193,10 @@ def queue_pkts(paper: Paper, policy: str, users: int, mode: str) -> int:
     return 1 + (int(everything) if policy == "DT_H" else max(LEAST_QUEUE_PKTS, int(everything / users)))
 
 
-def _scheduler(policy: str, mode: str) -> tuple[Scenario, Scenario]:
+def _scheduler(policy: str, mode: str, packet_bytes: int) -> tuple[Scenario, Scenario]:
     """The scheduler's table, and what it adds to every class."""
+    if policy == "FQ-CoDel":
+        return {**RIVALS[policy], "quantum": f"{packet_bytes}B", "mtu": f"{packet_bytes}B"}, {}
     if policy in RIVALS:
         return RIVALS[policy], {}
     if policy in ("DT_S", "DT_H", "RR"):
@@ -172,10 +214,18 @@ QUIRKS = {
 """Keys of the satellite by mode."""
 
 
-def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str = "published") -> Scenario:
-    """One run."""
+def scenario(
+    paper: Paper,
+    policy: str,
+    users: int,
+    seed: int,
+    duration_s: float,
+    mode: str = "published",
+    packet_bytes: int = PACKET_BYTES,
+) -> Scenario:
+    """One run; `packet_bytes` is the length of the packets in the queues."""
     shared = policy in ("DT_S", "DT_H")
-    scheduler, of_class = _scheduler(policy, mode)
+    scheduler, of_class = _scheduler(policy, mode, packet_bytes)
     limit = f"{queue_pkts(paper, policy, users, mode)}p"
     names = ["all"] if shared else [f"user{user}" for user in range(users)]
     starts_ms = [500 + 100 * user if mode == "published" else 1000 * user // users for user in range(users)]
@@ -203,7 +253,7 @@ def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float
                 "class": names[0] if shared else names[user],
                 "kind": "onoff",
                 "rate": "64kbit",
-                "packet": f"{PACKET_BYTES}B",
+                "packet": f"{packet_bytes}B",
                 "on": "500ms",
                 "off": "50ms",
                 "lengths": "pareto",
@@ -212,46 +262,72 @@ def scenario(paper: Paper, policy: str, users: int, seed: int, duration_s: float
                 "start": f"{starts_ms[user]}ms",
             }
             for user in range(users)
-            if starts_ms[user] < 1000 * duration_s
         ],
     }
+
+
+def least_duration_s(figures: Iterable[Figure]) -> int:
+    """Whole seconds by which all users of these figures have started, the last one for a while."""
+    starts = {case.scenario["flow"][-1]["start"] for figure in figures for case in figure.cases}
+    return 1 + max(int(quantity.time_s("start", start)) for start in starts)
 
 
 # --- From results to rows -------------------------------------------------------------------------------------------
 
 
-def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float]:
-    """What one run gave, per cent where it is a part."""
+DECODED = ("decoded_first_pkts", "decoded_second_pkts", "decoded_third_pkts", "decoded_fourth_pkts")
+
+
+def attempts_pkts(tables: Tables) -> list[int]:
+    """Packets decoded after one to four attempts, and given up."""
     attempts = tables.rows("harq")
-    counts = [
-        sum(row[f"{name}_pkts"] for row in attempts)
-        for name in ("decoded_first", "decoded_second", "decoded_third", "decoded_fourth", "given_up")
-    ]
-    decoded, everything = sum(counts[:4]), sum(counts)
+    return [sum(row[name] for row in attempts) for name in (*DECODED, "given_up_pkts")]
+
+
+def coded_bits(tables: Tables) -> int:
+    """What the code added, of all attempts."""
+    return sum(row["coded_bits"] for row in tables.rows("harq"))
+
+
+def link_measured(tables: Tables, duration_s: float, packet_bytes: int, *, of_decoded: bool) -> dict[str, float]:
+    """What voice and TCP have in common, per cent where it is a part; losses are parts of what came to the queues."""
+    *decoded, given_up = attempts_pkts(tables)
+    everything = sum(decoded) + given_up
     flows = tables.rows("flows")
     delivered = [row for row in flows if row["delivered_pkts"]]
     packets = sum(row["delivered_pkts"] for row in delivered)
     arrived = sum(row["arrived_pkts"] for row in flows)
     full = sum(row["dropped_limit_pkts"] for row in flows)
     late = sum(row["dropped_policy_pkts"] for row in flows)
-    loss = (full + late + counts[4]) / arrived
-    latency_s = sum(row["delay_mean_s"] * row["delivered_pkts"] for row in delivered) / packets
-    jitters_s = [row["jitter_mad_s"] for row in delivered if row["jitter_mad_s"] is not None]
-    jitter_s = statistics.fmean(jitters_s)
-    heard = quality.e_model(latency_s, loss, jitter_s=jitter_s, advantage=quality.SATELLITE_ADVANTAGE)
-    split = [100 * count / (decoded if paper.of_decoded else everything) for count in counts[:4]]
+
+    def jitter_ms(column: str) -> float:
+        return 1e3 * statistics.fmean(row[column] for row in delivered if row[column] is not None)
+
+    split = [100 * count / (sum(decoded) if of_decoded else everything) for count in decoded]
     return {
-        **dict(zip(SPLIT, [*split, 100 * counts[4] / everything], strict=True)),
-        "loss": 100 * loss,
+        **dict(zip(SPLIT, [*split, 100 * given_up / everything], strict=True)),
+        "loss": 100 * (full + late + given_up) / arrived,
         "loss_full": 100 * full / arrived,
         "loss_late": 100 * late / arrived,
         "throughput_mbps": sum(row["delivered_bytes"] for row in flows) * 8e-6 / duration_s,
-        "latency_ms": 1e3 * latency_s,
-        "jitter_ms": 1e3 * jitter_s,
-        "mos": heard.mos,
-        "coded_mbps": sum(row["coded_bits"] for row in attempts) * 1e-6 / duration_s,
-        "useful_mbps": decoded * PACKET_BYTES * 8e-6 / duration_s,
+        "latency_ms": 1e3 * sum(row["delay_mean_s"] * row["delivered_pkts"] for row in delivered) / packets,
+        "jitter_ms": jitter_ms("jitter_mad_s"),
+        "jitter_rfc3550_ms": jitter_ms("jitter_rfc3550_s"),
+        "coded_mbps": coded_bits(tables) * 1e-6 / duration_s,
+        "useful_mbps": sum(decoded) * packet_bytes * 8e-6 / duration_s,
     }
+
+
+def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float]:
+    """What one run of voice gave."""
+    found = link_measured(tables, duration_s, PACKET_BYTES, of_decoded=paper.of_decoded)
+    heard = quality.e_model(
+        found["latency_ms"] / 1e3,
+        found["loss"] / 100,
+        jitter_s=found["jitter_ms"] / 1e3,
+        advantage=quality.SATELLITE_ADVANTAGE,
+    )
+    return {**found, "mos": heard.mos}
 
 
 STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -270,91 +346,125 @@ def half_width(values: Sequence[float]) -> float | None:
     return quantile * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
-    """One row for each policy and number of users: means over the channels, with their intervals."""
-    groups: dict[tuple[str, int, str], list[dict[str, float]]] = {}
+def means(runs: Sequence[Mapping[str, float]]) -> Row:
+    """Means over the runs, each with half the width of its interval as `_ci95`."""
+    row: Row = {}
+    for name in runs[0]:
+        values = [run[name] for run in runs]
+        row[name] = statistics.fmean(values)
+        row[f"{name}_ci95"] = half_width(values)
+    return row
+
+
+def _runs(
+    paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]
+) -> dict[tuple[str, int, str], dict[int, dict[str, float]]]:
+    """What runs gave, by policy, users and mode, and by channel."""
+    groups: dict[tuple[str, int, str], dict[int, dict[str, float]]] = {}
     for case, tables in results:
         key = (case.labels["policy"], case.labels["users"], case.labels["mode"])
-        groups.setdefault(key, []).append(measured(paper, tables, duration_s))
-    made: list[Row] = []
-    for (policy, users, mode), runs in groups.items():
-        row: Row = {"policy": policy, "users": users, "mode": mode, "runs": len(runs)}
-        for name in MEASURES:
-            values = [run[name] for run in runs]
-            row[name] = statistics.fmean(values)
-            row[f"{name}_ci95"] = half_width(values)
-        made.append(row)
-    return made
+        groups.setdefault(key, {})[case.labels["seed"]] = measured(paper, tables, duration_s)
+    return groups
+
+
+def _row(key: tuple[str, int, str], runs: Mapping[int, Mapping[str, float]]) -> Row:
+    policy, users, mode = key
+    return {"policy": policy, "users": users, "mode": mode, "runs": len(runs), **means(list(runs.values()))}
+
+
+def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    """One row for each policy and number of users: means over the channels, with their intervals."""
+    return [_row(key, runs) for key, runs in _runs(paper, duration_s, results).items()]
 
 
 RATIOS = ("latency_ms", "jitter_ms", "loss", "throughput_mbps", "coded_mbps")
 
 
 def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
-    """The rows, each with what its policy has of PF's value."""
-    made = rows(paper, duration_s, results)
-    pf = {row["users"]: row for row in made if row["policy"] == "PF"}
-    for row in made:
-        beside = pf.get(row["users"])
+    """The rows, each with what its policy has of PF's value over the same channel, a mean over the channels."""
+    groups = _runs(paper, duration_s, results)
+    made: list[Row] = []
+    for key, runs in groups.items():
+        row = _row(key, runs)
+        beside = groups.get(("PF", *key[1:]), {})
         for name in RATIOS:
-            row[f"{name}_ratio"] = row[name] / beside[name] if beside and beside[name] else None
+            found = [run[name] / beside[seed][name] for seed, run in runs.items() if beside.get(seed, {}).get(name)]
+            row[f"{name}_ratio"] = statistics.fmean(found) if found else None
+            row[f"{name}_ratio_ci95"] = half_width(found)
+        made.append(row)
     return made
+
+
+def with_spread(row: Row, name: str, digits: int) -> str:
+    """A mean and half the width of its interval.
+
+    >>> with_spread({"loss": 1.604, "loss_ci95": 0.25}, "loss", 2), with_spread({"x": None, "x_ci95": None}, "x", 2)
+    ('1.60 ± 0.25', '-')
+    """
+    if row[name] is None:
+        return "-"
+    spread = row[f"{name}_ci95"]
+    return f"{row[name]:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
 
 
 def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
     lines = []
-    for row in made:
-        if row["users"] != paper.table_users:
-            continue
-        known = paper.table.get(row["policy"])
-        cells = [row["policy"]]
-        for number, name in enumerate(SPLIT):
-            spread = row[f"{name}_ci95"]
-            ours = f"{row[name]:.2f}" + (f" ± {spread:.2f}" if spread is not None else "")
-            cells.append(f"{ours} ({known[number]:.2f})" if known else ours)
-        lines.append([*cells, f"{row['loss']:.2f}"])
+    for row in sorted(made, key=lambda row: row["users"]):
+        known = paper.table.get(row["policy"]) if row["users"] == paper.printed_users else None
+        cells = [with_spread(row, name, 2) for name in SPLIT]
+        if known:
+            cells = [f"{ours} ({printed:.2f})" for ours, printed in zip(cells, known, strict=True)]
+        lines.append([str(row["users"]), row["policy"], *cells, with_spread(row, "loss", 2)])
     titles = ["first", "second", "third", "fourth attempt", "given up"]
-    return ["policy", *(f"{title}, %" for title in titles), "loss, %"], lines
+    return ["users", "policy", *(f"{title}, %" for title in titles), "loss, %"], lines
 
 
 # --- Figures --------------------------------------------------------------------------------------------------------
 
 
-def _cases(paper: Paper, policies: Sequence[str], users: Sequence[int], settings: Settings) -> tuple[Case, ...]:
-    duration_s = settings.duration_s or DURATION_S
+def _cases(
+    paper: Paper, policies: Sequence[str], users: Sequence[int], settings: Settings, fewer: Sequence[int] = ()
+) -> tuple[Case, ...]:
+    """The runs for all combinations, with fewer channels at the numbers of users `fewer`."""
     return tuple(
         Case(
-            {"policy": policy, "users": count, "mode": settings.mode},
-            scenario(paper, policy, count, seed, duration_s, settings.mode),
+            {"policy": policy, "users": count, "mode": settings.mode, "seed": seed},
+            scenario(paper, policy, count, seed, settings.voice_s, settings.mode),
         )
         for policy in policies
         for count in users
-        for seed in settings.seeds
+        for seed in (settings.fewer_seeds if count in fewer else settings.seeds)
     )
 
 
-def _users(paper: Paper, settings: Settings) -> tuple[int, ...]:
-    return paper.quick_users if settings.quick else paper.users[settings.mode]
+def _own(paper: Paper, policies: Sequence[str], settings: Settings) -> tuple[Case, ...]:
+    """Runs of the paper's policies."""
+    users = paper.quick_users if settings.quick else paper.users
+    return _cases(paper, policies, users[settings.mode], settings, paper.far_users[settings.mode])
 
 
-def _rivals(paper: Paper, settings: Settings) -> tuple[Case, ...]:
-    """Runs of the policies beyond the paper's own."""
-    users = (paper.table_users,) if settings.quick else paper.rival_users[settings.mode]
-    return _cases(paper, tuple(RIVALS), users, settings)
+def _rivals(paper: Paper, settings: Settings, among: Sequence[int] | None = None) -> tuple[Case, ...]:
+    """Runs of the policies beyond the paper's own, where there are some `among` these numbers of users."""
+    table_users = paper.table_users[settings.mode]
+    users = (paper.quick_users if settings.quick else paper.rival_users)[settings.mode]
+    chosen = [count for count in users if among is None or count in among]
+    return _cases(paper, tuple(RIVALS), chosen, settings, [count for count in users if count not in table_users])
 
 
 def table_2(paper: Paper, settings: Settings) -> Figure:
     """How many attempts packets take."""
     which = "Table 2" if paper is JOURNAL else "Table II"
+    users = paper.table_users[settings.mode]
     return Figure(
         f"{paper.name}-2{settings.suffix}",
-        f"{which} of the {paper.name} paper{settings.title}: packets by attempts, {paper.table_users} users "
-        "(the paper in brackets)",
+        f"{which} of the {paper.name} paper{settings.title}: packets by attempts, "
+        f"{' and '.join(str(count) for count in users)} users (the paper in brackets)",
         "PF decodes more packets at the first attempt than RR; one queue for all has one channel for all.",
-        (*_cases(paper, (*paper.table, CODES), (paper.table_users,), settings), *_rivals(paper, settings)),
-        partial(rows, paper, settings.duration_s or DURATION_S),
+        (*_cases(paper, (*paper.table, CODES), users, settings), *_rivals(paper, settings, users)),
+        partial(rows, paper, settings.voice_s),
         (),
         ("policy", "users", *SPLIT, "loss"),
+        titled=True,
         summary=partial(_beside_the_paper, paper),
     )
 
@@ -368,8 +478,8 @@ def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
         f"{paper.name}-{number}{settings.suffix}",
         f"Figure {number} of the {paper.name} paper{settings.title}: CoDeS with 100 ms, as parts of PF",
         "Latency and jitter fall, nothing else changes.",
-        _cases(paper, ("PF", CODES), _users(paper, settings), settings),
-        partial(ratios, paper, settings.duration_s or DURATION_S),
+        _own(paper, ("PF", CODES), settings),
+        partial(ratios, paper, settings.voice_s),
         tuple(
             Panel(
                 f"{name.split('_')[0].capitalize()}, CoDeS / PF",
@@ -383,14 +493,15 @@ def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
             )
             for name in RATIOS
         ),
-        ("policy", "users", *(f"{name}_ratio" for name in RATIOS)),
+        ("policy", "users", *(f"{name}_ratio{end}" for name in RATIOS for end in ("", "_ci95"))),
+        titled=True,
         summary=_ratio_grid,
     )
 
 
 def _ratio_grid(made: list[Row]) -> Grid:
     lines = [
-        [str(row["users"]), *("-" if (r := row[f"{name}_ratio"]) is None else f"{r:.3f}" for name in RATIOS)]
+        [str(row["users"]), *(with_spread(row, f"{name}_ratio", 3) for name in RATIOS)]
         for row in made
         if row["policy"] == CODES
     ]
@@ -403,50 +514,89 @@ def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
         f"{paper.name}-{number}{settings.suffix}",
         f"Figure {number} of the {paper.name} paper{settings.title}: causes of drops under PF and CoDeS with 100 ms",
         "Under CoDeS most drops are late packets, which free room for those that PF finds no room for.",
-        _cases(paper, ("PF", CODES), _users(paper, settings), settings),
-        partial(rows, paper, settings.duration_s or DURATION_S),
+        _own(paper, ("PF", CODES), settings),
+        partial(rows, paper, settings.voice_s),
         tuple(
             Panel(title, "users", y, "users", "part of the arrivals (%)", ("policy",), lines=True)
             for title, y in (("No room", "loss_full"), ("Too late", "loss_late"))
         ),
         ("policy", "users", "loss_full", "loss_late"),
+        titled=True,
     )
 
 
 @dataclass(frozen=True)
-class _Plot:
+class Plot:
+    """Curves over the number of users: what is plotted, of which policies, and the columns that tell curves apart."""
+
     title: str
     claim: str
     y: str
     y_label: str
     policies: tuple[str, ...]
+    digits: int
+    """Behind the point, in tables."""
+    by: tuple[str, ...] = ("policy",)
+
+
+def by_users(plot: Plot, made: list[Row]) -> Grid:
+    """A line for each number of users, a column for each curve."""
+    shown = [row for row in made if row[plot.y] is not None]
+    curves = list(dict.fromkeys(tuple(row[name] for name in plot.by) for row in shown))
+    lines = []
+    for users in sorted({row["users"] for row in shown}):
+        of = {tuple(row[name] for name in plot.by): row for row in shown if row["users"] == users}
+        lines.append([str(users), *(with_spread(of[c], plot.y, plot.digits) if c in of else "" for c in curves)])
+    return ["users", *(", ".join(curve) for curve in curves)], lines
+
+
+def by_load(made: list[Row]) -> Grid:
+    """Coded bits beside the useful ones."""
+    lines = [
+        [
+            str(row["users"]),
+            row["policy"],
+            with_spread(row, "coded_mbps", 2),
+            with_spread(row, "useful_mbps", 2),
+            f"{row['coded_mbps'] / row['useful_mbps']:.3f}",
+        ]
+        for row in sorted(made, key=lambda row: row["users"])
+    ]
+    return ["users", "policy", "coded, Mbit/s", "useful, Mbit/s", "coded / useful"], lines
 
 
 FOUR = ("DT_S", "DT_H", "RR", "PF")
 TIMEOUTS = ("PF", "CoDeS 50 ms", "CoDeS 100 ms", "CoDeS 200 ms")
 _PLOTS = {
-    "throughput": _Plot("Throughput of all users", "PF carries most.", "throughput_mbps", "throughput (Mbit/s)", FOUR),
-    "first": _Plot("Packets decoded at the first attempt", "PF more than RR.", "tx0", "decoded at once (%)", FOUR),
-    "losses": _Plot("Packets lost", "PF loses least.", "loss", "loss (%)", FOUR),
-    "efficiency": _Plot(
-        "Coded bits on the link", "PF needs fewest for the same load.", "coded_mbps", "coded bits (Mbit/s)", FOUR
+    "throughput": Plot(
+        "Throughput of all users", "PF carries most.", "throughput_mbps", "throughput (Mbit/s)", FOUR, 2
     ),
-    "latency": _Plot("Latency", "RR and DT_H wait longest at saturation.", "latency_ms", "latency (ms)", FOUR),
-    "jitter": _Plot("Jitter", "PF has far more than the others.", "jitter_ms", "jitter (ms)", FOUR),
-    "mos": _Plot(
-        "Mean opinion score", "PF stays above 3 up to saturation, DT_S does not.", "mos", "MOS", ("DT_S", "PF")
+    "first": Plot("Packets decoded at the first attempt", "PF more than RR.", "tx0", "decoded at once (%)", FOUR, 2),
+    "losses": Plot("Packets lost", "PF loses least.", "loss", "loss (%)", FOUR, 2),
+    "efficiency": Plot(
+        "Coded bits on the link", "PF needs fewest for the same load.", "coded_mbps", "coded bits (Mbit/s)", FOUR, 2
     ),
-    "codes-jitter": _Plot(
-        "Jitter with a timeout", "The shorter the timeout, the less.", "jitter_ms", "jitter (ms)", TIMEOUTS
+    "latency": Plot("Latency", "RR and DT_H wait longest at saturation.", "latency_ms", "latency (ms)", FOUR, 1),
+    "jitter": Plot("Jitter", "PF has far more than the others.", "jitter_ms", "jitter (ms)", FOUR, 2),
+    "mos": Plot(
+        "Mean opinion score", "PF stays above 3 up to saturation, DT_S does not.", "mos", "MOS", ("DT_S", "PF"), 2
     ),
-    "codes-latency": _Plot(
-        "Latency with a timeout", "The shorter the timeout, the less.", "latency_ms", "latency (ms)", TIMEOUTS
+    "codes-jitter": Plot(
+        "Jitter with a timeout", "The shorter the timeout, the less.", "jitter_ms", "jitter (ms)", TIMEOUTS, 2
     ),
-    "codes-losses": _Plot(
-        "Losses with a timeout", "Hardly more than PF, somewhat more at 50 ms.", "loss", "loss (%)", TIMEOUTS
+    "codes-latency": Plot(
+        "Latency with a timeout", "The shorter the timeout, the less.", "latency_ms", "latency (ms)", TIMEOUTS, 1
     ),
-    "codes-mos": _Plot(
-        "Mean opinion score with a timeout", "CoDeS above PF above DT_S.", "mos", "MOS", ("DT_S", "PF", "CoDeS 100 ms")
+    "codes-losses": Plot(
+        "Losses with a timeout", "Hardly more than PF, somewhat more at 50 ms.", "loss", "loss (%)", TIMEOUTS, 2
+    ),
+    "codes-mos": Plot(
+        "Mean opinion score with a timeout",
+        "CoDeS above PF above DT_S.",
+        "mos",
+        "MOS",
+        ("DT_S", "PF", "CoDeS 100 ms"),
+        2,
     ),
 }
 _NUMBERS = {
@@ -477,30 +627,21 @@ _NUMBERS = {
 }
 
 
-def _figure(paper: Paper, number: str, plot: _Plot, settings: Settings) -> Figure:
+def _figure(paper: Paper, number: str, plot: Plot, settings: Settings) -> Figure:
     x, x_label = ("useful_mbps", "useful bits (Mbit/s)") if plot.y == "coded_mbps" else ("users", "users")
+    beside = {"coded_mbps": ("useful_mbps",), "jitter_ms": ("jitter_rfc3550_ms",)}.get(plot.y, ())
     return Figure(
         f"{paper.name}-{number}{settings.suffix}",
         f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper"
         f"{settings.title}: {plot.title.lower()}",
         plot.claim,
-        (*_cases(paper, plot.policies, _users(paper, settings), settings), *_rivals(paper, settings)),
-        partial(rows, paper, settings.duration_s or DURATION_S),
+        (*_own(paper, plot.policies, settings), *_rivals(paper, settings)),
+        partial(rows, paper, settings.voice_s),
         (Panel(plot.title, x, plot.y, x_label, plot.y_label, ("policy",), lines=True),),
-        ("policy", "users", plot.y, f"{plot.y}_ci95"),
-        summary=partial(_by_users, plot.y),
+        ("policy", "users", *(f"{name}{end}" for name in (plot.y, *beside) for end in ("", "_ci95"))),
+        titled=True,
+        summary=by_load if plot.y == "coded_mbps" else partial(by_users, plot),
     )
-
-
-def _by_users(y: str, made: list[Row]) -> Grid:
-    """A line for each number of users, a column for each policy."""
-    policies = list(dict.fromkeys(row["policy"] for row in made))
-    lines = []
-    for users in sorted({row["users"] for row in made}):
-        of = {row["policy"]: row for row in made if row["users"] == users}
-        cells = [f"{of[policy][y]:.4g}" if policy in of else "" for policy in policies]
-        lines.append([str(users), *cells])
-    return ["users", *policies], lines
 
 
 PAPERS = {"journal": JOURNAL, "conference": CONFERENCE}

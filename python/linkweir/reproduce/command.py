@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from linkweir.directory import free_directory, write_whole
 from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss
-from linkweir.reproduce.execute import Outcome, distinct, execute, show
+from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
+from linkweir.sweep.command import executor_of
 
 TITLES = {
     "pss": "PSS against DWRR, reproduced",
@@ -31,6 +32,7 @@ app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=T
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs.")]
 Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)]
+Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")]
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
@@ -54,6 +56,7 @@ def reproduce_pss(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -67,7 +70,7 @@ def reproduce_pss(
     settings = pss.Settings(traffic, quick, _duration_s("pss", duration), seed)
     figures = [make(settings) for make in _chosen("pss", figure, table, pss.FIGURES, pss.TABLES)]
     suffix = f"-{traffic}"
-    _carry_out("pss", figure, table, suffix, figures, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("pss", figure, table, suffix, figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
@@ -76,6 +79,7 @@ def reproduce_pds(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -88,7 +92,7 @@ def reproduce_pds(
     """
     settings = pds.Settings(quick, _duration_s("pds", duration), seed)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
-    _carry_out("pds", figure, None, "", figures, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("codes")
@@ -108,6 +112,7 @@ def reproduce_codes(
     quick: Quick = False,
     duration: Duration = None,
     jobs: Jobs = None,
+    dask: Dask = None,
     seed: Seed = 1,
     as_json: Json = False,
     markdown: Markdown = False,
@@ -130,14 +135,18 @@ def reproduce_codes(
     lasts_s = _duration_s("codes", duration)
     chosen = []
     for one in codes.MODES if mode == "both" else (mode,):
+        offered = tables
         if one == "corrected":
-            only_published = (codes_tcp.FIGURES.keys() | codes_tcp.TABLES.keys()) - codes_tcp.CORRECTED
-            figures = {name: make for name, make in figures.items() if f"{of}{name}" not in only_published}
-            tables = {name: make for name, make in tables.items() if f"{of}{name}" not in only_published}
-        wanted = _chosen("codes", figure, table, figures, tables)
+            offered = {name: make for name, make in tables.items() if f"{of}{name}" not in codes_tcp.PUBLISHED_ONLY}
+            if table in tables and table not in offered:
+                _refuse("codes", f'--mode = "{mode}": --table {table} is published only')
+        wanted = _chosen("codes", figure, table, figures, offered)
         chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
+    least_s = codes.least_duration_s(chosen)
+    if lasts_s is not None and lasts_s < least_s:
+        _refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
-    _carry_out("codes", None, what, "", chosen, jobs, seed, as_json, markdown, into, out, force)
+    _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 def _refuse(paper: str, message: str) -> None:
@@ -172,13 +181,18 @@ def _chosen(
         _refuse(paper, "give --figure or --table, not both")
     if table is not None:
         if table not in tables:
-            _refuse(paper, f'--table = "{table}": must be one of {", ".join(tables)}')
+            _refuse(paper, f'--table = "{table}": must be one of {", ".join(_in_order(tables))}')
         return [tables[table]]
     if figure is None or figure == "all":
         return [*figures.values(), *tables.values()]
     if figure not in figures:
-        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(figures)}, or all')
+        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(_in_order(figures))}, or all')
     return [figures[figure]]
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    """Numbers by size, then words."""
+    return sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
 
 
 def _carry_out(
@@ -188,6 +202,7 @@ def _carry_out(
     suffix: str,
     figures: Sequence[Figure],
     jobs: int | None,
+    dask: str | None,
     seed: int,
     as_json: bool,
     markdown: bool,
@@ -195,48 +210,54 @@ def _carry_out(
     out: Path | None,
     force: bool,
 ) -> None:
+    if as_json and markdown:
+        _refuse(paper, "give --json or --markdown, not both")
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
     path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
         _refuse(paper, f'--into = "{into}": there is no such file')
     scenarios = distinct(figures)
     facts: dict[str, Any] = {"seed": seed, "runs_planned": len(scenarios)}
-    directory = keep.ReproductionDirectory(path, facts, force=force)
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    try:
-        outcome = _run(scenarios, jobs)
-        shown = [show(f, outcome) for f in figures]
-        facts["runs"] = len(outcome.results)
-        report = directory.write(title, command, facts, shown, complete=outcome.complete)
-    except BaseException as error:
-        directory.fail(error)
-        raise
+    with executor_of(jobs, dask) as executor:
+        directory = keep.ReproductionDirectory(path, facts, figures, force=force)
+        try:
+            outcome = _run(scenarios, native.on(executor, directory.parts))
+            shown = [show(f, outcome) for f in figures]
+            facts["runs"] = len(outcome.results)
+            report = directory.write(title, command, facts, shown, complete=outcome.complete)
+        except BaseException as error:
+            directory.fail(error)
+            raise
+        finally:
+            directory.release()
 
     if as_json:
         answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in shown]
         typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
     elif markdown:
         for s in shown:
-            typer.echo(f"### {s.figure.name}: {s.figure.title}\n\n{page.markdown(s)}")
+            typer.echo(f"### {s.figure.heading}\n\n{page.markdown(s)}")
     else:
         console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
         for s in shown:
             for item in page.terminal(s):
                 console.print(item)
-    if into is not None:
-        _replace_tables(into, paper, suffix, shown)
     typer.echo(f"report: {report}", err=as_json or markdown)
+    if into is not None and outcome.complete:
+        _replace_tables(into, paper, suffix, shown)
     if not outcome.complete:
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
-            f"{path} holds those and says so",
+            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
+            + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )
         raise typer.Exit(1)
 
 
-def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
+def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
     """Runs them, with a bar on a terminal and nothing in a pipe."""
     with Progress(
         TextColumn("{task.description}"),
@@ -248,14 +269,26 @@ def _run(scenarios: Sequence[Scenario], jobs: int | None) -> Outcome:
         disable=not sys.stderr.isatty(),
     ) as progress:
         task = progress.add_task("runs", total=len(scenarios))
-        return execute(scenarios, native.runner(jobs), lambda: progress.advance(task))
+        return execute(scenarios, runner, lambda: progress.advance(task))
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document."""
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without."""
     text = path.read_text(encoding="utf-8")
+    missing = []
     for s in figures:
-        name = re.escape(f"{paper}-{s.figure.name}{suffix}")
+        name = f"{paper}-{s.figure.name}{suffix}"
         body = page.markdown(s).replace("\\", "\\\\")
-        text = re.sub(rf"(<!-- table {name} -->\n).*?(<!-- end -->)", rf"\1\n{body}\n\2", text, flags=re.DOTALL)
+        marks = rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)"
+        text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
+        if not found:
+            missing.append(name)
+    if missing:
+        typer.echo(
+            f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '
+            f"<!-- table {missing[0]} --> and <!-- end -->",
+            err=True,
+        )
+    if len(missing) == len(figures):
+        raise typer.Exit(1)
     write_whole(path, text)

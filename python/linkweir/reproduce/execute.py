@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkweir.reproduce.figure import Case, Figure, Row, Scenario, Tables
+from linkweir.reproduce.figure import Case, Figure, Row, Scenario, Tables, identity
 from linkweir.reproduce.page import Shown
 from linkweir.reproduce.plot import svg
 
@@ -23,17 +22,12 @@ class Outcome:
     complete: bool = False
 
 
-def identity(scenario: Scenario) -> str:
-    """What makes two runs the same: everything but the name."""
-    return json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
-
-
 def distinct(figures: Iterable[Figure]) -> list[Scenario]:
     """Scenarios of all figures, each once."""
     found: dict[str, Scenario] = {}
     for figure in figures:
         for case in figure.cases:
-            found.setdefault(identity(case.scenario), case.scenario)
+            found.setdefault(case.key, case.scenario)
     return list(found.values())
 
 
@@ -56,9 +50,7 @@ def execute(scenarios: Sequence[Scenario], runner: Runner, on_done: Callable[[],
 def show(figure: Figure, outcome: Outcome) -> Shown:
     """Rows, details and picture of a figure from the runs that finished."""
     pairs: list[tuple[Case, Tables]] = [
-        (case, outcome.results[identity(case.scenario)])
-        for case in figure.cases
-        if identity(case.scenario) in outcome.results
+        (case, outcome.results[case.key]) for case in figure.cases if case.key in outcome.results
     ]
     rows: list[Row] = figure.measure(pairs)
     return Shown(

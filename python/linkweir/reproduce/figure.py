@@ -7,8 +7,11 @@ and `command.py` show them all alike.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 Scenario = dict[str, Any]
@@ -28,6 +31,17 @@ class Case:
 
     labels: Mapping[str, Any]
     scenario: Scenario
+
+    @cached_property
+    def key(self) -> str:
+        """Cases of one key are one run."""
+        return identity(self.scenario)
+
+
+def identity(scenario: Scenario) -> str:
+    """What makes two runs the same: everything but the name."""
+    text = json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -82,3 +96,14 @@ class Figure:
     """Which rows the report's table shows; all when absent."""
     summary: Callable[[list[Row]], Grid] | None = None
     """The values in a small grid, for a terminal and for Markdown."""
+    titled: bool = False
+    """Whether the title says already which figure of which paper it is."""
+    claimed: bool = True
+    """Whether the claim is the paper's; it is a sentence of ours otherwise."""
+
+    @property
+    def heading(self) -> str:
+        """Which figure it is, and what of."""
+        return (
+            self.title if self.titled else f"{'Figure' if self.name.isdigit() else 'Table'} {self.name}: {self.title}"
+        )

@@ -6,14 +6,21 @@
     rows.json              the rows of every figure
     figure-NAME.parquet    those of one
     figure-NAME.svg
-    scenarios.json         what was run for each
+    scenarios.json.gz      what was run for each: {"figures": {NAME: [KEY, ...]}, "scenarios": {KEY: scenario}}
     report.html            figures and tables in one file
     summary.json           what was made, and whether all runs finished
     provenance.json        what ran, when and where, and how it ended, as in a run directory
+    parts/                 the results of the runs that are done, until all are
 """
 
 from __future__ import annotations
 
+import contextlib
+import gzip
+import hashlib
+import json
+import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +28,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, write_whole, writing
+from linkweir import _native
+from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
+from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
-from linkweir.reproduce.figure import Row
+from linkweir.reproduce.figure import Figure, Row
+from linkweir.sweep.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
-SCENARIOS = "scenarios.json"
+SCENARIOS = "scenarios.json.gz"
 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
@@ -42,10 +52,51 @@ def figure_key(name: str) -> int | str:
 
 
 class ReproductionDirectory(OwnDirectory):
-    """The directory of a reproduction."""
+    """The directory of a reproduction, held by one process at a time.
+
+    One of the same figures and the same version of Linkweir that did not come to its end is gone on with.
+
+    Args:
+        path: where.
+        facts: what its provenance says of the reproduction.
+        figures: what is reproduced.
+        force: an earlier reproduction is overwritten.
+
+    Raises:
+        DirectoryError: it cannot be made or written, holds something else, or another process is at it.
+    """
 
     KIND = "reproduction"
-    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, "figure-*")
+    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, "figure-*")
+
+    def __init__(self, path: Path, facts: dict[str, Any], figures: Sequence[Figure], *, force: bool) -> None:
+        same = facts | {"figures_sha256": _sha256(figures)}
+        self.parts = Parts(path)
+        self._lock: int | None = None
+        with writing(path):
+            if not path.exists() or path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                self._lock = hold(path, self.KIND)
+        try:
+            earlier = None if force else _unfinished(path, same)
+            if earlier is None:
+                super().__init__(path, same, force=force)
+            else:
+                self.path, self._provenance, self._began = path, earlier, time.monotonic()
+                self._provenance.pop("error", None)
+                self._note(status="running")
+            with writing(path):
+                self.parts.make()
+                self.parts.tidy()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Lets other processes at it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def write(
         self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.Shown], *, complete: bool
@@ -55,15 +106,25 @@ class ReproductionDirectory(OwnDirectory):
             write_whole(self.path / ROWS, dump([_rows(shown) for shown in figures]))
             for shown in figures:
                 self._write_figure(shown)
-            scenarios = {s.figure.name: [case.scenario for case in s.figure.cases] for s in figures}
-            write_whole(self.path / SCENARIOS, dump(scenarios))
+            self._write_scenarios([shown.figure for shown in figures])
             known = {key: self._provenance[key] for key in ("linkweir", "commit", "platform")}
             report = page.report(title, command, known | facts, figures, complete=complete)
             write_whole(self.path / REPORT, report)
             made = {"title": title, "command": command, **facts, "figures": [s.figure.name for s in figures]}
             write_whole(self.path / SUMMARY, dump(made | {"complete": complete}))
             self._note(status="complete" if complete else "interrupted", wall_s=self._wall_s())
+            if complete:
+                self.parts.remove()
         return self.path / REPORT
+
+    def _write_scenarios(self, figures: Sequence[Figure]) -> None:
+        """Each scenario once, however many figures share its run; most of a thousand are alike, so they pack well."""
+        keys = {figure.name: [case.key for case in figure.cases] for figure in figures}
+        scenarios = {case.key: case.scenario for figure in figures for case in figure.cases}
+        part = self.path / f".{SCENARIOS}.part"
+        with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
+            packed.write(json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False).encode())
+        part.replace(self.path / SCENARIOS)
 
     def _write_figure(self, shown: page.Shown) -> None:
         stem = f"figure-{shown.figure.name}"
@@ -73,6 +134,26 @@ class ReproductionDirectory(OwnDirectory):
             part.replace(self.path / f"{stem}.parquet")
         if shown.picture:
             write_whole(self.path / f"{stem}.svg", f'<?xml version="1.0" encoding="utf-8"?>\n{shown.picture}')
+
+
+def _sha256(figures: Sequence[Figure]) -> str:
+    """What tells the runs of these figures from others."""
+    digest = hashlib.sha256()
+    for figure in figures:
+        digest.update(f"{figure.name}\n".encode())
+        for case in figure.cases:
+            digest.update(f"{case.key}\n".encode())
+    return digest.hexdigest()
+
+
+def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
+    """The provenance of the same reproduction, if it is there and did not come to its end."""
+    with contextlib.suppress(DirectoryError):
+        earlier = read_provenance(path, ReproductionDirectory.KIND)
+        same = facts | {"linkweir": _native.__version__, "commit": _native.commit}
+        if earlier["status"] != "complete" and all(earlier.get(key) == value for key, value in same.items()):
+            return earlier
+    return None
 
 
 def _rows(shown: page.Shown) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def cell(value: Any) -> str:
 
 def terminal(shown: Shown) -> list[Table | str]:
     """Tables and sentences for the terminal."""
-    title = _heading(shown.figure)
+    title = shown.figure.heading
     items: list[Table | str] = []
     if _is_grid(shown):
         items.append(_terminal_table(f"{title}\nAF and CS0, Mbit/s", *_pivot(shown.rows, with_theory=False)))
@@ -195,7 +195,8 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
     parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
     for shown in figures:
         figure = shown.figure
-        parts.append(f"<h2>{html.escape(_heading(figure))}</h2><p>Claimed: {html.escape(figure.claim)}</p>")
+        claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
+        parts.append(f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>")
         if text := deviation(shown.rows):
             parts.append(f"<p>{html.escape(text)}</p>")
         parts.append(shown.picture)
@@ -207,10 +208,6 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
                 parts.append(f"<p>{html.escape(text)}</p>")
             parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
     return "\n".join([*parts, "</body></html>\n"])
-
-
-def _heading(figure: Figure) -> str:
-    return f"{'Figure' if figure.name.isdigit() else 'Table'} {figure.name}: {figure.title}"
 
 
 def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999", "#7f3c8d", "#b2df8a")
 MARKS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", ":", "-.")
+MARKED_POINTS = 20
+"""Lines of at most so many points have marks: one of a single point is nothing else."""
 NAMES = {
     "ef_share": "EF",
     "scheduler": "",
@@ -85,6 +87,9 @@ def _draw(axes: Axes, panel: Panel, rows: Sequence[Row], reference: Sequence[Row
         look: dict[str, Any] = {"color": colour, "label": _label(panel, key)}
         if panel.lines:
             look |= {"linestyle": DASHES[style % len(DASHES)], "linewidth": 1.1}
+            if len(points) <= MARKED_POINTS:
+                mark = MARKS[lasts.index(key[-1]) % len(MARKS)]
+                look |= {"marker": mark, "markersize": 4, "fillstyle": "none"}
         else:
             look |= {"linestyle": "none", "marker": MARKS[style % len(MARKS)], "markersize": 4, "fillstyle": "none"}
         axes.plot([x for x, _ in points], [y for _, y in points], **look)

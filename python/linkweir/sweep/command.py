@@ -46,15 +46,13 @@ def sweep(
 
     The same command goes on with a sweep that was interrupted: only what is missing is run.
     """
-    if jobs is not None and dask is not None:
-        raise typer.BadParameter("give --jobs or --dask, not both", param_hint="--dask")
     made = Plan.load(plan, seed=seed)
     if dry_run:
         _list(made, as_json=as_json)
         return
     directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
     try:
-        with _executor(jobs, dask) as executor, _bar() as progress:
+        with executor_of(jobs, dask) as executor, _bar() as progress:
             done = run_plan(made, executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         _show(interrupted.sweep, as_json=as_json)
@@ -66,7 +64,10 @@ def sweep(
 
 
 @contextlib.contextmanager
-def _executor(jobs: int | None, address: str | None) -> Iterator[Executor]:
+def executor_of(jobs: int | None, address: str | None) -> Iterator[Executor]:
+    """Who does runs, as the options say: `jobs` processes here, or the Dask cluster at the address."""
+    if jobs is not None and address is not None:
+        raise typer.BadParameter("give --jobs or --dask, not both", param_hint="--dask")
     if address is None:
         yield LocalProcesses(jobs)
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from linkweir.fault import ExecutorError, SweepInterrupted
-from linkweir.sweep.job import Answer, Job, read_rows, version
+from linkweir.sweep.job import Answer, Job, read_rows
 from linkweir.sweep.keep import SweepDirectory, assembled
 from linkweir.sweep.local import LocalProcesses
 from linkweir.sweep.outcome import Failure, Sweep
@@ -109,11 +109,8 @@ class _Tally:
         run = self._open.get(answer.number)
         if run is None:
             return
-        if answer.rows is None:
-            self._fail(run, answer.error)
-        elif answer.version != version():
-            error = f"was done by linkweir {answer.version}, here it is {version()}; install the same version"
-            self._fail(run, error)
+        if answer.rows is None or answer.fault:
+            self._fail(run, answer.fault)
         else:
             self._keep(run, answer.rows)
             self.runs_now += 1

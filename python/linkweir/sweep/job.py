@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of a sweep, as it travels to whoever does it, and what comes back: the same bytes wherever it was done."""
+"""One run of a sweep, as it travels to whoever does it, and what comes back: the same bytes wherever it was done.
+
+A sweep wants of a run the rows its data set is made of; a reproduction wants all tables, whole.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,7 @@ class Job:
         text: the scenario with every default written out.
         seed: seed of every random number.
         inputs: the files that `text` names, as (name, content).
+        whole: all its tables are wanted, in place of its rows in a data set.
     """
 
     number: int
@@ -37,6 +41,7 @@ class Job:
     text: str
     seed: int
     inputs: tuple[tuple[str, bytes], ...] = field(repr=False)
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Answer:
 
     Attributes:
         number: which run of the plan, from 1.
-        rows: its rows in Arrow's file format; None if it failed.
+        rows: its rows in Arrow's file format, or of a whole job its tables (`read_tables`); None if it failed.
         error: why it failed.
         version: version and commit of Linkweir that did it.
     """
@@ -54,6 +59,15 @@ class Answer:
     rows: bytes | None
     error: str = ""
     version: str = ""
+
+    @property
+    def fault(self) -> str:
+        """Why there is nothing to use: it failed, or another version of Linkweir did it; empty if all is well."""
+        if self.rows is None:
+            return self.error
+        if self.version != version():
+            return f"was done by linkweir {self.version}, here it is {version()}; install the same version"
+        return ""
 
 
 def version() -> str:
@@ -72,17 +86,29 @@ def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str
 def work(job: Job) -> Answer:
     """Does a run. A failure is an answer, too."""
     try:
-        return Answer(job.number, _rows(job), version=version())
+        return Answer(job.number, _content(job), version=version())
     except Exception as fault:  # whatever it is, the other runs go on
         return Answer(job.number, None, str(fault) or type(fault).__name__, version())
 
 
-def _rows(job: Job) -> bytes:
+def _content(job: Job) -> bytes:
     import pyarrow as pa
 
-    table = summary_rows(*_simulate(job))
+    tables, warmup_s = _simulate(job)
+    if not job.whole:
+        return _written(summary_rows(tables, warmup_s))
+    contents = [_written(table, compression="zstd") for table in tables.values()]
+    return _written(
+        pa.table({"table": pa.array(list(tables), pa.string()), "content": pa.array(contents, pa.binary())})
+    )
+
+
+def _written(table: pa.Table, compression: str | None = None) -> bytes:
+    import pyarrow as pa
+
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue())
 
@@ -102,6 +128,16 @@ def read_rows(content: bytes) -> pa.Table:
         raise ValueError(str(error)) from error
 
 
+def read_tables(content: bytes) -> dict[str, pa.Table]:
+    """The tables of a whole job, by name.
+
+    Raises:
+        ValueError: they are not whole.
+    """
+    kept = read_rows(content)
+    return {row["table"]: read_rows(row["content"]) for row in kept.to_pylist()}
+
+
 def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:
     """The tables kept of a run, and when its warm-up ends, s."""
     from linkweir import arrow
@@ -110,8 +146,8 @@ def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:
     chunks: dict[str, list[list[_native._Column]]] = {name: [] for name in _KEPT}
 
     def take(name: str, columns: list[_native._Column]) -> None:
-        if name in chunks:
-            chunks[name].append(columns)
+        if job.whole or name in chunks:
+            chunks.setdefault(name, []).append(columns)
 
     _native.run(scenario.native, take, None)
     return {name: arrow.joined(parts) for name, parts in chunks.items() if parts}, scenario.warmup_s

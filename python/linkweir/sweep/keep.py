@@ -10,19 +10,15 @@
     summary.json           how many runs, and what failed
     provenance.json        what ran, when and where, and how it ended, as in a run directory
 
-A part gets its name, which is the SHA-256 of all that its run depends on, when it is whole. The data set is made of
-the parts in the order of the plan, so its bytes do not tell who did the runs, or when.
+The data set is made of the parts in the order of the plan, so its bytes do not tell who did the runs, or when.
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -47,13 +43,13 @@ from linkweir.fault import DirectoryError
 from linkweir.sweep import keys
 from linkweir.sweep.job import read_rows
 from linkweir.sweep.outcome import Failure, Sweep
+from linkweir.sweep.parts import PARTS, Parts, hold, write_bytes
 from linkweir.sweep.plan import Plan, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAN = "plan.json"
-PARTS = "parts"
 RUNS = "runs"
 _ENDED = ("complete", "interrupted", "failed")
 
@@ -75,6 +71,7 @@ class SweepDirectory(OwnDirectory):
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan
+        self._parts = Parts(path)
         self._lock: int | None = None
         facts = {
             "name": plan.name,
@@ -89,7 +86,7 @@ class SweepDirectory(OwnDirectory):
         with writing(path):
             if not path.exists() or path.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
-                self._lock = _lock(path)
+                self._lock = hold(path, self.KIND)
         try:
             earlier = None if force else _earlier(path)
             if earlier is None:
@@ -109,7 +106,7 @@ class SweepDirectory(OwnDirectory):
                 for _, content in self._plan.inputs:
                     (self.path / INPUTS).mkdir(exist_ok=True)
                     target = self.path / INPUTS / hashlib.sha256(content).hexdigest()
-                    _write_bytes(target, content)
+                    write_bytes(target, content)
                 write_whole(self.path / PLAN, dump(_described(self._plan)))
 
     def release(self) -> None:
@@ -127,31 +124,24 @@ class SweepDirectory(OwnDirectory):
     def begin(self, **session: Any) -> None:
         """Notes that runs are being done."""
         with writing(self.path):
-            (self.path / PARTS).mkdir(exist_ok=True)
+            self._parts.make()
             self._session = {"started_utc": _utc(), **session, "runs_now": 0}
             self._provenance.pop("error", None)
             self._note(status="running", sessions=[*self._provenance["sessions"], self._session])
 
     def add(self, run: Run, rows: bytes) -> None:
         """Keeps the rows of a run."""
-        _write_bytes(self._part(run), rows)
-
-    def _part(self, run: Run) -> Path:
-        return self.path / PARTS / f"{run.job.identity}.arrow"
+        self._parts.add(run.job.identity, rows)
 
     def _read(self, run: Run) -> pa.Table | None:
         """The rows of a run, if it is done."""
-        try:
-            return read_rows(self._part(run).read_bytes())
-        except (FileNotFoundError, ValueError):
-            return None
+        return self._parts.read(run.job.identity, read_rows)
 
     def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
         """Makes the data set of what is done."""
         done = 0
         (self.path / RESULTS).mkdir(exist_ok=True)
-        for cut_off in (self.path / PARTS).glob(".*.part"):
-            cut_off.unlink()
+        self._parts.tidy()
         file = self.path / RESULTS / f"{RUNS}.parquet"
         if status == "complete" and self._provenance["status"] == "complete":
             done = len(self._plan.runs)
@@ -182,7 +172,7 @@ class SweepDirectory(OwnDirectory):
             self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
         self._note(status=status, runs_done=done)
         if status == "complete":
-            shutil.rmtree(self.path / PARTS, ignore_errors=True)
+            self._parts.remove()
         return sweep
 
 
@@ -234,30 +224,6 @@ def _utc() -> str:
     import datetime
 
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    part = path.with_name(f".{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
-def _lock(path: Path) -> int | None:
-    """Holds the directory until this process ends, however it ends; file systems without locks are trusted."""
-    held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(held)
-        if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
-            raise DirectoryError(
-                f"{path}: another process is at this sweep; wait for it or choose another --out"
-            ) from error
-        return None
-    return held
 
 
 def _earlier(path: Path) -> dict[str, Any] | None:

@@ -221,9 +221,15 @@ impl<'a> Engine<'a> {
             })
             .collect();
         let link = &experiment.link;
-        let fading = link.satellite.as_ref().map(|s| s.channel.fading());
+        let heard = link.satellite.as_ref().map(|s| {
+            let ahead = satellite::Ahead::new(s, experiment);
+            let until_ns = ahead.furthest_ns(experiment.duration_ns);
+            (s, s.channel.fading(until_ns), ahead)
+        });
         let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
-            AnyPolicy::new(experiment, fading.as_ref(), view)
+            let channel = heard.as_ref();
+            let channel = channel.map(|(_, fading, ahead)| (fading, &ahead.classes_ns[..]));
+            AnyPolicy::new(experiment, channel, view)
         })
         .map_err(|missing| match missing {
             Missing::Unknown(name) => RunError::Invalid(format!("there is no policy named {name}")),
@@ -305,11 +311,7 @@ impl<'a> Engine<'a> {
             heap: Heap::default(),
             mux,
             device: Device::new(link, &flow_classes, experiment.duration_ns),
-            sky: link
-                .satellite
-                .as_ref()
-                .zip(fading)
-                .map(|(s, fading)| Sky::new(s, fading, experiment)),
+            sky: heard.map(|(s, fading, ahead)| Sky::new(s, fading, ahead, experiment)),
             terminals: link
                 .beam
                 .as_ref()

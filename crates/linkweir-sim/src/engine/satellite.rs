@@ -28,13 +28,49 @@ struct Piece {
     block: Block,
 }
 
+/// How far ahead users look into the fading, ns, less than a round of it.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    /// Each flow's packets.
+    flows_ns: Vec<u64>,
+    /// Each class's packets, as far as the scheduler is told.
+    pub(super) classes_ns: Vec<u64>,
+}
+
+impl Ahead {
+    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> Ahead {
+        let round_ns = u128::from(satellite.channel.period_ns());
+        let of_user =
+            |user: usize| (user as u128 * u128::from(satellite.user_offset_ns) % round_ns) as u64;
+        let flows = experiment.flows.iter().enumerate();
+        let mut classes_ns: Vec<u64> = (0..experiment.classes.len()).map(of_user).collect();
+        if satellite.flows_are_users {
+            for (user, flow) in flows.clone().rev() {
+                classes_ns[flow.class] = of_user(user);
+            }
+        }
+        let flow_is_user = satellite.flows_are_users;
+        Ahead {
+            flows_ns: flows
+                .map(|(index, flow)| of_user(if flow_is_user { index } else { flow.class }))
+                .collect(),
+            classes_ns,
+        }
+    }
+
+    /// Nobody looks further than this from the start of the fading, ns.
+    pub(super) fn furthest_ns(&self, duration_ns: u64) -> u64 {
+        let all_ns = self.flows_ns.iter().chain(&self.classes_ns);
+        duration_ns.saturating_add(all_ns.copied().max().unwrap_or(0))
+    }
+}
+
 /// What is under way on the link.
 #[derive(Debug)]
 pub(super) struct Sky {
     satellite: Satellite,
     fading: Fading,
-    /// Whose channel each class's packets meet, as far as the scheduler is told.
-    users: Vec<u64>,
+    ahead: Ahead,
     /// Propagation delay, and where in it the run starts.
     delay: Varying,
     start_ns: u64,
@@ -53,14 +89,13 @@ pub(super) struct Sky {
 }
 
 impl Sky {
-    pub(super) fn new(satellite: &Satellite, fading: Fading, experiment: &Experiment) -> Sky {
+    pub(super) fn new(
+        satellite: &Satellite,
+        fading: Fading,
+        ahead: Ahead,
+        experiment: &Experiment,
+    ) -> Sky {
         let nflows = experiment.flows.len();
-        let mut users: Vec<u64> = (0..experiment.classes.len() as u64).collect();
-        if satellite.flows_are_users {
-            for (user, flow) in experiment.flows.iter().enumerate().rev() {
-                users[flow.class] = user as u64;
-            }
-        }
         // The satellite's own delays take the place of the link's.
         let (delay_s, start_ns) = match &satellite.delays {
             Some(delays) => (&delays.to_ground_s, delays.start_ns),
@@ -69,7 +104,7 @@ impl Sky {
         Sky {
             satellite: satellite.clone(),
             fading,
-            users,
+            ahead,
             delay: Varying::new(delay_s),
             start_ns,
             repeats: VecDeque::new(),
@@ -191,14 +226,12 @@ impl Engine<'_> {
         let Piece { number, block } = &mut piece;
         let satellite = &sky.satellite;
         let flow = packet.flow as usize;
-        let user = if block.attempts > 0 && satellite.repeats_see_first_user {
+        let ahead_ns = if block.attempts > 0 && satellite.repeats_see_first_user {
             0
-        } else if satellite.flows_are_users {
-            flow as u64
         } else {
-            self.flows[flow].class as u64
+            sky.ahead.flows_ns[flow]
         };
-        let time_ns = self.now_ns + user * satellite.user_offset_ns;
+        let time_ns = self.now_ns + ahead_ns;
         match block.receive(&satellite.harq, sky.fading.at(time_ns)) {
             Outcome::Decoded => {
                 self.recorder.decoded(flow, block.attempts);
@@ -252,8 +285,8 @@ impl Engine<'_> {
         let known_ns = self.now_ns.saturating_sub(sky.delay_ns(self.now_ns));
         let satellite = &sky.satellite;
         let link_bps = self.mux.link_bps() as f64;
-        let rates_bps = sky.users.iter().map(|user| {
-            let attenuation_db = sky.fading.at(known_ns + user * satellite.user_offset_ns);
+        let rates_bps = sky.ahead.classes_ns.iter().map(|ahead_ns| {
+            let attenuation_db = sky.fading.at(known_ns + ahead_ns);
             (link_bps * satellite.harq.useful_part(attenuation_db)).max(1.0) as u64
         });
         self.mux.set_rates(self.now_ns, rates_bps);

@@ -13,7 +13,7 @@ use crate::satellite::fading::Fading;
 
 use frame_like::{FrameLike, Search};
 use tauran_pf::TauranPf;
-use ubmt_like::UbmtLike;
+use ubmt_like::{Target, UbmtLike};
 
 /// Those that only the simulator has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,8 @@ pub(crate) const OWN: [(&str, Own); 5] = [
 ];
 
 impl Own {
-    /// The name of its only parameter, if it has one: how long a packet may wait, ns.
+    /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
+    /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
     pub(crate) fn patience(self) -> Option<&'static str> {
         match self {
             Own::TauranCodes => Some("timeout"),
@@ -79,10 +80,10 @@ pub(crate) enum Missing {
 }
 
 impl AnyPolicy {
-    /// The policy of an experiment.
+    /// The policy of an experiment, with the channel it may look at: fading, and how far ahead in it each class is, ns.
     pub(crate) fn new(
         experiment: &Experiment,
-        fading: Option<&Fading>,
+        channel: Option<(&Fading, &[u64])>,
         view: &View<'_>,
     ) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
@@ -91,24 +92,22 @@ impl AnyPolicy {
             let nqueues = view.queues.len();
             let patience_ns = scheduler.params.first().copied();
             return Ok(match own {
-                Own::UbmtLike => AnyPolicy::UbmtLike(UbmtLike::new(
-                    nqueues,
-                    patience_ns
-                        .ok_or_else(|| Missing::Unknown(format!("{name} without target")))?,
-                )),
+                Own::UbmtLike => {
+                    let rows = scheduler.qparams.chunks_exact(2);
+                    let targets: Vec<Target> =
+                        rows.map(|row| Target::new(row[0], row[1])).collect();
+                    if targets.len() != nqueues {
+                        return Err(Missing::Unknown(format!("{name} without targets")));
+                    }
+                    AnyPolicy::UbmtLike(UbmtLike::new(targets))
+                }
                 Own::BbsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestFrame)),
                 Own::BpsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestPacket)),
                 Own::TauranPf | Own::TauranCodes => {
-                    let (Some(satellite), Some(fading)) = (&experiment.link.satellite, fading)
-                    else {
+                    let Some((fading, ahead_ns)) = channel else {
                         return Err(Missing::NeedsSatellite(name));
                     };
-                    AnyPolicy::TauranPf(TauranPf::new(
-                        fading.clone(),
-                        satellite.user_offset_ns,
-                        nqueues,
-                        patience_ns,
-                    ))
+                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), ahead_ns, patience_ns))
                 }
             });
         }

@@ -21,9 +21,11 @@ const LEAST_MEAN: f64 = 1.0;
 #[derive(Debug)]
 pub(crate) struct TauranPf {
     fading: Fading,
-    /// How many samples ahead each user looks; offsets are rounded down to whole samples.
+    /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
     ahead: Vec<usize>,
     means: Vec<f64>,
+    /// The queues whose mean is not at its least: few, since a mean falls to it in some dozens of choices.
+    raised: Vec<usize>,
     served: Option<usize>,
     pub(super) timeout_ns: Option<u64>,
     /// The answer since the last event.
@@ -31,18 +33,13 @@ pub(crate) struct TauranPf {
 }
 
 impl TauranPf {
-    pub(super) fn new(
-        fading: Fading,
-        user_offset_ns: u64,
-        nqueues: usize,
-        timeout_ns: Option<u64>,
-    ) -> TauranPf {
+    /// Queues look so far ahead into the fading, ns.
+    pub(super) fn new(fading: Fading, ahead_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
         TauranPf {
-            ahead: (0..nqueues as u64)
-                .map(|q| fading.index(q * user_offset_ns))
-                .collect(),
+            ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
-            means: vec![LEAST_MEAN; nqueues],
+            means: vec![LEAST_MEAN; ahead_ns.len()],
+            raised: Vec::new(),
             served: None,
             timeout_ns,
             answer: None,
@@ -50,35 +47,44 @@ impl TauranPf {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Pick {
-        // Without branches that depend on the channel; a score is never negative.
-        let (mut best, mut most) = (usize::MAX, -1.0);
-        let served = self.served.unwrap_or(usize::MAX);
-        let (samples_db, now) = (self.fading.samples_db(), self.fading.index(view.now_ns));
-        let queues = view.queues.iter();
-        for (q, ((mean, ahead), queue)) in self
-            .means
-            .iter_mut()
-            .zip(&self.ahead)
-            .zip(queues)
-            .enumerate()
-        {
-            let at = now + ahead;
-            let wrapped = at.wrapping_sub(samples_db.len());
-            let rate = (f64::from(samples_db[at.min(wrapped)]) + RAISED_DB).max(0.0);
-            let reward = if q == served { rate } else { 0.0 };
-            *mean = (KEPT * *mean + (1.0 - KEPT) * reward).max(LEAST_MEAN);
-            *mean = (KEPT * *mean).max(LEAST_MEAN);
-            let waits = (queue.backlog_pkts > 0) & (queue.rate_bps > 0);
-            let score = if waits { rate / *mean } else { -1.0 };
+        let now = self.fading.index(view.now_ns);
+        self.move_means(now);
+        let (mut best, mut most) = (None, -1.0);
+        for (q, queue) in view.queues.iter().enumerate() {
+            if queue.backlog_pkts == 0 || queue.rate_bps == 0 {
+                continue;
+            }
+            let score = self.rate(now, q) / self.means[q];
             if score > most {
-                (best, most) = (q, score);
+                (best, most) = (Some(q), score);
             }
         }
-        if best < view.queues.len() {
-            Pick::Queue(best)
-        } else {
-            Pick::Nothing { retry_ns: None }
+        match best {
+            Some(q) => Pick::Queue(q),
+            None => Pick::Nothing { retry_ns: None },
         }
+    }
+
+    fn rate(&self, now: usize, q: usize) -> f64 {
+        let at = now + self.ahead[q];
+        let wrapped = at.wrapping_sub(self.fading.round());
+        (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
+    }
+
+    /// Moves all means twice: those at their least stay there, unless their queue was served.
+    fn move_means(&mut self, now: usize) {
+        if let Some(q) = self.served.filter(|q| !self.raised.contains(q)) {
+            self.raised.push(q);
+        }
+        let mut raised = std::mem::take(&mut self.raised);
+        raised.retain(|&q| {
+            let served = self.served == Some(q);
+            let reward = if served { self.rate(now, q) } else { 0.0 };
+            let mean = (KEPT * self.means[q] + (1.0 - KEPT) * reward).max(LEAST_MEAN);
+            self.means[q] = (KEPT * mean).max(LEAST_MEAN);
+            self.means[q] > LEAST_MEAN
+        });
+        self.raised = raised;
     }
 }
 
@@ -107,5 +113,86 @@ impl Policy for TauranPf {
 
     fn rated(&mut self, _: &View<'_>) {
         self.answer = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use linkweir_core::Queue;
+
+    const STEP_NS: u64 = 1_000;
+    const OFFSET_NS: u64 = 7_000;
+    const USERS: usize = 5;
+
+    /// Every mean moves at every choice, as the head of this file says.
+    struct Plain {
+        means: [f64; USERS],
+        served: Option<usize>,
+    }
+
+    impl Plain {
+        fn choose(&mut self, samples_db: &[f32], queues: &[Queue], now_ns: u64) -> Option<usize> {
+            let rates: Vec<f64> = (0..USERS)
+                .map(|q| (now_ns + q as u64 * OFFSET_NS) / STEP_NS)
+                .map(|index| samples_db[index as usize % samples_db.len()])
+                .map(|db| (f64::from(db) + 11.0).max(0.0))
+                .collect();
+            for (q, (mean, rate)) in self.means.iter_mut().zip(&rates).enumerate() {
+                let served = f64::from(u8::from(self.served == Some(q)));
+                for reward in [served * rate, 0.0] {
+                    *mean = (0.95 * *mean + (1.0 - 0.95) * reward).max(1.0);
+                }
+            }
+            let mut waiting: Vec<usize> =
+                (0..USERS).filter(|&q| queues[q].backlog_pkts > 0).collect();
+            waiting.sort_by(|&a, &b| {
+                (rates[b] / self.means[b]).total_cmp(&(rates[a] / self.means[a]))
+            });
+            waiting.first().copied()
+        }
+    }
+
+    #[test]
+    fn chooses_as_when_every_mean_moves() {
+        let mut random = Random::new(1, 1);
+        let samples_db: Vec<f32> = (0..100)
+            .map(|_| (-15.0 + 55.0 * random.unit()) as f32)
+            .collect();
+        let fading = Fading::new(STEP_NS, samples_db.clone()).unwrap();
+        let ahead_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
+        let mut policy = TauranPf::new(fading, &ahead_ns, None);
+        let mut plain = Plain {
+            means: [1.0; USERS],
+            served: None,
+        };
+        let mut queues = [Queue::default(); USERS];
+        let mut chosen = [0; USERS];
+        for now_ns in (0..20_000_000).step_by(300) {
+            for queue in &mut queues {
+                queue.rate_bps = 1;
+                queue.backlog_pkts = u32::from(random.unit() < 0.6);
+            }
+            let view = View {
+                now_ns,
+                link_bps: 1,
+                queues: &queues,
+            };
+            let wanted = plain.choose(&samples_db, &queues, now_ns);
+            let found = policy.pick(&view);
+            assert_eq!(
+                found,
+                wanted.map_or(Pick::Nothing { retry_ns: None }, Pick::Queue)
+            );
+            assert_eq!(policy.pick(&view), found);
+            policy.enqueued(&view, 0, 1);
+            if let Some(q) = wanted.filter(|_| random.unit() < 0.8) {
+                policy.sent(&view, q, 1);
+                plain.served = Some(q);
+                chosen[q] += 1;
+            }
+        }
+        assert!(chosen.iter().all(|&times| times > 1000), "{chosen:?}");
     }
 }

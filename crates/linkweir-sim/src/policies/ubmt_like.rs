@@ -2,9 +2,10 @@
 //! Utility times relative channel, inspired by Fairhurst et al. 2009 (UBMT), of which Tauran et al. 2018 say that it
 //! weighs throughput and time in the buffer. A reconstruction: the formula is this project's own.
 //!
-//! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U = 1 / (1 + exp(-10 (W / T -
-//! 1/2))) how urgent its head packet is, of age W and with a target T. What is older than its target is dropped. Of equals
-//! the earliest head goes, then the lowest index.
+//! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U its utility. A queue that is
+//! real-time has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) says how urgent it is, and
+//! what is older than T is dropped. An elastic one has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
+//! earliest head goes, then the lowest index.
 
 use linkweir_core::{Pick, Policy, Verdict, View};
 
@@ -15,27 +16,61 @@ const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
+/// Least utility of an elastic queue.
+const LEAST_UTILITY: f64 = 0.1;
+
+/// What a queue aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// Real-time: packets wait no longer, ns.
+    Wait(u64),
+    /// Elastic: mean throughput, bit/s; an equal part of the link when not given.
+    Rate(Option<u64>),
+}
+
+impl Target {
+    /// From the two values a class has: longest wait, 0 for none, and rate, 0 when not given.
+    pub(super) fn new(wait_ns: u64, rate_bps: u64) -> Target {
+        match wait_ns {
+            0 => Target::Rate((rate_bps > 0).then_some(rate_bps)),
+            _ => Target::Wait(wait_ns),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct UbmtLike {
-    target_ns: u64,
+    targets: Vec<Target>,
     means: Means,
     urgency: Vec<f64>,
 }
 
 impl UbmtLike {
-    pub(super) fn new(nqueues: usize, target_ns: u64) -> UbmtLike {
+    /// For queues with these targets.
+    pub(super) fn new(targets: Vec<Target>) -> UbmtLike {
         UbmtLike {
-            target_ns,
-            means: Means::new(nqueues),
+            means: Means::new(targets.len()),
+            targets,
             urgency: (0..=STEPS + 1)
                 .map(|i| 1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5))))
                 .collect(),
         }
     }
 
-    /// How urgent the head of queue q is; one beyond its target is dropped anyway.
-    fn urgency(&self, view: &View<'_>, q: usize) -> f64 {
-        let at = (age_ns(view, q) as f64 / self.target_ns as f64).min(1.0) * STEPS as f64;
+    fn utility(&self, view: &View<'_>, q: usize) -> f64 {
+        match self.targets[q] {
+            Target::Wait(target_ns) => self.urgency(age_ns(view, q), target_ns),
+            Target::Rate(target_bps) => {
+                let share_bps = view.link_bps as f64 / view.queues.len() as f64;
+                let target_bps = target_bps.map_or(share_bps, |bps| bps as f64);
+                (1.0 - 8.0 * self.means.bytes_s(q) / target_bps).max(LEAST_UTILITY)
+            }
+        }
+    }
+
+    /// How urgent a head of this age is; one beyond its target is dropped anyway.
+    fn urgency(&self, age_ns: u64, target_ns: u64) -> f64 {
+        let at = (age_ns as f64 / target_ns as f64).min(1.0) * STEPS as f64;
         let (before, after) = (self.urgency[at as usize], self.urgency[at as usize + 1]);
         before + (after - before) * (at - libm::floor(at))
     }
@@ -43,7 +78,7 @@ impl UbmtLike {
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
         // A queue that was never served has the mean of one byte per second.
         let mean = self.means.bytes_s(q).max(1.0);
-        self.urgency(view, q) * view.queues[q].rate_bps as f64 / mean
+        self.utility(view, q) * view.queues[q].rate_bps as f64 / mean
     }
 }
 
@@ -81,7 +116,7 @@ impl Policy for UbmtLike {
     }
 
     fn expired(&self, view: &View<'_>, q: usize) -> bool {
-        age_ns(view, q) > self.target_ns
+        matches!(self.targets[q], Target::Wait(target_ns) if age_ns(view, q) > target_ns)
     }
 }
 
@@ -111,7 +146,7 @@ mod tests {
     #[test]
     fn urgency_times_channel_over_mean() {
         const MS: u64 = 1_000_000;
-        let mut policy = UbmtLike::new(3, 100 * MS);
+        let mut policy = UbmtLike::new(vec![Target::Wait(100 * MS); 3]);
         // Ages 50, 20 and 0 ms: urgencies 1/2, 1 / (1 + e^3) = 0.0474, 1 / (1 + e^5) = 0.00669.
         let mut queues = [
             queue(0, 1000),
@@ -130,5 +165,26 @@ mod tests {
             policy.leaving(&view(&queues, 100 * MS + 1), 0, false),
             Verdict::Drop
         );
+    }
+
+    #[test]
+    fn elastic_queues_want_less_the_more_they_had() {
+        const MS: u64 = 1_000_000;
+        let targets = [(0, 4000), (0, 0), (100 * MS, 0)].map(|(ns, bps)| Target::new(ns, bps));
+        let mut policy = UbmtLike::new(targets.to_vec());
+        let queues = [queue(0, 1000), queue(0, 1000), queue(0, 1000)];
+        // 100 bytes in a mean of 1 s are 800 bit/s: 1 - 800 / 4000, and a third of 8 Mbit/s is the other's target.
+        for q in 0..3 {
+            policy.sent(&view(&queues, 0), q, 100);
+        }
+        let utility = |policy: &UbmtLike, q| policy.utility(&view(&queues, 0), q);
+        assert!((utility(&policy, 0) - 0.8).abs() < 1e-12);
+        assert!((utility(&policy, 1) - (1.0 - 800.0 / (8e6 / 3.0))).abs() < 1e-12);
+        assert_eq!(policy.pick(&view(&queues, 0)), Pick::Queue(1));
+        policy.sent(&view(&queues, 0), 0, 1000);
+        assert_eq!(utility(&policy, 0), 0.1);
+        // Only the real-time queue drops what is old.
+        let expired = [0, 1, 2].map(|q| policy.expired(&view(&queues, 101 * MS), q));
+        assert_eq!(expired, [false, false, true]);
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A file is text with a time in seconds and an attenuation in dB relative to the line of sight per line (a fade is
 //! negative), separated by a comma, a semicolon or blanks; lines that start with `#` and a header line are skipped. Times
-//! must be equally spaced.
+//! must be equally spaced, between 0 and ten years.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,22 +14,36 @@ use crate::scenario::Fault;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fading {
     step_ns: u64,
+    /// All of a round, or as many of its first ones as will be asked for.
     samples_db: Arc<[f32]>,
+    /// Samples in a round.
+    round: usize,
 }
 
 /// Deepest fade and strongest gain that are believed, dB.
 const MOST_DB: f64 = 300.0;
+/// Latest time that is believed, s: the longest run.
+const MOST_S: f64 = 315_360_000.0;
 
 impl Fading {
-    /// Samples `step_ns` apart; `None` when there are none, the step is 0 or a sample is no number.
+    /// Samples `step_ns` apart; `None` when there are none, the step is 0, all last longer than 2^63 ns or a sample is no
+    /// number.
     #[must_use]
     pub fn new(step_ns: u64, samples_db: Vec<f32>) -> Option<Fading> {
-        let sound =
-            step_ns > 0 && !samples_db.is_empty() && samples_db.iter().all(|a| a.is_finite());
+        let period_ns = step_ns.checked_mul(samples_db.len() as u64);
+        let times = period_ns.is_some_and(|ns| (1..=1 << 63).contains(&ns));
+        let sound = times && samples_db.iter().all(|a| a.is_finite());
         sound.then(|| Fading {
             step_ns,
+            round: samples_db.len(),
             samples_db: samples_db.into(),
         })
+    }
+
+    /// The same samples as the beginning of a round of so many, of whose rest nobody will ask.
+    pub(crate) fn beginning_of(self, round: usize) -> Fading {
+        debug_assert!(round >= self.samples_db.len());
+        Fading { round, ..self }
     }
 
     /// Attenuation in dB at a time; the sample that began last holds, and the list starts again at its end.
@@ -42,16 +56,21 @@ impl Fading {
     /// Which sample that is.
     #[inline]
     pub(crate) fn index(&self, time_ns: u64) -> usize {
-        (time_ns / self.step_ns % self.samples_db.len() as u64) as usize
+        (time_ns / self.step_ns % self.round as u64) as usize
+    }
+
+    /// Samples in a round.
+    pub(crate) fn round(&self) -> usize {
+        self.round
     }
 
     /// How long one round lasts, ns.
     #[must_use]
     pub fn period_ns(&self) -> u64 {
-        self.step_ns * self.samples_db.len() as u64
+        self.step_ns * self.round as u64
     }
 
-    /// All samples of a round, dB.
+    /// The samples of a round, as far as they will be asked for, dB.
     #[must_use]
     pub fn samples_db(&self) -> &[f32] {
         &self.samples_db
@@ -100,6 +119,10 @@ impl Fading {
                     .ok_or_else(|| fault(number, format!("{name} = \"{field}\": is not a number")))
             };
             let time_s = read(time, "t_s")?;
+            if !(0.0..=MOST_S).contains(&time_s) {
+                let message = format!("t_s = \"{time}\": must be seconds, 0 .. {MOST_S}");
+                return Err(fault(number, message));
+            }
             let attenuation_db = read(attenuation, "attenuation_db")?;
             if attenuation_db.abs() > MOST_DB {
                 let message =
@@ -175,6 +198,13 @@ mod tests {
     }
 
     #[test]
+    fn a_round_has_an_end_that_can_be_told() {
+        let sound = |step_ns: u64, samples| Fading::new(step_ns, vec![0.0; samples]).is_some();
+        assert!(sound(1 << 62, 2) && sound(1, 1));
+        assert!(!sound(1 << 62, 3) && !sound(1 << 62, 4) && !sound(0, 1) && !sound(1, 0));
+    }
+
+    #[test]
     fn faults_name_the_line() {
         for (text, expected) in [
             ("", "f.txt: needs at least two samples"),
@@ -191,6 +221,14 @@ mod tests {
             (
                 "0,-1\n1,-301\n",
                 "f.txt:2: attenuation_db = \"-301\": must be dB, -300 .. 300",
+            ),
+            (
+                "0,-1\n1e200,-1\n",
+                "f.txt:2: t_s = \"1e200\": must be seconds, 0 .. 315360000",
+            ),
+            (
+                "-1,-1\n0,-1\n",
+                "f.txt:1: t_s = \"-1\": must be seconds, 0 .. 315360000",
             ),
             ("0,-1\n0,-1\n", "f.txt:2: t_s = \"0\": must be later"),
             (

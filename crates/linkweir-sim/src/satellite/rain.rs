@@ -2,8 +2,8 @@
 //! Rain on the way to the terminals of a beam, in dB over time.
 //!
 //! Maseng and Bakken 1981, as in ITU-R P.1853-1, annex 1, section 2: a normal process x of first order that loses its
-//! memory with a time constant (1 / beta), and from it the attenuation `max(0, exp(m + sigma x) - offset)`. The offset makes
-//! it rain for no more than the given part of the time. The process starts in its stationary state, so nothing of it
+//! memory with a time constant (1 / beta), and from it the attenuation `max(0, exp(m + sigma x) - offset)`, at most
+//! [`MOST_DB`], where nothing is heard anyway. The offset makes it rain for no more than the given part of the time. The process starts in its stationary state, so nothing of it
 //! need be thrown away.
 //!
 //! Terminals of a beam share weather: x is `sqrt(c)` times a process they have in common and `sqrt(1 - c)` times one of
@@ -12,6 +12,9 @@
 use std::sync::Arc;
 
 use crate::random::Random;
+
+/// Deepest fade that is believed or generated, dB.
+pub const MOST_DB: f64 = 300.0;
 
 /// Statistics of rain attenuation.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,13 +67,16 @@ impl Rain {
     /// Part of the time in which the attenuation exceeds so many dB, in the long run.
     #[must_use]
     pub fn exceedance(&self, attenuation_db: f64) -> f64 {
+        if attenuation_db >= MOST_DB {
+            return 0.0;
+        }
         let all_db = attenuation_db + self.offset_db();
         tail((libm::log(all_db) - self.m) / self.sigma)
     }
 
     /// The attenuation at x, dB.
     fn attenuation_db(&self, x: f64, offset_db: f64) -> f64 {
-        (libm::exp(self.m + self.sigma * x) - offset_db).max(0.0)
+        (libm::exp(self.m + self.sigma * x) - offset_db).clamp(0.0, MOST_DB)
     }
 }
 
@@ -327,6 +333,26 @@ mod tests {
             let db = shower.attenuation_db(terminal);
             assert!((rain.exceedance(db) - 0.001).abs() < 1e-9, "{db}");
         }
+    }
+
+    #[test]
+    fn no_fade_is_deeper_than_believed() {
+        // Half of x gives more than e^10 dB, whatever its deviation.
+        let rain = Rain {
+            m: 10.0,
+            sigma: 10.0,
+            probability: 1.0,
+            correlation: 0.0,
+            ..ka()
+        };
+        let shower = Shower::new(&rain, 1000, 1_000_000, Random::new(1, 0));
+        let all_db: Vec<f64> = (0..1000).map(|k| shower.attenuation_db(k)).collect();
+        let deepest = all_db.iter().filter(|db| **db == 300.0).count();
+        // x exceeds (ln 300 - 10) / 10 = -0.4296 with 0.6663: four deviations are 0.06.
+        assert!((deepest as f64 / 1000.0 - 0.6663).abs() < 0.06, "{deepest}");
+        assert!(all_db.iter().all(|db| (0.0..=300.0).contains(db)));
+        assert!((rain.exceedance(299.999) - 0.6663).abs() < 1e-4);
+        assert_eq!(rain.exceedance(300.0), 0.0);
     }
 
     #[test]

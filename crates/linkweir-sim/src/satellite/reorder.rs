@@ -302,7 +302,8 @@ impl<P> PerFlow<P> {
             window.held_pkts += 1;
             if window.held_pkts > self.reordering.buffer_pkts as usize {
                 window.pass_hole(leaving);
-            } else {
+            }
+            if number >= window.expected {
                 self.patience.push_back(Waiting {
                     until_ns: now_ns.saturating_add(self.reordering.timeout_ns),
                     flow,
@@ -606,6 +607,18 @@ mod tests {
         assert_eq!(bench.decoded(3, 0, 4), [(0, 4), (0, 5)]);
         assert_eq!(bench.decoded(4, 1, 0), [(1, 0), (1, 1)]);
         assert_eq!(bench.dropped(), []);
+    }
+
+    #[test]
+    fn what_had_no_room_is_held_no_longer_than_the_timeout_either() {
+        let mut bench = Bench::new(Rule::PerFlow, 2, 10 * MS);
+        bench.decoded(0, 0, 2);
+        bench.decoded(MS, 0, 4);
+        assert_eq!(bench.decoded(2 * MS, 0, 6), [(0, 2)]);
+        assert_eq!(bench.timer(11 * MS), [(0, 4)]);
+        assert_eq!(bench.reorder.deadline_ns(), Some(12 * MS));
+        assert_eq!(bench.timer(12 * MS), [(0, 6)]);
+        assert_eq!(bench.reorder.deadline_ns(), None);
     }
 
     /// Whatever is decoded late or given up, per flow each packet leaves once and, with time and room enough, in order.

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Attenuation of a beam's terminals from a file: CSV with a header, a column `t_s` of times in seconds that rise from 0,
 //! and one column of dB for all terminals or one for each in the order of the classes. Values hold until the next line,
-//! those of the last for ever. Empty lines and lines that start with `#` say nothing.
+//! those of the last for ever; a line `# period_s=...`, or `# end=...` other than hold, is refused. Other lines that start with
+//! `#` and empty ones say nothing.
 
 use std::path::Path;
 
-use crate::satellite::rain::Attenuation;
+use crate::satellite::rain::{Attenuation, MOST_DB};
 
 use super::fault::Fault;
 use super::limits;
 use super::trace::{data_lines, Reader};
 use super::units::{self, Decimal, Kind};
 
-/// Deepest fade that is believed, dB.
-const MOST_DB: f64 = 300.0;
-
 /// Reads the content of a file; `path` is for messages only.
 pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
-    let mut lines = data_lines(reader.text(bytes)?);
+    let text = reader.text(bytes)?;
+    reader.holds(text)?;
+    let mut lines = data_lines(text);
     let Some((header_line, header)) = lines.next() else {
         return Err(reader.whole_fault("is empty; it must hold a header t_s,attenuation_db"));
     };

@@ -5,19 +5,22 @@ use std::path::Path;
 
 use crate::experiment::{Beam, Capacity, ClearSky, Link, Signal, Weather};
 use crate::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
-use crate::satellite::rain::Rain;
+use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
 use super::reader::{quote, show_number, Entry, Section};
-use super::trace;
 use super::units::{self, Kind};
 use super::Input;
 
 /// Es/N0 that are believed, dB.
 const ESN0_DB: (f64, f64) = (-30.0, 60.0);
-const CLEAR_SKY: &str = "clear_sky_esn0_db";
+/// Means and deviations of ln(attenuation in dB) that are believed.
+const M: (f64, f64) = (-20.0, 10.0);
+const SIGMA: (f64, f64) = (0.01, 10.0);
+pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
 
 /// Reads the table; returns the beam and the lines of the resolved form. Files are looked for in `folder`.
 pub(super) fn read(
@@ -186,8 +189,8 @@ fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
                     "is missing; write m = -3.9 and sigma = 1.8, or exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]",
                 )
             })?;
-            let m = m.real(-20.0, 10.0)?;
-            let sigma = section.need("sigma", "1.8")?.real(0.01, 10.0)?;
+            let m = m.real(M.0, M.1)?;
+            let sigma = section.need("sigma", "1.8")?.real(SIGMA.0, SIGMA.1)?;
             section.write("m", show_number(m));
             section.write("sigma", show_number(sigma));
             (m, sigma)
@@ -243,15 +246,22 @@ fn fitted(
                 units::show_real(probability, Kind::Fraction)
             )));
         }
-        let db = attenuation.real(0.001, 300.0)?;
+        let db = attenuation.real(0.001, MOST_DB)?;
         exceeded.push((value, db));
         shown.push(format!("[{}, {}]", show_number(value), show_number(db)));
     }
-    let fitted = Rain::fitted(&exceeded).ok_or_else(|| {
+    let (m, sigma) = Rain::fitted(&exceeded).ok_or_else(|| {
         points.fault("must hold two parts of the time or more, and more dB for less time")
     })?;
+    let within = |value: f64, (least, most): (f64, f64)| (least..=most).contains(&value);
+    if !within(m, M) || !within(sigma, SIGMA) {
+        return Err(points.fault(format!(
+            "gives m = {m:.4}, which must be {} .. {}, and sigma = {sigma:.4}, which must be {} .. {}; correct a part of the time or its dB",
+            M.0, M.1, SIGMA.0, SIGMA.1
+        )));
+    }
     section.write("exceeded", format!("[{}]", shown.join(", ")));
-    Ok(fitted)
+    Ok((m, sigma))
 }
 
 /// Attenuation from a file.
@@ -261,16 +271,8 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Weather, Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(file.fault("must be the path of a file with times and attenuations"));
-    }
-    let path = folder.join(text);
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let attenuation = attenuation::parse(&bytes, &path)?;
-    let name = super::link::input_name(&path);
-    section.write("attenuation", quote(&name));
-    inputs.push(Input { name, path, bytes });
+    section.write("attenuation", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Weather::Recorded(attenuation))
 }

@@ -7,6 +7,7 @@ use crate::experiment::{Capacity, Link, Satellite, Signal};
 
 use super::beam;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
 use super::reader::{quote, Section};
 use super::satellite;
@@ -30,43 +31,6 @@ const LOSSES: Values = Values {
     min: 0.0,
     max: 1.0,
 };
-
-/// Where the copy of a trace lies in a run directory, seen from its scenario.
-pub(super) fn input_name(path: &Path) -> String {
-    let name = path
-        .file_name()
-        .map(|n| n.to_string_lossy().into_owned())
-        .unwrap_or_default();
-    let clean: String = name
-        .chars()
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || "._-".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    let clean = clean.trim_start_matches('.');
-    format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
-}
-
-/// Keeps the content of a file; returns its name in a run directory, which no other file there has.
-pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
-    let plain = input_name(&path);
-    let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
-    let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));
-    let name = std::iter::once(plain.clone())
-        .chain(numbered)
-        .find(|name| !taken(name))
-        .unwrap_or_default();
-    inputs.push(Input {
-        name: name.clone(),
-        path,
-        bytes,
-    });
-    name
-}
 
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
@@ -99,25 +63,15 @@ pub(super) fn read(
         Some(beam::greatest(beam))
     } else if let Some(path) = replacement {
         let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
-        let trace = trace_of(path, bytes, &Hints::default(), inputs)?;
-        from_trace = Some((path.to_path_buf(), trace));
+        from_trace = Some(trace_of(path.into(), bytes, &Hints::default(), inputs)?);
         None
     } else if let Some(entry) = trace_key {
         if rate.is_some() {
             return Err(entry.fault("rate and trace exclude each other; leave one out"));
         }
-        let text = entry.text()?;
-        if text.is_empty() || text.contains('\0') {
-            return Err(entry.fault("must be the path of a trace file"));
-        }
-        let folder = folder(section);
         let hints = Hints::read(format_key, column_key, end_key)?;
-        let path = folder.join(text);
-        // A file that cannot be read is the fault of the line that names it.
-        let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-            .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
-        let trace = trace_of(&path, bytes, &hints, inputs)?;
-        from_trace = Some((path, trace));
+        let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
+        from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
         None
     } else {
         if let Some(entry) = format_key.or(column_key).or(end_key) {
@@ -139,8 +93,8 @@ pub(super) fn read(
 
     let (capacity, trace_delay, trace_loss) = match (capacity, from_trace) {
         (Some(capacity), _) => (capacity, None, None),
-        (None, Some((path, trace))) => {
-            section.write("trace", quote(&input_name(&path)));
+        (None, Some((name, trace))) => {
+            section.write("trace", quote(&name));
             section.write("trace_format", quote(trace.format.name()));
             if let Some(column) = &trace.column {
                 section.write("trace_column", quote(column));
@@ -205,6 +159,17 @@ pub(super) fn read(
             let message =
                 "must be left out behind a satellite: a packet is lost when its last attempt is";
             return Err(section.fault_at("loss", message));
+        }
+        for (key, given) in [("overhead", overhead_bytes != 0), ("mpu", mpu_bytes != 0)] {
+            if given {
+                let message = "must be left out behind a satellite: every packet takes what link.satellite.packet codes";
+                return Err(section.fault_at(key, message));
+            }
+        }
+        if follow {
+            let message =
+                "must be left out behind a satellite: its rate is constant, and the channel decides what it carries";
+            return Err(section.fault_at("follow", message));
         }
     }
     let mut lines = None;
@@ -276,30 +241,23 @@ fn folder(section: &Section<'_, '_>) -> PathBuf {
         .unwrap_or_default()
 }
 
+/// Reads a trace and keeps its file; returns it with the file's name in a run directory.
 fn trace_of(
-    path: &Path,
+    path: PathBuf,
     bytes: Vec<u8>,
     hints: &Hints,
     inputs: &mut Vec<Input>,
-) -> Result<Trace, Fault> {
-    let trace = trace::parse(&bytes, path, hints)?;
+) -> Result<(String, Trace), Fault> {
+    let trace = trace::parse(&bytes, &path, hints)?;
     let peak = match &trace.capacity {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
-        return Err(Fault::in_file(
-            path.to_path_buf(),
-            None,
-            "the capacity must be above 0 at some time",
-        ));
+        let message = "the capacity must be above 0 at some time";
+        return Err(Fault::in_file(path, None, message));
     }
-    inputs.push(Input {
-        name: input_name(path),
-        path: path.to_path_buf(),
-        bytes,
-    });
-    Ok(trace)
+    Ok((inputs::keep(path, bytes, inputs), trace))
 }
 
 /// What a link offers on average, bit/s.
@@ -320,6 +278,14 @@ fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
         entry.whole(Kind::Rate, bounds)?
     } else {
         let mean = (mean_bps + 0.5) as u64;
+        if mean < bounds.0 {
+            if let Some(beam) = section.find("beam").and_then(|beam| beam.table()) {
+                return Err(beam.fault_at(
+                    beam::CLEAR_SKY,
+                    "leaves no rate in clear sky; raise it, or give link.nominal",
+                ));
+            }
+        }
         if !(bounds.0..=bounds.1).contains(&mean) {
             let message = format!(
                 "is missing and the mean capacity, {}, is no use for it; give one of {} .. {}",
@@ -381,26 +347,52 @@ fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
     Ok(i32::try_from(value).unwrap_or(0))
 }
 
-fn in_flight(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+/// Refuses delays that keep too many packets on the way from the queue to the receiver, and from the satellite's sources.
+fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+    let Some(message) = too_many_on_the_way(link, 0.0) else {
+        return Ok(());
+    };
+    let satellite = section.find("satellite").and_then(|entry| entry.table());
+    let [link_s, ground_s] = delays_s(link);
+    Err(match satellite {
+        Some(satellite) if ground_s > link_s => satellite.fault_at("ground_delay", message),
+        Some(_) if has_delays(link.satellite.as_ref()) => section.fault_at("satellite", message),
+        _ => section.fault_at("delay", message),
+    })
+}
+
+/// What is wrong with a link that keeps packets on the way for its own delays and so many seconds before it.
+pub(super) fn too_many_on_the_way(link: &Link, access_delay_s: f64) -> Option<String> {
     let rate_bps = match &link.capacity {
         Capacity::Rate(signal) => signal::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
-    let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
-    let (delay_s, key) = match delays {
-        Some(delays) => (&delays.to_ground_s, "satellite"),
-        None => (&link.delay_s, "delay"),
-    };
-    let pkts = rate_bps * signal::greatest(delay_s) / (8.0 * 1500.0);
-    if pkts > limits::IN_FLIGHT_PKTS {
-        let message = format!(
-            "{} at this delay keeps {pkts:.0} packets of 1500B on the way, more than {:.0}; lower either",
+    let delay_s = access_delay_s + delays_s(link).iter().sum::<f64>();
+    let pkts = rate_bps * delay_s / (8.0 * 1500.0);
+    (pkts > limits::IN_FLIGHT_PKTS).then(|| {
+        format!(
+            "{} and {} on the way keep {pkts:.0} packets of 1500B there, more than {:.0}; lower either",
             units::show_real(rate_bps, Kind::Rate),
+            units::show_real(delay_s, Kind::Seconds),
             limits::IN_FLIGHT_PKTS
-        );
-        return Err(section.fault_at(key, message));
-    }
-    Ok(())
+        )
+    })
+}
+
+/// The longest delay of the link or through its satellite, and that behind a satellite's receiver, s.
+fn delays_s(link: &Link) -> [f64; 2] {
+    let satellite = link.satellite.as_ref();
+    let link_s = match satellite.and_then(|s| s.delays.as_ref()) {
+        Some(delays) => {
+            let to_satellite_s = signal::greatest(&delays.to_satellite_s).max(delays.before_s);
+            to_satellite_s + signal::greatest(&delays.to_ground_s)
+        }
+        None => signal::greatest(&link.delay_s),
+    };
+    [
+        link_s,
+        satellite.map_or(0.0, |s| s.ground_delay_ns as f64 / 1e9),
+    ]
 }
 
 /// Whether there is a satellite that says all delays.

@@ -30,6 +30,7 @@
 mod attenuation;
 mod beam;
 mod constellation;
+mod inputs;
 mod limits;
 mod link;
 mod satellite;
@@ -176,7 +177,7 @@ fn read<'i>(
     let mut owners = Vec::new();
     let mut class_ranges: BTreeMap<String, Range<usize>> = BTreeMap::new();
     for (index, section) in class_sections.iter_mut().enumerate() {
-        let (name, copies, row) = scheduler::class(section, policy)?;
+        let (name, copies, row) = scheduler::class(section, policy, &params)?;
         let first = classes.len();
         let range = first..first + copies.len();
         if range.end > limits::CLASSES {
@@ -238,10 +239,17 @@ fn read<'i>(
             return Err(flow_sections[entry].fault_at("name", message));
         }
     }
-    let rows = bins.saturating_mul(classes.len() as u64 + flows.len() as u64);
+    // In a beam each class has a row of what it hears, too.
+    let terminals = link.beam.as_ref().map_or(0, |_| classes.len());
+    let rows = bins.saturating_mul((classes.len() + terminals + flows.len()) as u64);
     if rows > limits::SERIES_ROWS {
+        let twice = if terminals > 0 {
+            " (two rows each)"
+        } else {
+            ""
+        };
         let message = format!(
-            "{bins} bins for {} classes and {} flows are more than {} rows; raise interval",
+            "{bins} bins for {} classes{twice} and {} flows are more than {} rows; raise interval",
             classes.len(),
             flows.len(),
             limits::SERIES_ROWS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link.satellite]` table.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::experiment::{Channel, Delays, Satellite};
 use crate::satellite::fading::Fading;
@@ -13,8 +13,8 @@ use crate::satellite::reorder::{Reordering, Rule};
 
 use super::constellation;
 use super::fault::Fault;
+use super::inputs;
 use super::limits;
-use super::link;
 use super::reader::{quote, Entry, Section};
 use super::signal;
 use super::trace;
@@ -26,6 +26,17 @@ const ENVIRONMENTS: [(&str, Environment); 4] = [
     ("open", Environment::Open),
     ("suburban", Environment::Suburban),
     ("urban", Environment::Urban),
+];
+
+/// What a channel is generated from.
+const GENERATED: [&str; 7] = [
+    "model",
+    "environment",
+    "elevation_deg",
+    "speed_kmh",
+    "carrier_ghz",
+    "period",
+    "fading_seed",
 ];
 
 /// Reads the table; returns the satellite and the lines of the resolved form. Files are looked for in `folder`.
@@ -40,7 +51,16 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
     let channel = match section.find("fading") {
-        Some(file) => recorded(&mut section, &file, folder, inputs)?,
+        Some(file) => {
+            for key in GENERATED {
+                if let Some(entry) = section.find(key) {
+                    return Err(
+                        entry.fault("is only for a generated channel; leave this or fading out")
+                    );
+                }
+            }
+            recorded(&mut section, &file, folder, inputs)?
+        }
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -134,18 +154,6 @@ fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault
     }))
 }
 
-/// The path and the content of a file that a key names.
-fn content(file: &Entry<'_, '_>, what: &str, folder: &Path) -> Result<(PathBuf, Vec<u8>), Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(file.fault(format!("must be the path of a file with {what}")));
-    }
-    let path = folder.join(text);
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
-    Ok((path, bytes))
-}
-
 /// A channel from a file.
 fn recorded(
     section: &mut Section<'_, '_>,
@@ -153,11 +161,10 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
-    let (path, bytes) = content(file, "times and attenuations", folder)?;
-    let text = std::str::from_utf8(&bytes)
-        .map_err(|_| Fault::in_file(path.clone(), None, "is not text (UTF-8)"))?;
-    let fading = Fading::parse(text, &path)?;
-    section.write("fading", quote(&link::keep(path, bytes, inputs)));
+    let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
+    let reader = trace::Reader { path: path.clone() };
+    let fading = Fading::parse(reader.text(&bytes)?, &path)?;
+    section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
 
@@ -241,9 +248,9 @@ fn delays(
             }
         }
         (Some(file), None) => {
-            let (path, bytes) = content(&file, "times and delays", folder)?;
+            let (path, bytes) = inputs::read(&file, "times and delays", folder)?;
             let delays = trace::parse_delays(&bytes, &path)?;
-            section.write("delays", quote(&link::keep(path, bytes, inputs)));
+            section.write("delays", quote(&inputs::keep(path, bytes, inputs)));
             delays
         }
         (None, Some(shell)) => {
@@ -255,14 +262,21 @@ fn delays(
             delays
         }
     };
-    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
     let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
     section.write("delays_start", show(start_ns));
     section.write("delays_shift", show(shift_ns));
-    section.write(
-        "delays_before",
-        quote(&units::show_real(before_s, Kind::Seconds)),
-    );
+    if let (Some(entry), 0) = (&before, shift_ns) {
+        return Err(entry.fault("is only for flows that are behind; give a delays_shift above 0"));
+    }
+    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
+    if shift_ns > 0 {
+        section.write(
+            "delays_before",
+            quote(&units::show_real(before_s, Kind::Seconds)),
+        );
+    } else {
+        section.remark("delays_before: no flow is behind");
+    }
     let delays = Delays {
         to_satellite_s,
         to_ground_s,

@@ -22,6 +22,8 @@ pub(super) struct Chosen {
 
 /// Key of the scheduler that is not the policy's.
 const SCHEDULER_KEY: &str = "policy";
+/// How long policies of the simulator let packets wait, ns.
+const PATIENCE_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// Queue limit unless another is given.
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
 
@@ -42,8 +44,7 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
     };
     section.write(SCHEDULER_KEY, quote(chosen.name));
     if let Some(name) = chosen.own.and_then(Own::patience) {
-        let range = (1_000_000, 60_000_000_000);
-        let patience_ns = section.whole(name, Kind::Time, range, 100_000_000)?;
+        let patience_ns = section.whole(name, Kind::Time, PATIENCE_NS, 100_000_000)?;
         return Ok((chosen, vec![patience_ns]));
     }
     let params = chosen
@@ -56,9 +57,11 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
 }
 
 /// Reads one `[[class]]`: its name, its classes, copies counted, and the row of policy parameters they have in common.
+/// `params` are those of the scheduler.
 pub(super) fn class(
     section: &mut Section<'_, '_>,
     chosen: Chosen,
+    params: &[u64],
 ) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
     let name = entry.text()?.to_string();
@@ -83,12 +86,15 @@ pub(super) fn class(
     if let Some(bytes) = limit_bytes {
         section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
     }
-    let row = chosen
-        .info
-        .map_or(&[][..], |info| &info.qparams)
-        .iter()
-        .map(|param| parameters::read(section, param))
-        .collect::<Result<_, _>>()?;
+    let row = match (chosen.own, params) {
+        (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
+        _ => chosen
+            .info
+            .map_or(&[][..], |info| &info.qparams)
+            .iter()
+            .map(|param| parameters::read(section, param))
+            .collect::<Result<_, _>>()?,
+    };
     let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
     let classes = (1..=count)
         .map(|copy| Class {
@@ -102,6 +108,31 @@ pub(super) fn class(
         })
         .collect();
     Ok((name, classes, row))
+}
+
+/// What a class aims at under `ubmt_like`, see [`Own::patience`].
+fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, Fault> {
+    let target = section.find("target");
+    let target_ns = match &target {
+        Some(entry) => entry.whole(Kind::Time, (0, PATIENCE_NS.1))?,
+        None => default_ns,
+    };
+    if let Some(entry) = target.filter(|_| (1..PATIENCE_NS.0).contains(&target_ns)) {
+        return Err(entry.fault("must be 0s, which makes the class elastic, or 1ms .. 60s"));
+    }
+    section.write("target", quote(&units::show_whole(target_ns, Kind::Time)));
+    let rate_bps = match section.find("target_rate") {
+        Some(entry) if target_ns > 0 => {
+            return Err(entry.fault("is only for an elastic class: target = \"0s\""));
+        }
+        Some(entry) => {
+            let bps = entry.whole(Kind::Rate, (limits::NOMINAL_MIN_BPS, limits::RATE_BPS))?;
+            section.write("target_rate", quote(&units::show_whole(bps, Kind::Rate)));
+            bps
+        }
+        None => 0,
+    };
+    Ok(vec![target_ns, rate_bps])
 }
 
 /// What the policy itself lets all queues hold together, if it has such a limit.

@@ -9,7 +9,7 @@ use crate::tcp;
 
 use super::fault::Fault;
 use super::limits;
-use super::link::{has_delays, RATES};
+use super::link::{has_delays, too_many_on_the_way, RATES};
 use super::reader::{nearest, quote, show_number, Section};
 use super::signal;
 use super::units::{self, Kind};
@@ -66,6 +66,12 @@ pub(super) fn read(
             0,
         )?
     };
+    // Only TCP's segments are kept on the way to the queue; of other sources each knows its next packet.
+    if let Traffic::Tcp(_) = traffic {
+        if let Some(message) = too_many_on_the_way(link, access_delay_ns as f64 / 1e9) {
+            return Err(section.fault_at("access_delay", message));
+        }
+    }
     let count = section.number("count", (1, limits::FLOWS), 1)?;
     let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
 

@@ -119,7 +119,8 @@ fn an_outage_blocks_and_a_packet_keeps_its_code() {
     assert!((esn0_db[0] - (MIDDLE.0 - mean_db[0])).abs() < 1e-9);
 }
 
-/// In turn, three backlogged terminals send the same and the slow one has most of the time; strict priority serves one.
+/// In turn, three backlogged terminals send the same and the slow one has most of the time; under proportional fairness
+/// each has a third of the time; strict priority serves one.
 #[test]
 fn policies_share_the_carrier() {
     let all = [LOW, MIDDLE, HIGH];
@@ -145,6 +146,14 @@ fn policies_share_the_carrier() {
             "{airtime:?}"
         );
         assert!((found.numbers("carrier", "occupancy")[0] - 1.0).abs() < 1e-9);
+    }
+    // A packet of the slow terminal lasts 12 ms, a thousandth of the means' memory.
+    let mut e = beam("pf", &esn0_db, Weather::Clear, 100 * S);
+    e.scheduler = scheduler("pf", &[("tc", "10000000000")], &[&[][..]; 3]);
+    e.flows = (0..3).map(|class| flow(class, greedy(1500))).collect();
+    let found = tables(&e);
+    for (class, airtime) in found.numbers("terminals", "airtime").iter().enumerate() {
+        assert!((airtime - 1.0 / 3.0).abs() < 1e-3, "{class}: {airtime}");
     }
     let mut e = beam("strict", &esn0_db, Weather::Clear, 100 * S);
     e.flows = (0..3).map(|class| flow(class, greedy(1500))).collect();

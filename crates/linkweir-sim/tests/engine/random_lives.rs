@@ -129,7 +129,8 @@ impl Dice {
 
     fn experiment(&mut self) -> Experiment {
         let nclasses = 1 + self.below(5) as usize;
-        let policy = self.one_of(&["fifo", "strict", "rr", "wrr", "drr", "pss", "pds"]);
+        let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
+        let policy = self.one_of(&names);
         let mut set = Vec::new();
         let mut queues: Vec<Vec<(&str, u64)>> = vec![Vec::new(); nclasses];
         match policy {
@@ -253,7 +254,7 @@ fn random_experiments_keep_their_packets() {
 fn random_beams_keep_their_packets() {
     let mut dice = Dice(Pcg64::seed_from_u64(3));
     let (mut moved, mut dropped) = (0.0, 0.0);
-    for number in 0..60 {
+    for number in 0..120 {
         let mut e = dice.experiment();
         dice.beam(&mut e);
         let name = format!("beam {number}");

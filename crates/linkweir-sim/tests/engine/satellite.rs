@@ -12,7 +12,7 @@ use linkweir_sim::satellite::perez_fontan::Environment;
 use linkweir_sim::satellite::reorder::{Reordering, Rule};
 use linkweir_sim::tcp::{self, Algorithm, Profile};
 
-use crate::build::{cbr, experiment, flow, packet, rate, scheduler, tables, Tables, MS, S};
+use crate::build::{cbr, experiment, flow, greedy, packet, rate, scheduler, tables, Tables, MS, S};
 
 const PACKET_BYTES: u32 = 210;
 
@@ -142,6 +142,100 @@ fn attempts_worked_by_hand() {
         found.numbers("harq", "coded_bits"),
         [2290.0, f64::from(all_bits)]
     );
+}
+
+/// One satellite link for users whose places in a recorded fading are so far apart.
+fn users_of(samples_db: &[f32], step_ns: u64, user_offset_ns: u64) -> Satellite {
+    Satellite {
+        channel: Channel::Recorded(Fading::new(step_ns, samples_db.to_vec()).unwrap()),
+        user_offset_ns,
+        flows_are_users: false,
+        csi_tick_ns: 10 * MS,
+        harq: Harq::designed(1680, 10).unwrap(),
+        ground_delay_ns: 0,
+        delays: None,
+        repeats_see_first_user: false,
+        uncoded_too: false,
+        reordering: None,
+    }
+}
+
+fn tauran_pf() -> Scheduler {
+    Scheduler {
+        policy: "tauran_pf".to_owned(),
+        params: Vec::new(),
+        qparams: Vec::new(),
+    }
+}
+
+/// The published PF looks at the channel that packets meet: that of the flow, whatever the order of the classes.
+#[test]
+fn published_pf_sees_the_channels_of_flows() {
+    for classes in [[0, 1], [1, 0]] {
+        let mut e = experiment(rate(1e6), 1_000_000, tauran_pf(), 2, S);
+        e.link.satellite = Some(Satellite {
+            flows_are_users: true,
+            ..users_of(&[0.0, -60.0], 100 * S, 100 * S)
+        });
+        e.flows = classes.map(|class| flow(class, greedy(210))).to_vec();
+        let found = tables(&e);
+        // 286 bytes and 2.288 ms each; the last is still on its way, and nothing is sent to the flow behind a hill.
+        let bits = found.numbers("harq", "coded_bits");
+        assert_eq!(bits, [438.0 * 2290.0, 0.0], "{classes:?}");
+        assert_eq!(found.numbers("harq", "decoded_first_pkts"), [437.0, 0.0]);
+    }
+}
+
+/// 4 s beyond whole rounds of the fading lie between users, so that every seventh sees the first sample.
+#[test]
+fn users_may_be_ages_apart() {
+    for policy in [scheduler("rr", &[], &[&[][..]; 70]), tauran_pf()] {
+        let mut e = experiment(rate(1e9), 1_000_000_000, policy, 70, S);
+        let fading = [vec![0.0f32], vec![-60.0f32; 6]].concat();
+        e.link.satellite = Some(users_of(&fading, S, 315_360_000 * S));
+        e.flows = (0..70).map(|class| packet(class, 0, 210)).collect();
+        let seen = |user| f64::from(u8::from(user % 7 == 0));
+        let expected: Vec<f64> = (0..70).map(seen).collect();
+        let found = tables(&e);
+        assert_eq!(found.numbers("harq", "decoded_first_pkts"), expected);
+        assert_eq!(found.numbers("flows", "delivered_pkts"), expected);
+    }
+}
+
+/// Of a drive only what a run looks at is generated, which changes nothing: neither where rounds are longer than all looks
+/// nor where some begin again.
+#[test]
+fn a_drive_is_generated_as_far_as_it_is_looked_at() {
+    let drive = |period_ns| Channel::Drive {
+        lms: Box::new(Lms::new(Environment::IntermediateTrees)),
+        seed: 5,
+        period_ns,
+    };
+    let day = drive(86_400 * S);
+    let short = day.fading(S);
+    assert_eq!(short.samples_db().len(), 1001);
+    assert_eq!(short.period_ns(), 86_400 * S);
+    for period_ns in [10 * S, 3 * S] {
+        let whole = drive(period_ns).fading(u64::MAX);
+        assert_eq!(whole.samples_db().len() as u64, period_ns / MS);
+        assert_eq!(whole.samples_db()[..1001], *short.samples_db());
+        for policy in ["rr", "pf", "tauran_pf"] {
+            let run = |channel: Channel| {
+                let mut e = voice(4, &Queues::Own(policy, 11), 1680, 1);
+                e.duration_ns = S;
+                e.interval_ns = 100 * MS;
+                let satellite = e.link.satellite.as_mut().unwrap();
+                satellite.channel = channel;
+                satellite.user_offset_ns = 900 * MS;
+                tables(&e).tables
+            };
+            assert_eq!(
+                run(drive(period_ns)),
+                run(Channel::Recorded(whole.clone())),
+                "{policy}, {period_ns} ns"
+            );
+        }
+    }
 }
 
 /// A repetition goes before packets that wait, and the uncoded packet costs its bytes.

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""How much faster than real time the satellite runs, and how long `linkweir reproduce codes` takes.
+
+The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; beside it what other policies and the
+corrected mode cost. Medians of processor time over the repetitions; another channel each time, as a reproduction has.
+
+    bench/codes.py [--repetitions 5] [--whole] [--json | --markdown] [--out FILE]
+
+With --whole, both papers in both modes as well, whole and with --quick, on all cores: over half an hour.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import linkweir
+from linkweir.reproduce import codes
+
+CASES = (
+    ("published", "PF", 300),
+    ("published", "RR", 300),
+    ("published", "DT_S", 300),
+    ("corrected", "PF", 300),
+    ("corrected", "PF", 450),
+    ("corrected", "FQ-CoDel", 450),
+    ("corrected", "M-LWDF", 450),
+)
+DURATION_S = 100.0
+TARGET = {("published", "PF", 300): 40.0}
+TARGET_WHOLE_S = 1800.0
+TARGET_QUICK_S = 120.0
+
+
+def time_case(mode, policy, users, repetitions):
+    seconds, packets = [], 0
+    for seed in range(1, repetitions + 1):
+        scenario = codes.scenario(codes.JOURNAL, policy, users, seed, DURATION_S, mode)
+        sound = linkweir.Scenario.from_dict(scenario)
+        begun = time.process_time()
+        result = linkweir.run(sound)
+        seconds.append(time.process_time() - begun)
+        packets = sum(row["arrived_pkts"] for row in result.rows("flows"))
+    median_s = statistics.median(seconds)
+    return {
+        "mode": mode,
+        "policy": policy,
+        "users": users,
+        "packets": packets,
+        "cpu_s": seconds,
+        "times_real_time": DURATION_S / median_s,
+    }
+
+
+def time_whole(quick):
+    walls, before = {}, resource.getrusage(resource.RUSAGE_CHILDREN)
+    for paper in codes.PAPERS:
+        with tempfile.TemporaryDirectory() as scratch:
+            command = [sys.executable, "-m", "linkweir", "reproduce", "codes", "--paper", paper, "--mode", "both"]
+            command += ["--out", str(Path(scratch) / "out"), *(["--quick"] if quick else [])]
+            begun = time.monotonic()
+            done = subprocess.run(command, stdout=subprocess.DEVNULL)
+            walls[paper] = time.monotonic() - begun
+        if done.returncode:
+            raise SystemExit(f"codes.py: {' '.join(command)}: exit code {done.returncode}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {"quick": quick, "wall_s": walls, "cpu_s": cpu_s, "cores": os.cpu_count()}
+
+
+def verdict(reached):
+    return "reached" if reached else "missed"
+
+
+def render(rows, wholes, markdown):
+    table = [["mode", "policy", "users", "packets", "cpu s", "times real time"]]
+    for row in rows:
+        median_s = statistics.median(row["cpu_s"])
+        cells = [row["mode"], row["policy"], row["users"], row["packets"], f"{median_s:.2f}"]
+        table.append([str(cell) for cell in [*cells, f"{row['times_real_time']:.0f}"]])
+    if markdown:
+        lines = ["| " + " | ".join(line) + " |" for line in table]
+        lines.insert(1, "|" + "---|" * len(table[0]))
+    else:
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines.append("")
+    for row in rows:
+        target = TARGET.get((row["mode"], row["policy"], row["users"]))
+        if target is not None:
+            found = row["times_real_time"]
+            case = f"{row['mode']}, {row['policy']}, {row['users']} users"
+            lines.append(f"* {case}: {found:.0f} times real time, target {target:g}: {verdict(found >= target)}")
+    for whole in wholes:
+        target_s = TARGET_QUICK_S if whole["quick"] else TARGET_WHOLE_S
+        took_s = sum(whole["wall_s"].values())
+        which = "`reproduce codes`, both papers, both modes" + (", `--quick`" if whole["quick"] else "")
+        parts = ", ".join(f"{paper} {wall_s:.0f} s" for paper, wall_s in whole["wall_s"].items())
+        on = f"{whole['cpu_s']:.0f} s of processor time on {whole['cores']} cores"
+        lines.append(f"* {which}: {took_s:.0f} s ({parts}; {on}), target {target_s:g} s: {verdict(took_s <= target_s)}")
+    return "\n".join(lines) + "\n"
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, choices=range(1, 101), default=5, metavar="N", help="default 5")
+    parser.add_argument("--whole", action="store_true", help="the reproductions as well: over half an hour")
+    parser.add_argument("--out", type=Path, help="write there instead of standard output")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true")
+    form.add_argument("--markdown", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    rows = []
+    for mode, policy, users in CASES:
+        print(f"{mode}, {policy}, {users} users", file=sys.stderr)
+        rows.append(time_case(mode, policy, users, options.repetitions))
+    wholes = [time_whole(quick) for quick in (True, False)] if options.whole else []
+    if options.json:
+        text = json.dumps({"cases": rows, "reproductions": wholes}, indent=1, allow_nan=False) + "\n"
+    else:
+        text = render(rows, wholes, options.markdown)
+    if options.out:
+        options.out.write_text(text)
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

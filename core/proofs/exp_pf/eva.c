@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+#include "../ctz.h"
+#include "../../src/exp_pf.c"
+#define PROOF_WIDEN 10000, 1000000
+#define POLICY exp_pf
+#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * sizeof(struct lw_urgent_queue))
+#include "../data_plane.h"

@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+#include "../ctz.h"
+#include "../../src/mlwdf.c"
+#define POLICY mlwdf
+#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * sizeof(struct lw_urgent_queue))
+#include "../data_plane.h"

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Files that a scenario names, and what their copies in a run directory are called.
+
+use std::path::{Path, PathBuf};
+
+use super::fault::Fault;
+use super::limits;
+use super::reader::Entry;
+use super::trace;
+use super::Input;
+
+/// The path and the content of a file that a key names, looked for in `folder`.
+pub(super) fn read(
+    file: &Entry<'_, '_>,
+    what: &str,
+    folder: &Path,
+) -> Result<(PathBuf, Vec<u8>), Fault> {
+    let text = file.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(file.fault(format!("must be the path of a file with {what}")));
+    }
+    let path = folder.join(text);
+    // A file that cannot be read is the fault of the line that names it.
+    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
+        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    Ok((path, bytes))
+}
+
+/// Keeps the content of a file; returns its name in a run directory, seen from its scenario, which no other file there has.
+pub(super) fn keep(path: PathBuf, bytes: Vec<u8>, inputs: &mut Vec<Input>) -> String {
+    let plain = plain_name(&path);
+    let taken = |name: &String| inputs.iter().any(|input| input.name == *name);
+    let numbered = (2..).map(|n| plain.replacen('/', &format!("/{n}-"), 1));
+    let name = std::iter::once(plain.clone())
+        .chain(numbered)
+        .find(|name| !taken(name))
+        .unwrap_or_default();
+    inputs.push(Input {
+        name: name.clone(),
+        path,
+        bytes,
+    });
+    name
+}
+
+fn plain_name(path: &Path) -> String {
+    let name = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let clean: String = name
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || "._-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let clean = clean.trim_start_matches('.');
+    format!("inputs/{}", if clean.is_empty() { "trace" } else { clean })
+}
