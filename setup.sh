@@ -85,7 +85,8 @@ probe() {
 			need may g++ "the core as C++" command -v g++
 			need may clang "the core with a second compiler" command -v clang
 			need may gcc-multilib "the core for 32 bits" compiles_m32
-			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
+			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes
+			need may iproute2 "network namespaces for the gateway's tests" command -v ip ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3

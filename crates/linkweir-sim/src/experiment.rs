@@ -12,6 +12,8 @@ use crate::satellite::{
 };
 use crate::tcp;
 
+pub use linkweir_config::signal::{Capacity, End, Signal};
+
 /// One simulation run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
@@ -195,67 +197,6 @@ impl Channel {
             }
         }
     }
-}
-
-/// What a link offers.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Capacity {
-    /// A rate in bit/s as a function of time; 0 is an outage.
-    Rate(Signal),
-    /// Delivery opportunities, as recorded by mahimahi: at each instant this many bytes may leave; what is not used is lost.
-    Opportunities {
-        /// Instants in ns, non-decreasing; the last one is the period, after which the list wraps.
-        at_ns: Arc<[u64]>,
-        /// Bytes per opportunity (1500 in mahimahi).
-        bytes: u32,
-    },
-}
-
-/// A value as a function of time.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Signal {
-    /// Always the same.
-    Constant(f64),
-    /// `mean * (1 + amplitude * cos(2 pi t / period + phase))`.
-    Cosine {
-        /// Mean value.
-        mean: f64,
-        /// Relative amplitude, 0..=1.
-        amplitude: f64,
-        /// Period, ns.
-        period_ns: u64,
-        /// Phase at t = 0, radian.
-        phase_rad: f64,
-    },
-    /// Value `v[i]` from `t[i]` until `t[i+1]`.
-    Steps {
-        /// (start in ns, value), starts strictly increasing, the first one 0.
-        points: Arc<[(u64, f64)]>,
-        /// What follows the last point.
-        end: End,
-    },
-    /// Straight lines between points; the last value holds.
-    Lines {
-        /// (time in ns, value), times strictly increasing, the first one 0.
-        points: Arc<[(u64, f64)]>,
-    },
-}
-
-/// What a list of steps does at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Starts again; the period is this many ns.
-    Loop {
-        /// Length of one round, ns; larger than the last start.
-        period_ns: u64,
-    },
-    /// Keeps the last value.
-    Hold,
-    /// The value is 0 from this instant on, ns.
-    Stop {
-        /// End of the last step, ns.
-        at_ns: u64,
-    },
 }
 
 /// A policy of the core and its parameters, complete and accepted by the core's own checks.

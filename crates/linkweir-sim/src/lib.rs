@@ -48,7 +48,8 @@ mod engine;
 mod metrics;
 mod policies;
 mod random;
-mod signal;
 mod traffic;
+
+use linkweir_config::signal;
 
 pub use engine::{run, Outcome, RunError};

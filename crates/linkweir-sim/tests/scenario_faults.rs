@@ -582,7 +582,7 @@ fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
     for (from, to, expected) in [
         ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:3: link.rate: is missing"),
-        ("[link]\nrate", "[lnik]\nrate", "geo.toml:1: [link]: is missing; a scenario needs a table [link], such as one with rate = \"20Mbit\""),
+        ("[link]\nrate", "[lnik]\nrate", "geo.toml:1: [link]: is missing; write a table [link], such as one with rate = \"20Mbit\""),
         ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\")"),
         ("policy = \"pss\"\n\n[[class]]\nname = \"ef\"\nlevel = 0\n\n[[class]]\nname = \"af\"\nlevel = 1\nlow_level = 3\nrate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"\nlevel = 2", "policy = \"pds\"\nlimit = \"19p\"\n\n[[class]]\nname = \"ef\"\n\n[[class]]\nname = \"af\"\n\n[[class]]\nname = \"cs0\"", "geo.toml:9: scheduler.limit = \"19p\": must hold the 20 packets that greedy flows keep waiting"),
         ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),

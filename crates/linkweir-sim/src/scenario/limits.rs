@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sizes beyond which an input is taken for a mistake, so that no typing error fills the memory or the disk.
 
-/// Longest run, ns: ten years.
-pub(super) const DURATION_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+pub(super) use linkweir_config::limits::{DELAY_S, DURATION_NS, POINTS, RATE_BPS, TRACE_BYTES};
+
 /// Most bins of a series.
 pub(super) const BINS: u64 = 100_000_000;
 /// Most rows of all series together.
@@ -17,27 +17,17 @@ pub(super) const QUEUED_PKTS: u64 = 100_000_000;
 pub(super) const QUEUED_BYTES: u64 = 1_000_000_000_000;
 /// Most packets of 1500 bytes on their way over the link.
 pub(super) const IN_FLIGHT_PKTS: f64 = 50e6;
-/// Fastest link and source, bit/s.
-pub(super) const RATE_BPS: u64 = 400_000_000_000;
 /// Slowest link the scheduler may be told of, bit/s.
 pub(super) const NOMINAL_MIN_BPS: u64 = 1000;
-/// Longest propagation delay, s.
-pub(super) const DELAY_S: f64 = 3600.0;
 /// Longest packet, bytes.
 pub(super) const PACKET_BYTES: u32 = linkweir_core::MAX_PACKET_BYTES - 1;
 /// Most packets a device pulls at once.
 pub(super) const RING_PKTS: u64 = 65_536;
 /// Most packets a receiver holds to put them into order.
 pub(super) const REORDERED_PKTS: u32 = 1_000_000;
-/// Most points of a signal written into the scenario.
-pub(super) const POINTS: usize = 1_000_000;
 /// Most sizes of a packet mix.
 pub(super) const MIX_SIZES: usize = 1000;
 /// Most places of satellites that are computed for the delays through a constellation.
 pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
 /// Largest scenario file, bytes.
 pub(super) const SCENARIO_BYTES: u64 = 64 << 20;
-/// Largest trace file, bytes.
-pub(super) const TRACE_BYTES: u64 = 512 << 20;
-/// Most lines of a trace.
-pub(super) const TRACE_LINES: usize = 20_000_000;

@@ -12,7 +12,7 @@ use super::limits;
 use super::reader::{quote, Section};
 use super::satellite;
 use super::signal::{self, Values};
-use super::trace::{self, Format, Hints, Trace, TraceEnd};
+use super::trace::{self, Hints, Trace};
 use super::units::{self, Kind};
 use super::Input;
 
@@ -69,33 +69,7 @@ pub(super) fn read(
         if rate.is_some() {
             return Err(entry.fault("rate and trace exclude each other; leave one out"));
         }
-        let hints = Hints {
-            format: match format_key {
-                Some(entry) => match entry.choice(&[
-                    "auto",
-                    Format::NAMES[0],
-                    Format::NAMES[1],
-                    Format::NAMES[2],
-                ])? {
-                    0 => None,
-                    1 => Some(Format::Linkweir),
-                    2 => Some(Format::Mahimahi),
-                    _ => Some(Format::Mbit),
-                },
-                None => None,
-            },
-            column: column_key
-                .map(|e| e.text().map(str::to_string))
-                .transpose()?,
-            end: match end_key {
-                Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
-                    0 => TraceEnd::Loop,
-                    1 => TraceEnd::Hold,
-                    _ => TraceEnd::Stop,
-                }),
-                None => None,
-            },
-        };
+        let hints = Hints::read(format_key, column_key, end_key)?;
         let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
         from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
         None

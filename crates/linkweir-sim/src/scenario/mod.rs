@@ -30,28 +30,24 @@
 mod attenuation;
 mod beam;
 mod constellation;
-mod fault;
 mod inputs;
 mod limits;
 mod link;
-mod reader;
 mod satellite;
 mod scheduler;
-mod signal;
-mod trace;
 mod traffic;
-mod units;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use linkweir_config::{fault, parameters, reader, trace, units, values as signal};
 use toml::de::DeTable;
 
 use crate::experiment::{Experiment, Scheduler};
 
 pub use fault::Fault;
-pub use scheduler::show_parameter;
+pub use parameters::show as show_parameter;
 pub use trace::{parse as parse_trace, read as read_trace, Format, Hints, Trace, TraceEnd};
 pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
 
@@ -106,21 +102,7 @@ pub fn parse_with(
     overrides: &Overrides,
 ) -> Result<Scenario, Fault> {
     let source = Source::new(text, file);
-    if text.len() as u64 > limits::SCENARIO_BYTES {
-        return Err(source.fault_whole(format!(
-            "is too large; at most {} MiB are read",
-            limits::SCENARIO_BYTES >> 20
-        )));
-    }
-    let document = DeTable::parse(text).map_err(|error| {
-        let offset = error.span().map_or(0, |span| span.start);
-        source.fault(
-            offset,
-            "",
-            "",
-            format!("is not TOML: {}", error.message().replace('\n', "; ")),
-        )
-    })?;
+    let document = source.parse(limits::SCENARIO_BYTES)?;
     read(&source, document.get_ref(), overrides)
 }
 
@@ -129,14 +111,7 @@ pub fn parse_with(
 /// # Errors
 /// When it cannot be read, or the first thing wrong with it.
 pub fn load(file: &Path, overrides: &Overrides) -> Result<Scenario, Fault> {
-    let bytes = trace::read_limited(file, limits::SCENARIO_BYTES)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count();
-        Fault::in_file(file.to_path_buf(), Some(line), "is not text (UTF-8)")
-    })?;
+    let text = trace::read_text(file, limits::SCENARIO_BYTES)?;
     parse_with(&text, Some(file), overrides)
 }
 
@@ -197,7 +172,7 @@ fn read<'i>(
 
     let mut classes = Vec::new();
     let mut qparams = Vec::new();
-    let mut class_sections = tables(&mut top, "class", limits::CLASSES)?;
+    let mut class_sections = top.tables("class", limits::CLASSES)?;
     // Which entry a class comes from.
     let mut owners = Vec::new();
     let mut class_ranges: BTreeMap<String, Range<usize>> = BTreeMap::new();
@@ -243,11 +218,8 @@ fn read<'i>(
 
     let mut flows = Vec::new();
     let mut entries = Vec::new();
-    let mut flow_sections = tables(
-        &mut top,
-        "flow",
-        usize::try_from(limits::FLOWS).unwrap_or(usize::MAX),
-    )?;
+    let mut flow_sections =
+        top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
     for (index, section) in flow_sections.iter_mut().enumerate() {
         let before = flows.len();
         traffic::read(
@@ -340,26 +312,4 @@ fn read<'i>(
         resolved_toml: resolved,
         inputs,
     })
-}
-
-/// The tables `[[key]]`.
-fn tables<'s, 'i>(
-    top: &mut Section<'s, 'i>,
-    key: &'static str,
-    max: usize,
-) -> Result<Vec<Section<'s, 'i>>, Fault> {
-    let entry = top.need(key, &format!("... as tables [[{key}]]"))?;
-    if entry.table().is_some() {
-        return Err(entry.fault(format!(
-            "must be a list of tables; write [[{key}]] with two brackets"
-        )));
-    }
-    entry
-        .list(max)?
-        .into_iter()
-        .map(|item| {
-            item.table()
-                .ok_or_else(|| item.fault(format!("must be a table [[{key}]]")))
-        })
-        .collect()
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
-use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
+use linkweir_core::{PolicyInfo, Unit};
 
 use crate::experiment::{Class, Link, Scheduler};
 use crate::policies::{Own, OWN};
 
 use super::fault::Fault;
 use super::limits;
-use super::reader::{quote, show_ppm, Entry, Section};
+use super::parameters;
+use super::reader::{quote, Section};
 use super::units::{self, Kind};
 
 /// A policy by name: one of the core with its tables, or one of the simulator's own.
@@ -50,7 +51,7 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
         .info
         .map_or(&[][..], |info| &info.params)
         .iter()
-        .map(|param| parameter(section, param))
+        .map(|param| parameters::read(section, param))
         .collect::<Result<_, _>>()?;
     Ok((chosen, params))
 }
@@ -91,7 +92,7 @@ pub(super) fn class(
             .info
             .map_or(&[][..], |info| &info.qparams)
             .iter()
-            .map(|param| parameter(section, param))
+            .map(|param| parameters::read(section, param))
             .collect::<Result<_, _>>()?,
     };
     let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
@@ -134,61 +135,6 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
     Ok(vec![target_ns, rate_bps])
 }
 
-fn kind(unit: Unit) -> Option<Kind> {
-    match unit {
-        Unit::Bps => Some(Kind::Rate),
-        Unit::Ns => Some(Kind::Time),
-        Unit::Bytes => Some(Kind::Size),
-        Unit::Bits => Some(Kind::Bits),
-        Unit::Pkts => Some(Kind::Packets),
-        Unit::Number | Unit::Ppm | Unit::Choice => None,
-    }
-}
-
-/// A value of a policy's parameter as TOML.
-#[must_use]
-pub fn show_parameter(param: &Param, value: u64) -> String {
-    match (param.unit, kind(param.unit)) {
-        (_, Some(kind)) => quote(&units::show_whole(value, kind)),
-        (Unit::Ppm, _) => quote(&show_ppm(value)),
-        (Unit::Choice, _) => {
-            let word = usize::try_from(value)
-                .ok()
-                .and_then(|i| param.choices.get(i))
-                .copied()
-                .unwrap_or_default();
-            quote(word)
-        }
-        _ => value.to_string(),
-    }
-}
-
-fn parameter(section: &mut Section<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
-    let value = match section.find(param.name) {
-        Some(entry) => given(&entry, param).map_err(|mut fault| {
-            fault.message.push_str(&format!(" ({})", param.help));
-            fault
-        })?,
-        None => param.default,
-    };
-    if value == UNSET {
-        section.remark(&format!("{}: not given", param.name));
-    } else {
-        section.write(param.name, show_parameter(param, value));
-    }
-    Ok(value)
-}
-
-fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
-    let bounds = (param.min, param.max);
-    match (param.unit, kind(param.unit)) {
-        (_, Some(kind)) => entry.whole(kind, bounds),
-        (Unit::Ppm, _) => entry.ppm(bounds),
-        (Unit::Choice, _) => entry.choice(&param.choices).map(|i| i as u64),
-        _ => entry.number(bounds),
-    }
-}
-
 /// What the policy itself lets all queues hold together, if it has such a limit.
 pub(super) fn shared_limit_pkts(chosen: Chosen, scheduler: &Scheduler) -> Option<u64> {
     let info = chosen.info?;
@@ -213,31 +159,10 @@ pub(super) fn check(
             Err(section.fault_at(SCHEDULER_KEY, message))
         };
     };
-    let queues = vec![Queue::default(); classes.len()];
-    let view = View {
-        now_ns: 0,
-        link_bps,
-        queues: &queues,
-    };
-    linkweir_core::check(info, &view, &scheduler.params, &scheduler.qparams).map_err(|fault| {
-        let place = fault
-            .queue
-            .and_then(|q| classes.get(q).copied())
-            .unwrap_or(section);
-        let told = if fault.cure.contains("link") {
-            format!(
-                ", link.nominal = \"{}\"",
-                units::show_whole(link_bps, Kind::Rate)
-            )
-        } else {
-            String::new()
-        };
-        let message = format!("{} ({}{told})", fault.cure, info.name);
-        match fault.param {
-            Some(param) => place.fault_at(param, message),
-            None => place.fault(message),
-        }
-    })
+    let Scheduler {
+        params, qparams, ..
+    } = scheduler;
+    parameters::check(info, link_bps, params, qparams, section, classes)
 }
 
 #[cfg(test)]

@@ -9,18 +9,19 @@ use std::rc::Rc;
 use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
-use super::fault::{shorten, Fault};
-use super::units::{self, Decimal, Kind};
+use crate::fault::{shorten, Fault};
+use crate::units::{self, Decimal, Kind};
 
 /// A document and where it came from.
-pub(super) struct Source<'a> {
+pub struct Source<'a> {
     text: &'a str,
     file: Option<&'a Path>,
     line_starts: Vec<usize>,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(text: &'a str, file: Option<&'a Path>) -> Self {
+    /// A document; without a file its faults carry no line.
+    pub fn new(text: &'a str, file: Option<&'a Path>) -> Self {
         let mut line_starts = vec![0];
         line_starts.extend(
             text.bytes()
@@ -35,7 +36,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    pub(super) fn file(&self) -> Option<&'a Path> {
+    /// Where it came from.
+    pub fn file(&self) -> Option<&'a Path> {
         self.file
     }
 
@@ -43,8 +45,26 @@ impl<'a> Source<'a> {
         self.line_starts.partition_point(|start| *start <= offset)
     }
 
+    /// Its tables.
+    ///
+    /// # Errors
+    /// When it is longer than `max_bytes` or no TOML.
+    pub fn parse(&self, max_bytes: u64) -> Result<Spanned<DeTable<'a>>, Fault> {
+        if self.text.len() as u64 > max_bytes {
+            return Err(self.fault_whole(format!(
+                "is too large; at most {} MiB are read",
+                max_bytes >> 20
+            )));
+        }
+        DeTable::parse(self.text).map_err(|error| {
+            let offset = error.span().map_or(0, |span| span.start);
+            let message = format!("is not TOML: {}", error.message().replace('\n', "; "));
+            self.fault(offset, "", "", message)
+        })
+    }
+
     /// A fault of the document as a whole.
-    pub(super) fn fault_whole(&self, message: impl Into<String>) -> Fault {
+    pub fn fault_whole(&self, message: impl Into<String>) -> Fault {
         Fault {
             line: None,
             ..self.fault(0, "", "", message)
@@ -52,7 +72,7 @@ impl<'a> Source<'a> {
     }
 
     /// A fault at a byte of the document.
-    pub(super) fn fault(
+    pub fn fault(
         &self,
         offset: usize,
         key: &str,
@@ -71,7 +91,7 @@ impl<'a> Source<'a> {
 
 /// A value of the document, with its place.
 #[derive(Clone)]
-pub(super) struct Entry<'s, 'i> {
+pub struct Entry<'s, 'i> {
     source: &'s Source<'i>,
     value: &'s DeValue<'i>,
     start: usize,
@@ -82,7 +102,7 @@ pub(super) struct Entry<'s, 'i> {
 }
 
 /// Inclusive bounds of a whole number.
-pub(super) type Bounds = (u64, u64);
+pub type Bounds = (u64, u64);
 
 impl<'s, 'i> Entry<'s, 'i> {
     fn key(&self) -> String {
@@ -108,7 +128,13 @@ impl<'s, 'i> Entry<'s, 'i> {
         }
     }
 
-    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
+    /// The document.
+    pub fn source(&self) -> &'s Source<'i> {
+        self.source
+    }
+
+    /// A fault of this value.
+    pub fn fault(&self, message: impl Into<String>) -> Fault {
         let shown = self
             .source
             .text
@@ -118,18 +144,21 @@ impl<'s, 'i> Entry<'s, 'i> {
             .fault(self.start, &self.key(), &shorten(shown), message)
     }
 
-    pub(super) fn table(&self) -> Option<Section<'s, 'i>> {
+    /// The table it is, if it is one.
+    pub fn table(&self) -> Option<Section<'s, 'i>> {
         let table = self.value.as_table()?;
         Some(Section::new(self.source, table, self.key(), self.start))
     }
 
-    pub(super) fn text(&self) -> Result<&'s str, Fault> {
+    /// A string.
+    pub fn text(&self) -> Result<&'s str, Fault> {
         self.value
             .as_str()
             .ok_or_else(|| self.fault(format!("must be a string, not {}", kind_of(self.value))))
     }
 
-    pub(super) fn flag(&self) -> Result<bool, Fault> {
+    /// A truth value.
+    pub fn flag(&self) -> Result<bool, Fault> {
         self.value.as_bool().ok_or_else(|| {
             self.fault(format!(
                 "must be true or false, not {}",
@@ -139,7 +168,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A bare whole number, as for counts and seeds.
-    pub(super) fn number(&self, (min, max): Bounds) -> Result<u64, Fault> {
+    pub fn number(&self, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || format!("must be a whole number {min} .. {max}");
         let integer = self.value.as_integer().ok_or_else(|| match self.value {
             DeValue::Float(_) => self.fault(format!("{}, without a point", range())),
@@ -152,7 +181,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A bare number that may have a fraction.
-    pub(super) fn real(&self, min: f64, max: f64) -> Result<f64, Fault> {
+    pub fn real(&self, min: f64, max: f64) -> Result<f64, Fault> {
         let range = format!("must be a number {min} .. {max}");
         let value = self
             .bare()
@@ -204,7 +233,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A quantity in whole base units: rates, times and bits are rounded to the nearest, sizes and packets must be whole.
-    pub(super) fn whole(&self, kind: Kind, (min, max): Bounds) -> Result<u64, Fault> {
+    pub fn whole(&self, kind: Kind, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || {
             format!(
                 "must be {} .. {}",
@@ -222,7 +251,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A quantity in whole base units, -`most` .. `most`.
-    pub(super) fn signed(&self, kind: Kind, most: u64) -> Result<i64, Fault> {
+    pub fn signed(&self, kind: Kind, most: u64) -> Result<i64, Fault> {
         let shown = units::show_whole(most, kind);
         let decimal = self.decimal(kind)?;
         decimal
@@ -235,7 +264,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A quantity in base units.
-    pub(super) fn quantity(&self, kind: Kind, min: f64, max: f64) -> Result<f64, Fault> {
+    pub fn quantity(&self, kind: Kind, min: f64, max: f64) -> Result<f64, Fault> {
         let value = self.decimal(kind)?.real();
         if (min..=max).contains(&value) {
             Ok(value)
@@ -249,7 +278,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// A fraction in millionths, rounded to the nearest.
-    pub(super) fn ppm(&self, (min, max): Bounds) -> Result<u64, Fault> {
+    pub fn ppm(&self, (min, max): Bounds) -> Result<u64, Fault> {
         let range = || format!("must be {} .. {}", show_ppm(min), show_ppm(max));
         self.decimal(Kind::Fraction)?
             .shifted(6)
@@ -260,7 +289,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// One of some words.
-    pub(super) fn choice(&self, words: &[&str]) -> Result<usize, Fault> {
+    pub fn choice(&self, words: &[&str]) -> Result<usize, Fault> {
         let all = words.join(", ");
         let text = self.value.as_str().ok_or_else(|| {
             self.fault(format!(
@@ -275,12 +304,13 @@ impl<'s, 'i> Entry<'s, 'i> {
         })
     }
 
-    pub(super) fn is_list(&self) -> bool {
+    /// Whether it is a list.
+    pub fn is_list(&self) -> bool {
         self.value.as_array().is_some()
     }
 
     /// The members of a list of 1 .. `max` values.
-    pub(super) fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
+    pub fn list(&self, max: usize) -> Result<Vec<Entry<'s, 'i>>, Fault> {
         let items = self
             .value
             .as_array()
@@ -299,7 +329,7 @@ impl<'s, 'i> Entry<'s, 'i> {
     }
 
     /// The members of a list of pairs, such as `[["0s", "20Mbit"], ...]`.
-    pub(super) fn pairs(&self, what: &str, max: usize) -> Result<Vec<[Entry<'s, 'i>; 2]>, Fault> {
+    pub fn pairs(&self, what: &str, max: usize) -> Result<Vec<[Entry<'s, 'i>; 2]>, Fault> {
         self.list(max)?
             .into_iter()
             .map(|row| match row.value.as_array().map(|a| &a[..]) {
@@ -326,7 +356,7 @@ fn kind_of(value: &DeValue<'_>) -> &'static str {
 }
 
 /// A table being read.
-pub(super) struct Section<'s, 'i> {
+pub struct Section<'s, 'i> {
     source: &'s Source<'i>,
     table: &'s DeTable<'i>,
     path: String,
@@ -336,12 +366,8 @@ pub(super) struct Section<'s, 'i> {
 }
 
 impl<'s, 'i> Section<'s, 'i> {
-    pub(super) fn new(
-        source: &'s Source<'i>,
-        table: &'s DeTable<'i>,
-        path: String,
-        start: usize,
-    ) -> Self {
+    /// A table at `start` of the document; `path` is its key.
+    pub fn new(source: &'s Source<'i>, table: &'s DeTable<'i>, path: String, start: usize) -> Self {
         Section {
             source,
             table,
@@ -352,17 +378,18 @@ impl<'s, 'i> Section<'s, 'i> {
         }
     }
 
-    pub(super) fn source(&self) -> &'s Source<'i> {
+    /// The document.
+    pub fn source(&self) -> &'s Source<'i> {
         self.source
     }
 
     /// A fault of this table, at its header.
-    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
+    pub fn fault(&self, message: impl Into<String>) -> Fault {
         self.source.fault(self.start, &self.path, "", message)
     }
 
     /// A fault of one of its keys: at the key's value, or at the header when the key is absent.
-    pub(super) fn fault_at(&self, key: &str, message: impl Into<String>) -> Fault {
+    pub fn fault_at(&self, key: &str, message: impl Into<String>) -> Fault {
         match self.entry(key) {
             Some(entry) => entry.fault(message),
             None => self
@@ -392,7 +419,7 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// The value of a key, if it is given; asking makes the key known.
-    pub(super) fn find(&mut self, key: &'static str) -> Option<Entry<'s, 'i>> {
+    pub fn find(&mut self, key: &'static str) -> Option<Entry<'s, 'i>> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }
@@ -400,11 +427,7 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// The value of a key that must be given.
-    pub(super) fn need(
-        &mut self,
-        key: &'static str,
-        example: &str,
-    ) -> Result<Entry<'s, 'i>, Fault> {
+    pub fn need(&mut self, key: &'static str, example: &str) -> Result<Entry<'s, 'i>, Fault> {
         self.find(key).ok_or_else(|| {
             let message = format!("is missing; write {key} = {example}");
             self.source
@@ -413,14 +436,13 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// A table that must be given.
-    pub(super) fn need_table(
+    pub fn need_table(
         &mut self,
         key: &'static str,
         example: &str,
     ) -> Result<Section<'s, 'i>, Fault> {
         let entry = self.find(key).ok_or_else(|| {
-            let message =
-                format!("is missing; a scenario needs a table [{key}], such as one with {example}");
+            let message = format!("is missing; write a table [{key}], such as one with {example}");
             self.source
                 .fault(self.start, &format!("[{key}]"), "", message)
         })?;
@@ -429,29 +451,53 @@ impl<'s, 'i> Section<'s, 'i> {
             .ok_or_else(|| entry.fault(format!("must be a table [{key}]")))
     }
 
+    /// The tables `[[key]]`, of which there must be one at least.
+    ///
+    /// # Errors
+    /// When there is none, or this is something else.
+    pub fn tables(&mut self, key: &'static str, max: usize) -> Result<Vec<Self>, Fault> {
+        let entry = self.need(key, &format!("... as tables [[{key}]]"))?;
+        if entry.table().is_some() {
+            return Err(entry.fault(format!(
+                "must be a list of tables; write [[{key}]] with two brackets"
+            )));
+        }
+        entry
+            .list(max)?
+            .into_iter()
+            .map(|item| {
+                item.table()
+                    .ok_or_else(|| item.fault(format!("must be a table [[{key}]]")))
+            })
+            .collect()
+    }
+
     /// Writes a key of the resolved form; `value` is TOML.
-    pub(super) fn write(&mut self, key: &str, value: impl AsRef<str>) {
+    pub fn write(&mut self, key: &str, value: impl AsRef<str>) {
         let _ = writeln!(self.lines, "{key} = {}", value.as_ref());
     }
 
     /// Writes a remark into the resolved form.
-    pub(super) fn remark(&mut self, text: &str) {
+    pub fn remark(&mut self, text: &str) {
         let _ = writeln!(self.lines, "# {text}");
     }
 
-    pub(super) fn text(&mut self, key: &'static str, default: &str) -> Result<String, Fault> {
+    /// A string with a default.
+    pub fn text(&mut self, key: &'static str, default: &str) -> Result<String, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.text())?;
         self.write(key, quote(value));
         Ok(value.to_string())
     }
 
-    pub(super) fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Fault> {
+    /// A truth value with a default.
+    pub fn flag(&mut self, key: &'static str, default: bool) -> Result<bool, Fault> {
         let value = self.find(key).map_or(Ok(default), |e| e.flag())?;
         self.write(key, value.to_string());
         Ok(value)
     }
 
-    pub(super) fn number(
+    /// A bare whole number with a default.
+    pub fn number(
         &mut self,
         key: &'static str,
         bounds: Bounds,
@@ -462,7 +508,8 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(value)
     }
 
-    pub(super) fn real(
+    /// A bare number with a default.
+    pub fn real(
         &mut self,
         key: &'static str,
         min: f64,
@@ -474,7 +521,8 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(value)
     }
 
-    pub(super) fn whole(
+    /// A quantity in whole base units with a default.
+    pub fn whole(
         &mut self,
         key: &'static str,
         kind: Kind,
@@ -489,7 +537,7 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// A quantity below 2^32 in base units.
-    pub(super) fn small(
+    pub fn small(
         &mut self,
         key: &'static str,
         kind: Kind,
@@ -505,7 +553,8 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(u32::try_from(value).unwrap_or(bounds.1))
     }
 
-    pub(super) fn choice(
+    /// One of some words with a default, as its index.
+    pub fn choice(
         &mut self,
         key: &'static str,
         words: &[&str],
@@ -517,13 +566,13 @@ impl<'s, 'i> Section<'s, 'i> {
     }
 
     /// Refuses keys nobody asked for and returns the lines of the resolved form.
-    pub(super) fn finish(self) -> Result<String, Fault> {
+    pub fn finish(self) -> Result<String, Fault> {
         self.known()?;
         Ok(self.lines)
     }
 
     /// As [`Section::finish`], for a section that is still needed.
-    pub(super) fn known(&self) -> Result<&str, Fault> {
+    pub fn known(&self) -> Result<&str, Fault> {
         for (key, value) in self.table {
             if !self.asked.contains(&key.get_ref().as_ref()) {
                 let cure = match nearest(key.get_ref(), &self.asked) {
@@ -550,7 +599,7 @@ impl<'s, 'i> Section<'s, 'i> {
 }
 
 /// A TOML string.
-pub(super) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
@@ -568,12 +617,12 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 /// A TOML float.
-pub(super) fn show_number(value: f64) -> String {
+pub fn show_number(value: f64) -> String {
     format!("{value:?}")
 }
 
 /// A fraction from millionths.
-pub(super) fn show_ppm(ppm: u64) -> String {
+pub fn show_ppm(ppm: u64) -> String {
     let (percent, rest) = (ppm / 10_000, ppm % 10_000);
     if rest == 0 {
         return format!("{percent}%");
@@ -582,7 +631,7 @@ pub(super) fn show_ppm(ppm: u64) -> String {
 }
 
 /// The word nearest to what was written, unless all are far from it.
-pub(super) fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
+pub fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
     const LONGEST: usize = 40;
     let written: Vec<char> = written
         .chars()

@@ -16,12 +16,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::experiment::{Capacity, End, Signal};
+use crate::signal::{Capacity, End, Signal};
 
-use super::fault::{shorten, Fault};
-use super::limits;
-use super::reader::nearest;
-use super::units::{self, Decimal, Kind};
+use crate::fault::{shorten, Fault};
+use crate::limits;
+use crate::reader::{nearest, Entry};
+use crate::units::{self, Decimal, Kind};
 
 /// Notation of a trace file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,10 @@ pub enum Format {
 
 impl Format {
     /// Names in scenarios, in the order of the variants.
-    pub(super) const NAMES: [&'static str; 3] = ["linkweir", "mahimahi", "mbit"];
+    pub const NAMES: [&'static str; 3] = ["linkweir", "mahimahi", "mbit"];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in scenarios.
+    pub fn name(self) -> &'static str {
         Format::NAMES[self as usize]
     }
 }
@@ -56,9 +57,10 @@ pub enum TraceEnd {
 
 impl TraceEnd {
     /// Names in scenarios and files, in the order of the variants.
-    pub(super) const NAMES: [&'static str; 3] = ["loop", "hold", "stop"];
+    pub const NAMES: [&'static str; 3] = ["loop", "hold", "stop"];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in scenarios and files.
+    pub fn name(self) -> &'static str {
         TraceEnd::NAMES[self as usize]
     }
 }
@@ -72,6 +74,45 @@ pub struct Hints {
     pub column: Option<String>,
     /// What follows the last line; the file's own word when not given.
     pub end: Option<TraceEnd>,
+}
+
+impl Hints {
+    /// Reads what a table says of its trace in `trace_format`, `trace_column` and `end`.
+    ///
+    /// # Errors
+    /// A word that is none of those allowed.
+    pub fn read(
+        format: Option<Entry<'_, '_>>,
+        column: Option<Entry<'_, '_>>,
+        end: Option<Entry<'_, '_>>,
+    ) -> Result<Hints, Fault> {
+        let [linkweir, mahimahi, mbit] = Format::NAMES;
+        let format = match format {
+            Some(entry) => match entry.choice(&["auto", linkweir, mahimahi, mbit])? {
+                0 => None,
+                1 => Some(Format::Linkweir),
+                2 => Some(Format::Mahimahi),
+                _ => Some(Format::Mbit),
+            },
+            None => None,
+        };
+        let column = column
+            .map(|entry| entry.text().map(str::to_string))
+            .transpose()?;
+        let end = match end {
+            Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
+                0 => TraceEnd::Loop,
+                1 => TraceEnd::Hold,
+                _ => TraceEnd::Stop,
+            }),
+            None => None,
+        };
+        Ok(Hints {
+            format,
+            column,
+            end,
+        })
+    }
 }
 
 /// A trace that was read.
@@ -115,6 +156,21 @@ pub fn read_limited(path: &Path, max_bytes: u64) -> Result<Vec<u8>, Fault> {
     Ok(bytes)
 }
 
+/// Reads a file whole, as text.
+///
+/// # Errors
+/// As for [`read_limited`], or the line where it is no text.
+pub fn read_text(path: &Path, max_bytes: u64) -> Result<String, Fault> {
+    let bytes = read_limited(path, max_bytes)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count();
+        Fault::in_file(path.to_path_buf(), Some(line), "is not text (UTF-8)")
+    })
+}
+
 /// Reads a trace file.
 ///
 /// # Errors
@@ -144,7 +200,7 @@ pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
 
 /// Reads the content of a file of delays through a constellation, to the last satellite and from there to the ground, in
 /// seconds; `path` is for messages only.
-pub(super) fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fault> {
+pub fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fault> {
     let reader = Reader {
         path: path.to_path_buf(),
     };
@@ -152,12 +208,13 @@ pub(super) fn parse_delays(bytes: &[u8], path: &Path) -> Result<[Signal; 2], Fau
 }
 
 /// Reads the content of a file and names its faults.
-pub(super) struct Reader {
-    pub(super) path: PathBuf,
+pub struct Reader {
+    /// Where the content came from, for faults.
+    pub path: PathBuf,
 }
 
 /// Lines that hold data, with their numbers from 1.
-pub(super) fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
@@ -170,11 +227,13 @@ const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
 const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit) or one whole number of ms per line (mahimahi)";
 
 impl Reader {
-    pub(super) fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
+    /// A fault of a line.
+    pub fn fault(&self, line: usize, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), Some(line), message)
     }
 
-    pub(super) fn field_fault(
+    /// A fault of one field of a line.
+    pub fn field_fault(
         &self,
         line: usize,
         key: &str,
@@ -189,11 +248,13 @@ impl Reader {
         }
     }
 
-    pub(super) fn whole_fault(&self, message: impl Into<String>) -> Fault {
+    /// A fault of the file as a whole.
+    pub fn whole_fault(&self, message: impl Into<String>) -> Fault {
         Fault::in_file(self.path.clone(), None, message)
     }
 
-    pub(super) fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
+    /// The content as text of not too many lines.
+    pub fn text<'t>(&self, bytes: &'t [u8]) -> Result<&'t str, Fault> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let line = 1 + bytes[..error.valid_up_to()]
                 .iter()
@@ -442,7 +503,7 @@ impl Reader {
     }
 
     /// Refuses what says that the last values do not stay.
-    pub(super) fn holds(&self, text: &str) -> Result<(), Fault> {
+    pub fn holds(&self, text: &str) -> Result<(), Fault> {
         const ONLY: &str = "the last values of this file stay; leave this line out";
         let metadata = self.metadata(text, Format::Mbit)?;
         match (metadata.end, metadata.period) {
@@ -608,7 +669,8 @@ impl Reader {
         names.iter().position(|n| *n == name).ok_or_else(missing)
     }
 
-    pub(super) fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
+    /// A time in s, as ns.
+    pub fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
         let range = format!(
             "must be seconds, 0 .. {}",
             limits::DURATION_NS / 1_000_000_000

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Values as functions of time: a constant, a cosine, steps or straight lines.
 
-use crate::experiment::{End, Signal};
+use crate::signal::{End, Signal};
 
-use super::fault::Fault;
-use super::limits;
-use super::reader::{show_number, Entry};
-use super::units::{self, Kind};
+use crate::fault::Fault;
+use crate::limits;
+use crate::reader::{show_number, Entry};
+use crate::units::{self, Kind};
 
 /// What the values of a signal are and which are allowed.
 #[derive(Clone, Copy)]
-pub(super) struct Values {
-    pub(super) kind: Kind,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub struct Values {
+    /// What they measure.
+    pub kind: Kind,
+    /// Smallest value, base units.
+    pub min: f64,
+    /// Largest value, base units.
+    pub max: f64,
 }
 
 impl Values {
@@ -38,7 +41,7 @@ fn show_time(ns: u64) -> String {
 }
 
 /// Reads a signal and writes its resolved form.
-pub(super) fn read(entry: &Entry<'_, '_>, values: Values) -> Result<(Signal, String), Fault> {
+pub fn read(entry: &Entry<'_, '_>, values: Values) -> Result<(Signal, String), Fault> {
     let signal = read_signal(entry, values)?;
     let shown = show(&signal, values);
     Ok((signal, shown))
@@ -127,7 +130,7 @@ fn points(list: &Entry<'_, '_>, values: Values) -> Result<Vec<(u64, f64)>, Fault
 }
 
 /// The resolved form.
-pub(super) fn show(signal: &Signal, values: Values) -> String {
+pub fn show(signal: &Signal, values: Values) -> String {
     let list = |points: &[(u64, f64)]| {
         let rows: Vec<String> = points
             .iter()
@@ -164,7 +167,7 @@ pub(super) fn show(signal: &Signal, values: Values) -> String {
 }
 
 /// Value at t = 0.
-pub(super) fn first(signal: &Signal) -> f64 {
+pub fn first(signal: &Signal) -> f64 {
     match signal {
         Signal::Constant(value) => *value,
         Signal::Cosine {
@@ -180,7 +183,7 @@ pub(super) fn first(signal: &Signal) -> f64 {
 }
 
 /// No value exceeds this.
-pub(super) fn greatest(signal: &Signal) -> f64 {
+pub fn greatest(signal: &Signal) -> f64 {
     match signal {
         Signal::Constant(value) => *value,
         Signal::Cosine {
@@ -193,7 +196,7 @@ pub(super) fn greatest(signal: &Signal) -> f64 {
 }
 
 /// Mean over one round where the signal repeats itself, else over the run.
-pub(super) fn mean(signal: &Signal, duration_ns: u64) -> f64 {
+pub fn mean(signal: &Signal, duration_ns: u64) -> f64 {
     let duration = duration_ns.max(1);
     match signal {
         Signal::Constant(value) => *value,

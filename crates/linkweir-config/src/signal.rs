@@ -6,26 +6,89 @@
 //! cut into 4096 chords per period: they differ from it by less than 3e-7 of its amplitude, and their sum over a period
 //! is that of the cosine itself. Rounds that lie whole inside a request are counted, not walked.
 
-use crate::experiment::{End, Signal};
+use std::sync::Arc;
 
 /// Chords per period; fewer where they would be shorter than 1 us.
 const CHORDS: u64 = 4096;
 const FOREVER: u64 = u64::MAX;
 
+/// What a link offers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Capacity {
+    /// A rate in bit/s as a function of time; 0 is an outage.
+    Rate(Signal),
+    /// Delivery opportunities, as recorded by mahimahi: at each instant this many bytes may leave; what is not used is lost.
+    Opportunities {
+        /// Instants in ns, non-decreasing; the last one is the period, after which the list wraps.
+        at_ns: Arc<[u64]>,
+        /// Bytes per opportunity (1500 in mahimahi).
+        bytes: u32,
+    },
+}
+
+/// A value as a function of time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Signal {
+    /// Always the same.
+    Constant(f64),
+    /// `mean * (1 + amplitude * cos(2 pi t / period + phase))`.
+    Cosine {
+        /// Mean value.
+        mean: f64,
+        /// Relative amplitude, 0..=1.
+        amplitude: f64,
+        /// Period, ns.
+        period_ns: u64,
+        /// Phase at t = 0, radian.
+        phase_rad: f64,
+    },
+    /// Value `v[i]` from `t[i]` until `t[i+1]`.
+    Steps {
+        /// (start in ns, value), starts strictly increasing, the first one 0.
+        points: Arc<[(u64, f64)]>,
+        /// What follows the last point.
+        end: End,
+    },
+    /// Straight lines between points; the last value holds.
+    Lines {
+        /// (time in ns, value), times strictly increasing, the first one 0.
+        points: Arc<[(u64, f64)]>,
+    },
+}
+
+/// What a list of steps does at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Starts again; the period is this many ns.
+    Loop {
+        /// Length of one round, ns; larger than the last start.
+        period_ns: u64,
+    },
+    /// Keeps the last value.
+    Hold,
+    /// The value is 0 from this instant on, ns.
+    Stop {
+        /// End of the last step, ns.
+        at_ns: u64,
+    },
+}
+
 /// A point in time: whole nanoseconds and a fraction of one, in [0, 1).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Instant {
-    pub(crate) ns: u64,
+pub struct Instant {
+    /// Whole nanoseconds.
+    pub ns: u64,
     fraction: f64,
 }
 
 impl Instant {
-    pub(crate) fn at(ns: u64) -> Instant {
+    /// A whole nanosecond.
+    pub fn at(ns: u64) -> Instant {
         Instant { ns, fraction: 0.0 }
     }
 
     /// `ns` later.
-    pub(crate) fn plus(self, ns: f64) -> Instant {
+    pub fn plus(self, ns: f64) -> Instant {
         let sum = self.fraction + ns;
         let whole = sum as u64;
         Instant {
@@ -35,7 +98,7 @@ impl Instant {
     }
 
     /// Nanoseconds from `earlier` to this; negative by what a sum of hours was rounded up.
-    pub(crate) fn since(self, earlier: Instant) -> f64 {
+    pub fn since(self, earlier: Instant) -> f64 {
         let whole = i128::from(self.ns) - i128::from(earlier.ns);
         whole as f64 + (self.fraction - earlier.fraction)
     }
@@ -43,7 +106,7 @@ impl Instant {
 
 /// A signal and the piece of it that was asked for last.
 #[derive(Clone, Debug)]
-pub(crate) struct Track {
+pub struct Track {
     signal: Signal,
     piece: Piece,
     /// Length of a round in ns and its integral over ns, where the signal repeats itself.
@@ -92,7 +155,8 @@ impl Piece {
 }
 
 impl Track {
-    pub(crate) fn new(signal: &Signal) -> Track {
+    /// At the start of a signal.
+    pub fn new(signal: &Signal) -> Track {
         Track {
             signal: signal.clone(),
             piece: locate(signal, 0),
@@ -101,23 +165,24 @@ impl Track {
     }
 
     /// The value at a time.
-    pub(crate) fn value(&mut self, now_ns: u64) -> f64 {
+    pub fn value(&mut self, now_ns: u64) -> f64 {
         self.seek(now_ns);
         self.piece.value_at(Instant::at(now_ns))
     }
 
     /// First time after `now_ns` at which the line changes its course.
-    pub(crate) fn next_change_ns(&mut self, now_ns: u64) -> Option<u64> {
+    pub fn next_change_ns(&mut self, now_ns: u64) -> Option<u64> {
         self.seek(now_ns);
         (self.piece.until_ns != FOREVER).then_some(self.piece.until_ns)
     }
 
     /// Integral over time in seconds: bits, where the signal is a rate in bit/s.
-    pub(crate) fn sum(&mut self, from_ns: u64, until_ns: u64) -> f64 {
+    pub fn sum(&mut self, from_ns: u64, until_ns: u64) -> f64 {
         self.sum_from(Instant::at(from_ns), until_ns)
     }
 
-    pub(crate) fn sum_from(&mut self, from: Instant, until_ns: u64) -> f64 {
+    /// As [`Track::sum`], from within a nanosecond.
+    pub fn sum_from(&mut self, from: Instant, until_ns: u64) -> f64 {
         let mut at = from;
         let mut sum = 0.0;
         while at.ns < until_ns {
@@ -140,12 +205,7 @@ impl Track {
 
     /// The first time at which the integral from `start` on reaches `amount` (with `amount` 0: at which the signal is
     /// not 0); none when that is not before `horizon_ns`.
-    pub(crate) fn reaches(
-        &mut self,
-        start: Instant,
-        amount: f64,
-        horizon_ns: u64,
-    ) -> Option<Instant> {
+    pub fn reaches(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
         let mut at = start;
         let mut left = amount * 1e9;
         while at.ns < horizon_ns {

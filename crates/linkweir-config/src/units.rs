@@ -321,7 +321,7 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
             kind.suffixes()
         ));
     }
-    let shown = super::fault::shorten(suffix);
+    let shown = crate::fault::shorten(suffix);
     let near = kind
         .units()
         .iter()

@@ -37,7 +37,7 @@ impl Fault {
 }
 
 /// One line of at most [`SHOWN_CHARS`] printable characters.
-pub(super) fn shorten(text: &str) -> String {
+pub fn shorten(text: &str) -> String {
     let mut shown = String::new();
     for (i, c) in text.trim().chars().enumerate() {
         if i == SHOWN_CHARS || c == '\n' || c == '\r' {

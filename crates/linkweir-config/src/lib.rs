@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables of which every key is
+//! asked for once, faults with file, line, key and cure, values over time, capacity traces, and the parameters of the
+//! core's policies. It knows no scenario and no gateway.
+#![forbid(unsafe_code)]
+
+pub mod fault;
+pub mod limits;
+pub mod parameters;
+pub mod reader;
+pub mod signal;
+pub mod trace;
+pub mod units;
+pub mod values;
+
+pub use fault::Fault;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Parameters of the core's policies in TOML. Names, units, ranges and defaults all come from the core's tables.
+
+use linkweir_core::{Param, PolicyInfo, Queue, Unit, View, UNSET};
+
+use crate::fault::Fault;
+use crate::reader::{quote, show_ppm, Entry, Section};
+use crate::units::{self, Kind};
+
+fn kind(unit: Unit) -> Option<Kind> {
+    match unit {
+        Unit::Bps => Some(Kind::Rate),
+        Unit::Ns => Some(Kind::Time),
+        Unit::Bytes => Some(Kind::Size),
+        Unit::Bits => Some(Kind::Bits),
+        Unit::Pkts => Some(Kind::Packets),
+        Unit::Number | Unit::Ppm | Unit::Choice => None,
+    }
+}
+
+/// A value of a policy's parameter as TOML.
+#[must_use]
+pub fn show(param: &Param, value: u64) -> String {
+    match (param.unit, kind(param.unit)) {
+        (_, Some(kind)) => quote(&units::show_whole(value, kind)),
+        (Unit::Ppm, _) => quote(&show_ppm(value)),
+        (Unit::Choice, _) => {
+            let word = usize::try_from(value)
+                .ok()
+                .and_then(|i| param.choices.get(i))
+                .copied()
+                .unwrap_or_default();
+            quote(word)
+        }
+        _ => value.to_string(),
+    }
+}
+
+/// Reads a parameter and writes its resolved form; [`UNSET`] when it may stay away and does.
+///
+/// # Errors
+/// A value that is no such quantity or out of its range.
+pub fn read(section: &mut Section<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
+    let value = match section.find(param.name) {
+        Some(entry) => given(&entry, param).map_err(|mut fault| {
+            fault.message.push_str(&format!(" ({})", param.help));
+            fault
+        })?,
+        None => param.default,
+    };
+    if value == UNSET {
+        section.remark(&format!("{}: not given", param.name));
+    } else {
+        section.write(param.name, show(param, value));
+    }
+    Ok(value)
+}
+
+fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
+    let bounds = (param.min, param.max);
+    match (param.unit, kind(param.unit)) {
+        (_, Some(kind)) => entry.whole(kind, bounds),
+        (Unit::Ppm, _) => entry.ppm(bounds),
+        (Unit::Choice, _) => entry.choice(&param.choices).map(|i| i as u64),
+        _ => entry.number(bounds),
+    }
+}
+
+/// Asks the core whether values fit together; `link_bps` is the key `link.nominal`. Its faults come back at the table of the
+/// policy (`section`) or of the class they are about.
+///
+/// # Errors
+/// What the core refuses.
+pub fn check(
+    info: &'static PolicyInfo,
+    link_bps: u64,
+    params: &[u64],
+    qparams: &[u64],
+    section: &Section<'_, '_>,
+    classes: &[&Section<'_, '_>],
+) -> Result<(), Fault> {
+    let queues = vec![Queue::default(); classes.len()];
+    let view = View {
+        now_ns: 0,
+        link_bps,
+        queues: &queues,
+    };
+    linkweir_core::check(info, &view, params, qparams).map_err(|fault| {
+        let place = fault
+            .queue
+            .and_then(|q| classes.get(q).copied())
+            .unwrap_or(section);
+        let told = if fault.cure.contains("link") {
+            format!(
+                ", link.nominal = \"{}\"",
+                units::show_whole(link_bps, Kind::Rate)
+            )
+        } else {
+            String::new()
+        };
+        let message = format!("{} ({}{told})", fault.cure, info.name);
+        match fault.param {
+            Some(param) => place.fault_at(param, message),
+            None => place.fault(message),
+        }
+    })
+}

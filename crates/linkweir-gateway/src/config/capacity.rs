@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a link carries: `rate` (a value or one over time), `trace`, or `command`, and what the scheduler is told of it.
+
+use linkweir_config::limits;
+use linkweir_config::reader::{Entry, Section};
+use linkweir_config::signal::{self, Signal};
+use linkweir_config::trace::{self, Hints, Trace};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values::{self, Values};
+
+use super::{folder, Fault};
+
+/// Slowest link, bit/s.
+const LEAST_BPS: u64 = 1000;
+/// Time over which the mean of a signal without end is taken, ns.
+const MEAN_NS: u64 = 3_600_000_000_000;
+/// Most words of a command.
+const WORDS: usize = 64;
+
+const RATES: Values = Values {
+    kind: Kind::Rate,
+    min: 0.0,
+    max: limits::RATE_BPS as f64,
+};
+/// What a link carries over time and who says so.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// The rate, or instants at which packets may leave.
+    pub offered: signal::Capacity,
+    /// What the scheduler is told when it starts, bit/s.
+    pub nominal_bps: u64,
+    /// Whether the scheduler is told of every change.
+    pub follow: bool,
+    /// A program that writes the rate, one line per change.
+    pub command: Option<Vec<String>>,
+    /// How long what the program or the control socket said is believed, ns.
+    pub stale_ns: Option<u64>,
+    /// What is believed from then on, bit/s.
+    pub floor_bps: u64,
+}
+
+/// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
+pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fault> {
+    let offered = offered(section)?;
+    let command = match section.find("command") {
+        Some(entry) => Some((command(&entry)?, entry)),
+        None => None,
+    };
+    let nominal = section.find("nominal");
+    let follow = section.find("follow");
+    let stale = section.find("stale");
+    let floor = section.find("floor");
+    let Some((offered, trace)) = offered else {
+        if let Some((_, entry)) = command {
+            return Err(
+                entry.fault("needs a rate to begin with; write rate = \"20Mbit\" beside it")
+            );
+        }
+        return match nominal.or(follow).or(stale).or(floor) {
+            Some(entry) => Err(entry.fault("is only for a table with rate or trace")),
+            None => Ok(None),
+        };
+    };
+    if let Some(trace) = trace.filter(|t| t.delay_s.is_some() || t.loss.is_some()) {
+        let column = if trace.delay_s.is_some() {
+            "delay_s"
+        } else {
+            "loss"
+        };
+        let message = format!("has a column {column}, which is for `linkweir-gateway emulate`; the gateway takes capacity alone");
+        return Err(section.fault_at("trace", message));
+    }
+    if let Some((_, entry)) = &command {
+        if !matches!(offered, signal::Capacity::Rate(Signal::Constant(_))) {
+            return Err(entry.fault("needs a rate that does not change by itself; leave one out"));
+        }
+    }
+    let bounds = (LEAST_BPS, limits::RATE_BPS);
+    let nominal_bps = match nominal {
+        Some(entry) => entry.whole(Kind::Rate, bounds)?,
+        None => mean_bps(&offered).clamp(bounds.0, bounds.1),
+    };
+    let follow = follow.map_or(Ok(true), |entry| entry.flag())?;
+    let stale_ns = match &stale {
+        Some(entry) => Some(entry.whole(Kind::Time, (1_000_000, limits::DURATION_NS))?),
+        None => None,
+    };
+    let floor_bps = match (&floor, stale) {
+        (Some(entry), None) => {
+            return Err(entry.fault("needs stale, the time after which it holds"))
+        }
+        (Some(entry), Some(_)) => entry.whole(Kind::Rate, bounds)?,
+        (None, Some(stale)) => {
+            return Err(stale.fault("needs floor, the rate that is believed from then on"))
+        }
+        (None, None) => LEAST_BPS,
+    };
+    Ok(Some(Capacity {
+        offered,
+        nominal_bps,
+        follow,
+        command: command.map(|(words, _)| words),
+        stale_ns,
+        floor_bps,
+    }))
+}
+
+/// A rate or a trace, with what else the trace says.
+pub(super) type Offered = (signal::Capacity, Option<Trace>);
+
+/// Reads `rate` or `trace`, if either is given.
+pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
+    let rate = section.find("rate");
+    let trace_key = section.find("trace");
+    let format_key = section.find("trace_format");
+    let column_key = section.find("trace_column");
+    let end_key = section.find("end");
+    let Some(entry) = trace_key else {
+        if let Some(entry) = format_key.or(column_key).or(end_key) {
+            return Err(entry.fault("is only for a link with a trace"));
+        }
+        let Some(entry) = rate else { return Ok(None) };
+        let (signal, _) = values::read(&entry, RATES)?;
+        if values::greatest(&signal) < LEAST_BPS as f64 {
+            return Err(entry.fault(format!(
+                "must be {} at least at some time",
+                units::show_whole(LEAST_BPS, Kind::Rate)
+            )));
+        }
+        return Ok(Some((signal::Capacity::Rate(signal), None)));
+    };
+    if rate.is_some() {
+        return Err(entry.fault("rate and trace exclude each other; leave one out"));
+    }
+    let path = super::path(&entry)?;
+    let hints = Hints::read(format_key, column_key, end_key)?;
+    // A file that cannot be read is the fault of the line that names it.
+    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
+        .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let trace = trace::parse(&bytes, &path, &hints)?;
+    if mean_bps(&trace.capacity) < LEAST_BPS {
+        let message = format!(
+            "{}: the mean capacity must be {} at least",
+            path.display(),
+            units::show_whole(LEAST_BPS, Kind::Rate)
+        );
+        return Err(entry.fault(message));
+    }
+    Ok(Some((trace.capacity.clone(), Some(trace))))
+}
+
+/// The mean over a round, or over an hour, bit/s.
+pub(super) fn mean_bps(capacity: &signal::Capacity) -> u64 {
+    match capacity {
+        signal::Capacity::Rate(signal) => (values::mean(signal, MEAN_NS) + 0.5) as u64,
+        signal::Capacity::Opportunities { at_ns, bytes } => {
+            let period_s = at_ns.last().copied().unwrap_or(1).max(1) as f64 * 1e-9;
+            (at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s) as u64
+        }
+    }
+}
+
+fn command(entry: &Entry<'_, '_>) -> Result<Vec<String>, Fault> {
+    let words = entry
+        .list(WORDS)?
+        .iter()
+        .map(|word| word.text().map(str::to_string))
+        .collect::<Result<Vec<_>, _>>()?;
+    let program = folder(entry.source()).join(&words[0]);
+    if words[0].contains('/') && !program.is_file() {
+        return Err(entry.fault(format!("{} is no file; name a program", program.display())));
+    }
+    Ok(words)
+}

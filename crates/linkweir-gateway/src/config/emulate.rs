@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The configuration of an emulated link: `[a]` and `[b]`, the devices at its ends, and `[a_to_b]` and `[b_to_a]`.
+
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use linkweir_config::reader::{Entry, Section, Source};
+use linkweir_config::signal::{self, Signal};
+use linkweir_config::trace;
+use linkweir_config::units::Kind;
+use linkweir_config::values::{self, Values};
+
+use super::capacity::{mean_bps, offered};
+use super::{device, nets, Fault, FILE_BYTES, MTU_LEAST};
+
+/// Where `ip netns` keeps namespaces.
+const NAMESPACES: &str = "/run/netns";
+const DELAYS: Values = Values {
+    kind: Kind::Seconds,
+    min: 0.0,
+    max: 60.0,
+};
+const LOSSES: Values = Values {
+    kind: Kind::Fraction,
+    min: 0.0,
+    max: 1.0,
+};
+
+/// One end of an emulated link: a device in a namespace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct End {
+    /// Name of the device.
+    pub device: String,
+    /// The network namespace it is made in; none: that of the emulator.
+    pub netns: Option<PathBuf>,
+    /// Its addresses.
+    pub addresses: Vec<IpNet>,
+}
+
+/// An emulated link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Emulation {
+    /// Its ends, a and b.
+    pub ends: [End; 2],
+    /// What lies between: from a to b, and back.
+    pub directions: [Direction; 2],
+    /// MTU of both devices, bytes.
+    pub mtu: u32,
+    /// Seed of losses and jitter.
+    pub seed: u64,
+}
+
+/// Reads the configuration of an emulated link.
+///
+/// # Errors
+/// When it cannot be read, or the first thing wrong with it.
+pub fn load(file: &Path) -> Result<Emulation, Fault> {
+    parse(&trace::read_text(file, FILE_BYTES)?, file)
+}
+
+/// As [`load`], from text; paths in it are relative to the folder of `file`.
+///
+/// # Errors
+/// The first thing wrong with it.
+pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
+    let source = Source::new(text, Some(file));
+    let document = source.parse(FILE_BYTES)?;
+    let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
+    let mtu = top.small("mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+    let seed = top.number("seed", (0, i64::MAX.unsigned_abs()), 1)?;
+    let mut a = top.need_table("a", "device = \"sat0\"")?;
+    let mut b = top.need_table("b", "device = \"sat0\"")?;
+    let ends = [end(&mut a)?, end(&mut b)?];
+    if ends[0].device == ends[1].device && ends[0].netns == ends[1].netns {
+        return Err(b.fault_at(
+            "device",
+            "is that of the other end too; change one, or its netns",
+        ));
+    }
+    a.finish()?;
+    b.finish()?;
+    let mut directions = Vec::new();
+    for key in ["a_to_b", "b_to_a"] {
+        let mut section = top.need_table(key, "rate = \"20Mbit\"")?;
+        directions.push(Direction::read(&mut section)?);
+        section.finish()?;
+    }
+    top.finish()?;
+    let directions = directions
+        .try_into()
+        .unwrap_or_else(|_| unreachable!("two were read"));
+    Ok(Emulation {
+        ends,
+        directions,
+        mtu,
+        seed,
+    })
+}
+
+fn end(section: &mut Section<'_, '_>) -> Result<End, Fault> {
+    let device = device(&section.need("device", "\"sat0\"")?)?;
+    let netns = match section.find("netns") {
+        Some(entry) => Some(namespace(&entry)?),
+        None => None,
+    };
+    let addresses = match section.find("address") {
+        Some(entry) => nets(&entry)?,
+        None => Vec::new(),
+    };
+    Ok(End {
+        device,
+        netns,
+        addresses,
+    })
+}
+
+/// The name `ip netns` gave it, or a path such as `/proc/1234/ns/net`.
+fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
+    let path = Path::new(NAMESPACES).join(entry.text()?);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(entry.fault(format!(
+        "{} does not exist; make it with `ip netns add`, or give the path of a namespace",
+        path.display()
+    )))
+}
+
+/// One direction of an emulated link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// The rate, or instants at which packets may leave.
+    pub offered: signal::Capacity,
+    /// Delay over time, s.
+    pub delay_s: Signal,
+    /// Greatest additional delay, ns; each packet's is drawn from 0 to this, all values alike, and packets keep their order.
+    pub jitter_ns: u64,
+    /// Probability that a packet is lost behind the queue.
+    pub loss: Signal,
+    /// Packets that may wait.
+    pub limit_pkts: u32,
+    /// Bytes added to every packet on the link.
+    pub overhead_bytes: i64,
+}
+
+impl Direction {
+    /// Reads the table of one direction; `limit` packets may wait unless it says otherwise, or twice the packets of 1500
+    /// bytes on their way.
+    fn read(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
+        let Some((offered, trace)) = offered(section)? else {
+            return Err(section.fault_at(
+                "rate",
+                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
+            ));
+        };
+        let (trace_delay, trace_loss) =
+            trace.map_or((None, None), |trace| (trace.delay_s, trace.loss));
+        let delay_s = varying(section, "delay", DELAYS, trace_delay)?;
+        let loss = varying(section, "loss", LOSSES, trace_loss)?;
+        let jitter_ns = section.whole("jitter", Kind::Time, (0, 10_000_000_000), 0)?;
+        let in_flight = mean_bps(&offered) as f64 * values::greatest(&delay_s) / (8.0 * 1500.0);
+        let room = (2.0 * in_flight) as u64 + 100;
+        let most = HELD_PKTS;
+        let limit_pkts = section.whole("limit", Kind::Packets, (1, most), room.min(most))?;
+        let overhead_bytes = match section.find("overhead") {
+            Some(entry) => entry.signed(Kind::Size, 1000)?,
+            None => 0,
+        };
+        if in_flight > IN_FLIGHT_PKTS {
+            let message = format!("at this rate keeps {in_flight:.0} packets of 1500B on the way, more than {IN_FLIGHT_PKTS:.0}; lower either");
+            return Err(section.fault_at("delay", message));
+        }
+        Ok(Direction {
+            offered,
+            delay_s,
+            jitter_ns,
+            loss,
+            limit_pkts: u32::try_from(limit_pkts).unwrap_or(u32::MAX),
+            overhead_bytes,
+        })
+    }
+}
+
+/// Most packets an emulated link may hold in its queue.
+const HELD_PKTS: u64 = 1_000_000;
+/// Most packets it may have on the way.
+const IN_FLIGHT_PKTS: f64 = 1e6;
+
+/// A signal that either the table or the trace gives.
+fn varying(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    allowed: Values,
+    from_trace: Option<Signal>,
+) -> Result<Signal, Fault> {
+    match (section.find(key), from_trace) {
+        (Some(entry), Some(_)) => Err(entry.fault("the trace has a column for it; leave one out")),
+        (Some(entry), None) => Ok(values::read(&entry, allowed)?.0),
+        (None, from_trace) => Ok(from_trace.unwrap_or(Signal::Constant(0.0))),
+    }
+}

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The gateway's configuration: one TOML file, in the notation of scenarios.
+//!
+//! [`load`] checks everything before anything is set up. The first thing wrong comes back as a [`Fault`] with file, line,
+//! key and cure.
+
+mod capacity;
+mod classes;
+pub mod emulate;
+mod peers;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use linkweir_config::reader::{Entry, Section, Source};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::{parameters, trace};
+use linkweir_core::{Limit, PolicyInfo};
+
+use crate::classify::Rules;
+use crate::control;
+use crate::seal;
+use crate::tos::Model;
+
+pub use capacity::Capacity;
+pub use linkweir_config::Fault;
+pub use peers::Peer;
+
+/// Largest configuration, bytes.
+const FILE_BYTES: u64 = 1 << 20;
+/// Most classes.
+const CLASSES: usize = 256;
+/// Most peers.
+const PEERS: usize = 1024;
+/// Most bytes all queues together may hold.
+const HELD_BYTES: u64 = 1_000_000_000;
+/// Longest time packets may leave while the gateway stops, ns.
+const DRAIN_NS: u64 = 60_000_000_000;
+/// What a waiting packet costs beside its own bytes.
+pub const PACKET_COST_BYTES: u64 = 80;
+/// Smallest MTU that IPv6 allows (RFC 8200, section 5).
+const MTU_V6: u32 = 1280;
+/// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
+const MTU_LEAST: u32 = 576;
+/// IP and UDP headers outside, bytes.
+const OUTER_V4: u32 = 28;
+const OUTER_V6: u32 = 48;
+
+/// How packets travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Sealed with the WireGuard protocol.
+    Wireguard,
+    /// As they are, for the laboratory. Anyone on the path can read and forge them.
+    Cleartext,
+}
+
+impl Mode {
+    const NAMES: [&'static str; 2] = ["wireguard", "cleartext"];
+
+    /// Its name in configurations.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Mode::NAMES[self as usize]
+    }
+
+    /// Bytes a packet grows by inside UDP.
+    #[must_use]
+    pub fn overhead_bytes(self) -> u32 {
+        match self {
+            Mode::Wireguard => seal::OVERHEAD_BYTES,
+            Mode::Cleartext => 0,
+        }
+    }
+}
+
+/// A class: one queue towards every peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Class {
+    /// Name shown in statistics.
+    pub name: String,
+    /// Most it may hold, per peer.
+    pub limit: Limit,
+}
+
+/// The policy and its parameters.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    /// What the core says of the policy.
+    pub info: &'static PolicyInfo,
+    /// One value per parameter.
+    pub params: Vec<u64>,
+    /// One row per class.
+    pub qparams: Vec<u64>,
+}
+
+/// A configuration that was found to be sound.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Name of the TUN device.
+    pub device: String,
+    /// Its addresses.
+    pub addresses: Vec<IpNet>,
+    /// Its MTU, bytes.
+    pub mtu: u32,
+    /// Local address and port of the tunnel.
+    pub listen: SocketAddr,
+    /// How packets travel.
+    pub mode: Mode,
+    /// File of this end's secret key.
+    pub private_key_file: Option<PathBuf>,
+    /// Who the gateway becomes once it is set up; none: it stays who it is.
+    pub user: Option<String>,
+    /// Path of the control socket.
+    pub control: PathBuf,
+    /// Whether routes lead what peers are allowed through the device.
+    pub routes: bool,
+    /// Whether TCP is held to segments that fit.
+    pub mss_clamp: bool,
+    /// How code points pass the tunnel.
+    pub dscp: Model,
+    /// How long packets that wait may still leave when the gateway stops, ns.
+    pub drain_ns: u64,
+    /// Bytes a packet grows by on the link: outer headers, seal and what `link.overhead` says.
+    pub overhead_bytes: i64,
+    /// Smallest packet on the link, bytes, as it is accounted.
+    pub mpu_bytes: u32,
+    /// Policy of the queues towards each peer.
+    pub scheduler: Scheduler,
+    /// Classes in queue order.
+    pub classes: Vec<Class>,
+    /// Which packet belongs to which class.
+    pub rules: Rules,
+    /// The other ends.
+    pub peers: Vec<Peer>,
+}
+
+impl Config {
+    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    #[must_use]
+    pub fn mss_mtu(&self) -> Option<u32> {
+        self.mss_clamp.then_some(self.mtu)
+    }
+
+    /// Bytes by which a packet of `bytes` is accounted on the link.
+    #[must_use]
+    pub fn wire_bytes(&self, bytes: usize) -> u32 {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX) + self.overhead_bytes;
+        u32::try_from(bytes.max(1))
+            .unwrap_or(u32::MAX)
+            .max(self.mpu_bytes)
+    }
+}
+
+/// Reads a configuration file.
+///
+/// # Errors
+/// When it cannot be read, or the first thing wrong with it.
+pub fn load(file: &Path) -> Result<Config, Fault> {
+    let text = trace::read_text(file, FILE_BYTES)?;
+    parse(&text, file)
+}
+
+/// Reads a configuration; paths in it are relative to the folder of `file`.
+///
+/// # Errors
+/// The first thing wrong with it.
+pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
+    let source = Source::new(text, Some(file));
+    let document = source.parse(FILE_BYTES)?;
+    let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
+
+    let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
+    let entry = gateway.need("mode", "\"wireguard\"")?;
+    let mode = match entry.choice(&Mode::NAMES)? {
+        0 => Mode::Wireguard,
+        _ => Mode::Cleartext,
+    };
+    let private_key_file = private_key_file(&mut gateway, mode)?;
+    let device = device(&gateway.need("device", "\"lw0\"")?)?;
+    let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
+    let listen = socket_address(&listen)?;
+    let addresses = match gateway.find("address") {
+        Some(entry) => nets(&entry)?,
+        None => Vec::new(),
+    };
+    let user = match gateway.find("user") {
+        Some(entry) => Some(word(&entry)?),
+        None => None,
+    };
+    let control = match gateway.find("control") {
+        Some(entry) => path(&entry)?,
+        None => control::path_of(&device),
+    };
+    let routes = gateway.flag("routes", true)?;
+    let mss_clamp = gateway.flag("mss_clamp", true)?;
+    let dscp = dscp(&mut gateway)?;
+    let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
+    let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
+    let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+    let mtu = mtu(&mut gateway, below, outer, &addresses)?;
+    gateway.finish()?;
+
+    let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
+    let whole_link = capacity::read(&mut link)?;
+    let overhead_bytes = match link.find("overhead") {
+        Some(entry) => entry.signed(Kind::Size, 1000)?,
+        None => 0,
+    };
+    let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
+    link.finish()?;
+
+    let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
+    let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
+    let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
+    let info = &linkweir_core::policies()[chosen];
+    let params = info
+        .params
+        .iter()
+        .map(|param| parameters::read(&mut scheduler, param))
+        .collect::<Result<Vec<_>, _>>()?;
+
+    let mut sections = top.tables("class", CLASSES)?;
+    let (classes, rules, qparams) = classes::read(&mut sections, info)?;
+    let mut peer_sections = top.tables("peer", PEERS)?;
+    let peers = peers::read(&mut peer_sections, mode, listen, whole_link.as_ref())?;
+    if routes {
+        peers::endpoints_outside(&peers, &peer_sections)?;
+    }
+    top.finish()?;
+
+    // Keys nobody knows are named before the core is asked: they may be what the core misses.
+    scheduler.known()?;
+    for section in &sections {
+        section.known()?;
+    }
+    let places: Vec<&Section<'_, '_>> = sections.iter().collect();
+    for peer in &peers {
+        let told_bps = peer.capacity.nominal_bps;
+        parameters::check(info, told_bps, &params, &qparams, &scheduler, &places)?;
+    }
+    held(&top_level(&source, &document), &classes, mtu, peers.len())?;
+
+    Ok(Config {
+        device,
+        addresses,
+        mtu,
+        listen,
+        mode,
+        private_key_file,
+        user,
+        control,
+        routes,
+        mss_clamp,
+        dscp,
+        drain_ns,
+        overhead_bytes: overhead_bytes + i64::from(outer),
+        mpu_bytes,
+        scheduler: Scheduler {
+            info,
+            params,
+            qparams,
+        },
+        classes,
+        rules,
+        peers,
+    })
+}
+
+fn top_level<'s, 'i>(
+    source: &'s Source<'i>,
+    document: &'s toml::Spanned<toml::de::DeTable<'i>>,
+) -> Section<'s, 'i> {
+    Section::new(source, document.get_ref(), String::new(), 0)
+}
+
+fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<PathBuf>, Fault> {
+    match (mode, gateway.find("private_key_file")) {
+        (Mode::Wireguard, Some(entry)) => path(&entry).map(Some),
+        (Mode::Wireguard, None) => Err(gateway.fault_at(
+            "private_key_file",
+            "is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\"",
+        )),
+        (Mode::Cleartext, Some(entry)) => Err(entry.fault("is only for mode = \"wireguard\"")),
+        (Mode::Cleartext, None) => Ok(None),
+    }
+}
+
+fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
+    let model = gateway.choice("dscp", &["out", "uniform", "pipe"], 0)?;
+    let outer = gateway.find("outer_dscp");
+    match (model, outer) {
+        (2, Some(entry)) => Ok(Model::Pipe(classes::code_point(&entry)?)),
+        (2, None) => Ok(Model::Pipe(0)),
+        (_, Some(entry)) => Err(entry.fault("is only for dscp = \"pipe\"")),
+        (1, None) => Ok(Model::Uniform),
+        (_, None) => Ok(Model::Out),
+    }
+}
+
+/// Refuses queues that together could fill the memory.
+fn held(top: &Section<'_, '_>, classes: &[Class], mtu: u32, peers: usize) -> Result<(), Fault> {
+    let per_peer: u64 = classes
+        .iter()
+        .map(|class| held_bytes(class.limit, mtu))
+        .sum();
+    let held = per_peer.saturating_mul(peers as u64);
+    if held <= HELD_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "{} classes towards {peers} peers may hold {}, more than {}; lower limit or limit_bytes",
+        classes.len(),
+        units::show_whole(held, Kind::Size),
+        units::show_whole(HELD_BYTES, Kind::Size)
+    );
+    Err(top.fault_at("class", message))
+}
+
+/// Most memory a queue of this limit takes.
+fn held_bytes(limit: Limit, mtu: u32) -> u64 {
+    // The smallest packet has a header of 20 bytes.
+    let by_bytes = limit
+        .bytes
+        .map(|bytes| bytes.saturating_mul(1 + PACKET_COST_BYTES / 20));
+    let by_pkts = limit
+        .pkts
+        .map(|pkts| u64::from(pkts) * (u64::from(mtu) + PACKET_COST_BYTES));
+    by_bytes
+        .unwrap_or(u64::MAX)
+        .min(by_pkts.unwrap_or(u64::MAX))
+}
+
+fn mtu(
+    gateway: &mut Section<'_, '_>,
+    below: u32,
+    outer: u32,
+    addresses: &[IpNet],
+) -> Result<u32, Fault> {
+    let most = below - outer;
+    let v6 = addresses.iter().any(|net| net.addr().is_ipv6());
+    let (least, why) = if v6 {
+        (MTU_V6, " for IPv6")
+    } else {
+        (MTU_LEAST, "")
+    };
+    if most < least {
+        let message = format!(
+            "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to {}B at least",
+            least + outer
+        );
+        return Err(gateway.fault_at("underlay_mtu", message));
+    }
+    match gateway.find("mtu") {
+        Some(entry) => entry
+            .whole(Kind::Size, (least.into(), most.into()))
+            .map(|mtu| u32::try_from(mtu).unwrap_or(most))
+            .map_err(|mut fault| {
+                fault.message.push_str(&format!(
+                    " ({outer} bytes of outer headers below {below}{why})"
+                ));
+                fault
+            }),
+        None => Ok(most),
+    }
+}
+
+fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
+    let text = entry.text()?;
+    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(entry.fault("must be one word"));
+    }
+    Ok(text.to_string())
+}
+
+fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
+    let text = entry.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(entry.fault("must be a path"));
+    }
+    Ok(folder(entry.source()).join(text))
+}
+
+/// Where the files lie that a configuration names.
+fn folder(source: &Source<'_>) -> PathBuf {
+    let file = source.file();
+    file.and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
+}
+
+/// A name the kernel takes for a device.
+fn device(entry: &Entry<'_, '_>) -> Result<String, Fault> {
+    let name = entry.text()?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    if name.is_empty() || name.len() > 15 || !name.chars().all(plain) || name.starts_with('.') {
+        return Err(
+            entry.fault("must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
+        );
+    }
+    Ok(name.to_string())
+}
+
+fn socket_address(entry: &Entry<'_, '_>) -> Result<SocketAddr, Fault> {
+    let text = entry.text()?;
+    let address: SocketAddr = text.parse().map_err(|_| {
+        entry.fault(
+            "must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\"",
+        )
+    })?;
+    if address.port() == 0 {
+        return Err(entry.fault("must have a port 1 .. 65535"));
+    }
+    Ok(address)
+}
+
+/// Addresses with prefix lengths.
+fn nets(entry: &Entry<'_, '_>) -> Result<Vec<IpNet>, Fault> {
+    const MOST: usize = 1024;
+    let net = |entry: &Entry<'_, '_>| {
+        let text = entry.text()?;
+        let net = text.parse::<IpNet>();
+        net.or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()))
+            .map_err(|_| {
+                entry.fault(
+                    "must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\"",
+                )
+            })
+    };
+    if entry.is_list() {
+        entry.list(MOST)?.iter().map(net).collect()
+    } else {
+        Ok(vec![net(entry)?])
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `[[peer]]`: the other ends of the tunnel.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ipnet::IpNet;
+use linkweir_config::reader::{Entry, Section};
+use linkweir_config::units::Kind;
+
+use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
+use crate::seal::{self, Key};
+
+/// Another end of the tunnel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Peer {
+    /// Name shown in statistics.
+    pub name: String,
+    /// Where its datagrams go to, until it is heard from elsewhere; none: it must speak first.
+    pub endpoint: Option<SocketAddr>,
+    /// What it is known by.
+    pub public_key: Option<Key>,
+    /// File of a secret both ends share beside their keys.
+    pub preshared_key_file: Option<PathBuf>,
+    /// How often it hears of this end at the least, s.
+    pub keepalive_s: Option<u16>,
+    /// Addresses behind it: what is sent to these goes there, and only from these it may send.
+    pub allowed: Vec<IpNet>,
+    /// Capacity of the way there.
+    pub capacity: Capacity,
+}
+
+/// Reads all peers; `link` is the capacity of those that do not say their own.
+pub(super) fn read(
+    sections: &mut [Section<'_, '_>],
+    mode: Mode,
+    listen: SocketAddr,
+    link: Option<&Capacity>,
+) -> Result<Vec<Peer>, Fault> {
+    let mut peers: Vec<Peer> = Vec::new();
+    for section in sections {
+        let entry = section.need("name", "\"ground\"")?;
+        let name = word(&entry)?;
+        if peers.iter().any(|peer| peer.name == name) {
+            return Err(entry.fault("two peers have this name; rename one"));
+        }
+        let endpoint = match section.find("endpoint") {
+            Some(entry) => Some(endpoint(&entry, listen)?),
+            None => None,
+        };
+        let known = Known::read(section, mode)?;
+        match mode {
+            Mode::Wireguard => {
+                let same = peers
+                    .iter()
+                    .find(|peer| peer.public_key == known.public_key);
+                if let Some(other) = same {
+                    return Err(section.fault_at(
+                        "public_key",
+                        format!(
+                            "is that of peer \"{}\" too; each peer needs its own",
+                            other.name
+                        ),
+                    ));
+                }
+            }
+            Mode::Cleartext => {
+                if endpoint.is_none() {
+                    return Err(section.fault_at(
+                        "endpoint",
+                        "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"",
+                    ));
+                }
+                let same = peers.iter().find(|peer| peer.endpoint == endpoint);
+                if let Some(other) = same {
+                    return Err(section.fault_at("endpoint", format!(
+                        "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
+                        other.name
+                    )));
+                }
+            }
+        }
+        let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
+        let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
+        for other in &peers {
+            if let Some(net) = other.allowed.iter().find(|net| allowed.contains(net)) {
+                return Err(entry.fault(format!(
+                    "peer \"{}\" has {net} already; give it to one of them",
+                    other.name
+                )));
+            }
+        }
+        let capacity = match (capacity::read(section)?, link) {
+            (Some(capacity), _) => capacity,
+            (None, Some(capacity)) => capacity.clone(),
+            (None, None) => {
+                return Err(section.fault_at(
+                    "rate",
+                    "is missing here and in [link]; write rate = \"20Mbit\" in one of them",
+                ));
+            }
+        };
+        section.known()?;
+        peers.push(Peer {
+            name,
+            endpoint,
+            public_key: known.public_key,
+            preshared_key_file: known.preshared_key_file,
+            keepalive_s: known.keepalive_s,
+            allowed,
+            capacity,
+        });
+    }
+    Ok(peers)
+}
+
+fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {
+    let endpoint = socket_address(entry)?;
+    if endpoint.is_ipv6() == listen.is_ipv6() {
+        return Ok(endpoint);
+    }
+    let kind = if listen.is_ipv6() { "IPv6" } else { "IPv4" };
+    Err(entry.fault(format!("must be {kind}, as gateway.listen is {listen}")))
+}
+
+/// What a peer is known by in the WireGuard protocol.
+struct Known {
+    public_key: Option<Key>,
+    preshared_key_file: Option<PathBuf>,
+    keepalive_s: Option<u16>,
+}
+
+impl Known {
+    fn read(section: &mut Section<'_, '_>, mode: Mode) -> Result<Known, Fault> {
+        let public_key = section.find("public_key");
+        let preshared_key_file = section.find("preshared_key_file");
+        let keepalive = section.find("keepalive");
+        if mode == Mode::Cleartext {
+            return match public_key.or(preshared_key_file).or(keepalive) {
+                Some(entry) => Err(entry.fault("is only for mode = \"wireguard\"")),
+                None => Ok(Known {
+                    public_key: None,
+                    preshared_key_file: None,
+                    keepalive_s: None,
+                }),
+            };
+        }
+        let Some(entry) = public_key else {
+            return Err(section.fault_at(
+                "public_key",
+                "is missing; `linkweir-gateway keygen` prints that of a new key",
+            ));
+        };
+        let public_key = seal::key(entry.text()?)
+            .ok_or_else(|| entry.fault("must be a key: 32 bytes in base64, 44 characters"))?;
+        let preshared_key_file = preshared_key_file.map(|entry| path(&entry)).transpose()?;
+        let keepalive_s = match keepalive {
+            Some(entry) => {
+                let ns = entry.whole(Kind::Time, (1_000_000_000, 65_535_000_000_000))?;
+                Some(u16::try_from(ns / 1_000_000_000).unwrap_or(u16::MAX))
+            }
+            None => None,
+        };
+        Ok(Known {
+            public_key: Some(public_key),
+            preshared_key_file,
+            keepalive_s,
+        })
+    }
+}
+
+/// Refuses endpoints that routes would lead into the tunnel itself.
+pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
+    for (peer, section) in peers.iter().zip(sections) {
+        let mut allowed = peers.iter().flat_map(|other| &other.allowed);
+        let inside = peer
+            .endpoint
+            .and_then(|at| allowed.find(|net| net.contains(&at.ip())));
+        if let Some(net) = inside {
+            return Err(section.fault_at(
+                "endpoint",
+                format!(
+                    "lies in {net}, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The control socket: a line of JSON asks, a line of JSON answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::poll::Poll;
+use crate::show::Show;
+
+/// Where control sockets lie unless the configuration says otherwise.
+pub const FOLDER: &str = "/run/linkweir";
+/// Clients served at once; more wait until one has gone.
+const CLIENTS: usize = 16;
+/// Longest question, bytes.
+const QUESTION_BYTES: usize = 4096;
+
+/// What may be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// Everything there is to see.
+    Show,
+    /// A new capacity, of one peer or of all.
+    SetCapacity {
+        /// Name of the peer.
+        peer: Option<String>,
+        /// The capacity, bit/s; 0 is an outage.
+        capacity_bps: u64,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// As asked.
+    Show(Box<Show>),
+    /// It was done.
+    Done,
+    /// It was not done, and why.
+    Refused(String),
+}
+
+/// Path of the control socket of a device.
+#[must_use]
+pub fn path_of(device: &str) -> PathBuf {
+    Path::new(FOLDER).join(format!("{device}.sock"))
+}
+
+struct Client {
+    stream: UnixStream,
+    question: Vec<u8>,
+    answer: Vec<u8>,
+}
+
+/// The listening end.
+pub struct Control {
+    listener: UnixListener,
+    path: PathBuf,
+    clients: BTreeMap<u64, Client>,
+    next_key: u64,
+}
+
+impl Control {
+    /// Listens at a path; clients have keys from `first_key` on.
+    ///
+    /// # Errors
+    /// When another gateway listens there, or the system refuses.
+    pub fn listen(path: &Path, first_key: u64) -> io::Result<Control> {
+        let told = |error: io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!("control socket {}: {error}", path.display()),
+            )
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(told)?;
+        }
+        if UnixStream::connect(path).is_ok() {
+            let message =
+                "another gateway listens there; stop it or name another path as gateway.control";
+            return Err(told(io::Error::new(io::ErrorKind::AddrInUse, message)));
+        }
+        // What a killed gateway left.
+        let _ = fs::remove_file(path);
+        let listener = UnixListener::bind(path).map_err(told)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(told)?;
+        listener.set_nonblocking(true)?;
+        Ok(Control {
+            listener,
+            path: path.to_path_buf(),
+            clients: BTreeMap::new(),
+            next_key: first_key,
+        })
+    }
+
+    /// Takes a client that knocks.
+    pub fn accept(&mut self, poll: &Poll) {
+        let Ok((stream, _)) = self.listener.accept() else {
+            return;
+        };
+        if self.clients.len() >= CLIENTS || stream.set_nonblocking(true).is_err() {
+            return;
+        }
+        if poll.add(&stream, self.next_key).is_ok() {
+            let client = Client {
+                stream,
+                question: Vec::new(),
+                answer: Vec::new(),
+            };
+            self.clients.insert(self.next_key, client);
+            self.next_key += 1;
+        }
+    }
+
+    /// Goes on with a client of which something happened.
+    pub fn serve(&mut self, key: u64, poll: &Poll, answer: impl FnOnce(Request) -> Response) {
+        let Some(client) = self.clients.get_mut(&key) else {
+            return;
+        };
+        if !client.go_on(key, poll, answer).unwrap_or(false) {
+            let _ = poll.remove(&client.stream);
+            self.clients.remove(&key);
+        }
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Who gave up its privileges may not be able to; the next gateway will.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Client {
+    /// Whether there is more to come.
+    fn go_on(
+        &mut self,
+        key: u64,
+        poll: &Poll,
+        answer: impl FnOnce(Request) -> Response,
+    ) -> io::Result<bool> {
+        if self.answer.is_empty() {
+            let mut part = [0; QUESTION_BYTES];
+            match self.stream.read(&mut part) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.question.extend_from_slice(&part[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+            let Some(end) = self.question.iter().position(|byte| *byte == b'\n') else {
+                return Ok(self.question.len() < QUESTION_BYTES);
+            };
+            let response = match serde_json::from_slice(&self.question[..end]) {
+                Ok(request) => answer(request),
+                Err(error) => Response::Refused(format!("this is no question: {error}")),
+            };
+            self.question.drain(..=end);
+            self.answer = serde_json::to_vec(&response)?;
+            self.answer.push(b'\n');
+        }
+        match self.stream.write(&self.answer) {
+            Ok(count) => drop(self.answer.drain(..count)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        let more = !self.answer.is_empty();
+        poll.interest(&self.stream, key, !more, more)?;
+        Ok(true)
+    }
+}
+
+/// Asks the gateway at a control socket.
+///
+/// # Errors
+/// When there is none, or it does not answer.
+pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
+    let told = |error: io::Error| {
+        let cure = match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "; no gateway runs there",
+            io::ErrorKind::PermissionDenied => "; ask as root",
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("{}: {error}{cure}", path.display()))
+    };
+    let mut stream = UnixStream::connect(path).map_err(told)?;
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(10)))?;
+    let mut question = serde_json::to_vec(request)?;
+    question.push(b'\n');
+    stream.write_all(&question).map_err(told)?;
+    let mut answer = String::new();
+    BufReader::new(stream)
+        .read_line(&mut answer)
+        .map_err(told)?;
+    Ok(serde_json::from_str(&answer)?)
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
+
+use linkweir_core::{CorePolicy, Fault, Mux};
+
+use crate::config::{Capacity, Class, Config, Peer, Scheduler};
+use crate::pace::Pace;
+
+/// A packet that waits, as it came from the device.
+pub type Waiting = Box<[u8]>;
+
+/// Capacities below this are told to the scheduler as this, bit/s.
+const TOLD_LEAST_BPS: u64 = 1000;
+
+/// Queues, policy and pace towards one peer.
+#[derive(Debug)]
+pub struct Link {
+    mux: Mux<CorePolicy, Waiting>,
+    pace: Pace,
+    follow: bool,
+    /// What was said from outside, and until when it holds, ns.
+    stale_ns: Option<u64>,
+    floor_bps: u64,
+    said_until_ns: Option<u64>,
+    waiting_pkts: u32,
+}
+
+/// What becomes of a link's next packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// It goes now: the packet, and whether it is to be marked as having met congestion.
+    Send(Waiting, bool),
+    /// Nothing goes before this time, ns.
+    At(u64),
+    /// Nothing waits.
+    Nothing,
+}
+
+impl Link {
+    /// Empty queues towards a peer.
+    ///
+    /// # Errors
+    /// Parameters the policy refuses.
+    pub fn new(now_ns: u64, config: &Config, capacity: &Capacity) -> Result<Link, Fault> {
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = &config.scheduler;
+        let limits: Vec<_> = config.classes.iter().map(|class| class.limit).collect();
+        let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
+            CorePolicy::new(info, view, params, qparams)
+        })?;
+        Ok(Link {
+            mux,
+            pace: Pace::new(&capacity.offered, now_ns),
+            follow: capacity.follow,
+            stale_ns: capacity.stale_ns,
+            floor_bps: capacity.floor_bps,
+            said_until_ns: capacity.stale_ns.map(|ns| now_ns + ns),
+            waiting_pkts: 0,
+        })
+    }
+
+    /// A packet arrives that takes `wire_bytes` on the link.
+    pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
+        if self.waiting_pkts == 0 && self.pace.free_ns() <= now_ns {
+            self.pace.idle();
+        }
+        self.waiting_pkts += 1;
+        let waiting_pkts = &mut self.waiting_pkts;
+        self.mux
+            .enqueue(now_ns, class, wire_bytes, packet.into(), |_, _, _| {
+                *waiting_pkts -= 1
+            });
+    }
+
+    /// What goes next. A packet that is sent occupies the link from now on.
+    pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Waiting) -> bool) -> Next {
+        if self
+            .said_until_ns
+            .is_some_and(|until_ns| until_ns <= now_ns)
+        {
+            self.said_until_ns = None;
+            self.pace.set_rate(now_ns, self.floor_bps);
+        }
+        if self.waiting_pkts == 0 {
+            return Next::Nothing;
+        }
+        let ready_ns = self.pace.ready_ns(now_ns);
+        if now_ns < ready_ns {
+            return Next::At(
+                self.said_until_ns
+                    .map_or(ready_ns, |until_ns| until_ns.min(ready_ns)),
+            );
+        }
+        if self.follow {
+            self.tell(now_ns);
+        }
+        let waiting_pkts = &mut self.waiting_pkts;
+        match self.mux.dequeue(now_ns, ecn, |_, _, _| *waiting_pkts -= 1) {
+            Some(departure) => {
+                self.waiting_pkts -= 1;
+                self.pace.begin(now_ns, departure.bytes);
+                Next::Send(departure.item, departure.marked)
+            }
+            None => {
+                self.pace.idle();
+                self.mux.retry_ns().map_or(Next::Nothing, Next::At)
+            }
+        }
+    }
+
+    /// Tells the scheduler a capacity that differs by more than 1 % from what it was told.
+    fn tell(&mut self, now_ns: u64) {
+        let bps = self.pace.rate_bps(now_ns).max(TOLD_LEAST_BPS);
+        let told_bps = self.mux.link_bps();
+        if bps.abs_diff(told_bps) > told_bps / 100 {
+            self.mux.set_link(now_ns, bps);
+            self.mux
+                .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
+        }
+    }
+
+    /// The capacity is `bps` from now on, or as long as it is believed.
+    pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
+        self.pace.set_rate(now_ns, bps);
+        self.said_until_ns = self.stale_ns.map(|ns| now_ns + ns);
+        if self.follow {
+            self.tell(now_ns);
+        }
+    }
+
+    /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
+    /// Queues and credit stay.
+    ///
+    /// # Errors
+    /// Parameters the running policy refuses; nothing has changed then.
+    pub fn change(
+        &mut self,
+        now_ns: u64,
+        scheduler: &Scheduler,
+        classes: &[Class],
+        (old, new): (&Peer, &Peer),
+    ) -> Result<(), Fault> {
+        self.mux
+            .change(now_ns, &scheduler.params, &scheduler.qparams)?;
+        for (at, class) in classes.iter().enumerate() {
+            self.mux.set_limit(at, class.limit);
+        }
+        let capacity = &new.capacity;
+        self.follow = capacity.follow;
+        self.stale_ns = capacity.stale_ns;
+        self.floor_bps = capacity.floor_bps;
+        if old.capacity.offered != capacity.offered {
+            let free_ns = self.pace.free_ns();
+            self.pace = Pace::new(
+                &capacity.offered,
+                now_ns.max(free_ns.min(now_ns + 1_000_000)),
+            );
+            self.said_until_ns = capacity.stale_ns.map(|ns| now_ns + ns);
+        }
+        Ok(())
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn waiting_pkts(&self) -> u32 {
+        self.waiting_pkts
+    }
+
+    /// The capacity now, bit/s.
+    pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
+        self.pace.rate_bps(now_ns)
+    }
+
+    /// The queues, for statistics.
+    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Waiting> {
+        &mut self.mux
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    const MS: u64 = 1_000_000;
+
+    fn config(link: &str) -> Config {
+        let text = include_str!("../configs/ground.toml").replacen("rate = \"20Mbit\"", link, 1);
+        crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+    }
+
+    fn link(config: &Config) -> Link {
+        Link::new(0, config, &config.peers[0].capacity).unwrap()
+    }
+
+    /// Serves until `until_ns`; returns the first byte of each packet sent.
+    fn serve(link: &mut Link, mut now_ns: u64, until_ns: u64) -> Vec<u8> {
+        let mut sent = Vec::new();
+        while now_ns < until_ns {
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => sent.push(packet[0]),
+                Next::At(ns) => {
+                    assert!(ns > now_ns, "time goes on");
+                    now_ns = ns;
+                }
+                Next::Nothing => break,
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn packets_leave_at_the_capacity_and_in_the_policys_order() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        for packet in 0..10 {
+            link.arrive(0, 2, 1000, &[20 + packet]);
+        }
+        link.arrive(0, 0, 1000, &[1]);
+        // 1000 bytes take 1 ms.
+        assert_eq!(serve(&mut link, 0, 4 * MS), [1, 20, 21, 22]);
+        link.arrive(4 * MS, 0, 1000, &[2]);
+        assert_eq!(serve(&mut link, 4 * MS, 6 * MS), [2, 23]);
+        assert_eq!(link.waiting_pkts(), 6);
+    }
+
+    #[test]
+    fn rates_are_those_of_theory() {
+        // Finzi et al. 2023, equations (7) and (8): voice 10 of 20 Mbit/s, 4 Mbit/s reserved; the rest gets what is left.
+        let mut config = config("rate = \"20Mbit\"");
+        let row = config.scheduler.info.qparams.len();
+        let rate = config.scheduler.info.qparam("rate").unwrap();
+        config.scheduler.qparams[row + rate] = 4_000_000;
+        let mut link = link(&config);
+        let mut sent_bytes = [0_u64; 3];
+        let end_ns = 60_000 * MS;
+        let mut now_ns = 0;
+        let mut voice_ns = 0;
+        while now_ns < end_ns {
+            while voice_ns <= now_ns {
+                link.arrive(now_ns, 0, 1500, &[0]);
+                voice_ns += 1_200_000;
+            }
+            for class in [1, 2] {
+                while link.mux().queues()[class].backlog_pkts < 5 {
+                    link.arrive(now_ns, class, 1500, &[class as u8]);
+                }
+            }
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => sent_bytes[usize::from(packet[0])] += 1500,
+                Next::At(ns) => now_ns = ns.min(voice_ns),
+                Next::Nothing => now_ns = voice_ns,
+            }
+        }
+        let mbit = sent_bytes.map(|bytes| bytes as f64 * 8.0 / 60.0 / 1e6);
+        for (mbit, expected) in mbit.into_iter().zip([10.0, 4.0, 6.0]) {
+            assert!(
+                (mbit / expected - 1.0).abs() < 0.005,
+                "{mbit} for {expected}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_does_not_wait() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        for _ in 0..250 {
+            link.arrive(0, 0, 1000, &[0]);
+        }
+        assert_eq!(link.waiting_pkts(), 100, "the limit of class ef");
+        assert_eq!(link.mux().counters(0).dropped_limit_pkts, 150);
+    }
+
+    #[test]
+    fn a_capacity_nobody_repeats_falls_to_its_floor() {
+        let config = config("rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"5.6Mbit\"");
+        let mut link = link(&config);
+        link.set_capacity(0, 16_000_000);
+        assert_eq!(link.mux().link_bps(), 16_000_000);
+        for _ in 0..100 {
+            link.arrive(0, 0, 2000, &[0]);
+        }
+        assert_eq!(serve(&mut link, 0, 99 * MS).len(), 99);
+        link.arrive(100 * MS, 0, 1000, &[0]);
+        serve(&mut link, 100 * MS, 101 * MS);
+        assert_eq!(link.capacity_bps(100 * MS), 5_600_000);
+    }
+
+    #[test]
+    fn an_outage_begins_and_ends() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        link.set_capacity(0, 0);
+        link.arrive(0, 0, 1000, &[1]);
+        link.arrive(0, 0, 1000, &[2]);
+        assert!(serve(&mut link, 0, 60_000 * MS).is_empty());
+        link.set_capacity(60_000 * MS, 8_000_000);
+        assert_eq!(serve(&mut link, 60_000 * MS, 60_002 * MS), [1, 2]);
+        // What comes 5 ms after the link fell idle begins then, not before.
+        link.arrive(60_007 * MS, 0, 1000, &[3]);
+        link.arrive(60_007 * MS, 0, 1000, &[4]);
+        assert_eq!(serve(&mut link, 60_007 * MS, 60_008 * MS), [3]);
+    }
+
+    #[test]
+    fn a_change_keeps_queues_and_credit() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        for packet in 0..50 {
+            link.arrive(0, 1, 1000, &[packet]);
+        }
+        assert_eq!(serve(&mut link, 0, 20 * MS).len(), 20);
+        let credit = |link: &mut Link| {
+            let mut values = vec![0; config.scheduler.info.stats.len()];
+            link.mux().observe(20 * MS, 1, &mut values);
+            values
+        };
+        let before = credit(&mut link);
+        let mut other = config.clone();
+        let at = other.scheduler.info.qparams.len() + other.scheduler.info.qparam("burst").unwrap();
+        other.scheduler.qparams[at] += 5;
+        other.classes[1].limit.pkts = Some(31);
+        let peers = (&config.peers[0], &other.peers[0]);
+        link.change(20 * MS, &other.scheduler, &other.classes, peers)
+            .unwrap();
+        let level = config
+            .scheduler
+            .info
+            .stats
+            .iter()
+            .position(|stat| stat.name == "credit")
+            .unwrap();
+        assert_eq!(credit(&mut link)[level], before[level]);
+        assert_eq!(link.waiting_pkts(), 30);
+        link.arrive(20 * MS, 1, 1000, &[50]);
+        link.arrive(20 * MS, 1, 1000, &[51]);
+        assert_eq!(link.waiting_pkts(), 31, "the new limit");
+        assert_eq!(
+            serve(&mut link, 20 * MS, 60 * MS),
+            (20..51).collect::<Vec<u8>>()
+        );
+    }
+}

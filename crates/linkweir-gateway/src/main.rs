@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `linkweir-gateway`: the command line. Exit codes: 0 done, 1 failed, 2 bad input.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use linkweir_config::units::{self, Kind};
+use linkweir_gateway::config::{self, Config, Mode};
+use linkweir_gateway::control::{self, Request, Response};
+use linkweir_gateway::up::Gateway;
+use linkweir_gateway::{command, emulate, metrics, seal};
+
+/// A tunnel that schedules what it carries
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Make a secret key in a new file and print the public key
+    Keygen {
+        /// File of the secret key
+        file: PathBuf,
+    },
+    /// Read a configuration and say what is wrong with it
+    Check {
+        /// Configuration file
+        config: PathBuf,
+    },
+    /// Carry packets until told to stop; SIGHUP reads the configuration again
+    Up {
+        /// Configuration file
+        config: PathBuf,
+        /// Allow mode = "cleartext": anyone on the path can read and forge packets
+        #[arg(long)]
+        cleartext: bool,
+    },
+    /// Show what a running gateway does
+    Show {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        gateway: Running,
+    },
+    /// Print what a running gateway does for Prometheus, or serve it
+    Metrics {
+        /// Serve /metrics at this address, such as 127.0.0.1:9705, until told to stop
+        #[arg(long, value_name = "ADDRESS:PORT")]
+        listen: Option<SocketAddr>,
+        #[command(flatten)]
+        gateway: Running,
+    },
+    /// Emulate a link between two devices until told to stop; 1 when it could not be kept as asked
+    Emulate {
+        /// Configuration file of the link
+        config: PathBuf,
+        /// How long, such as 100s
+        #[arg(long, value_parser = duration_ns)]
+        duration: Option<u64>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Only read the configuration and say what is wrong with it
+        #[arg(long)]
+        check: bool,
+    },
+    /// Change a running gateway
+    Set {
+        #[command(subcommand)]
+        what: Setting,
+    },
+}
+
+#[derive(Subcommand)]
+enum Setting {
+    /// What the link to a peer carries, until it is set again, the configuration changes or `stale` has passed
+    Capacity {
+        /// Rate with its unit, such as 18Mbit; 0bit is an outage
+        #[arg(value_parser = command::bps)]
+        rate: u64,
+        /// Name of the peer; all peers without
+        #[arg(long)]
+        peer: Option<String>,
+        #[command(flatten)]
+        gateway: Running,
+    },
+}
+
+/// Which gateway
+#[derive(Args)]
+struct Running {
+    /// Control socket; the only one in /run/linkweir without
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+}
+
+/// Why a command did not do what it was asked, with the exit code it deserves.
+enum Failure {
+    Input(String),
+    Failed(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Failed(error.to_string())
+    }
+}
+
+fn main() -> ExitCode {
+    let (message, code) = match obey(Arguments::parse().command) {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Input(message)) => (message, 2),
+        Err(Failure::Failed(message)) => (message, 1),
+    };
+    eprintln!("linkweir-gateway: {message}");
+    ExitCode::from(code)
+}
+
+fn obey(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Keygen { file } => {
+            println!("{}", seal::show_key(&seal::generate(&file)?));
+            Ok(())
+        }
+        Command::Check { config } => {
+            let sound = load(&config)?;
+            println!(
+                "{}: sound; {} with {} classes towards {} peers, MTU {} bytes",
+                config.display(),
+                sound.scheduler.info.name,
+                sound.classes.len(),
+                sound.peers.len(),
+                sound.mtu
+            );
+            Ok(())
+        }
+        Command::Up { config, cleartext } => {
+            let sound = load(&config)?;
+            if sound.mode == Mode::Cleartext && !cleartext {
+                let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
+                               say --cleartext, too, if that is what you want";
+                return Err(Failure::Input(message.to_string()));
+            }
+            Ok(Gateway::set_up(&config, sound)?.run()?)
+        }
+        Command::Metrics {
+            listen: Some(listen),
+            gateway,
+        } => Ok(metrics::serve(listen, &gateway.path()?)?),
+        Command::Metrics {
+            listen: None,
+            gateway,
+        } => match gateway.ask(&Request::Show)? {
+            Response::Show(show) => {
+                print!("{}", metrics::text(&show));
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        },
+        Command::Emulate {
+            config,
+            duration,
+            json,
+            check,
+        } => {
+            let link = config::emulate::load(&config)
+                .map_err(|fault| Failure::Input(fault.to_string()))?;
+            if check {
+                println!("{}: sound", config.display());
+                return Ok(());
+            }
+            let report = emulate::run(&link, duration)?;
+            if json {
+                println!(
+                    "{}",
+                    serde_json::to_string_pretty(&report).map_err(io::Error::from)?
+                );
+            } else {
+                print!("{}", report.text());
+            }
+            if report.directions.iter().any(|way| !way.faults.is_empty()) {
+                return Err(Failure::Failed(
+                    "the link could not be kept as asked".to_string(),
+                ));
+            }
+            Ok(())
+        }
+        Command::Show { json, gateway } => match gateway.ask(&Request::Show)? {
+            Response::Show(show) if json => {
+                println!(
+                    "{}",
+                    serde_json::to_string_pretty(&show).map_err(io::Error::from)?
+                );
+                Ok(())
+            }
+            Response::Show(show) => {
+                print!("{}", show.text());
+                Ok(())
+            }
+            other => Err(unexpected(other)),
+        },
+        Command::Set {
+            what:
+                Setting::Capacity {
+                    rate,
+                    peer,
+                    gateway,
+                },
+        } => {
+            let request = Request::SetCapacity {
+                peer,
+                capacity_bps: rate,
+            };
+            match gateway.ask(&request)? {
+                Response::Done => Ok(()),
+                other => Err(unexpected(other)),
+            }
+        }
+    }
+}
+
+fn duration_ns(text: &str) -> Result<u64, String> {
+    let (ns, _) = units::parse(text, Kind::Time)?
+        .whole()
+        .ok_or("must be positive")?;
+    Ok(ns)
+}
+
+fn load(file: &Path) -> Result<Config, Failure> {
+    config::load(file).map_err(|fault| Failure::Input(fault.to_string()))
+}
+
+fn unexpected(response: Response) -> Failure {
+    match response {
+        Response::Refused(why) => Failure::Failed(why),
+        _ => Failure::Failed("the gateway is of another version".to_string()),
+    }
+}
+
+impl Running {
+    fn path(&self) -> Result<PathBuf, Failure> {
+        self.control.clone().map_or_else(only_socket, Ok)
+    }
+
+    fn ask(&self, request: &Request) -> Result<Response, Failure> {
+        Ok(control::ask(&self.path()?, request)?)
+    }
+}
+
+/// The control socket, where there is but one.
+fn only_socket() -> Result<PathBuf, Failure> {
+    let entries = std::fs::read_dir(control::FOLDER)
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut sockets: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "sock"))
+        .collect();
+    sockets.sort();
+    match &sockets[..] {
+        [one] => Ok(one.clone()),
+        [] => {
+            let message = format!(
+                "no gateway has a control socket in {}; name one with --control",
+                control::FOLDER
+            );
+            Err(Failure::Failed(message))
+        }
+        several => {
+            let names: Vec<String> = several
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            Err(Failure::Input(format!(
+                "name one with --control: {}",
+                names.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a gateway shows, for Prometheus (text format 0.0.4). It is served by a process of its own, which asks at the control
+//! socket: whatever comes by HTTP, the packets do not wait for it.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::control::{self, Request, Response};
+use crate::show::{ClassShow, PeerShow, Show};
+
+/// Largest HTTP request, bytes.
+const REQUEST_BYTES: usize = 8192;
+/// How long a client may take to ask, and to read.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A family of samples being written.
+struct Family<'t> {
+    text: &'t mut String,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        let _ = writeln!(self.text, "{}{{{}}} {value}", self.name, labels.join(","));
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+fn family<'t>(text: &'t mut String, name: &'static str, kind: &str, help: &str) -> Family<'t> {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    Family { text, name }
+}
+
+/// A sample of a peer.
+type OfPeer = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&PeerShow) -> f64,
+);
+/// A sample of a class.
+type OfClass = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&ClassShow) -> f64,
+);
+
+const OF_PEER: &[OfPeer] = &[
+    (
+        "linkweir_link_capacity_bytes_per_second",
+        "gauge",
+        "Capacity of the link to the peer.",
+        |peer| peer.capacity_bps as f64 / 8.0,
+    ),
+    (
+        "linkweir_peer_received_packets_total",
+        "counter",
+        "Packets received from the peer.",
+        |peer| peer.received_pkts as f64,
+    ),
+    (
+        "linkweir_peer_received_bytes_total",
+        "counter",
+        "Bytes received from the peer, without outer headers.",
+        |peer| peer.received_bytes as f64,
+    ),
+    (
+        "linkweir_peer_session",
+        "gauge",
+        "1 while packets can be sent to the peer.",
+        |peer| f64::from(u8::from(peer.session.unwrap_or(true))),
+    ),
+];
+
+const OF_CLASS: &[OfClass] = &[
+    (
+        "linkweir_class_backlog_packets",
+        "gauge",
+        "Packets that wait.",
+        |class| f64::from(class.backlog_pkts),
+    ),
+    (
+        "linkweir_class_backlog_bytes",
+        "gauge",
+        "Bytes that wait, outer headers included.",
+        |class| class.backlog_bytes as f64,
+    ),
+    (
+        "linkweir_class_arrived_packets_total",
+        "counter",
+        "Packets that came, dropped ones included.",
+        |class| class.arrived_pkts as f64,
+    ),
+    (
+        "linkweir_class_sent_packets_total",
+        "counter",
+        "Packets that left.",
+        |class| class.sent_pkts as f64,
+    ),
+    (
+        "linkweir_class_sent_bytes_total",
+        "counter",
+        "Bytes that left, outer headers included.",
+        |class| class.sent_bytes as f64,
+    ),
+    (
+        "linkweir_class_sojourn_p50_seconds",
+        "gauge",
+        "Half of the packets that left waited no longer.",
+        |class| class.sojourn_p50_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_class_sojourn_p99_seconds",
+        "gauge",
+        "99 of 100 packets that left waited no longer.",
+        |class| class.sojourn_p99_ns as f64 * 1e-9,
+    ),
+];
+
+/// Everything a gateway shows.
+#[must_use]
+pub fn text(show: &Show) -> String {
+    let mut text = String::new();
+    let device = show.device.as_str();
+    let mut info = family(
+        &mut text,
+        "linkweir_build_info",
+        "gauge",
+        "The gateway's version.",
+    );
+    info.sample(
+        &[
+            ("device", device),
+            ("version", &show.version),
+            ("policy", &show.policy),
+            ("mode", &show.mode),
+        ],
+        1.0,
+    );
+    let help = "Packets and datagrams that belong to no peer and were dropped.";
+    let mut dropped = family(&mut text, "linkweir_dropped_packets_total", "counter", help);
+    for (reason, count) in &show.dropped_pkts {
+        dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
+    }
+    for (name, kind, help, value) in OF_PEER {
+        let mut family = family(&mut text, name, kind, help);
+        for peer in &show.peers {
+            family.sample(&[("device", device), ("peer", &peer.name)], value(peer));
+        }
+    }
+    let help = "Packets of a peer dropped outside the queues.";
+    let mut dropped = family(
+        &mut text,
+        "linkweir_peer_dropped_packets_total",
+        "counter",
+        help,
+    );
+    for peer in &show.peers {
+        for (reason, count) in &peer.dropped_pkts {
+            let labels = [("device", device), ("peer", &peer.name), ("reason", reason)];
+            dropped.sample(&labels, *count as f64);
+        }
+    }
+    let classes = || {
+        let peers = show.peers.iter();
+        peers.flat_map(|peer| {
+            peer.classes
+                .iter()
+                .map(move |class| (peer.name.as_str(), class))
+        })
+    };
+    for (name, kind, help, value) in OF_CLASS {
+        let mut family = family(&mut text, name, kind, help);
+        for (peer, class) in classes() {
+            let labels = [("device", device), ("peer", peer), ("class", &class.name)];
+            family.sample(&labels, value(class));
+        }
+    }
+    let help = "Packets dropped in the queues.";
+    let mut dropped = family(
+        &mut text,
+        "linkweir_class_dropped_packets_total",
+        "counter",
+        help,
+    );
+    for (peer, class) in classes() {
+        for (reason, count) in [
+            ("limit", class.dropped_limit_pkts),
+            ("policy", class.dropped_policy_pkts),
+        ] {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("reason", reason),
+            ];
+            dropped.sample(&labels, count as f64);
+        }
+    }
+    let help = "What the policy shows of a class, in the unit its name says.";
+    let mut state = family(&mut text, "linkweir_class_state", "gauge", help);
+    for (peer, class) in classes() {
+        for (what, value) in &class.state {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("state", what),
+            ];
+            state.sample(&labels, *value as f64);
+        }
+    }
+    text
+}
+
+/// Serves `/metrics` of the gateway at a control socket, for ever.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
+    let listener = TcpListener::bind(listen).map_err(|error| {
+        io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}"))
+    })?;
+    for stream in listener.incoming() {
+        // Who hangs up or takes too long gets nothing; the next one is served.
+        let _ = stream.and_then(|stream| answer(stream, control));
+    }
+    Ok(())
+}
+
+fn answer(mut stream: TcpStream, control: &Path) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_BYTES {
+        match stream.read(&mut part)? {
+            0 => return Ok(()),
+            count => request.extend_from_slice(&part[..count]),
+        }
+    }
+    let line = request
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
+    let line = String::from_utf8_lossy(line);
+    let (status, kind, body) = if line.starts_with("GET /metrics ") {
+        match control::ask(control, &Request::Show) {
+            Ok(Response::Show(show)) => ("200 OK", "text/plain; version=0.0.4", text(&show)),
+            Ok(_) => (
+                "502 Bad Gateway",
+                "text/plain",
+                "the gateway is of another version\n".to_string(),
+            ),
+            Err(error) => ("502 Bad Gateway", "text/plain", format!("{error}\n")),
+        }
+    } else {
+        (
+            "404 Not Found",
+            "text/plain",
+            "only /metrics is here\n".to_string(),
+        )
+    };
+    let length = body.len();
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn show() -> Show {
+        let class = |name: &str| ClassShow {
+            name: name.to_string(),
+            backlog_pkts: 3,
+            backlog_bytes: 4500,
+            arrived_pkts: 10,
+            arrived_bytes: 15_000,
+            sent_pkts: 5,
+            sent_bytes: 7500,
+            dropped_limit_pkts: 1,
+            dropped_policy_pkts: 1,
+            sojourn_p50_ns: 1_500_000,
+            sojourn_p99_ns: 20_000_000,
+            sojourn_max_ns: 30_000_000,
+            state: BTreeMap::from([("credit_bits".to_string(), -5)]),
+        };
+        Show {
+            version: "1.2.3".to_string(),
+            device: "lw0".to_string(),
+            mode: "wireguard".to_string(),
+            policy: "pss".to_string(),
+            uptime_s: 1.0,
+            dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            peers: vec![PeerShow {
+                name: "a \"ship\"\\".to_string(),
+                endpoint: None,
+                session: Some(false),
+                capacity_bps: 20_000_000,
+                told_bps: 20_000_000,
+                received_pkts: 4,
+                received_bytes: 400,
+                dropped_pkts: BTreeMap::from([("malformed".to_string(), 2)]),
+                classes: vec![class("ef"), class("rest")],
+            }],
+        }
+    }
+
+    #[test]
+    fn samples_are_written_as_prometheus_reads_them() {
+        let text = text(&show());
+        for line in [
+            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 2500000",
+            "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
+            "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
+            "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
+            "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",
+            "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn families_are_declared_once_and_named_as_is_the_custom() {
+        let text = text(&show());
+        let mut declared = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert_eq!(declared.insert(name, kind), None, "{name} twice");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
+                continue;
+            }
+            if line.starts_with("# HELP ") {
+                continue;
+            }
+            let (name, rest) = line.split_once('{').unwrap();
+            assert!(declared.contains_key(name), "{line}");
+            let (labels, value) = rest.rsplit_once("} ").unwrap();
+            value.parse::<f64>().unwrap();
+            assert!(seen.insert((name, labels)), "twice: {line}");
+        }
+        assert!(text.ends_with('\n'));
+    }
+}

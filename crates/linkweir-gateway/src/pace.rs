@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! When the link is free for the next packet.
+//!
+//! A packet occupies the link until its capacity has added up to the packet's bits. Whoever serves the link wakes a little
+//! late each time; as long as packets wait, the next one begins where the one before it ended, not when somebody woke,
+//! so that the rate is exact in the long run. Lateness beyond [`CATCH_UP_NS`] is lost: making it good would be a burst.
+
+use std::sync::Arc;
+
+use linkweir_config::signal::{Capacity, Instant, Signal, Track};
+
+/// How late a packet may be and still begin where the one before it ended, ns.
+pub const CATCH_UP_NS: u64 = 10_000_000;
+/// Later than anything that happens, ns.
+const NEVER_NS: u64 = u64::MAX / 4;
+
+/// The pace of one link.
+#[derive(Debug)]
+pub struct Pace {
+    offered: Offered,
+    /// When time 0 of the capacity was, ns.
+    origin_ns: u64,
+    /// End of the packet before, on the capacity's clock.
+    free: Instant,
+    /// Packets waited when the one before ended.
+    busy: bool,
+    /// Length of the packet before, bytes.
+    last_bytes: u32,
+}
+
+#[derive(Debug)]
+enum Offered {
+    Rate(Track),
+    Opportunities(Opportunities),
+}
+
+/// Instants at which packets may leave, and how much of the present one is used.
+#[derive(Debug)]
+struct Opportunities {
+    at_ns: Arc<[u64]>,
+    bytes_each: u32,
+    round_ns: u64,
+    next: usize,
+    left_bytes: u32,
+}
+
+impl Opportunities {
+    fn period_ns(&self) -> u64 {
+        self.at_ns.last().copied().unwrap_or(1).max(1)
+    }
+
+    /// The end of a packet that begins at `from`; `follows`: right after another, whose opportunity it may share.
+    fn end(&mut self, from: Instant, follows: bool, bytes: u32) -> Instant {
+        if !follows {
+            // Opportunities that found nothing to send are lost.
+            let period_ns = self.period_ns();
+            self.round_ns = from.ns - from.ns % period_ns;
+            let inside = from.ns % period_ns;
+            self.next = self.at_ns.partition_point(|at_ns| *at_ns < inside);
+            self.left_bytes = 0;
+        }
+        let mut missing = bytes;
+        let mut end_ns = from.ns;
+        while missing > 0 {
+            if self.left_bytes == 0 {
+                if self.next == self.at_ns.len() {
+                    self.next = 0;
+                    self.round_ns += self.period_ns();
+                }
+                end_ns = self.round_ns + self.at_ns[self.next];
+                self.next += 1;
+                self.left_bytes = self.bytes_each;
+            }
+            let taken = missing.min(self.left_bytes);
+            missing -= taken;
+            self.left_bytes -= taken;
+        }
+        Instant::at(end_ns)
+    }
+}
+
+impl Pace {
+    /// A free link; time 0 of its capacity is `now_ns`.
+    #[must_use]
+    pub fn new(capacity: &Capacity, now_ns: u64) -> Pace {
+        let offered = match capacity {
+            Capacity::Rate(signal) => Offered::Rate(Track::new(signal)),
+            Capacity::Opportunities { at_ns, bytes } => Offered::Opportunities(Opportunities {
+                at_ns: Arc::clone(at_ns),
+                bytes_each: *bytes,
+                round_ns: 0,
+                next: 0,
+                left_bytes: 0,
+            }),
+        };
+        Pace {
+            offered,
+            origin_ns: now_ns,
+            free: Instant::at(0),
+            busy: false,
+            last_bytes: 0,
+        }
+    }
+
+    /// When the link is free, ns.
+    #[must_use]
+    pub fn free_ns(&self) -> u64 {
+        let begun = self.free.since(Instant::at(self.free.ns)) > 0.0;
+        self.origin_ns + self.free.ns + u64::from(begun)
+    }
+
+    /// When a packet may begin at the earliest, ns: the link is free, and there is no outage.
+    pub fn ready_ns(&mut self, now_ns: u64) -> u64 {
+        let free_ns = self.free_ns();
+        if now_ns < free_ns {
+            return free_ns;
+        }
+        let Offered::Rate(rate) = &mut self.offered else {
+            return now_ns;
+        };
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        match rate.reaches(now, 0.0, NEVER_NS) {
+            Some(at) => self.origin_ns + at.ns,
+            None => NEVER_NS,
+        }
+    }
+
+    /// Nobody waited when the link became free: the next packet begins when it comes.
+    pub fn idle(&mut self) {
+        self.busy = false;
+    }
+
+    /// A packet of `bytes` begins now, or began when the link became free. Returns when it ends, ns.
+    pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        let follows = self.busy && now.ns.saturating_sub(self.free.ns) <= CATCH_UP_NS;
+        let from = if follows { self.free } else { now };
+        self.free = match &mut self.offered {
+            Offered::Rate(rate) => rate
+                .reaches(from, 8.0 * f64::from(bytes), NEVER_NS)
+                .unwrap_or(Instant::at(NEVER_NS)),
+            Offered::Opportunities(opportunities) => opportunities.end(from, follows, bytes),
+        };
+        self.busy = true;
+        self.last_bytes = bytes;
+        self.free_ns()
+    }
+
+    /// The capacity is `bps` from now on. A packet under way ends no later than if it began now.
+    pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
+        let mut rate = Track::new(&Signal::Constant(bps as f64));
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        if self.free.ns > now.ns {
+            let again = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS);
+            self.free = again
+                .filter(|end| end.ns < self.free.ns)
+                .unwrap_or(self.free);
+        }
+        self.offered = Offered::Rate(rate);
+    }
+
+    /// The capacity now, bit/s; of opportunities, their mean.
+    pub fn rate_bps(&mut self, now_ns: u64) -> u64 {
+        match &mut self.offered {
+            Offered::Rate(rate) => {
+                (rate.value(now_ns.saturating_sub(self.origin_ns)).max(0.0) + 0.5) as u64
+            }
+            Offered::Opportunities(opportunities) => {
+                let bits =
+                    8 * opportunities.at_ns.len() as u128 * u128::from(opportunities.bytes_each);
+                (bits * 1_000_000_000 / u128::from(opportunities.period_ns())) as u64
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START_NS: u64 = 5_000_000_000;
+    const MS: u64 = 1_000_000;
+
+    fn constant(bps: f64) -> Pace {
+        Pace::new(&Capacity::Rate(Signal::Constant(bps)), START_NS)
+    }
+
+    #[test]
+    fn waking_late_does_not_cost_rate() {
+        // 3 Mbit/s and 1000 bytes: 8000 / 3e6 s = 2 666 666.67 ns.
+        let mut pace = constant(3e6);
+        let mut now_ns = START_NS;
+        for packet in 1..=3000_u64 {
+            let end_ns = pace.begin(now_ns, 1000);
+            assert_eq!(
+                end_ns,
+                START_NS + (packet * 8_000_000).div_ceil(3),
+                "packet {packet}"
+            );
+            now_ns = end_ns + packet * 7919 % CATCH_UP_NS;
+        }
+    }
+
+    #[test]
+    fn a_stall_is_not_made_good_by_a_burst() {
+        let mut pace = constant(8e6);
+        let end_ns = pace.begin(START_NS, 1000);
+        assert_eq!(end_ns, START_NS + MS);
+        let late_ns = end_ns + CATCH_UP_NS + 1;
+        assert_eq!(pace.begin(late_ns, 1000), late_ns + MS);
+    }
+
+    #[test]
+    fn an_idle_link_saves_nothing() {
+        let mut pace = constant(8e6);
+        let end_ns = pace.begin(START_NS, 1000);
+        pace.idle();
+        assert_eq!(pace.begin(end_ns + MS, 1000), end_ns + 2 * MS);
+    }
+
+    #[test]
+    fn a_packet_takes_what_the_capacity_adds_up_to() {
+        // 8 Mbit/s for 1 ms, nothing for 3 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop { period_ns: 4 * MS },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        assert_eq!(pace.begin(START_NS, 500), START_NS + MS / 2);
+        assert_eq!(
+            pace.begin(START_NS + MS / 2, 1000),
+            START_NS + 4 * MS + MS / 2
+        );
+        let mut pace = constant(0.0);
+        assert!(pace.ready_ns(START_NS) > START_NS + (1 << 60));
+    }
+
+    #[test]
+    fn an_outage_ends_when_the_capacity_is_set() {
+        let mut pace = constant(0.0);
+        assert!(pace.begin(START_NS, 1000) > START_NS + (1 << 60));
+        pace.set_rate(START_NS + 5 * MS, 8_000_000);
+        assert_eq!(pace.free_ns(), START_NS + 6 * MS);
+        assert_eq!(pace.rate_bps(START_NS + 5 * MS), 8_000_000);
+        assert_eq!(pace.ready_ns(START_NS + 5 * MS), START_NS + 6 * MS);
+        // A slower link does not prolong what is under way.
+        pace.set_rate(START_NS + 5 * MS, 1000);
+        assert_eq!(pace.free_ns(), START_NS + 6 * MS);
+    }
+
+    #[test]
+    fn opportunities_are_used_or_lost() {
+        let capacity = Capacity::Opportunities {
+            at_ns: vec![MS, 2 * MS, 2 * MS, 10 * MS].into(),
+            bytes: 1500,
+        };
+        let mut pace = Pace::new(&capacity, START_NS);
+        // Two packets of 750 bytes share one, one of 3000 bytes takes two.
+        assert_eq!(pace.begin(START_NS, 750), START_NS + MS);
+        assert_eq!(pace.begin(START_NS + MS, 750), START_NS + MS);
+        assert_eq!(pace.begin(START_NS + MS, 3000), START_NS + 2 * MS);
+        pace.idle();
+        // The one at 10 ms passes unused; the list begins again there.
+        assert_eq!(pace.begin(START_NS + 10 * MS + 1, 1500), START_NS + 11 * MS);
+        assert_eq!(pace.rate_bps(START_NS), 4 * 1500 * 8 * 100);
+    }
+}

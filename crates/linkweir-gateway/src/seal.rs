@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The WireGuard protocol (Donenfeld 2017), as boringtun speaks it: keys, and a session with each peer.
+//!
+//! Packets are sealed when they leave, so that what waits can still be dropped or overtaken. Nothing is given to a
+//! session that is not open: boringtun would queue it, in its own order.
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::engine::general_purpose::STANDARD;
+use base64::Engine;
+use boringtun::noise::handshake::parse_handshake_anon;
+use boringtun::noise::rate_limiter::RateLimiter;
+use boringtun::noise::{Packet, Tunn, TunnResult};
+use boringtun::x25519::{PublicKey, StaticSecret};
+
+/// Bytes a sealed packet is longer than itself.
+pub const OVERHEAD_BYTES: u32 = 32;
+/// How often [`Session::tick`] wants to be called, ns.
+pub const TICK_NS: u64 = 250_000_000;
+/// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
+const HANDSHAKES: u64 = 200;
+/// Largest file of a key, bytes.
+const KEY_FILE_BYTES: u64 = 4096;
+
+/// A key of 32 bytes.
+pub type Key = [u8; 32];
+
+/// A key as people write it: 32 bytes in base64.
+#[must_use]
+pub fn key(text: &str) -> Option<Key> {
+    STANDARD.decode(text).ok()?.try_into().ok()
+}
+
+/// A key for people.
+#[must_use]
+pub fn show_key(key: &Key) -> String {
+    STANDARD.encode(key)
+}
+
+/// Reads the file of a secret key.
+///
+/// # Errors
+/// When it cannot be read, may be read by others, or holds no key.
+pub fn read_key(file: &Path) -> io::Result<Key> {
+    let told = |what: String| io::Error::other(format!("{}: {what}", file.display()));
+    let meta = fs::metadata(file).map_err(|error| told(format!("cannot be read: {error}")))?;
+    if meta.permissions().mode() & 0o077 != 0 {
+        return Err(told("may be read by others; say chmod 600".to_string()));
+    }
+    if !meta.is_file() || meta.len() > KEY_FILE_BYTES {
+        return Err(told("is no key".to_string()));
+    }
+    let text =
+        fs::read_to_string(file).map_err(|error| told(format!("cannot be read: {error}")))?;
+    key(text.trim()).ok_or_else(|| {
+        told(
+            "must hold one key of 32 bytes in base64; make one with `linkweir-gateway keygen FILE`"
+                .to_string(),
+        )
+    })
+}
+
+/// Makes a secret key in a new file that only its owner may read; returns the public key.
+///
+/// # Errors
+/// When the file exists or cannot be written.
+pub fn generate(file: &Path) -> io::Result<Key> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
+    let secret = StaticSecret::from(secret);
+    let opened = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file);
+    let mut opened = opened.map_err(|error| {
+        let cure = match error.kind() {
+            io::ErrorKind::AlreadyExists => "; a key is never overwritten, name another file",
+            _ => "",
+        };
+        io::Error::new(error.kind(), format!("{}: {error}{cure}", file.display()))
+    })?;
+    writeln!(opened, "{}", show_key(secret.as_bytes()))?;
+    Ok(*PublicKey::from(&secret).as_bytes())
+}
+
+/// This end's keys.
+pub struct Identity {
+    secret: StaticSecret,
+    public: PublicKey,
+    limiter: Arc<RateLimiter>,
+}
+
+/// Whom a datagram claims to be for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The session of this index.
+    Session(u32),
+    /// The peer of this public key, which wants a new session.
+    Peer(Key),
+}
+
+/// What a datagram is refused for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is none of the protocol, or does not know this end's public key.
+    Forged,
+    /// There are too many handshakes; this answer lets an honest sender prove its address.
+    Cookie(Vec<u8>),
+}
+
+impl Identity {
+    /// This end, by its secret key.
+    #[must_use]
+    pub fn new(secret: Key) -> Identity {
+        let secret = StaticSecret::from(secret);
+        let public = PublicKey::from(&secret);
+        Identity {
+            limiter: Arc::new(RateLimiter::new(&public, HANDSHAKES)),
+            secret,
+            public,
+        }
+    }
+
+    /// The public key.
+    #[must_use]
+    pub fn public(&self) -> Key {
+        *self.public.as_bytes()
+    }
+
+    /// Looks at a datagram without opening it.
+    ///
+    /// # Errors
+    /// Why it is refused.
+    pub fn claim(&self, datagram: &[u8], from: SocketAddr) -> Result<Claim, Refused> {
+        let mut answer = [0; 128];
+        let packet = match self
+            .limiter
+            .verify_packet(Some(from.ip()), datagram, &mut answer)
+        {
+            Ok(packet) => packet,
+            Err(TunnResult::WriteToNetwork(cookie)) => {
+                return Err(Refused::Cookie(cookie.to_vec()))
+            }
+            Err(_) => return Err(Refused::Forged),
+        };
+        match packet {
+            Packet::HandshakeInit(init) => parse_handshake_anon(&self.secret, &self.public, &init)
+                .map(|half| Claim::Peer(half.peer_static_public))
+                .map_err(|_| Refused::Forged),
+            Packet::HandshakeResponse(response) => Ok(Claim::Session(response.receiver_idx >> 8)),
+            Packet::PacketCookieReply(reply) => Ok(Claim::Session(reply.receiver_idx >> 8)),
+            Packet::PacketData(data) => Ok(Claim::Session(data.receiver_idx >> 8)),
+        }
+    }
+
+    /// Lets handshakes through again; to be called every second.
+    pub fn tick(&self) {
+        self.limiter.reset_count();
+    }
+}
+
+/// A session with one peer.
+pub struct Session {
+    tunnel: Box<Tunn>,
+    index: u32,
+}
+
+/// What was in a datagram.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Opened<'b> {
+    /// A packet.
+    Packet(&'b mut [u8]),
+    /// Something to be answered with this.
+    Answer(&'b [u8]),
+    /// Nothing more.
+    Nothing,
+    /// It is not genuine, or came before.
+    Refused,
+}
+
+impl Session {
+    /// A session that is not open yet; `index` has 24 bits and differs from every other session's.
+    #[must_use]
+    pub fn new(
+        identity: &Identity,
+        peer: Key,
+        preshared: Option<Key>,
+        keepalive_s: Option<u16>,
+        index: u32,
+    ) -> Session {
+        let tunnel = Tunn::new(
+            identity.secret.clone(),
+            PublicKey::from(peer),
+            preshared,
+            keepalive_s,
+            index,
+            Some(Arc::clone(&identity.limiter)),
+        );
+        Session {
+            tunnel: Box::new(tunnel),
+            index,
+        }
+    }
+
+    /// Its index.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// Whether packets can be sealed.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.tunnel.time_since_last_handshake().is_some()
+    }
+
+    /// Begins a handshake unless one is under way; returns what is to be sent.
+    pub fn knock<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        match self.tunnel.format_handshake_initiation(buffer, false) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+            _ => None,
+        }
+    }
+
+    /// Seals a packet; none when the session is not open.
+    pub fn seal<'b>(&mut self, packet: &[u8], buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        if !self.is_open() {
+            return None;
+        }
+        match self.tunnel.encapsulate(packet, buffer) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+            _ => None,
+        }
+    }
+
+    /// Opens a datagram.
+    pub fn open<'b>(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddr,
+        buffer: &'b mut [u8],
+    ) -> Opened<'b> {
+        // An empty one would ask for what waits in the session, and nothing does.
+        if datagram.is_empty() {
+            return Opened::Refused;
+        }
+        match self.tunnel.decapsulate(Some(from.ip()), datagram, buffer) {
+            TunnResult::WriteToTunnelV4(packet, _) | TunnResult::WriteToTunnelV6(packet, _) => {
+                Opened::Packet(packet)
+            }
+            TunnResult::WriteToNetwork(answer) => Opened::Answer(answer),
+            TunnResult::Done => Opened::Nothing,
+            TunnResult::Err(_) => Opened::Refused,
+        }
+    }
+
+    /// Repeats handshakes, renews keys and keeps alive; returns what is to be sent.
+    pub fn tick<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        match self.tunnel.update_timers(buffer) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FROM: &str = "192.0.2.1:51820";
+
+    struct End {
+        identity: Identity,
+        session: Session,
+    }
+
+    /// Two ends; `preshared` is what each takes for the shared key.
+    fn ends(preshared: [Option<Key>; 2]) -> [End; 2] {
+        let identities = [Identity::new([1; 32]), Identity::new([2; 32])];
+        let publics = [identities[1].public(), identities[0].public()];
+        let mut at = 0;
+        identities.map(|identity| {
+            let session = Session::new(&identity, publics[at], preshared[at], None, 7 + at as u32);
+            at += 1;
+            End { identity, session }
+        })
+    }
+
+    fn open(end: &mut End, datagram: &[u8]) -> (&'static str, Vec<u8>) {
+        let mut buffer = [0; 2048];
+        match end
+            .session
+            .open(datagram, FROM.parse().unwrap(), &mut buffer)
+        {
+            Opened::Packet(packet) => ("packet", packet.to_vec()),
+            Opened::Answer(answer) => ("answer", answer.to_vec()),
+            Opened::Nothing => ("nothing", Vec::new()),
+            Opened::Refused => ("refused", Vec::new()),
+        }
+    }
+
+    fn knock(end: &mut End) -> Vec<u8> {
+        let mut buffer = [0; 2048];
+        end.session.knock(&mut buffer).unwrap().to_vec()
+    }
+
+    fn seal(end: &mut End, packet: &[u8]) -> Option<Vec<u8>> {
+        let mut buffer = [0; 2048];
+        end.session.seal(packet, &mut buffer).map(<[u8]>::to_vec)
+    }
+
+    fn shake_hands([one, two]: &mut [End; 2]) {
+        let init = knock(one);
+        assert_eq!(
+            two.identity.claim(&init, FROM.parse().unwrap()),
+            Ok(Claim::Peer(one.identity.public()))
+        );
+        let (kind, response) = open(two, &init);
+        assert_eq!(kind, "answer");
+        assert_eq!(
+            one.identity.claim(&response, FROM.parse().unwrap()),
+            Ok(Claim::Session(7))
+        );
+        let (kind, keepalive) = open(one, &response);
+        assert_eq!(kind, "answer");
+        assert_eq!(open(two, &keepalive).0, "nothing");
+    }
+
+    fn packet() -> Vec<u8> {
+        crate::packet::tests::v4(crate::packet::UDP, 0, 1, 0, &[9; 100])
+    }
+
+    #[test]
+    fn packets_are_sealed_and_opened_once() {
+        let mut both = ends([None, None]);
+        assert_eq!(seal(&mut both[0], &packet()), None, "no session yet");
+        shake_hands(&mut both);
+        let [one, two] = &mut both;
+        let sealed: Vec<Vec<u8>> = (0..3).map(|_| seal(one, &packet()).unwrap()).collect();
+        assert_eq!(sealed[0].len(), packet().len() + OVERHEAD_BYTES as usize);
+        for at in [2, 0, 1] {
+            assert_eq!(open(two, &sealed[at]), ("packet", packet()), "in any order");
+        }
+        assert_eq!(open(two, &sealed[1]).0, "refused", "replayed");
+        let mut changed = seal(one, &packet()).unwrap();
+        let last = changed.len() - 1;
+        changed[last] ^= 1;
+        assert_eq!(open(two, &changed).0, "refused");
+        let back = seal(two, &packet()).unwrap();
+        assert_eq!(open(one, &back), ("packet", packet()));
+        assert_eq!(seal(two, &[]).unwrap().len(), 32, "a keepalive");
+    }
+
+    #[test]
+    fn who_has_the_wrong_key_gets_nothing() {
+        let mut both = ends([Some([3; 32]), Some([4; 32])]);
+        let init = knock(&mut both[0]);
+        let (_, response) = open(&mut both[1], &init);
+        assert_eq!(
+            open(&mut both[0], &response).0,
+            "refused",
+            "the shared keys differ"
+        );
+        let stranger = Identity::new([9; 32]);
+        assert_eq!(
+            stranger.claim(&init, FROM.parse().unwrap()),
+            Err(Refused::Forged),
+            "meant for another"
+        );
+        for datagram in [
+            &[][..],
+            &[1],
+            &[1, 0, 0, 0],
+            &[4; 40],
+            &[0; 148],
+            &init[..147],
+        ] {
+            assert_eq!(
+                both[1].identity.claim(datagram, FROM.parse().unwrap()),
+                Err(Refused::Forged)
+            );
+            assert_eq!(open(&mut both[1], datagram).0, "refused");
+        }
+    }
+
+    #[test]
+    fn too_many_handshakes_must_prove_their_address() {
+        let mut both = ends([None, None]);
+        let init = knock(&mut both[0]);
+        let from = FROM.parse().unwrap();
+        let claims: Vec<_> = (0..HANDSHAKES + 5)
+            .map(|_| both[1].identity.claim(&init, from))
+            .collect();
+        assert!(claims[..HANDSHAKES as usize].iter().all(Result::is_ok));
+        assert!(claims[HANDSHAKES as usize..]
+            .iter()
+            .all(|claim| matches!(claim, Err(Refused::Cookie(_)))));
+    }
+
+    #[test]
+    fn keys_are_kept_in_files_of_their_own() {
+        let file = std::env::temp_dir().join(format!("linkweir-key-{}", std::process::id()));
+        let _ = fs::remove_file(&file);
+        let public = generate(&file).unwrap();
+        let secret = read_key(&file).unwrap();
+        assert_eq!(Identity::new(secret).public(), public);
+        assert!(generate(&file)
+            .unwrap_err()
+            .to_string()
+            .contains("never overwritten"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(read_key(&file)
+            .unwrap_err()
+            .to_string()
+            .contains("chmod 600"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&file, "abc").unwrap();
+        assert!(read_key(&file)
+            .unwrap_err()
+            .to_string()
+            .contains("32 bytes in base64"));
+        fs::remove_file(&file).unwrap();
+        assert!(read_key(&file)
+            .unwrap_err()
+            .to_string()
+            .contains("cannot be read"));
+    }
+
+    #[test]
+    fn keys_are_those_of_curve25519() {
+        // RFC 7748, section 6.1: Alice's keys.
+        let secret = [
+            0x77, 0x07, 0x6d, 0x0a, 0x73, 0x18, 0xa5, 0x7d, 0x3c, 0x16, 0xc1, 0x72, 0x51, 0xb2,
+            0x66, 0x45, 0xdf, 0x4c, 0x2f, 0x87, 0xeb, 0xc0, 0x99, 0x2a, 0xb1, 0x77, 0xfb, 0xa5,
+            0x1d, 0xb9, 0x2c, 0x2a,
+        ];
+        let public = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=";
+        assert_eq!(show_key(&Identity::new(secret).public()), public);
+        assert_eq!(key(public), Some(Identity::new(secret).public()));
+        assert_eq!(key("hSDwCYkwp1R0i33ctD73Wg2"), None);
+    }
+}

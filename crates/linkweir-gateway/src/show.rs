@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a running gateway shows of itself. Keys carry their units; counters begin at 0 when the gateway starts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use linkweir_config::units::{self, Kind};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use crate::link::Link;
+
+/// A gateway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Show {
+    /// Its version.
+    pub version: String,
+    /// Its device.
+    pub device: String,
+    /// How packets travel.
+    pub mode: String,
+    /// Its policy.
+    pub policy: String,
+    /// How long it runs, s.
+    pub uptime_s: f64,
+    /// Packets from the device that no peer is responsible for or that are no IP, by reason.
+    pub dropped_pkts: BTreeMap<String, u64>,
+    /// Its peers.
+    pub peers: Vec<PeerShow>,
+}
+
+/// A peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerShow {
+    /// Its name.
+    pub name: String,
+    /// Where its datagrams go to; none: it was not heard from.
+    pub endpoint: Option<SocketAddr>,
+    /// Whether there is a session; none in cleartext mode.
+    pub session: Option<bool>,
+    /// Capacity of the way there, bit/s.
+    pub capacity_bps: u64,
+    /// What the scheduler was told of it, bit/s.
+    pub told_bps: u64,
+    /// Packets received from it.
+    pub received_pkts: u64,
+    /// Their bytes, without outer headers.
+    pub received_bytes: u64,
+    /// Datagrams from it and packets to it that were dropped outside the queues, by reason.
+    pub dropped_pkts: BTreeMap<String, u64>,
+    /// Its classes.
+    pub classes: Vec<ClassShow>,
+}
+
+/// A class towards a peer. Bytes are those on the link, with outer headers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassShow {
+    /// Its name.
+    pub name: String,
+    /// Packets that wait.
+    pub backlog_pkts: u32,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// Packets that came, dropped ones included.
+    pub arrived_pkts: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that left.
+    pub sent_pkts: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets refused by the limit.
+    pub dropped_limit_pkts: u64,
+    /// Packets the policy dropped.
+    pub dropped_policy_pkts: u64,
+    /// Half of the packets that left waited no longer, ns.
+    pub sojourn_p50_ns: u64,
+    /// 99 of 100 waited no longer, ns.
+    pub sojourn_p99_ns: u64,
+    /// None waited longer, ns.
+    pub sojourn_max_ns: u64,
+    /// What the policy shows, by name and unit.
+    pub state: BTreeMap<String, i64>,
+}
+
+/// The classes of a link as of `now_ns`.
+pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> {
+    let stats = &config.scheduler.info.stats;
+    let mut values = vec![0; stats.len()];
+    let mut rows = Vec::with_capacity(config.classes.len());
+    for (at, class) in config.classes.iter().enumerate() {
+        link.mux().observe(now_ns, at, &mut values);
+        let state = stats
+            .iter()
+            .zip(&values)
+            .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
+            .collect();
+        let queue = link.mux().queues()[at];
+        let counters = link.mux().counters(at);
+        rows.push(ClassShow {
+            name: class.name.clone(),
+            backlog_pkts: queue.backlog_pkts,
+            backlog_bytes: queue.backlog_bytes,
+            arrived_pkts: counters.arrived_pkts,
+            arrived_bytes: counters.arrived_bytes,
+            sent_pkts: counters.sent_pkts,
+            sent_bytes: counters.sent_bytes,
+            dropped_limit_pkts: counters.dropped_limit_pkts,
+            dropped_policy_pkts: counters.dropped_policy_pkts,
+            sojourn_p50_ns: counters.sojourn_ns.value_at_quantile(0.5),
+            sojourn_p99_ns: counters.sojourn_ns.value_at_quantile(0.99),
+            sojourn_max_ns: counters.sojourn_ns.max(),
+            state,
+        });
+    }
+    rows
+}
+
+impl Show {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{}: {}, {}, up {:.0} s{}",
+            self.device,
+            self.policy,
+            self.mode,
+            self.uptime_s,
+            listed(&self.dropped_pkts)
+        );
+        for peer in &self.peers {
+            let _ = writeln!(
+                text,
+                "\npeer {} at {}{}: {}, received {} packets{}",
+                peer.name,
+                peer.endpoint
+                    .map_or_else(|| "an unknown place".to_string(), |at| at.to_string()),
+                if peer.session == Some(false) {
+                    ", no session"
+                } else {
+                    ""
+                },
+                units::show_whole(peer.capacity_bps, Kind::Rate),
+                peer.received_pkts,
+                listed(&peer.dropped_pkts)
+            );
+            let _ = writeln!(
+                text,
+                "  {:<12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  state",
+                "class", "waiting", "sent pkts", "sent bytes", "dropped", "p50", "p99"
+            );
+            for class in &peer.classes {
+                let state: Vec<String> = class
+                    .state
+                    .iter()
+                    .map(|(name, value)| format!("{name} {value}"))
+                    .collect();
+                let _ = writeln!(
+                    text,
+                    "  {:<12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  {}",
+                    class.name,
+                    class.backlog_pkts,
+                    class.sent_pkts,
+                    class.sent_bytes,
+                    class.dropped_limit_pkts + class.dropped_policy_pkts,
+                    micros(class.sojourn_p50_ns),
+                    micros(class.sojourn_p99_ns),
+                    state.join(", ")
+                );
+            }
+        }
+        text
+    }
+}
+
+fn micros(ns: u64) -> String {
+    format!("{}us", ns.div_ceil(1000))
+}
+
+fn listed(dropped: &BTreeMap<String, u64>) -> String {
+    if dropped.is_empty() {
+        return String::new();
+    }
+    let reasons: Vec<String> = dropped
+        .iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    format!("; dropped {}", reasons.join(", "))
+}

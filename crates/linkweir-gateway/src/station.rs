@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A peer at work: its link, its session, where it is, and what became of its packets.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+
+use tun_rs::SyncDevice;
+
+use crate::command::Running;
+use crate::config::{Config, Peer};
+use crate::link::Link;
+use crate::mss;
+use crate::packet;
+use crate::routing::Routing;
+use crate::seal::{self, Identity, Session};
+use crate::show::{self, PeerShow};
+use crate::tos::Model;
+use crate::underlay::Underlay;
+
+/// Bits of a session's index.
+const SESSION_INDEX: u32 = 0xff_ffff;
+
+/// How often something was dropped, by reason.
+pub type Reasons = BTreeMap<&'static str, u64>;
+
+/// One more was dropped.
+pub fn count(reasons: &mut Reasons, reason: &'static str) {
+    *reasons.entry(reason).or_default() += 1;
+}
+
+/// The same, to be shown.
+pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
+    let shown = reasons
+        .iter()
+        .map(|(reason, count)| ((*reason).to_string(), *count));
+    shown.collect()
+}
+
+/// A peer at work.
+pub struct Station {
+    /// The way there.
+    pub link: Link,
+    /// None in cleartext mode.
+    pub session: Option<Session>,
+    /// Where it was heard from last, or is said to be.
+    pub endpoint: Option<SocketAddr>,
+    /// The program that knows its capacity, while it runs.
+    pub command: Option<Running>,
+    /// When that is started again, ns.
+    pub command_at_ns: Option<u64>,
+    /// What was dropped outside the queues.
+    pub dropped: Reasons,
+    received_pkts: u64,
+    received_bytes: u64,
+}
+
+impl Station {
+    /// A peer as it is configured; its session, if it needs one, is not open and takes the next index.
+    ///
+    /// # Errors
+    /// A key that cannot be read, or parameters the policy refuses.
+    pub fn new(
+        now_ns: u64,
+        config: &Config,
+        peer: &Peer,
+        identity: Option<&Identity>,
+        next_index: &mut u32,
+    ) -> io::Result<Station> {
+        let session = match (identity, peer.public_key) {
+            (Some(identity), Some(key)) => {
+                let file = peer.preshared_key_file.as_deref();
+                let preshared = file.map(seal::read_key).transpose()?;
+                *next_index = (*next_index + 1) & SESSION_INDEX;
+                let keepalive_s = peer.keepalive_s;
+                Some(Session::new(
+                    identity,
+                    key,
+                    preshared,
+                    keepalive_s,
+                    *next_index,
+                ))
+            }
+            _ => None,
+        };
+        let link = Link::new(now_ns, config, &peer.capacity)
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
+        Ok(Station {
+            link,
+            session,
+            endpoint: peer.endpoint,
+            command: None,
+            command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            dropped: Reasons::new(),
+            received_pkts: 0,
+            received_bytes: 0,
+        })
+    }
+
+    /// Whether a datagram went, or was given up; not: the socket has no room.
+    pub fn hand_out(&mut self, underlay: &mut Underlay, datagram: &[u8], tos: u8) -> bool {
+        let Some(endpoint) = self.endpoint else {
+            count(&mut self.dropped, "no_endpoint");
+            return true;
+        };
+        let reason = match underlay.send(datagram, endpoint, tos) {
+            Ok(()) => return true,
+            Err(error) => match error.raw_os_error() {
+                Some(nix::libc::EAGAIN) => return false,
+                Some(nix::libc::EMSGSIZE) => "too_big",
+                _ => "underlay_down",
+            },
+        };
+        count(&mut self.dropped, reason);
+        true
+    }
+
+    /// Everything there is to see.
+    pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
+        PeerShow {
+            name: peer.name.clone(),
+            endpoint: self.endpoint,
+            session: self.session.as_ref().map(Session::is_open),
+            capacity_bps: self.link.capacity_bps(now_ns),
+            told_bps: self.link.mux().link_bps(),
+            received_pkts: self.received_pkts,
+            received_bytes: self.received_bytes,
+            dropped_pkts: shown(&self.dropped),
+            classes: show::classes(now_ns, config, &mut self.link),
+        }
+    }
+}
+
+/// The way from peers into the device.
+pub struct Inside<'g> {
+    /// The device.
+    pub device: &'g SyncDevice,
+    /// What peers may send from.
+    pub routing: &'g Routing,
+    /// What inner headers learn of outer ones.
+    pub dscp: Model,
+    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    pub mss_mtu: Option<u32>,
+}
+
+impl Inside<'_> {
+    /// Hands on a packet of the peer with this number, whose outer header had this services field.
+    pub fn deliver(&self, at: usize, station: &mut Station, packet: &mut [u8], outer_tos: u8) {
+        let Some(header) = packet::parse(packet) else {
+            count(&mut station.dropped, "malformed");
+            return;
+        };
+        if self.routing.peer(header.source) != Some(at) {
+            count(&mut station.dropped, "not_allowed");
+            return;
+        }
+        match self.dscp.decapsulate(header.tos, outer_tos) {
+            Some(tos) if tos == header.tos => {}
+            Some(tos) => packet::set_tos(packet, tos),
+            None => {
+                count(&mut station.dropped, "congested");
+                return;
+            }
+        }
+        if let Some(mtu) = self.mss_mtu {
+            mss::clamp(packet, &header, mtu);
+        }
+        match self.device.send(packet) {
+            Ok(_) => {
+                station.received_pkts += 1;
+                station.received_bytes += packet.len() as u64;
+            }
+            Err(_) => count(&mut station.dropped, "device_down"),
+        }
+    }
+}

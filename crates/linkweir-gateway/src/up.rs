@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The running gateway: packets between the device, the queues and the socket, and whoever asks.
+//!
+//! One thread waits for whatever comes first. What can be read is read in batches, so that neither side starves the other;
+//! what may leave leaves; then it sleeps until the next packet may leave.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use tun_rs::SyncDevice;
+
+use crate::classify::Classifier;
+use crate::command::{self, Running};
+use crate::config::{self, Config, Mode, Peer};
+use crate::control::{Control, Request, Response};
+use crate::link::Next;
+use crate::mss;
+use crate::packet;
+use crate::poll::{now_ns, Poll};
+use crate::privileges;
+use crate::routing::Routing;
+use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
+use crate::show::Show;
+use crate::station::{count, shown, Inside, Reasons, Station};
+use crate::tos;
+use crate::tun;
+use crate::underlay::{Received, Underlay};
+
+/// Packets read from one side before the other has its turn.
+const BATCH: usize = 64;
+/// Largest datagram and packet, bytes.
+const PACKET_BYTES: usize = 65_536;
+
+const DEVICE: u64 = 0;
+const UNDERLAY: u64 = 1;
+const SIGNALS: u64 = 2;
+const CONTROL: u64 = 3;
+const COMMANDS: u64 = 1 << 16;
+const CLIENTS: u64 = 1 << 32;
+
+/// A datagram the socket had no room for.
+struct Held {
+    station: usize,
+    datagram: Vec<u8>,
+    tos: u8,
+}
+
+/// A gateway that is set up.
+pub struct Gateway {
+    file: PathBuf,
+    config: Config,
+    device: SyncDevice,
+    underlay: Underlay,
+    signals: SignalFd,
+    control: Control,
+    poll: Poll,
+    classifier: Classifier,
+    routing: Routing,
+    /// None in cleartext mode.
+    identity: Option<Identity>,
+    by_endpoint: HashMap<SocketAddr, usize>,
+    by_index: HashMap<u32, usize>,
+    by_key: HashMap<Key, usize>,
+    /// Index of the last new session.
+    last_index: u32,
+    /// When sessions are looked after again, ns.
+    tick_at_ns: u64,
+    stations: Vec<Station>,
+    held: Option<Held>,
+    /// Station that has the first turn.
+    turn: usize,
+    started_ns: u64,
+    dropped: Reasons,
+    /// Until when packets may still leave, once it stops, ns.
+    stop_at_ns: Option<u64>,
+    buffer: Vec<u8>,
+    /// What a session makes of it.
+    other: Vec<u8>,
+}
+
+/// The signals the gateway heeds. They must be blocked before any thread begins.
+fn heeded() -> SigSet {
+    [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
+        .into_iter()
+        .collect()
+}
+
+/// Says something to whoever started the gateway.
+fn say(message: &str) {
+    eprintln!("linkweir-gateway: {message}");
+}
+
+impl Gateway {
+    /// Makes the device, its routes and the sockets, and gives up the privileges they needed.
+    ///
+    /// # Errors
+    /// What could not be set up, and why.
+    pub fn set_up(file: &Path, config: Config) -> io::Result<Gateway> {
+        let signals = heeded();
+        signals.thread_block()?;
+        let signals =
+            SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let identity = match &config.private_key_file {
+            Some(file) => Some(Identity::new(seal::read_key(file)?)),
+            None => None,
+        };
+        let now_ns = now_ns();
+        let mut last_index = 0;
+        let stations = config
+            .peers
+            .iter()
+            .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
+            .collect::<io::Result<Vec<_>>>()?;
+        let underlay = Underlay::bind(config.listen)?;
+        let device = tun::create(&config.device, config.mtu, &config.addresses)?;
+        if config.routes {
+            let index = device.if_index()?;
+            for net in config.peers.iter().flat_map(|peer| &peer.allowed) {
+                if !config.addresses.iter().any(|own| own.contains(net)) {
+                    tun::add_route(index, net)?;
+                }
+            }
+        }
+        let control = Control::listen(&config.control, CLIENTS)?;
+        privileges::drop_all(config.user.as_deref())?;
+
+        let poll = Poll::new()?;
+        poll.add(&device, DEVICE)?;
+        poll.add(&underlay, UNDERLAY)?;
+        poll.add(&signals, SIGNALS)?;
+        poll.add(&control, CONTROL)?;
+        let mut gateway = Gateway {
+            file: file.to_path_buf(),
+            classifier: Classifier::new(config.rules.clone()),
+            routing: Routing::default(),
+            identity,
+            by_endpoint: HashMap::new(),
+            by_index: HashMap::new(),
+            by_key: HashMap::new(),
+            last_index,
+            tick_at_ns: now_ns,
+            config,
+            device,
+            underlay,
+            signals,
+            control,
+            poll,
+            stations,
+            held: None,
+            turn: 0,
+            started_ns: now_ns,
+            dropped: Reasons::new(),
+            stop_at_ns: None,
+            buffer: vec![0; PACKET_BYTES],
+            other: vec![0; PACKET_BYTES + 64],
+        };
+        gateway.know_peers();
+        for at in 0..gateway.stations.len() {
+            gateway.knock(at);
+        }
+        Ok(gateway)
+    }
+
+    fn know_peers(&mut self) {
+        let peers = &self.config.peers;
+        self.routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
+        let numbered = peers.iter().enumerate();
+        self.by_endpoint = numbered
+            .filter_map(|(at, peer)| Some((peer.endpoint?, at)))
+            .collect();
+        let numbered = peers.iter().enumerate();
+        self.by_key = numbered
+            .filter_map(|(at, peer)| Some((peer.public_key?, at)))
+            .collect();
+        let numbered = self.stations.iter().enumerate();
+        self.by_index = numbered
+            .filter_map(|(at, station)| Some((station.session.as_ref()?.index(), at)))
+            .collect();
+    }
+
+    /// Carries packets until it is told to stop.
+    ///
+    /// # Errors
+    /// What makes it impossible to go on, such as the end of its device.
+    pub fn run(mut self) -> io::Result<()> {
+        let mut happened = Vec::new();
+        let mut alarm_ns = Some(0);
+        loop {
+            self.poll.wait(alarm_ns, &mut happened)?;
+            let mut now_ns = now_ns();
+            for key in &happened {
+                match *key {
+                    DEVICE => self.read_device(now_ns)?,
+                    UNDERLAY => self.read_underlay(),
+                    SIGNALS => self.heed(now_ns),
+                    CONTROL => self.control.accept(&self.poll),
+                    key if key >= CLIENTS => self.answer(now_ns, key),
+                    key => self.read_command(now_ns, (key - COMMANDS) as usize),
+                }
+            }
+            if !happened.is_empty() {
+                now_ns = self::now_ns();
+            }
+            self.start_commands(now_ns);
+            if self.identity.is_some() && self.tick_at_ns <= now_ns {
+                self.tick();
+                self.tick_at_ns = now_ns + seal::TICK_NS;
+            }
+            alarm_ns = self.serve(now_ns);
+            if let Some(stop_at_ns) = self.stop_at_ns {
+                let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
+                if stop_at_ns <= now_ns || (waiting == 0 && self.held.is_none()) {
+                    say(&format!(
+                        "stopped; {waiting} packets waited and were dropped"
+                    ));
+                    return Ok(());
+                }
+                alarm_ns = Some(alarm_ns.map_or(stop_at_ns, |ns| ns.min(stop_at_ns)));
+            }
+        }
+    }
+
+    /// Packets from the device into the queues.
+    fn read_device(&mut self, now_ns: u64) -> io::Result<()> {
+        for _ in 0..BATCH {
+            let bytes = match self.device.recv(&mut self.buffer) {
+                Ok(bytes) => bytes,
+                Err(error) => match error.raw_os_error() {
+                    // The device is down; packets come again when it is up.
+                    Some(nix::libc::EIO | nix::libc::EAGAIN | nix::libc::EINTR) => return Ok(()),
+                    _ => {
+                        let message =
+                            format!("the device {} has gone: {error}", self.config.device);
+                        return Err(io::Error::new(error.kind(), message));
+                    }
+                },
+            };
+            let packet = &mut self.buffer[..bytes];
+            let Some(header) = packet::parse(packet) else {
+                count(&mut self.dropped, "malformed");
+                continue;
+            };
+            let Some(at) = self.routing.peer(header.destination) else {
+                count(&mut self.dropped, "no_peer");
+                continue;
+            };
+            if let Some(mtu) = self.config.mss_mtu() {
+                mss::clamp(packet, &header, mtu);
+            }
+            let class = self.classifier.class(now_ns, &header);
+            let wire_bytes = self.config.wire_bytes(bytes);
+            self.stations[at]
+                .link
+                .arrive(now_ns, class, wire_bytes, packet);
+        }
+        Ok(())
+    }
+
+    /// Datagrams from the socket into the device.
+    fn read_underlay(&mut self) {
+        for _ in 0..BATCH {
+            let received = match self.underlay.receive(&mut self.buffer) {
+                Ok(received) => received,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                // An ICMP message about what was sent; the next datagram may be a good one.
+                Err(_) => {
+                    count(&mut self.dropped, "unreachable");
+                    continue;
+                }
+            };
+            match self.config.mode {
+                Mode::Wireguard => self.unseal(received),
+                Mode::Cleartext => {
+                    let Some(&at) = self.by_endpoint.get(&received.from) else {
+                        count(&mut self.dropped, "stranger");
+                        continue;
+                    };
+                    let packet = &mut self.buffer[..received.bytes];
+                    let inside = Inside {
+                        device: &self.device,
+                        routing: &self.routing,
+                        dscp: self.config.dscp,
+                        mss_mtu: self.config.mss_mtu(),
+                    };
+                    inside.deliver(at, &mut self.stations[at], packet, received.tos);
+                }
+            }
+        }
+    }
+
+    /// A datagram of a session, or one that asks for a session.
+    fn unseal(&mut self, received: Received) {
+        let Some(identity) = &self.identity else {
+            return;
+        };
+        let Received { bytes, from, tos } = received;
+        let datagram = &self.buffer[..bytes];
+        let at = match identity.claim(datagram, from) {
+            Ok(Claim::Session(index)) => self.by_index.get(&index),
+            Ok(Claim::Peer(key)) => self.by_key.get(&key),
+            Err(Refused::Cookie(answer)) => {
+                count(&mut self.dropped, "handshake_unproven");
+                let _ = self.underlay.send(&answer, from, 0);
+                return;
+            }
+            Err(Refused::Forged) => {
+                count(&mut self.dropped, "forged");
+                return;
+            }
+        };
+        let Some(&at) = at else {
+            count(&mut self.dropped, "stranger");
+            return;
+        };
+        let station = &mut self.stations[at];
+        let Some(session) = &mut station.session else {
+            return;
+        };
+        match session.open(datagram, from, &mut self.other) {
+            Opened::Refused => {
+                count(&mut station.dropped, "not_genuine");
+                return;
+            }
+            Opened::Nothing => {}
+            Opened::Answer(answer) => drop(self.underlay.send(answer, from, 0)),
+            Opened::Packet(packet) => {
+                let inside = Inside {
+                    device: &self.device,
+                    routing: &self.routing,
+                    dscp: self.config.dscp,
+                    mss_mtu: self.config.mss_mtu(),
+                };
+                inside.deliver(at, station, packet, tos);
+            }
+        }
+        // Only who holds the key moves a peer.
+        station.endpoint = Some(from);
+    }
+
+    /// Asks a peer for a session unless that is under way.
+    fn knock(&mut self, at: usize) {
+        let Station {
+            session, endpoint, ..
+        } = &mut self.stations[at];
+        if let (Some(session), Some(endpoint)) = (session, *endpoint) {
+            if let Some(datagram) = session.knock(&mut self.other) {
+                let _ = self.underlay.send(datagram, endpoint, 0);
+            }
+        }
+    }
+
+    /// Looks after all sessions.
+    fn tick(&mut self) {
+        for station in &mut self.stations {
+            let Some(session) = &mut station.session else {
+                continue;
+            };
+            if let (Some(datagram), Some(endpoint)) =
+                (session.tick(&mut self.other), station.endpoint)
+            {
+                let _ = self.underlay.send(datagram, endpoint, 0);
+            }
+        }
+        if let Some(identity) = &self.identity {
+            identity.tick();
+        }
+    }
+
+    /// Lets leave what may leave; returns when there will be more.
+    fn serve(&mut self, now_ns: u64) -> Option<u64> {
+        if self.held.is_some() && !self.send_held() {
+            return None;
+        }
+        let ticks = self.identity.is_some().then_some(self.tick_at_ns);
+        let commands = self
+            .stations
+            .iter()
+            .filter_map(|station| station.command_at_ns);
+        let mut earliest_ns = commands.chain(ticks).min();
+        let stations = self.stations.len();
+        for step in 0..stations {
+            let at = (self.turn + step) % stations;
+            let station = &self.stations[at];
+            if station
+                .session
+                .as_ref()
+                .is_some_and(|session| !session.is_open())
+            {
+                if station.link.waiting_pkts() > 0 {
+                    self.knock(at);
+                }
+                continue;
+            }
+            loop {
+                match self.stations[at]
+                    .link
+                    .next(now_ns, |packet| tos_of(packet) & 3 != 0)
+                {
+                    Next::Send(packet, marked) => {
+                        let tos = tos_of(&packet);
+                        let tos = if marked { tos | tos::CE } else { tos };
+                        if !self.send(at, packet, tos) {
+                            return None;
+                        }
+                    }
+                    Next::At(ns) => {
+                        earliest_ns = Some(earliest_ns.map_or(ns, |earliest| earliest.min(ns)));
+                        break;
+                    }
+                    Next::Nothing => break,
+                }
+            }
+        }
+        self.turn = (self.turn + 1) % stations.max(1);
+        earliest_ns
+    }
+
+    /// Seals and sends a packet; whether the socket has room for more.
+    fn send(&mut self, at: usize, mut packet: Box<[u8]>, tos: u8) -> bool {
+        if tos != tos_of(&packet) {
+            packet::set_tos(&mut packet, tos);
+        }
+        let tos = self.config.dscp.encapsulate(tos);
+        let station = &mut self.stations[at];
+        let datagram = match &mut station.session {
+            None => &packet[..],
+            Some(session) => match session.seal(&packet, &mut self.other) {
+                Some(datagram) => datagram,
+                None => {
+                    count(&mut station.dropped, "no_session");
+                    return true;
+                }
+            },
+        };
+        if station.hand_out(&mut self.underlay, datagram, tos) {
+            return true;
+        }
+        let datagram = datagram.to_vec();
+        self.held = Some(Held {
+            station: at,
+            datagram,
+            tos,
+        });
+        let _ = self.poll.interest(&self.underlay, UNDERLAY, true, true);
+        false
+    }
+
+    /// Whether what the socket had no room for has gone.
+    fn send_held(&mut self) -> bool {
+        let Some(held) = &self.held else { return true };
+        let station = &mut self.stations[held.station];
+        if !station.hand_out(&mut self.underlay, &held.datagram, held.tos) {
+            return false;
+        }
+        self.held = None;
+        let _ = self.poll.interest(&self.underlay, UNDERLAY, true, false);
+        true
+    }
+
+    fn heed(&mut self, now_ns: u64) {
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            if signal.ssi_signo == Signal::SIGHUP as u32 {
+                match self.reload(now_ns) {
+                    Ok(()) => say(&format!("took over {}", self.file.display())),
+                    Err(message) => say(&format!("nothing changed: {message}")),
+                }
+            } else if self.stop_at_ns.is_none() {
+                self.stop_at_ns = Some(now_ns + self.config.drain_ns);
+                // What comes from now on stays where it is.
+                let _ = self.poll.remove(&self.device);
+            } else {
+                self.stop_at_ns = Some(now_ns);
+            }
+        }
+    }
+
+    /// Takes the configuration over anew; queues and credit stay.
+    fn reload(&mut self, now_ns: u64) -> Result<(), String> {
+        let new = config::load(&self.file).map_err(|fault| fault.to_string())?;
+        fixed(&self.config, &new)?;
+        // A peer with another key is another peer.
+        let same = |old: &Peer, peer: &Peer| {
+            old.name == peer.name
+                && old.public_key == peer.public_key
+                && old.preshared_key_file == peer.preshared_key_file
+                && old.keepalive_s == peer.keepalive_s
+        };
+        let place = |peer: &Peer| self.config.peers.iter().position(|old| same(old, peer));
+        // What may fail comes before anything changes.
+        let mut fresh = new
+            .peers
+            .iter()
+            .filter(|peer| place(peer).is_none())
+            .map(|peer| {
+                Station::new(
+                    now_ns,
+                    &new,
+                    peer,
+                    self.identity.as_ref(),
+                    &mut self.last_index,
+                )
+            })
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|error| error.to_string())?
+            .into_iter();
+        let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
+        let mut old: Vec<Option<Station>> = self.stations.drain(..).map(Some).collect();
+        let mut refused = Ok(());
+        for (at, (peer, place)) in new.peers.iter().zip(&places).enumerate() {
+            let Some(mut station) = place
+                .and_then(|place| old[place].take())
+                .or_else(|| fresh.next())
+            else {
+                continue;
+            };
+            if let Some(place) = *place {
+                let peers = (&self.config.peers[place], peer);
+                let changed = station
+                    .link
+                    .change(now_ns, &new.scheduler, &new.classes, peers);
+                if let Err(fault) = changed {
+                    refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
+                }
+                if peers.0.endpoint != peer.endpoint {
+                    station.endpoint = peer.endpoint;
+                }
+                if place != at || peers.0.capacity.command != peer.capacity.command {
+                    station.command = None;
+                    station.command_at_ns = peer.capacity.command.as_ref().map(|_| now_ns);
+                }
+            }
+            self.stations.push(station);
+        }
+        if let Some(held) = &mut self.held {
+            match places.iter().position(|place| *place == Some(held.station)) {
+                Some(at) => held.station = at,
+                None => self.held = None,
+            }
+        }
+        self.classifier.set_rules(new.rules.clone());
+        self.config = new;
+        self.know_peers();
+        refused
+    }
+
+    fn answer(&mut self, now_ns: u64, key: u64) {
+        let Gateway {
+            control,
+            poll,
+            config,
+            stations,
+            dropped,
+            started_ns,
+            ..
+        } = self;
+        control.serve(key, poll, |request| match request {
+            Request::Show => {
+                let peers = config
+                    .peers
+                    .iter()
+                    .zip(stations)
+                    .map(|(peer, station)| station.show(now_ns, config, peer))
+                    .collect();
+                Response::Show(Box::new(Show {
+                    version: env!("CARGO_PKG_VERSION").to_string(),
+                    device: config.device.clone(),
+                    mode: config.mode.name().to_string(),
+                    policy: config.scheduler.info.name.to_string(),
+                    uptime_s: (now_ns - *started_ns) as f64 * 1e-9,
+                    dropped_pkts: shown(dropped),
+                    peers,
+                }))
+            }
+            Request::SetCapacity { peer, capacity_bps } => {
+                let mut known = false;
+                for (config, station) in config.peers.iter().zip(stations) {
+                    if peer.as_ref().is_none_or(|name| *name == config.name) {
+                        station.link.set_capacity(now_ns, capacity_bps);
+                        known = true;
+                    }
+                }
+                match peer {
+                    Some(name) if !known => Response::Refused(format!("there is no peer {name}")),
+                    _ => Response::Done,
+                }
+            }
+        });
+    }
+
+    fn start_commands(&mut self, now_ns: u64) {
+        for (at, station) in self.stations.iter_mut().enumerate() {
+            if station.command_at_ns.is_none_or(|at_ns| now_ns < at_ns) {
+                continue;
+            }
+            let peer = &self.config.peers[at];
+            let Some(words) = &peer.capacity.command else {
+                station.command_at_ns = None;
+                continue;
+            };
+            let started = Running::start(words, &peer.name).and_then(|running| {
+                self.poll
+                    .add(&running, COMMANDS + at as u64)
+                    .map(|()| running)
+            });
+            match started {
+                Ok(running) => {
+                    station.command = Some(running);
+                    station.command_at_ns = None;
+                }
+                Err(error) => {
+                    say(&format!("{}: cannot be started: {error}", words[0]));
+                    station.command_at_ns = Some(now_ns + command::AGAIN_NS);
+                }
+            }
+        }
+    }
+
+    fn read_command(&mut self, now_ns: u64, at: usize) {
+        let Some(station) = self.stations.get_mut(at) else {
+            return;
+        };
+        let Some(running) = &mut station.command else {
+            return;
+        };
+        match running.read() {
+            Ok(Some(Ok(bps))) => station.link.set_capacity(now_ns, bps),
+            Ok(Some(Err(what))) => say(&format!(
+                "the program of peer {}: {what}",
+                self.config.peers[at].name
+            )),
+            Ok(None) => {}
+            Err(_) => {
+                let _ = self.poll.remove(&*running);
+                station.command = None;
+                station.command_at_ns = Some(now_ns + command::AGAIN_NS);
+            }
+        }
+    }
+}
+
+/// The differentiated services field of a packet that was parsed before.
+fn tos_of(packet: &[u8]) -> u8 {
+    if packet[0] >> 4 == 4 {
+        packet[1]
+    } else {
+        packet[0] << 4 | packet[1] >> 4
+    }
+}
+
+/// Refuses changes of what only a restart can change.
+fn fixed(old: &Config, new: &Config) -> Result<(), String> {
+    let names = |config: &Config| -> Vec<String> {
+        config
+            .classes
+            .iter()
+            .map(|class| class.name.clone())
+            .collect()
+    };
+    let changed = [
+        ("gateway.device", old.device != new.device),
+        ("gateway.address", old.addresses != new.addresses),
+        ("gateway.mtu", old.mtu != new.mtu),
+        ("gateway.listen", old.listen != new.listen),
+        ("gateway.mode", old.mode != new.mode),
+        (
+            "gateway.private_key_file",
+            old.private_key_file != new.private_key_file,
+        ),
+        ("gateway.control", old.control != new.control),
+        (
+            "scheduler.policy",
+            old.scheduler.info.name != new.scheduler.info.name,
+        ),
+        (
+            "the names and the order of the classes",
+            names(old) != names(new),
+        ),
+    ];
+    match changed.iter().find(|(_, changed)| *changed) {
+        Some((what, _)) => Err(format!(
+            "{what} cannot change while the gateway runs; restart it"
+        )),
+        None => Ok(()),
+    }
+}

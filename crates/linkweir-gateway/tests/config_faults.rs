@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Every mistake in a configuration is found, at its line, with what is allowed and what to do.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use linkweir_gateway::config::{self, Config, Fault};
+
+const SHIPPED: &str = include_str!("../configs/ground.toml");
+
+fn parse(text: &str) -> Result<Config, Fault> {
+    config::parse(text, Path::new("ground.toml"))
+}
+
+/// The shipped configuration with `old` replaced by `new` once.
+fn changed(old: &str, new: &str) -> String {
+    assert!(SHIPPED.contains(old), "{old}");
+    SHIPPED.replacen(old, new, 1)
+}
+
+/// (what is replaced, by what, what is said)
+const MISTAKES: &[(&str, &str, &str)] = &[
+    ("[gateway]", "[gatway]", "ground.toml:1: [gateway]: is missing; write a table [gateway], such as one with device = \"lw0\""),
+    ("device = \"lw0\"", "device = \"a name of too many words\"", "ground.toml:8: gateway.device = \"a name of too many words\": must be the name of a network device: 1 .. 15 letters, digits, _, - or ."),
+    ("device = \"lw0\"", "device = 5", "ground.toml:8: gateway.device = 5: must be a string, not a whole number"),
+    ("device = \"lw0\"", "divice = \"lw0\"", "ground.toml:7: gateway.device: is missing; write device = \"lw0\""),
+    ("10.77.0.1/24", "10.77.0.1/33", "ground.toml:9: gateway.address[0] = \"10.77.0.1/33\": must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\""),
+    ("0.0.0.0:51820", "0.0.0.0", "ground.toml:10: gateway.listen = \"0.0.0.0\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
+    ("0.0.0.0:51820", "0.0.0.0:0", "ground.toml:10: gateway.listen = \"0.0.0.0:0\": must have a port 1 .. 65535"),
+    ("0.0.0.0:51820", "0.0.0.0:99999", "ground.toml:10: gateway.listen = \"0.0.0.0:99999\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
+    ("mode = \"cleartext\"", "mode = \"cleartxt\"", "ground.toml:11: gateway.mode = \"cleartxt\": must be one of wireguard, cleartext; did you mean \"cleartext\"?"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = \"1500B\"", "ground.toml:12: gateway.mtu = \"1500B\": must be 1280B .. 1472B (28 bytes of outer headers below 1500 for IPv6)"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = 1400", "ground.toml:12: gateway.mtu = 1400: needs a unit: one of GB, MB, kB, B, KiB, MiB, GiB, like \"1500B\""),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nunderlay_mtu = \"1300B\"", "ground.toml:12: gateway.underlay_mtu = \"1300B\": leaves 1272 bytes inside the tunnel, and 1280 for IPv6 are needed; raise it to 1308B at least"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nuser = \"no body\"", "ground.toml:12: gateway.user = \"no body\": must be one word"),
+    ("rate = \"20Mbit\"", "rate = 20", "ground.toml:14: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
+    ("rate = \"20Mbit\"", "rate = \"20Mbps\"", "ground.toml:14: link.rate = \"20Mbps\": the suffix bps is refused because in tc it means bytes per second; use one of Gbit, Mbit, kbit, bit"),
+    ("rate = \"20Mbit\"", "rate = \"abc\"", "ground.toml:14: link.rate = \"abc\": is not a number; write a rate like \"20Mbit\""),
+    ("rate = \"20Mbit\"", "rate = \"0Mbit\"", "ground.toml:14: link.rate = \"0Mbit\": must be 1kbit at least at some time"),
+    ("rate = \"20Mbit\"", "rat = \"20Mbit\"", "ground.toml:14: link.rat = \"20Mbit\": unknown key; did you mean rate?"),
+    ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"", "ground.toml:14: link.trace = \"nowhere.csv\": nowhere.csv: cannot be read: No such file or directory (os error 2)"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfloor = \"1Mbit\"", "ground.toml:15: link.floor = \"1Mbit\": needs stale, the time after which it holds"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nstale = \"10s\"", "ground.toml:15: link.stale = \"10s\": needs floor, the rate that is believed from then on"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is no file; name a program"),
+    ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" beside it"),
+    ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
+    ("overhead = \"14B\"", "overhead = \"14kB\"", "ground.toml:15: link.overhead = \"14kB\": must be whole and -1kB .. 1kB"),
+    ("policy = \"pss\"", "policy = \"ps\"", "ground.toml:18: scheduler.policy = \"ps\": must be one of"),
+    ("policy = \"pss\"", "policy = \"pss\"\nsaturation = \"never\"", "ground.toml:19: scheduler.saturation = \"never\": unknown key;"),
+    ("name = \"af\"", "name = \"ef\"", "ground.toml:27: class[1].name = \"ef\": two classes have this name; rename one"),
+    ("\"EF\", \"VOICE-ADMIT\"", "\"EF\", \"AF14\"", "ground.toml:22: class[0].match[0].dscp[1] = \"AF14\": must be a code point: EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63"),
+    ("\"EF\", \"VOICE-ADMIT\"", "64", "ground.toml:22: class[0].match[0].dscp[0] = 64: must be a whole number 0 .. 63"),
+    ("protocol = \"udp\"", "protocol = \"upd\"", "ground.toml:22: class[0].match[1].protocol = \"upd\": must be one of tcp, udp, icmp, sctp, esp, gre, or a number 0 .. 255"),
+    ("[5060, \"16384-32767\"]", "[5060, \"32767-16384\"]", "ground.toml:22: class[0].match[1].port[1] = \"32767-16384\": must be a port 1 .. 65535 or a range like \"16384-32767\""),
+    ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
+    ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; leave match out in the class that takes the rest"),
+    ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches nothing: class \"ef\" takes all of this before; leave it out or put it first"),
+    ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
+    ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
+    ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
+    ("limit = \"100p\"", "limit = \"1000000p\"", "ground.toml:20: class = [[class]]: 3 classes towards 1 peers may hold 1552620800B, more than 1GB; lower limit or limit_bytes"),
+    ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
+    ("rate = \"5Mbit\"", "rate = \"25Mbit\"", "ground.toml:31: class[1].rate = \"25Mbit\": "),
+    ("rate = \"5Mbit\"", "rate = \"-5Mbit\"", "ground.toml:31: class[1].rate = \"-5Mbit\": must be "),
+    ("rate = \"5Mbit\"", "bw = 0.3", "ground.toml:31: class[1].bw = 0.3: unknown key;"),
+    ("192.0.2.2:51820", "ship.example:51820", "ground.toml:42: peer[0].endpoint = \"ship.example:51820\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
+    ("192.0.2.2:51820", "[2001:db8::2]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820"),
+    ("allowed_ips", "alowed_ips", "ground.toml:40: peer[0].allowed_ips: is missing; write allowed_ips = [\"10.0.0.0/8\"]"),
+    ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
+    ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.2:51820\"", "ground.toml:46: peer[1].endpoint = \"192.0.2.2:51820\": is that of peer \"ship\" too, and in cleartext mode peers are known by it alone; change one"),
+    ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.78.4.0/16\"", "ground.toml:47: peer[1].allowed_ips = \"10.78.4.0/16\": peer \"ship\" has 10.78.0.0/16 already; give it to one of them"),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"", "ground.toml:7: gateway.private_key_file: is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\""),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"\nprivate_key_file = \"key\"", "ground.toml:41: peer[0].public_key: is missing; `linkweir-gateway keygen` prints that of a new key"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nprivate_key_file = \"key\"", "ground.toml:12: gateway.private_key_file = \"key\": is only for mode = \"wireguard\""),
+    ("endpoint =", "public_key = \"abc\"\nendpoint =", "ground.toml:42: peer[0].public_key = \"abc\": is only for mode = \"wireguard\""),
+    ("10.78.0.0/16", "192.0.2.0/24", "ground.toml:42: peer[0].endpoint = \"192.0.2.2:51820\": lies in 192.0.2.0/24, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nouter_dscp = \"EF\"", "ground.toml:12: gateway.outer_dscp = \"EF\": is only for dscp = \"pipe\""),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\ndrain = 5", "ground.toml:12: gateway.drain = 5: needs a unit: one of"),
+    ("[[peer]]", "[peer]", "ground.toml:40: peer = [peer]: must be a list of tables; write [[peer]] with two brackets"),
+    ("level = 0", "level = 0 0", "ground.toml:23: is not TOML: "),
+];
+
+#[test]
+fn the_shipped_configuration_is_sound() {
+    let config = parse(SHIPPED).unwrap();
+    assert_eq!(config.mtu, 1472, "1500 less 20 of IPv4 and 8 of UDP");
+    assert_eq!(config.wire_bytes(1472), 1514, "with 14 of Ethernet");
+    assert_eq!(config.rules.rest, 2);
+    assert_eq!(config.peers[0].capacity.nominal_bps, 20_000_000);
+}
+
+#[test]
+fn every_mistake_is_found_at_its_line() {
+    for (old, new, said) in MISTAKES {
+        let fault = parse(&changed(old, new)).expect_err(new).to_string();
+        assert!(
+            fault.starts_with(said),
+            "{new}\n  said     {fault}\n  expected {said}"
+        );
+    }
+}
+
+#[test]
+fn peers_of_a_sealed_tunnel_have_keys() {
+    let sealed = |peers: &str| {
+        let key_file = "mode = \"wireguard\"\nprivate_key_file = \"key\"";
+        let text = changed("mode = \"cleartext\"", key_file);
+        let at = text.find("[[peer]]").unwrap();
+        parse(&format!("{}{peers}", &text[..at]))
+    };
+    let one = "[[peer]]\nname = \"one\"\npublic_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\nallowed_ips = \"10.1.0.0/16\"\n";
+    let config = sealed(one).unwrap();
+    assert_eq!(config.mtu, 1440, "1500 less 28 outside and 32 of the seal");
+    assert_eq!(config.peers[0].endpoint, None, "it may speak first");
+    for (old, new, said) in [
+        ("\"hSDw", "\"hSD", "peer[0].public_key = \"hSDCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": must be a key: 32 bytes in base64, 44 characters"),
+        ("allowed_ips", "keepalive = \"0s\"\nallowed_ips", "peer[0].keepalive = \"0s\": must be 1s .. 65535s"),
+    ] {
+        let fault = sealed(&one.replacen(old, new, 1)).unwrap_err().to_string();
+        assert!(fault.contains(said), "{fault}");
+    }
+    let two = one.replace("\"one\"", "\"two\"").replace("10.1", "10.2");
+    let fault = sealed(&format!("{one}{two}")).unwrap_err().to_string();
+    assert!(
+        fault.contains("peer[1].public_key = ") && fault.contains("is that of peer \"one\" too"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn a_peer_may_have_a_capacity_of_its_own() {
+    let text = changed("endpoint =", "rate = \"6Mbit\"\nendpoint =");
+    assert_eq!(
+        parse(&text).unwrap().peers[0].capacity.nominal_bps,
+        6_000_000
+    );
+    // The reservation must fit there, too.
+    let text = changed("endpoint =", "rate = \"4Mbit\"\nendpoint =");
+    let fault = parse(&text).unwrap_err().to_string();
+    assert!(
+        fault.starts_with("ground.toml:31: class[1].rate = \"5Mbit\": "),
+        "{fault}"
+    );
+}
+
+#[test]
+fn any_cut_or_changed_byte_is_refused_or_read_but_never_crashes() {
+    let bytes = SHIPPED.as_bytes();
+    for at in 0..bytes.len() {
+        if let Ok(text) = std::str::from_utf8(&bytes[..at]) {
+            let _ = parse(text);
+        }
+        for byte in [b'"', b'[', b'=', b'9', b'\n'] {
+            let mut changed = bytes.to_vec();
+            changed[at] = byte;
+            if let Ok(text) = String::from_utf8(changed) {
+                let _ = parse(&text);
+            }
+        }
+    }
+}
+
+#[test]
+fn check_prints_one_line_and_returns_2() {
+    let folder = std::env::temp_dir().join(format!("linkweir-check-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let check = |name: &str, text: &str| {
+        let file = folder.join(name);
+        fs::write(&file, text).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .arg("check")
+            .arg(&file)
+            .output()
+            .unwrap()
+    };
+    let good = check("good.toml", SHIPPED);
+    let bad = check("bad.toml", &changed("20Mbit", "20"));
+    let no_text = check("no-text.toml", "device = \"lw0\"");
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(good.status.code(), Some(0));
+    assert_eq!(bad.status.code(), Some(2));
+    let said = String::from_utf8(bad.stderr).unwrap();
+    assert!(
+        said.contains("bad.toml:14: link.rate = \"20\": needs a unit"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1);
+    assert_eq!(no_text.status.code(), Some(2));
+}
+
+const LINK: &str = include_str!("../configs/geo.toml");
+
+/// (what is replaced, by what, what is said)
+const LINK_MISTAKES: &[(&str, &str, &str)] = &[
+    ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
+    ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
+    ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is that of the other end too; change one, or its netns"),
+    ("rate = \"20Mbit\"", "", "geo.toml:19: a_to_b.rate: is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\""),
+    ("loss = 0.001", "loss = 1.5", "geo.toml:22: a_to_b.loss = 1.5: must be 0% .. 100%"),
+    ("delay = \"250ms\"", "delay = 250", "geo.toml:21: a_to_b.delay = 250: needs a unit: one of"),
+    ("jitter = \"2ms\"", "jitter = \"2m\"", "geo.toml:27: b_to_a.jitter = \"2m\": unknown unit \"m\" for a time; use one of"),
+    ("limit = \"200p\"", "limit = \"200\"", "geo.toml:28: b_to_a.limit = \"200\": needs a unit: one of p, like \"80p\""),
+    ("[b_to_a]", "[b_too_a]", "geo.toml:1: [b_to_a]: is missing; write a table [b_to_a], such as one with rate = \"20Mbit\""),
+];
+
+#[test]
+fn mistakes_in_a_link_are_found_at_their_lines() {
+    // Both namespaces are this one, as far as the check sees; their devices differ then.
+    let here = |text: &str| {
+        let text = text.replacen("netns = \"ground\"", "netns = \"/proc/self/ns/net\"", 1);
+        text.replacen(
+            "netns = \"ship\"",
+            "netns = \"/proc/thread-self/ns/net\"",
+            1,
+        )
+    };
+    let parse = |text: &str| config::emulate::parse(&here(text), Path::new("geo.toml"));
+    let link = parse(LINK).unwrap();
+    assert_eq!(link.directions[1].limit_pkts, 200);
+    // Twice 20 Mbit/s times 250 ms in packets of 1500 bytes, and 100.
+    assert_eq!(link.directions[0].limit_pkts, 933);
+    for (old, new, said) in LINK_MISTAKES {
+        assert!(LINK.contains(old), "{old}");
+        let text = if new.is_empty() && old.starts_with("netns") {
+            // Without the other namespace both devices would be in the emulator's.
+            LINK.replacen("netns = \"ground\"\n", "\n", 1)
+                .replacen(old, "", 1)
+        } else {
+            LINK.replacen(old, new, 1)
+        };
+        let fault = parse(&text).expect_err(new).to_string();
+        assert!(
+            fault.starts_with(said),
+            "{new}\n  said     {fault}\n  expected {said}"
+        );
+    }
+}

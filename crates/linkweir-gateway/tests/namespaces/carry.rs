@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What is carried, in which order and how fast.
+
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use linkweir_gateway::underlay::Underlay;
+
+use crate::place::{cabled, config, set_tos, Folder, Gateway, Socket, Tunnel, STRICT};
+
+/// Two classes by port, in shares of 3 to 1.
+const DRR: &str = r#"[scheduler]
+policy = "drr"
+[[class]]
+name = "three"
+match = [{ port = 3000 }]
+quantum = "4500B"
+limit = "400p"
+[[class]]
+name = "one"
+quantum = "1500B"
+limit = "400p"
+"#;
+
+/// The published scheduler: a quarter of the link for the class in the middle.
+const PSS: &str = r#"[scheduler]
+policy = "pss"
+[[class]]
+name = "ef"
+match = [{ dscp = "EF" }]
+level = 0
+[[class]]
+name = "af"
+match = [{ port = 3000 }]
+level = 1
+low_level = 3
+rate = "5Mbit"
+limit = "900p"
+[[class]]
+name = "rest"
+level = 2
+limit = "900p"
+"#;
+
+fn number(datagram: &[u8]) -> u64 {
+    u64::from_be_bytes(datagram[..8].try_into().unwrap())
+}
+
+/// Sends numbered datagrams of `bytes`.
+fn send(socket: &UdpSocket, to: &str, numbers: std::ops::Range<u64>, bytes: usize) {
+    let mut datagram = vec![0; bytes];
+    for number in numbers {
+        datagram[..8].copy_from_slice(&number.to_be_bytes());
+        socket.send_to(&datagram, to).unwrap();
+    }
+}
+
+#[test]
+fn both_versions_of_ip_go_both_ways() {
+    let tunnel = Tunnel::new(STRICT);
+    for (one, two) in [("10.77.0.1", "10.77.0.2"), ("[fd77::1]", "[fd77::2]")] {
+        let a = tunnel.here.socket(&format!("{one}:1000"));
+        let b = tunnel.there.socket(&format!("{two}:2000"));
+        let mut buffer = [0; 2000];
+        for bytes in [8, 1000, 1400] {
+            send(&a, &format!("{two}:2000"), 7..8, bytes);
+            let (count, from) = b.recv_from(&mut buffer).unwrap();
+            assert_eq!((count, number(&buffer)), (bytes, 7));
+            b.send_to(&buffer[..count], from).unwrap();
+            assert_eq!(a.recv(&mut buffer).unwrap(), bytes);
+        }
+    }
+    let show = tunnel.gateways[1].show();
+    let peer = &show.peers[0];
+    // The kernel's own neighbour messages may come on top.
+    assert!(peer.received_pkts >= 6, "{show:?}");
+    assert_eq!(peer.endpoint, "192.0.2.1:51820".parse().ok());
+}
+
+#[test]
+fn the_tunnel_itself_may_be_ipv6() {
+    let tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace("\"192.0.2.1:", "\"[2001:db8::1]:")
+            .replace("\"192.0.2.2:", "\"[2001:db8::2]:")
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    send(&a, "10.77.0.2:2000", 3..4, 1424 - 28);
+    let mut buffer = [0; 2000];
+    assert_eq!(
+        b.recv(&mut buffer).unwrap(),
+        1424 - 28,
+        "1500 less 48 outside and 28 inside"
+    );
+}
+
+#[test]
+fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    send(&a, "10.77.0.2:2000", 0..100, 500);
+    set_tos(&a, 46 << 2);
+    send(&a, "10.77.0.2:2000", 100..200, 500);
+    gateway.wait_until("all wait", |show| {
+        let classes = &show.peers[0].classes;
+        classes[0].backlog_pkts == 100 && classes[1].backlog_pkts >= 100
+    });
+    gateway.set_capacity(50_000_000);
+    let mut buffer = [0; 2000];
+    let received: Vec<u64> = (0..200)
+        .map(|_| {
+            b.recv(&mut buffer).unwrap();
+            number(&buffer)
+        })
+        .collect();
+    let expected: Vec<u64> = (100..200).chain(0..100).collect();
+    assert_eq!(received, expected);
+}
+
+/// Fills both classes while nothing may leave, lets go, and counts what comes from each until one is nearly through.
+fn shares(
+    tunnel: &Tunnel,
+    classes: [usize; 2],
+    each: u64,
+    counted: usize,
+    capacity_bps: u64,
+) -> [u64; 2] {
+    let gateway = &tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    for port in [3000, 4000] {
+        let a = tunnel.here.socket(&format!("10.77.0.1:{port}"));
+        // In portions: the device's own queue holds 500.
+        for first in (0..each).step_by(100) {
+            send(&a, "10.77.0.2:2000", first..first + 100, 1400);
+            let at = classes[usize::from(port == 4000)];
+            gateway.wait_until("the portion waits", |show| {
+                u64::from(show.peers[0].classes[at].backlog_pkts) >= first + 100
+            });
+        }
+    }
+    gateway.set_capacity(capacity_bps);
+    let mut received = [0, 0];
+    let mut buffer = [0; 2000];
+    for _ in 0..counted {
+        let (_, from) = b.recv_from(&mut buffer).unwrap();
+        received[usize::from(from.port() == 4000)] += 1;
+    }
+    received
+}
+
+#[test]
+fn backlogged_classes_share_by_their_quanta() {
+    let tunnel = Tunnel::new(DRR);
+    let [three, one] = shares(&tunnel, [0, 1], 400, 400, 20_000_000);
+    // A round lets leave 4500 and 1500 bytes, so 12 packets of 1428 + 28 bytes are within a round of 9 to 3.
+    assert!((297..=303).contains(&three), "{three} to {one}");
+}
+
+#[test]
+fn a_reserved_rate_is_kept() {
+    let tunnel = Tunnel::new(PSS);
+    let [af, rest] = shares(&tunnel, [1, 2], 900, 1000, 20_000_000);
+    // 5 of 20 Mbit/s. The rate is one of time: where the machine stops for a while, the share is larger.
+    assert!(af >= 230, "{af} to {rest}");
+}
+
+#[test]
+fn no_more_leaves_than_the_capacity() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    send(&a, "10.77.0.2:2000", 0..300, 1000);
+    gateway.wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 300
+    });
+    let begun = Instant::now();
+    gateway.set_capacity(10_000_000);
+    let mut buffer = [0; 2000];
+    for _ in 0..300 {
+        b.recv(&mut buffer).unwrap();
+    }
+    // 1028 bytes inside and 28 outside; the last packet goes when those before it are through, and 10 ms may be made good.
+    let least_s = (299.0 * 1056.0 * 8.0) / 10e6 - 0.010;
+    let took_s = begun.elapsed().as_secs_f64();
+    assert!(
+        took_s >= least_s,
+        "{took_s} s, and {least_s} s are the least"
+    );
+}
+
+#[test]
+fn fragments_follow_their_first() {
+    let tunnel = Tunnel::new(STRICT);
+    let a = tunnel.here.socket("10.77.0.1:5060");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    send(&a, "10.77.0.2:2000", 5..6, 4000);
+    let mut buffer = [0; 5000];
+    assert_eq!(b.recv(&mut buffer).unwrap(), 4000);
+    let show = tunnel.gateways[0].show();
+    // 4008 bytes of UDP in fragments of 1448 bytes.
+    assert_eq!(show.peers[0].classes[0].sent_pkts, 3, "{show:?}");
+}
+
+#[test]
+fn tcp_uses_segments_that_fit() {
+    use nix::sys::socket::{getsockopt, sockopt};
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    // The ends of the connection believe in 1500 bytes, as hosts behind a gateway do.
+    let tunnel = Tunnel::new(STRICT);
+    for end in [&tunnel.here, &tunnel.there] {
+        end.ip(&[
+            "route",
+            "change",
+            "10.77.0.0/24",
+            "dev",
+            "lw0",
+            "advmss",
+            "1460",
+        ]);
+    }
+    let listener = tunnel
+        .there
+        .inside(|| TcpListener::bind("10.77.0.2:80").unwrap());
+    let sender = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(&[7; 100_000]).unwrap();
+        getsockopt(&stream, sockopt::TcpMaxSeg).unwrap()
+    });
+    let mut stream = tunnel
+        .here
+        .inside(|| TcpStream::connect("10.77.0.2:80").unwrap());
+    let mut received = Vec::new();
+    stream.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+    stream.read_to_end(&mut received).unwrap();
+    assert_eq!(received, vec![7; 100_000]);
+    // 1472 of the tunnel less 40, and the kernel less 12 for its timestamps.
+    assert!(sender.join().unwrap() <= 1432);
+}
+
+#[test]
+fn code_points_and_congestion_are_seen_outside_and_inside() {
+    let (here, there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let _gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    let bare = there.inside(|| Underlay::bind("192.0.2.2:51820".parse().unwrap()));
+    let mut bare = bare.unwrap();
+    let a = here.socket("10.77.0.1:1000");
+    set_tos(&a, 46 << 2 | 2);
+    a.send_to(b"question", "10.77.0.2:2000").unwrap();
+    let mut buffer = [0; 2000];
+    // The kernel's own messages are passed over.
+    let begun = Instant::now();
+    let (bytes, outer) = loop {
+        match bare.receive(&mut buffer) {
+            Ok(received) if buffer[..received.bytes].ends_with(b"question") => {
+                break (received.bytes, received.tos)
+            }
+            _ => assert!(begun.elapsed() < crate::PATIENCE),
+        }
+    };
+    assert_eq!(outer, 46 << 2 | 2, "outside");
+    assert_eq!((bytes, buffer[1]), (20 + 8 + 8, 46 << 2 | 2), "inside");
+
+    // The answer met congestion on its way: addresses and ports change places, which leaves the checksums true.
+    let mut answer = buffer[..bytes].to_vec();
+    for (one, two, length) in [(12, 16, 4), (20, 22, 2)] {
+        for at in 0..length {
+            answer.swap(one + at, two + at);
+        }
+    }
+    nix::sys::socket::setsockopt(&*a, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
+    let mut a = Receiver(a);
+    bare.send(&answer, "192.0.2.1:51820".parse().unwrap(), 3)
+        .unwrap();
+    assert_eq!(
+        a.tos(),
+        46 << 2 | 3,
+        "the code point inside, the mark from outside"
+    );
+}
+
+/// A socket that also reads the services field.
+struct Receiver(Socket);
+
+impl Receiver {
+    fn tos(&mut self) -> u8 {
+        use nix::sys::socket::{recvmsg, ControlMessageOwned, MsgFlags, SockaddrStorage};
+        use std::os::fd::AsRawFd;
+        let mut buffer = [0; 2000];
+        let mut beside = nix::cmsg_space!(i32);
+        let fd = self.0.as_raw_fd();
+        let received = loop {
+            let mut slices = [std::io::IoSliceMut::new(&mut buffer)];
+            let room = Some(&mut beside[..]);
+            match recvmsg::<SockaddrStorage>(fd, &mut slices, room, MsgFlags::empty()) {
+                Err(nix::errno::Errno::EINTR) => {}
+                received => break received.unwrap().cmsgs().unwrap().collect::<Vec<_>>(),
+            }
+        };
+        let field = received.into_iter().find_map(|message| match message {
+            ControlMessageOwned::Ipv4Tos(field) => Some(field),
+            _ => None,
+        });
+        field.unwrap()
+    }
+}

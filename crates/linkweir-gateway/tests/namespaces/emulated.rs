@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Emulated links: what crosses them, what does not, and what the emulator says of itself.
+
+use std::time::{Duration, Instant};
+
+use crate::place::{config, Emulated, Folder, Gateway, STRICT};
+
+fn sum(way: &serde_json::Value, keys: &[&str]) -> u64 {
+    keys.iter().map(|key| way[key].as_u64().unwrap()).sum()
+}
+
+const GONE: [&str; 4] = [
+    "delivered_pkts",
+    "dropped_limit_pkts",
+    "lost_pkts",
+    "left_pkts",
+];
+
+#[test]
+fn packets_cross_in_order_and_no_sooner_than_the_delay() {
+    let link = Emulated::new(
+        "rate = \"100Mbit\"\ndelay = \"30ms\"",
+        "rate = \"10Mbit\"\ndelay = \"20ms\"",
+    );
+    for (one, two) in [
+        ("192.0.2.1", "192.0.2.2"),
+        ("[2001:db8::1]", "[2001:db8::2]"),
+    ] {
+        let a = link.here.socket(&format!("{one}:1000"));
+        let b = link.there.socket(&format!("{two}:2000"));
+        let begun = Instant::now();
+        for number in 0..50 {
+            a.send_to(&[number; 1000], format!("{two}:2000")).unwrap();
+        }
+        let mut buffer = [0; 2000];
+        for number in 0..50 {
+            let (count, from) = b.recv_from(&mut buffer).unwrap();
+            assert_eq!((count, buffer[0]), (1000, number));
+            b.send_to(&buffer[..count], from).unwrap();
+        }
+        for number in 0..50 {
+            assert_eq!(a.recv(&mut buffer).unwrap(), 1000);
+            assert_eq!(buffer[0], number);
+        }
+        // 50 ms of delay, and 50 packets of 1028 bytes at 10 Mbit/s.
+        assert!(begun.elapsed() >= Duration::from_micros(50_000 + 41_120));
+    }
+    let report = link.report();
+    for (way, delay_ns) in [(0, 30_000_000), (1, 20_000_000)] {
+        let way = &report["directions"][way];
+        assert!(sum(way, &["delivered_pkts"]) >= 100, "{report}");
+        assert_eq!(sum(way, &GONE), sum(way, &["arrived_pkts"]), "{report}");
+        assert_eq!(sum(way, &["delay_ns"]), delay_ns, "{report}");
+    }
+}
+
+#[test]
+fn what_finds_no_room_and_what_is_lost_is_counted() {
+    let link = Emulated::new(
+        "rate = \"1Mbit\"\nlimit = \"20p\"",
+        "rate = \"100Mbit\"\nloss = 1.0",
+    );
+    let a = link.here.socket("192.0.2.1:1000");
+    let b = link.there.socket("192.0.2.2:2000");
+    for number in 0..200 {
+        a.send_to(&[number; 1400], "192.0.2.2:2000").unwrap();
+    }
+    let mut buffer = [0; 2000];
+    for number in 0..10 {
+        b.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[0], number, "the tail is dropped");
+    }
+    for _ in 0..100 {
+        b.send_to(b"lost", "192.0.2.1:1000").unwrap();
+    }
+    a.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    assert!(a.recv(&mut buffer).is_err());
+    let report = link.report();
+    let there = &report["directions"][0];
+    assert!(sum(there, &["dropped_limit_pkts"]) > 0, "{report}");
+    assert_eq!(sum(there, &GONE), sum(there, &["arrived_pkts"]), "{report}");
+    let back = &report["directions"][1];
+    assert_eq!(sum(back, &["delivered_pkts"]), 0, "{report}");
+    assert!(sum(back, &["lost_pkts"]) >= 100, "{report}");
+}
+
+#[test]
+fn a_tunnel_runs_over_an_emulated_link() {
+    let link = Emulated::new(
+        "rate = \"20Mbit\"\ndelay = \"25ms\"",
+        "rate = \"20Mbit\"\ndelay = \"25ms\"",
+    );
+    let folder = Folder::new();
+    let gateways = [(&link.here, 1), (&link.there, 2)].map(|(namespace, last)| {
+        let file = folder.write(&format!("{last}.toml"), &config(&folder, last, STRICT));
+        Gateway::start(namespace, &file, &folder.path(&format!("control{last}")))
+    });
+    let a = link.here.socket("10.77.0.1:1000");
+    let b = link.there.socket("10.77.0.2:2000");
+    let begun = Instant::now();
+    a.send_to(b"question", "10.77.0.2:2000").unwrap();
+    let mut buffer = [0; 100];
+    let (count, from) = b.recv_from(&mut buffer).unwrap();
+    b.send_to(&buffer[..count], from).unwrap();
+    assert_eq!(a.recv(&mut buffer).unwrap(), 8);
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+    drop(gateways);
+}

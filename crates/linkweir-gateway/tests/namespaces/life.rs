@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Starting, changing, disturbing and stopping.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use linkweir_gateway::control::{Request, Response};
+use nix::sys::signal::Signal;
+
+use crate::place::{cabled, config, Folder, Gateway, Socket, Tunnel, STRICT};
+use crate::PATIENCE;
+
+/// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
+pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
+    b.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+    let begun = Instant::now();
+    let mut buffer = [0; 2000];
+    loop {
+        let _ = a.send_to(word, to);
+        if b.recv(&mut buffer)
+            .is_ok_and(|count| buffer[..count] == *word)
+        {
+            b.set_read_timeout(Some(PATIENCE)).unwrap();
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "nothing comes through");
+    }
+}
+
+#[test]
+fn cleartext_must_be_asked_for_twice() {
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .arg("up")
+        .arg(file)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--cleartext"));
+}
+
+#[test]
+fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let control = folder.path("control1");
+    let mut gateway = Gateway::start(&here, &file, &control);
+    let routes = here.run("ip", &["route"]);
+    let routes = String::from_utf8(routes.stdout).unwrap();
+    assert!(routes.contains("10.78.2.0/24 dev lw0"), "{routes}");
+    gateway.signal(Signal::SIGTERM);
+    assert!(gateway.ended().success());
+    let left = String::from_utf8(here.run("ip", &["route"]).stdout).unwrap();
+    assert!(!left.contains("lw0"), "{left}");
+    assert!(!control.exists());
+    Gateway::start(&here, &file, &control);
+}
+
+#[test]
+fn what_waits_may_leave_before_the_end() {
+    let mut tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace("mode =", "drain = \"30s\"\nmode =")
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    tunnel.gateways[0].set_capacity(0);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    tunnel.gateways[0].wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 50
+    });
+    tunnel.gateways[0].set_capacity(10_000_000);
+    tunnel.gateways[0].signal(Signal::SIGTERM);
+    let mut buffer = [0; 2000];
+    for _ in 0..50 {
+        assert_eq!(b.recv(&mut buffer).unwrap(), 500);
+    }
+    assert!(tunnel.gateways[0].ended().success());
+}
+
+#[test]
+fn privileges_are_given_up() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    let gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
+    let field = |name: &str| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line[name.len()..]
+            .split_whitespace()
+            .map(str::to_string)
+            .collect::<Vec<_>>()
+    };
+    let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap();
+    assert_eq!(field("Uid:"), vec![nobody.uid.to_string(); 4]);
+    assert_eq!(field("Gid:"), vec![nobody.gid.to_string(); 4]);
+    assert_eq!(field("Groups:"), Vec::<String>::new());
+    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
+        assert_eq!(field(set), ["0000000000000000"], "{set}");
+    }
+    assert_eq!(field("NoNewPrivs:"), ["1"]);
+}
+
+#[test]
+fn rubbish_is_counted_and_harms_nobody() {
+    let tunnel = Tunnel::new(STRICT);
+    let (here, there) = (&tunnel.here, &tunnel.there);
+    let a = here.socket("10.77.0.1:1000");
+    let b = there.socket("10.77.0.2:2000");
+    comes_through(&a, &b, "10.77.0.2:2000", b"before");
+
+    let stranger = there.socket("192.0.2.2:4000");
+    for datagram in [&b""[..], b"connexion", &[0x45; 1400], &[0; 1], &[0x60; 40]] {
+        stranger.send_to(datagram, "192.0.2.1:51820").unwrap();
+    }
+    tunnel.gateways[0].wait_until("strangers are counted", |show| {
+        show.dropped_pkts.get("stranger") == Some(&5)
+    });
+    // The same from the peer's own address.
+    let mut tunnel = tunnel;
+    tunnel.gateways[1].signal(Signal::SIGKILL);
+    tunnel.gateways[1].ended();
+    let peer = tunnel.there.socket("192.0.2.2:51820");
+    for datagram in [&b""[..], b"connexion", &[0x45; 1400], &[0; 1], &[0x60; 40]] {
+        peer.send_to(datagram, "192.0.2.1:51820").unwrap();
+    }
+    // A whole packet whose source is not behind this peer.
+    let mut forged = vec![
+        0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 99, 0, 1, 10, 77, 0, 1,
+    ];
+    forged.extend([0; 8]);
+    peer.send_to(&forged, "192.0.2.1:51820").unwrap();
+    tunnel.gateways[0].wait_until("rubbish of the peer is counted", |show| {
+        let dropped = &show.peers[0].dropped_pkts;
+        dropped.get("malformed") == Some(&5) && dropped.get("not_allowed") == Some(&1)
+    });
+    drop(peer);
+    tunnel.restart(2);
+    let a = tunnel.here.socket("10.77.0.1:1001");
+    let b = tunnel.there.socket("10.77.0.2:2001");
+    comes_through(&a, &b, "10.77.0.2:2001", b"after");
+}
+
+#[test]
+fn outages_of_anything_end() {
+    let mut tunnel = Tunnel::new(STRICT);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    let to = "10.77.0.2:2000";
+    comes_through(&a, &b, to, b"at first");
+
+    for end in [1, 2] {
+        tunnel.gateways[end - 1].signal(Signal::SIGKILL);
+        tunnel.gateways[end - 1].ended();
+        let _ = a.send_to(b"lost", to);
+        tunnel.restart(end);
+        let a = tunnel.here.socket("10.77.0.1:1001");
+        let b = tunnel.there.socket("10.77.0.2:2001");
+        comes_through(&a, &b, "10.77.0.2:2001", b"after a kill");
+    }
+
+    for device in ["out", "lw0"] {
+        tunnel.here.ip(&["link", "set", device, "down"]);
+        let _ = a.send_to(b"lost", to);
+        let c = tunnel.there.socket("10.77.0.2:3000");
+        let _ = c.send_to(b"lost", "10.77.0.1:1000");
+        tunnel.here.ip(&["link", "set", device, "up"]);
+        if device == "lw0" {
+            // The kernel forgets routes and IPv6 addresses of a device that was down.
+            tunnel
+                .here
+                .ip(&["route", "replace", "10.78.2.0/24", "dev", "lw0"]);
+        }
+        let a = tunnel.here.socket("10.77.0.1:1002");
+        let b = tunnel.there.socket("10.77.0.2:2002");
+        comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
+    }
+}
+
+#[test]
+fn the_end_of_the_device_is_an_error_that_says_so() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let mut gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    here.ip(&["link", "delete", "lw0"]);
+    assert_eq!(gateway.ended().code(), Some(1));
+}
+
+#[test]
+fn a_reload_loses_no_packet_and_changes_what_it_may() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    gateway.set_capacity(0);
+    for number in 0..200_u8 {
+        a.send_to(&[number; 300], "10.77.0.2:2000").unwrap();
+    }
+    gateway.wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 200
+    });
+
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    // What is wrong changes nothing, what is fixed neither.
+    for wrong in ["rate = \"1Gbit\"\nrat = 5", "rate = \"1Gbit\"\n[nonsense]"] {
+        fs::write(&file, text.replace("rate = \"1Gbit\"", wrong)).unwrap();
+        gateway.signal(Signal::SIGHUP);
+    }
+    fs::write(&file, text.replace("51820", "51821")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.set_capacity(0);
+
+    let changed = text
+        .replace("rate = \"1Gbit\"", "rate = \"30Mbit\"")
+        .replace("port = 5060", "port = 1000");
+    fs::write(&file, &changed).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.wait_until("the new capacity", |show| {
+        show.peers[0].capacity_bps == 30_000_000
+    });
+    a.send_to(&[200; 300], "10.77.0.2:2000").unwrap();
+    let mut buffer = [0; 2000];
+    let mut received: Vec<u8> = (0..201)
+        .map(|_| {
+            assert_eq!(b.recv(&mut buffer).unwrap(), 300);
+            buffer[0]
+        })
+        .collect();
+    let urgent = received.iter().position(|number| *number == 200).unwrap();
+    received.remove(urgent);
+    assert_eq!(received, (0..200).collect::<Vec<u8>>());
+    let show = gateway.wait_until("the new rule", |show| {
+        show.peers[0].classes[0].sent_pkts == 1
+    });
+    assert_eq!(
+        show.peers[0].endpoint.unwrap().port(),
+        51820,
+        "a fixed value did not change"
+    );
+}
+
+#[test]
+fn peers_come_and_go_with_a_reload() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let more = "[[peer]]\nname = \"new\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\nrate = \"2Mbit\"\n";
+    fs::write(
+        &file,
+        text.replacen("[[peer]]", &format!("{more}[[peer]]"), 1),
+    )
+    .unwrap();
+    gateway.signal(Signal::SIGHUP);
+    let show = gateway.wait_until("two peers", |show| show.peers.len() == 2);
+    assert_eq!(
+        (show.peers[0].name.as_str(), show.peers[0].capacity_bps),
+        ("new", 2_000_000)
+    );
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    comes_through(&a, &b, "10.77.0.2:2000", b"to the second peer");
+    fs::write(&file, text).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.wait_until("one peer", |show| {
+        show.peers.len() == 1 && show.peers[0].name == "other"
+    });
+    comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
+}
+
+#[test]
+fn memory_is_bounded_whatever_arrives() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let resident_kb = || -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
+        let line = status
+            .lines()
+            .find(|line| line.starts_with("VmRSS:"))
+            .unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    };
+    let mut dropped = 0;
+    while dropped < 50_000 {
+        for _ in 0..1000 {
+            a.send_to(&[0; 1400], "10.77.0.2:2000").unwrap();
+        }
+        let class = &gateway.show().peers[0].classes[1];
+        dropped = class.dropped_limit_pkts;
+        assert!(class.backlog_pkts <= 1000);
+    }
+    assert!(resident_kb() < 64 * 1024, "{} kB", resident_kb());
+}
+
+#[test]
+fn the_control_socket_answers_right_and_wrong_questions() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let control = folder.path("control1");
+    let gateway = Gateway::start(&here, &file, &control);
+    let request = Request::SetCapacity {
+        peer: Some("nobody".to_string()),
+        capacity_bps: 5,
+    };
+    assert_eq!(
+        gateway.ask(&request),
+        Response::Refused("there is no peer nobody".to_string())
+    );
+    for question in ["", "{", "\"nonsense\"", "{\"set_capacity\":{}}", "\u{0}"] {
+        let mut stream = UnixStream::connect(&control).unwrap();
+        writeln!(stream, "{question}").unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        assert!(
+            answer.starts_with("{\"refused\":"),
+            "{question:?}: {answer}"
+        );
+    }
+    // One that says too much, and many that say nothing.
+    let mut stream = UnixStream::connect(&control).unwrap();
+    let _ = stream.write_all(&[b'x'; 10_000]);
+    let silent: Vec<_> = (0..10)
+        .map(|_| UnixStream::connect(&control).unwrap())
+        .collect();
+    assert_eq!(gateway.show().device, "lw0");
+    drop(silent);
+
+    let program = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .args(arguments)
+            .arg("--control")
+            .arg(&control)
+            .output()
+            .unwrap()
+    };
+    assert!(program(&["set", "capacity", "18Mbit"]).status.success());
+    let json = program(&["show", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["peers"][0]["capacity_bps"], 18_000_000);
+    assert_eq!(json["peers"][0]["told_bps"], 18_000_000);
+    let text = String::from_utf8(program(&["show"]).stdout).unwrap();
+    assert!(
+        text.contains("peer other at 192.0.2.2:51820: 18Mbit"),
+        "{text}"
+    );
+    let metrics = String::from_utf8(program(&["metrics"]).stdout).unwrap();
+    assert!(
+        metrics.contains(
+            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"other\"} 2250000\n"
+        ),
+        "{metrics}"
+    );
+    let refused = program(&["set", "capacity", "18"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
+}
+
+#[test]
+fn metrics_are_served_by_a_process_of_their_own() {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    let tunnel = Tunnel::new(STRICT);
+    let control = tunnel.folder.path("control1");
+    let mut command = Command::new("setpriv");
+    command
+        .args([
+            "--pdeathsig",
+            "KILL",
+            env!("CARGO_BIN_EXE_linkweir-gateway"),
+            "metrics",
+        ])
+        .args(["--listen", "127.0.0.1:9705", "--control"])
+        .arg(&control);
+    let mut exporter = tunnel.here.inside(move || command.spawn().unwrap());
+    let ask = |request: &'static str| {
+        let begun = Instant::now();
+        let stream = tunnel.here.inside(move || loop {
+            match TcpStream::connect("127.0.0.1:9705") {
+                Err(_) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                stream => return stream.unwrap(),
+            }
+        });
+        let mut stream = stream;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
+    assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
+    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    drop(tunnel.gateways);
+    let ended = ask("GET /metrics HTTP/1.1\r\n\r\n");
+    assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+}
+
+#[test]
+fn a_program_says_the_capacity() {
+    let tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace(
+            "rate = \"1Gbit\"",
+            "rate = \"1Gbit\"\ncommand = [\"sh\", \"-c\", \"test $LINKWEIR_PEER = other; while echo 6Mbit; do sleep 0.1; done\"]",
+        )
+    });
+    tunnel.gateways[0].wait_until("the program's rate", |show| {
+        show.peers[0].capacity_bps == 6_000_000
+    });
+}

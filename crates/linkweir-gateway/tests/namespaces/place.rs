@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Network namespaces, each held by a thread, and gateways in them. Everything goes with the test, even if it is killed.
+
+use std::fs;
+use std::io::{self, Read};
+use std::net::{SocketAddr, UdpSocket};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use linkweir_gateway::control::{self, Request, Response};
+use linkweir_gateway::show::Show;
+use nix::sched::{unshare, CloneFlags};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::{geteuid, gettid, Pid};
+
+use crate::PATIENCE;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A network namespace. Its thread holds it; whatever the thread starts dies with it.
+pub struct Namespace {
+    jobs: Sender<Job>,
+    tid: i32,
+}
+
+impl Namespace {
+    pub fn new() -> Namespace {
+        assert!(
+            geteuid().is_root(),
+            "these tests make network namespaces and TUN devices: run them as root, or leave them out with \
+             `cargo test -p linkweir-gateway --lib --test config_faults`"
+        );
+        let (jobs, todo) = channel::<Job>();
+        let (told, tid) = channel();
+        thread::spawn(move || {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .expect("these tests need CAP_SYS_ADMIN to make network namespaces");
+            told.send(gettid().as_raw()).unwrap();
+            for job in todo {
+                job();
+            }
+        });
+        let namespace = Namespace {
+            jobs,
+            tid: tid.recv().expect("the namespace was made"),
+        };
+        namespace.ip(&["link", "set", "lo", "up"]);
+        namespace
+    }
+
+    /// Does something inside.
+    pub fn inside<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (done, result) = channel();
+        let job = Box::new(move || drop(done.send(job())));
+        self.jobs.send(job).expect("the namespace lives");
+        result.recv().expect("the job was done")
+    }
+
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Output {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        self.inside(move || command.output().expect("the program is installed"))
+    }
+
+    pub fn ip(&self, arguments: &[&str]) {
+        let output = self.run("ip", arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ip {arguments:?}: {said}");
+    }
+
+    /// A socket inside, whose receptions end after [`PATIENCE`].
+    pub fn socket(&self, address: &str) -> Socket {
+        let address: SocketAddr = address.parse().unwrap();
+        let begun = Instant::now();
+        let socket = self.inside(move || loop {
+            match UdpSocket::bind(address) {
+                // The kernel takes a moment to find that nobody else has an IPv6 address.
+                Err(error)
+                    if error.kind() == io::ErrorKind::AddrNotAvailable
+                        && begun.elapsed() < PATIENCE =>
+                {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                bound => return bound.unwrap(),
+            }
+        });
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Socket(socket)
+    }
+}
+
+impl Namespace {
+    /// Path of the namespace.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/task/{}/ns/net", std::process::id(), self.tid)
+    }
+}
+
+/// An emulated link between two namespaces.
+pub struct Emulated {
+    child: Child,
+    pub here: Namespace,
+    pub there: Namespace,
+    _folder: Folder,
+}
+
+impl Emulated {
+    /// A link with what `a_to_b` says there and `b_to_a` back; its ends have the addresses of a cable's.
+    pub fn new(a_to_b: &str, b_to_a: &str) -> Emulated {
+        let (here, there) = (Namespace::new(), Namespace::new());
+        let folder = Folder::new();
+        let end = |name: &str, namespace: &Namespace, last: u8| {
+            format!(
+                "[{name}]\ndevice = \"out\"\nnetns = \"{}\"\naddress = [\"192.0.2.{last}/24\", \"2001:db8::{last}/64\"]\n",
+                namespace.path()
+            )
+        };
+        let text = format!(
+            "{}{}[a_to_b]\n{a_to_b}\n[b_to_a]\n{b_to_a}\n",
+            end("a", &here, 1),
+            end("b", &there, 2)
+        );
+        let file = folder.write("link.toml", &text);
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--pdeathsig",
+                "KILL",
+                env!("CARGO_BIN_EXE_linkweir-gateway"),
+                "emulate",
+                "--json",
+            ])
+            .arg(file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut child =
+            here.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
+        let begun = Instant::now();
+        while !there
+            .run("ip", &["link", "show", "up", "dev", "out"])
+            .stdout
+            .starts_with(b"2:")
+        {
+            assert_eq!(child.try_wait().unwrap(), None, "the emulator ended");
+            assert!(begun.elapsed() < PATIENCE, "the emulator makes no device");
+            thread::sleep(Duration::from_millis(5));
+        }
+        Emulated {
+            child,
+            here,
+            there,
+            _folder: folder,
+        }
+    }
+
+    /// Stops it and reads its report.
+    pub fn report(mut self) -> serde_json::Value {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT).unwrap();
+        let mut text = String::new();
+        let mut output = self.child.stdout.take().unwrap();
+        output.read_to_string(&mut text).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+impl Drop for Emulated {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A UDP socket whose receptions go on when a signal interrupts them.
+pub struct Socket(UdpSocket);
+
+impl Socket {
+    pub fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            match self.0.recv_from(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                received => return received,
+            }
+        }
+    }
+
+    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.recv_from(buffer).map(|(count, _)| count)
+    }
+}
+
+impl Deref for Socket {
+    type Target = UdpSocket;
+
+    fn deref(&self) -> &UdpSocket {
+        &self.0
+    }
+}
+
+/// Two namespaces with a cable between their devices `out`.
+pub fn cabled() -> (Namespace, Namespace) {
+    let (here, there) = (Namespace::new(), Namespace::new());
+    let tid = there.tid.to_string();
+    here.ip(&[
+        "link", "add", "out", "type", "veth", "peer", "name", "out", "netns", &tid,
+    ]);
+    for (namespace, last) in [(&here, 1), (&there, 2)] {
+        namespace.ip(&[
+            "address",
+            "add",
+            &format!("192.0.2.{last}/24"),
+            "dev",
+            "out",
+        ]);
+        namespace.ip(&[
+            "address",
+            "add",
+            &format!("2001:db8::{last}/64"),
+            "dev",
+            "out",
+            "nodad",
+        ]);
+        namespace.ip(&["link", "set", "out", "up"]);
+    }
+    (here, there)
+}
+
+/// Files of one test, gone with it.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!(
+            "linkweir-{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        );
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running gateway.
+pub struct Gateway {
+    child: Child,
+    control: PathBuf,
+}
+
+impl Gateway {
+    /// Starts one and waits until it answers.
+    pub fn start(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
+        let mut gateway = Gateway::begin(namespace, config, control);
+        let begun = Instant::now();
+        while control::ask(control, &Request::Show).is_err() {
+            if let Some(status) = gateway.child.try_wait().unwrap() {
+                panic!("the gateway ended: {status}");
+            }
+            assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
+            thread::sleep(Duration::from_millis(5));
+        }
+        gateway
+    }
+
+    fn begin(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--pdeathsig",
+                "KILL",
+                env!("CARGO_BIN_EXE_linkweir-gateway"),
+                "up",
+            ])
+            .arg(config)
+            .arg("--cleartext")
+            .stdin(Stdio::null());
+        let child =
+            namespace.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
+        Gateway {
+            child,
+            control: control.to_path_buf(),
+        }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn ended(&mut self) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the gateway does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    pub fn ask(&self, request: &Request) -> Response {
+        control::ask(&self.control, request).unwrap()
+    }
+
+    pub fn show(&self) -> Show {
+        match self.ask(&Request::Show) {
+            Response::Show(show) => *show,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Sets the capacity towards every peer, bit/s.
+    pub fn set_capacity(&self, capacity_bps: u64) {
+        let request = Request::SetCapacity {
+            peer: None,
+            capacity_bps,
+        };
+        assert_eq!(self.ask(&request), Response::Done);
+    }
+
+    /// Waits until what it shows fulfils a condition.
+    pub fn wait_until(&self, what: &str, fulfilled: impl Fn(&Show) -> bool) -> Show {
+        let begun = Instant::now();
+        loop {
+            let show = self.show();
+            if fulfilled(&show) {
+                return show;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never: {what}; {show:?}");
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes the key of an end; returns the public one.
+pub fn keygen(folder: &Folder, last: u8) -> String {
+    let file = folder.path(&format!("key{last}"));
+    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .arg("keygen")
+        .arg(file)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap().trim().to_string()
+}
+
+/// A configuration of the end with this last number, towards the other.
+pub fn config(folder: &Folder, last: u8, scheduler: &str) -> String {
+    let other = 3 - last;
+    format!(
+        r#"[gateway]
+device = "lw0"
+address = ["10.77.0.{last}/24", "fd77::{last}/64"]
+listen = "192.0.2.{last}:51820"
+mode = "cleartext"
+user = "root"
+control = "{}"
+[link]
+rate = "1Gbit"
+{scheduler}
+[[peer]]
+name = "other"
+endpoint = "192.0.2.{other}:51820"
+allowed_ips = ["10.77.0.{other}/32", "fd77::{other}/128", "10.78.{other}.0/24"]
+"#,
+        folder.path(&format!("control{last}")).display()
+    )
+}
+
+/// Voice before the rest.
+pub const STRICT: &str = r#"[scheduler]
+policy = "strict"
+[[class]]
+name = "ef"
+match = [{ dscp = "EF" }, { port = 5060 }]
+limit = "1000p"
+[[class]]
+name = "rest"
+limit = "1000p"
+"#;
+
+/// Both ends of a tunnel.
+pub struct Tunnel {
+    // Gateways end before their namespaces, namespaces before the folder.
+    pub gateways: [Gateway; 2],
+    pub here: Namespace,
+    pub there: Namespace,
+    pub folder: Folder,
+}
+
+impl Tunnel {
+    pub fn new(scheduler: &str) -> Tunnel {
+        Tunnel::changed(scheduler, |text| text)
+    }
+
+    /// A tunnel whose configurations are changed before it starts.
+    pub fn changed(scheduler: &str, change: impl Fn(String) -> String) -> Tunnel {
+        Tunnel::between(cabled(), Folder::new(), scheduler, |text, _| change(text))
+    }
+
+    /// A tunnel with the WireGuard protocol; `change` also learns which end the configuration is for.
+    pub fn sealed(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
+        let folder = Folder::new();
+        let publics = [1, 2].map(|last| keygen(&folder, last));
+        Tunnel::between(cabled(), folder, scheduler, |text, last| {
+            let key_file = format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\"");
+            let peer = format!(
+                "public_key = \"{}\"\nallowed_ips",
+                publics[usize::from(2 - last)]
+            );
+            let text = text.replace("mode = \"cleartext\"", &key_file);
+            change(text.replace("allowed_ips", &peer), last)
+        })
+    }
+
+    fn between(
+        (here, there): (Namespace, Namespace),
+        folder: Folder,
+        scheduler: &str,
+        change: impl Fn(String, u8) -> String,
+    ) -> Tunnel {
+        let gateways = [(&here, 1), (&there, 2)].map(|(namespace, last)| {
+            let text = change(config(&folder, last, scheduler), last);
+            let file = folder.write(&format!("{last}.toml"), &text);
+            Gateway::start(namespace, &file, &folder.path(&format!("control{last}")))
+        });
+        Tunnel {
+            gateways,
+            here,
+            there,
+            folder,
+        }
+    }
+
+    /// Starts the end with this last number again.
+    pub fn restart(&mut self, last: usize) {
+        let namespace = if last == 1 { &self.here } else { &self.there };
+        let file = self.folder.path(&format!("{last}.toml"));
+        let control = self.folder.path(&format!("control{last}"));
+        self.gateways[last - 1] = Gateway::start(namespace, &file, &control);
+    }
+}
+
+/// Gives a socket's packets this field.
+pub fn set_tos(socket: &UdpSocket, tos: u8) {
+    use nix::sys::socket::{setsockopt, sockopt};
+    if socket.local_addr().unwrap().is_ipv4() {
+        setsockopt(socket, sockopt::Ipv4Tos, &i32::from(tos)).unwrap();
+    } else {
+        setsockopt(socket, sockopt::Ipv6TClass, &i32::from(tos)).unwrap();
+    }
+}

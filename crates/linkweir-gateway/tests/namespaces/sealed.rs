@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Tunnels with the WireGuard protocol.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+use crate::life::comes_through;
+use crate::place::{keygen, Tunnel, STRICT};
+
+const TO: &str = "10.77.0.2:2000";
+
+#[test]
+fn packets_come_through_both_ways_whoever_speaks_first() {
+    // The first end does not know where the second is.
+    let tunnel = Tunnel::sealed(STRICT, |text, last| match last {
+        1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
+        _ => text,
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&b, &a, "10.77.0.1:1000", b"from the second");
+    comes_through(&a, &b, TO, b"from the first");
+    let c = tunnel.here.socket("[fd77::1]:1000");
+    let d = tunnel.there.socket("[fd77::2]:2000");
+    comes_through(&c, &d, "[fd77::2]:2000", &[7; 1392]);
+    let show = tunnel.gateways[0].show();
+    assert_eq!(show.peers[0].endpoint, "192.0.2.2:51820".parse().ok());
+    assert_eq!(show.peers[0].session, Some(true));
+}
+
+#[test]
+fn what_waits_for_a_session_waits_in_its_class() {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    for gateway in &mut tunnel.gateways {
+        gateway.signal(Signal::SIGKILL);
+        gateway.ended();
+    }
+    tunnel.restart(1);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let urgent = tunnel.here.socket("10.77.0.1:5060");
+    for number in 0..20 {
+        a.send_to(&[number], TO).unwrap();
+        urgent.send_to(&[100 + number], TO).unwrap();
+    }
+    tunnel.gateways[0].wait_until("all wait", |show| {
+        let classes = &show.peers[0].classes;
+        classes[0].backlog_pkts == 20 && classes[1].backlog_pkts >= 20
+    });
+    let show = tunnel.gateways[0].show();
+    assert_eq!(show.peers[0].session, Some(false));
+    // The other end appears; all must leave in the order of the policy, except what the device was not ready for.
+    tunnel.restart(2);
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, &[200]);
+    let show = tunnel.gateways[0].wait_until("nothing waits", |show| {
+        show.peers[0]
+            .classes
+            .iter()
+            .all(|class| class.backlog_pkts == 0)
+    });
+    assert_eq!(show.peers[0].classes[0].sent_pkts, 20);
+}
+
+#[test]
+fn a_killed_end_comes_back() {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"at first");
+    for end in [1, 2] {
+        tunnel.gateways[end - 1].signal(Signal::SIGKILL);
+        tunnel.gateways[end - 1].ended();
+        tunnel.restart(end);
+        let a = tunnel.here.socket("10.77.0.1:1001");
+        let b = tunnel.there.socket("10.77.0.2:2001");
+        comes_through(&a, &b, "10.77.0.2:2001", b"after a kill");
+    }
+}
+
+#[test]
+fn a_peer_that_moves_is_found_again() {
+    let tunnel = Tunnel::sealed(STRICT, |text, _| {
+        text.replace("listen = \"192.0.2.2:", "listen = \"0.0.0.0:")
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"at first");
+    tunnel
+        .there
+        .ip(&["address", "add", "192.0.2.77/24", "dev", "out"]);
+    tunnel.there.ip(&[
+        "route",
+        "replace",
+        "192.0.2.1/32",
+        "dev",
+        "out",
+        "src",
+        "192.0.2.77",
+    ]);
+    comes_through(&b, &a, "10.77.0.1:1000", b"from elsewhere");
+    let moved = "192.0.2.77:51820".parse().ok();
+    tunnel.gateways[0].wait_until("it moved", |show| show.peers[0].endpoint == moved);
+    comes_through(&a, &b, TO, b"to there");
+}
+
+#[test]
+fn the_wrong_key_gets_nothing() {
+    let tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"at first");
+    // The second end becomes another one.
+    let mut tunnel = tunnel;
+    fs::remove_file(tunnel.folder.path("key2")).unwrap();
+    keygen(&tunnel.folder, 2);
+    tunnel.gateways[1].signal(Signal::SIGKILL);
+    tunnel.gateways[1].ended();
+    tunnel.restart(2);
+    let received = tunnel.gateways[0].show().peers[0].received_pkts;
+    let c = tunnel.there.socket("10.77.0.2:3000");
+    for _ in 0..100 {
+        let _ = c.send_to(b"let me in", "10.77.0.1:1000");
+    }
+    let show = tunnel.gateways[0].wait_until("a stranger knocked", |show| {
+        show.dropped_pkts.contains_key("stranger")
+    });
+    assert_eq!(show.peers[0].received_pkts, received);
+}
+
+#[test]
+fn rubbish_costs_little_and_harms_nobody() {
+    let tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"before");
+    let stranger = tunnel.there.socket("192.0.2.2:4000");
+    let mut random = Pcg64::seed_from_u64(1);
+    for round in 0..20_000_u32 {
+        let mut datagram = vec![0; (random.next_u32() % 200) as usize];
+        random.fill_bytes(&mut datagram);
+        // Half of them look like messages of the protocol, of the right lengths.
+        if round % 2 == 0 {
+            let (kind, length) = [(1, 148), (2, 92), (3, 64), (4, 96)][(round / 2 % 4) as usize];
+            datagram.resize(length, 0);
+            datagram[..4].copy_from_slice(&[kind, 0, 0, 0]);
+        }
+        stranger.send_to(&datagram, "192.0.2.1:51820").unwrap();
+    }
+    let status = fs::read_to_string(format!("/proc/{}/status", tunnel.gateways[0].pid())).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kb: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kb < 64 * 1024, "{line}");
+    comes_through(&a, &b, TO, b"after");
+    let dropped = tunnel.gateways[0].show().dropped_pkts;
+    assert!(
+        dropped["forged"] > 0 && dropped["stranger"] > 0,
+        "{dropped:?}"
+    );
+}
