@@ -55,8 +55,7 @@ fn send(socket: &UdpSocket, to: &str, numbers: std::ops::Range<u64>, bytes: usiz
     }
 }
 
-#[test]
-fn both_versions_of_ip_go_both_ways() {
+pub fn both_versions_of_ip_go_both_ways() {
     let tunnel = Tunnel::new(STRICT);
     for (one, two) in [("10.77.0.1", "10.77.0.2"), ("[fd77::1]", "[fd77::2]")] {
         let a = tunnel.here.socket(&format!("{one}:1000"));
@@ -77,8 +76,7 @@ fn both_versions_of_ip_go_both_ways() {
     assert_eq!(peer.endpoint, "192.0.2.1:51820".parse().ok());
 }
 
-#[test]
-fn the_tunnel_itself_may_be_ipv6() {
+pub fn the_tunnel_itself_may_be_ipv6() {
     let tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("\"192.0.2.1:", "\"[2001:db8::1]:")
             .replace("\"192.0.2.2:", "\"[2001:db8::2]:")
@@ -94,8 +92,7 @@ fn the_tunnel_itself_may_be_ipv6() {
     );
 }
 
-#[test]
-fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
+pub fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     gateway.set_capacity(0);
@@ -152,24 +149,21 @@ fn shares(
     received
 }
 
-#[test]
-fn backlogged_classes_share_by_their_quanta() {
+pub fn backlogged_classes_share_by_their_quanta() {
     let tunnel = Tunnel::new(DRR);
     let [three, one] = shares(&tunnel, [0, 1], 400, 400, 20_000_000);
     // A round lets leave 4500 and 1500 bytes, so 12 packets of 1428 + 28 bytes are within a round of 9 to 3.
     assert!((297..=303).contains(&three), "{three} to {one}");
 }
 
-#[test]
-fn a_reserved_rate_is_kept() {
+pub fn a_reserved_rate_is_kept() {
     let tunnel = Tunnel::new(PSS);
     let [af, rest] = shares(&tunnel, [1, 2], 900, 1000, 20_000_000);
     // 5 of 20 Mbit/s. The rate is one of time: where the machine stops for a while, the share is larger.
     assert!(af >= 230, "{af} to {rest}");
 }
 
-#[test]
-fn no_more_leaves_than_the_capacity() {
+pub fn no_more_leaves_than_the_capacity() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     gateway.set_capacity(0);
@@ -194,8 +188,7 @@ fn no_more_leaves_than_the_capacity() {
     );
 }
 
-#[test]
-fn fragments_follow_their_first() {
+pub fn fragments_follow_their_first() {
     let tunnel = Tunnel::new(STRICT);
     let a = tunnel.here.socket("10.77.0.1:5060");
     let b = tunnel.there.socket("10.77.0.2:2000");
@@ -207,8 +200,7 @@ fn fragments_follow_their_first() {
     assert_eq!(show.peers[0].classes[0].sent_pkts, 3, "{show:?}");
 }
 
-#[test]
-fn tcp_uses_segments_that_fit() {
+pub fn tcp_uses_segments_that_fit() {
     use nix::sys::socket::{getsockopt, sockopt};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
@@ -244,8 +236,7 @@ fn tcp_uses_segments_that_fit() {
     assert!(sender.join().unwrap() <= 1432);
 }
 
-#[test]
-fn code_points_and_congestion_are_seen_outside_and_inside() {
+pub fn code_points_and_congestion_are_seen_outside_and_inside() {
     let (here, there) = cabled();
     let folder = Folder::new();
     let file = folder.write("1.toml", &config(&folder, 1, STRICT));

@@ -16,8 +16,7 @@ const GONE: [&str; 4] = [
     "left_pkts",
 ];
 
-#[test]
-fn packets_cross_in_order_and_no_sooner_than_the_delay() {
+pub fn packets_cross_in_order_and_no_sooner_than_the_delay() {
     let link = Emulated::new(
         "rate = \"100Mbit\"\ndelay = \"30ms\"",
         "rate = \"10Mbit\"\ndelay = \"20ms\"",
@@ -54,8 +53,7 @@ fn packets_cross_in_order_and_no_sooner_than_the_delay() {
     }
 }
 
-#[test]
-fn what_finds_no_room_and_what_is_lost_is_counted() {
+pub fn what_finds_no_room_and_what_is_lost_is_counted() {
     let link = Emulated::new(
         "rate = \"1Mbit\"\nlimit = \"20p\"",
         "rate = \"100Mbit\"\nloss = 1.0",
@@ -84,8 +82,7 @@ fn what_finds_no_room_and_what_is_lost_is_counted() {
     assert!(sum(back, &["lost_pkts"]) >= 100, "{report}");
 }
 
-#[test]
-fn a_tunnel_runs_over_an_emulated_link() {
+pub fn a_tunnel_runs_over_an_emulated_link() {
     let link = Emulated::new(
         "rate = \"20Mbit\"\ndelay = \"25ms\"",
         "rate = \"20Mbit\"\ndelay = \"25ms\"",

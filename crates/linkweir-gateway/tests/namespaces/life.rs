@@ -28,8 +28,7 @@ pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     }
 }
 
-#[test]
-fn cleartext_must_be_asked_for_twice() {
+pub fn cleartext_must_be_asked_for_twice() {
     let folder = Folder::new();
     let file = folder.write("1.toml", &config(&folder, 1, STRICT));
     let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
@@ -41,8 +40,7 @@ fn cleartext_must_be_asked_for_twice() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("--cleartext"));
 }
 
-#[test]
-fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
+pub fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     let file = folder.write("1.toml", &config(&folder, 1, STRICT));
@@ -59,8 +57,7 @@ fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
     Gateway::start(&here, &file, &control);
 }
 
-#[test]
-fn what_waits_may_leave_before_the_end() {
+pub fn what_waits_may_leave_before_the_end() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"30s\"\nmode =")
     });
@@ -82,8 +79,7 @@ fn what_waits_may_leave_before_the_end() {
     assert!(tunnel.gateways[0].ended().success());
 }
 
-#[test]
-fn privileges_are_given_up() {
+pub fn privileges_are_given_up() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
@@ -107,8 +103,7 @@ fn privileges_are_given_up() {
     assert_eq!(field("NoNewPrivs:"), ["1"]);
 }
 
-#[test]
-fn rubbish_is_counted_and_harms_nobody() {
+pub fn rubbish_is_counted_and_harms_nobody() {
     let tunnel = Tunnel::new(STRICT);
     let (here, there) = (&tunnel.here, &tunnel.there);
     let a = here.socket("10.77.0.1:1000");
@@ -147,8 +142,7 @@ fn rubbish_is_counted_and_harms_nobody() {
     comes_through(&a, &b, "10.77.0.2:2001", b"after");
 }
 
-#[test]
-fn outages_of_anything_end() {
+pub fn outages_of_anything_end() {
     let mut tunnel = Tunnel::new(STRICT);
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket("10.77.0.2:2000");
@@ -183,8 +177,7 @@ fn outages_of_anything_end() {
     }
 }
 
-#[test]
-fn the_end_of_the_device_is_an_error_that_says_so() {
+pub fn the_end_of_the_device_is_an_error_that_says_so() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     let file = folder.write("1.toml", &config(&folder, 1, STRICT));
@@ -193,8 +186,7 @@ fn the_end_of_the_device_is_an_error_that_says_so() {
     assert_eq!(gateway.ended().code(), Some(1));
 }
 
-#[test]
-fn a_reload_loses_no_packet_and_changes_what_it_may() {
+pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -247,8 +239,7 @@ fn a_reload_loses_no_packet_and_changes_what_it_may() {
     );
 }
 
-#[test]
-fn peers_come_and_go_with_a_reload() {
+pub fn peers_come_and_go_with_a_reload() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     let file = tunnel.folder.path("1.toml");
@@ -276,8 +267,7 @@ fn peers_come_and_go_with_a_reload() {
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
 }
 
-#[test]
-fn memory_is_bounded_whatever_arrives() {
+pub fn memory_is_bounded_whatever_arrives() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     gateway.set_capacity(0);
@@ -302,8 +292,7 @@ fn memory_is_bounded_whatever_arrives() {
     assert!(resident_kb() < 64 * 1024, "{} kB", resident_kb());
 }
 
-#[test]
-fn the_control_socket_answers_right_and_wrong_questions() {
+pub fn the_control_socket_answers_right_and_wrong_questions() {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixStream;
     let (here, _there) = cabled();
@@ -368,8 +357,7 @@ fn the_control_socket_answers_right_and_wrong_questions() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
 }
 
-#[test]
-fn metrics_are_served_by_a_process_of_their_own() {
+pub fn metrics_are_served_by_a_process_of_their_own() {
     use std::io::{Read, Write};
     use std::net::TcpStream;
     let tunnel = Tunnel::new(STRICT);
@@ -416,8 +404,7 @@ fn metrics_are_served_by_a_process_of_their_own() {
     exporter.wait().unwrap();
 }
 
-#[test]
-fn a_program_says_the_capacity() {
+pub fn a_program_says_the_capacity() {
     let tunnel = Tunnel::changed(STRICT, |text| {
         text.replace(
             "rate = \"1Gbit\"",

@@ -22,6 +22,37 @@ use crate::PATIENCE;
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// What this machine lacks of what these tests need; nothing if they can run.
+pub fn missing() -> Vec<String> {
+    let mut missing = Vec::new();
+    if !geteuid().is_root() {
+        missing.push("root".to_string());
+    } else if let Err(error) = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET))
+        .join()
+        .expect("the thread ends")
+    {
+        missing.push(format!("network namespaces (unshare: {error})"));
+    }
+    if let Err(error) = fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/net/tun")
+    {
+        missing.push(format!("/dev/net/tun ({error})"));
+    }
+    for (program, package) in [("ip", "iproute2"), ("setpriv", "util-linux")] {
+        let started = Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if let Err(error) = started {
+            missing.push(format!("{program} of {package} ({error})"));
+        }
+    }
+    missing
+}
+
 /// A network namespace. Its thread holds it; whatever the thread starts dies with it.
 pub struct Namespace {
     jobs: Sender<Job>,
@@ -30,16 +61,10 @@ pub struct Namespace {
 
 impl Namespace {
     pub fn new() -> Namespace {
-        assert!(
-            geteuid().is_root(),
-            "these tests make network namespaces and TUN devices: run them as root, or leave them out with \
-             `cargo test -p linkweir-gateway --lib --test config_faults`"
-        );
         let (jobs, todo) = channel::<Job>();
         let (told, tid) = channel();
         thread::spawn(move || {
-            unshare(CloneFlags::CLONE_NEWNET)
-                .expect("these tests need CAP_SYS_ADMIN to make network namespaces");
+            unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace can be made");
             told.send(gettid().as_raw()).unwrap();
             for job in todo {
                 job();

@@ -12,8 +12,7 @@ use crate::place::{keygen, Tunnel, STRICT};
 
 const TO: &str = "10.77.0.2:2000";
 
-#[test]
-fn packets_come_through_both_ways_whoever_speaks_first() {
+pub fn packets_come_through_both_ways_whoever_speaks_first() {
     // The first end does not know where the second is.
     let tunnel = Tunnel::sealed(STRICT, |text, last| match last {
         1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
@@ -31,8 +30,7 @@ fn packets_come_through_both_ways_whoever_speaks_first() {
     assert_eq!(show.peers[0].session, Some(true));
 }
 
-#[test]
-fn what_waits_for_a_session_waits_in_its_class() {
+pub fn what_waits_for_a_session_waits_in_its_class() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
     for gateway in &mut tunnel.gateways {
         gateway.signal(Signal::SIGKILL);
@@ -64,8 +62,7 @@ fn what_waits_for_a_session_waits_in_its_class() {
     assert_eq!(show.peers[0].classes[0].sent_pkts, 20);
 }
 
-#[test]
-fn a_killed_end_comes_back() {
+pub fn a_killed_end_comes_back() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket(TO);
@@ -80,8 +77,7 @@ fn a_killed_end_comes_back() {
     }
 }
 
-#[test]
-fn a_peer_that_moves_is_found_again() {
+pub fn a_peer_that_moves_is_found_again() {
     let tunnel = Tunnel::sealed(STRICT, |text, _| {
         text.replace("listen = \"192.0.2.2:", "listen = \"0.0.0.0:")
     });
@@ -106,8 +102,7 @@ fn a_peer_that_moves_is_found_again() {
     comes_through(&a, &b, TO, b"to there");
 }
 
-#[test]
-fn the_wrong_key_gets_nothing() {
+pub fn the_wrong_key_gets_nothing() {
     let tunnel = Tunnel::sealed(STRICT, |text, _| text);
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket(TO);
@@ -130,8 +125,7 @@ fn the_wrong_key_gets_nothing() {
     assert_eq!(show.peers[0].received_pkts, received);
 }
 
-#[test]
-fn rubbish_costs_little_and_harms_nobody() {
+pub fn rubbish_costs_little_and_harms_nobody() {
     let tunnel = Tunnel::sealed(STRICT, |text, _| text);
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket(TO);
