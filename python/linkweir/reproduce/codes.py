@@ -106,7 +106,7 @@ class Settings:
     @property
     def fewer_seeds(self) -> range:
         """Those where less is to be told apart."""
-        return self.seeds[:FEWER_SEEDS]
+        return self.seeds[: 1 if self.quick else FEWER_SEEDS]
 
     @property
     def voice_s(self) -> float:
@@ -448,7 +448,8 @@ def _rivals(paper: Paper, settings: Settings, among: Sequence[int] | None = None
     table_users = paper.table_users[settings.mode]
     users = (paper.quick_users if settings.quick else paper.rival_users)[settings.mode]
     chosen = [count for count in users if among is None or count in among]
-    return _cases(paper, tuple(RIVALS), chosen, settings, [count for count in users if count not in table_users])
+    fewer = users if settings.quick else [count for count in users if count not in table_users]
+    return _cases(paper, tuple(RIVALS), chosen, settings, fewer)
 
 
 def table_2(paper: Paper, settings: Settings) -> Figure:
