@@ -33,10 +33,8 @@ static void codes_change(void *state, const struct lw_view *v, const uint64_t *p
 static bool codes_expired(const void *state, const struct lw_view *v, uint32_t q)
 {
 	const struct pf_state *st = (const struct pf_state *)state;
-	uint64_t timeout_ns = ((const struct pf_queue *)(st + 1))[q].timeout_ns;
-	uint64_t now_ns = v->now_ns > st->means.now_ns ? v->now_ns : st->means.now_ns;
 
-	return timeout_ns && lw_excess(now_ns, v->queues[q].head_arrival_ns) > timeout_ns;
+	return lw_means_late(&st->means, v, q, ((const struct pf_queue *)(st + 1))[q].timeout_ns);
 }
 
 static enum lw_verdict codes_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)

@@ -40,10 +40,11 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 /* log2(exp((u - mean) / (1 + sqrt(mean)))) */
 static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 {
-	uint64_t above = lw_soft_mul(lw_soft_sub(u, ages->mean), ages->scale);
-	uint64_t below = lw_soft_mul(lw_soft_sub(ages->mean, u), ages->scale);
+	bool below = u < ages->mean;
+	uint64_t apart = below ? lw_soft_sub(ages->mean, u) : lw_soft_sub(u, ages->mean);
+	int64_t log = (int64_t)lw_soft_floor(lw_soft_mul(apart, ages->scale), 24, LW_EXPONENT_MOST);
 
-	return (int64_t)lw_soft_floor(above, 24, LW_EXPONENT_MOST) - (int64_t)lw_soft_floor(below, 24, LW_EXPONENT_MOST);
+	return below ? -log : log;
 }
 
 /* log2 of what the exponential is multiplied by: 1, or a per second */

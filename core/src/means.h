@@ -136,8 +136,8 @@ static inline uint64_t lw_mean_thawed(const struct lw_means *means, const struct
 	return lw_soft_mul(mean->sum, lw_soft_exp2(lw_means_x(means, means->now_ns - mean->left_ns)));
 }
 
-/* The queue has a claim again; best_key is the smallest of those that have one, `alone` when there is none. */
-static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *mean, uint64_t best_key, bool alone)
+/* The queue has a claim again; best_key is the smallest of those that have one, or the floor when there is none. */
+static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *mean, uint64_t best_key)
 {
 	bool known = mean->sum != 0;
 
@@ -146,12 +146,18 @@ static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *
 	mean->away = 0;
 	mean->sum = lw_mean_thawed(means, mean);
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
-	if (alone)
-		best_key = means->floor;
 	if (mean->key >= best_key || (known && means->idle == LW_IDLE_FREEZE))
 		return;
 	mean->key = best_key;
 	mean->sum = lw_soft_mul(best_key, lw_soft_mul(lw_soft_of(mean->rate_bps), lw_soft_of(mean->weight)));
+}
+
+/* has the head packet of queue q waited for longer than most_ns? 0: there is no such time */
+static inline bool lw_means_late(const struct lw_means *means, const struct lw_view *v, uint32_t q, uint64_t most_ns)
+{
+	uint64_t now_ns = v->now_ns > means->now_ns ? v->now_ns : means->now_ns;
+
+	return most_ns && lw_excess(now_ns, v->queues[q].head_arrival_ns) > most_ns;
 }
 
 /* the queue has become empty */

@@ -106,7 +106,7 @@ static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	uint32_t *heap = pf_heap(st, v);
 
 	//@ assert room: st->count < v->nqueues;
-	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : 0, !st->count);
+	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : st->means.floor);
 	queues[q].place = st->count++;
 	pf_sift_up(queues, heap, q);
 }

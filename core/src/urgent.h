@@ -138,7 +138,7 @@ static inline void lw_urgent_follow(struct lw_urgent *st, const struct lw_view *
 	for (other = 0; other < v->nqueues; other++)
 		if (lw_eligible(v, other) && !queues[other].mean.away && queues[other].mean.key < best)
 			best = queues[other].mean.key;
-	lw_mean_return(&st->means, &queues[q].mean, best, best == UINT64_MAX);
+	lw_mean_return(&st->means, &queues[q].mean, best == UINT64_MAX ? st->means.floor : best);
 }
 
 static inline void lw_urgent_rated(void *state, const struct lw_view *v)
@@ -233,9 +233,8 @@ static inline bool lw_urgent_expired(const void *state, const struct lw_view *v,
 {
 	const struct lw_urgent *st = (const struct lw_urgent *)state;
 	uint64_t target_ns = ((const struct lw_urgent_queue *)(st + 1))[q].target_ns;
-	uint64_t now_ns = v->now_ns > st->means.now_ns ? v->now_ns : st->means.now_ns;
 
-	return st->expire && target_ns && lw_excess(now_ns, v->queues[q].head_arrival_ns) > target_ns;
+	return st->expire && lw_means_late(&st->means, v, q, target_ns);
 }
 
 static inline enum lw_verdict lw_urgent_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)

@@ -55,11 +55,11 @@ _GROUP_ROWS = 65_536
 _FORMAT = 1
 
 
-def write_whole(path: Path, content: str) -> None:
+def write_whole(path: Path, content: str | bytes) -> None:
     """Writes a file that is either the old one or the new one, whole, whatever happens."""
     part = path.with_name(f".{path.name}.part")
-    with part.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(content)
+    with part.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

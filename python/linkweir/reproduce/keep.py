@@ -121,10 +121,8 @@ class ReproductionDirectory(OwnDirectory):
         """Each scenario once, however many figures share its run; most of a thousand are alike, so they pack well."""
         keys = {figure.name: [case.key for case in figure.cases] for figure in figures}
         scenarios = {case.key: case.scenario for figure in figures for case in figure.cases}
-        part = self.path / f".{SCENARIOS}.part"
-        with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
-            packed.write(json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False).encode())
-        part.replace(self.path / SCENARIOS)
+        text = json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False)
+        write_whole(self.path / SCENARIOS, gzip.compress(text.encode(), mtime=0))
 
     def _write_figure(self, shown: page.Shown) -> None:
         stem = f"figure-{shown.figure.name}"
