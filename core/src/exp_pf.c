@@ -44,7 +44,7 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 			continue;
 		claim = -lw_urgent_log(st, queue);
 		if (queue->target_ns) {
-			claim += lw_exponent(&ages, lw_urgent_age(st, v, q)) + lw_exponent_factor(st, queue);
+			claim += lw_exponent(&ages, queue->urgency) + lw_exponent_factor(st, queue);
 		} else {
 			claim += elastic;
 		}

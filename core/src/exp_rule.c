@@ -26,7 +26,7 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 		if (!lw_eligible(v, q))
 			continue;
 		claim = -lw_urgent_log(st, queue);
-		claim += lw_exponent(&ages, queue->target_ns ? lw_urgent_age(st, v, q) : 0);
+		claim += lw_exponent(&ages, queue->urgency);
 		if (queue->target_ns)
 			claim += lw_exponent_factor(st, queue);
 		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))

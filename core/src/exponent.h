@@ -19,6 +19,7 @@ struct lw_ages {
 	uint32_t count;
 };
 
+/* looks at every queue that waits, and notes its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
 	struct lw_ages ages = { 0, 0, 0, 0 };
@@ -26,9 +27,14 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 	uint32_t q;
 
 	for (q = 0; q < v->nqueues; q++) {
-		if (!lw_eligible(v, q) || !lw_urgent_queues(st)[q].target_ns)
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+
+		if (!lw_eligible(v, q))
 			continue;
-		sum = lw_soft_add(sum, lw_urgent_age(st, v, q));
+		queue->urgency = queue->target_ns ? lw_urgent_age(st, v, q) : 0;
+		if (!queue->target_ns)
+			continue;
+		sum = lw_soft_add(sum, queue->urgency);
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}

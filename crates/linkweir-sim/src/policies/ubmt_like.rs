@@ -76,9 +76,17 @@ impl UbmtLike {
     }
 
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
-        // A queue that was never served has the mean of one byte per second.
-        let mean = self.means.bytes_s(q).max(1.0);
-        self.utility(view, q) * view.queues[q].rate_bps as f64 / mean
+        self.utility(view, q) * view.queues[q].rate_bps as f64 / self.mean(q)
+    }
+
+    /// The claim at the utility 1.
+    fn worth(&self, view: &View<'_>, q: usize) -> f64 {
+        view.queues[q].rate_bps as f64 / self.mean(q)
+    }
+
+    /// A queue that was never served has the mean of one byte per second.
+    fn mean(&self, q: usize) -> f64 {
+        self.means.bytes_s(q).max(1.0)
     }
 }
 
@@ -88,6 +96,10 @@ impl Policy for UbmtLike {
         let mut best: Option<(f64, u64, usize)> = None;
         for (q, queue) in view.queues.iter().enumerate() {
             if !eligible(queue) {
+                continue;
+            }
+            // No utility is above 1, so most claims need not be known.
+            if best.is_some_and(|(most, _, _)| self.worth(view, q) < most) {
                 continue;
             }
             let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);
