@@ -33,6 +33,16 @@ impl Jitter {
         add(&mut self.distribution_ns, difference_ns);
     }
 
+    /// Takes in what another one counted.
+    pub(super) fn add(&mut self, other: &Jitter) {
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.distribution_ns
+            .add(&other.distribution_ns)
+            .expect("a growing histogram takes every value");
+    }
+
     pub(super) fn reset(&mut self) {
         *self = Jitter {
             distribution_ns: emptied(&mut self.distribution_ns),
@@ -92,20 +102,17 @@ impl Delays {
         }
     }
 
-    /// Returns by how much it differs from the delay before.
     #[inline]
-    pub(super) fn record(&mut self, delay_ns: u64) -> Option<u64> {
+    pub(super) fn record(&mut self, delay_ns: u64) {
         self.count += 1;
         self.sum_ns += u128::from(delay_ns);
         self.max_ns = self.max_ns.max(delay_ns);
         add(&mut self.distribution_ns, delay_ns);
-        let difference_ns = self
-            .previous_ns
-            .replace(delay_ns)
-            .map(|previous_ns| delay_ns.abs_diff(previous_ns))?;
-        self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
-        self.jitter.record(difference_ns);
-        Some(difference_ns)
+        if let Some(previous_ns) = self.previous_ns.replace(delay_ns) {
+            let difference_ns = delay_ns.abs_diff(previous_ns);
+            self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
+            self.jitter.record(difference_ns);
+        }
     }
 
     pub(super) fn reset(&mut self) {
