@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+
 from linkweir import RunError
 from linkweir import Scenario as Sound
 from linkweir.reproduce.execute import Runner
