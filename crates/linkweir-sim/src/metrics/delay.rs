@@ -155,10 +155,10 @@ mod tests {
         let mut delays = Delays::new();
         assert_eq!(delays.mean_s(), None);
         assert_eq!(delays.quantile_s(0.5), None);
-        let differences: Vec<Option<u64>> = [10, 26, 10]
-            .map(|ms| delays.record(ms * 1_000_000))
-            .to_vec();
-        assert_eq!(differences, [None, Some(16_000_000), Some(16_000_000)]);
+        for ms in [10, 26, 10] {
+            delays.record(ms * 1_000_000);
+        }
+        assert_eq!((delays.jitter.count, delays.jitter.sum_ns), (2, 32_000_000));
         assert_eq!(delays.max_s(), Some(0.026));
         assert!((delays.mean_s().unwrap() - 46e-3 / 3.0).abs() < 1e-12);
         // 16 ms, then 1 + (16 - 1) / 16.
@@ -169,6 +169,21 @@ mod tests {
         assert_eq!(delays.max_s(), None);
         assert_eq!(delays.jitter.mean_s(), None);
         assert_eq!(delays.jitter.quantile_s(0.5), None);
+    }
+
+    #[test]
+    fn jitter_of_two_flows_taken_together() {
+        let (mut one, mut other, mut both) = (Jitter::new(), Jitter::new(), Jitter::new());
+        for ms in [1u64, 2, 3] {
+            one.record(ms * 1_000_000);
+        }
+        other.record(90_000_000_000);
+        both.add(&one);
+        both.add(&other);
+        both.add(&Jitter::new());
+        assert!((both.mean_s().unwrap() - 90.006 / 4.0).abs() < 1e-12);
+        assert_eq!(both.quantile_s(1.0), Some(90.0));
+        assert!((both.quantile_s(0.5).unwrap() - 2e-3).abs() < 2e-5);
     }
 
     #[test]
