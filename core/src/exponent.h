@@ -15,6 +15,7 @@
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
+	uint64_t most;                  /* the greatest urgency */
 	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
 };
@@ -22,7 +23,7 @@ struct lw_ages {
 /* looks at every queue that waits, and notes its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0 };
+	struct lw_ages ages = { 0, 0, 0, 0, 0 };
 	uint64_t sum = 0;
 	uint32_t q;
 
@@ -35,6 +36,8 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 		if (!queue->target_ns)
 			continue;
 		sum = lw_soft_add(sum, queue->urgency);
+		if (queue->urgency > ages.most)
+			ages.most = queue->urgency;
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}

@@ -16,6 +16,9 @@ const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
+/// More than what quotients and products lose in their last bits.
+const ROUNDING: f64 = 1.0 + 1e-12;
+
 /// Least utility of an elastic queue.
 const LEAST_UTILITY: f64 = 0.1;
 
@@ -76,17 +79,9 @@ impl UbmtLike {
     }
 
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
-        self.utility(view, q) * view.queues[q].rate_bps as f64 / self.mean(q)
-    }
-
-    /// The claim at the utility 1.
-    fn worth(&self, view: &View<'_>, q: usize) -> f64 {
-        view.queues[q].rate_bps as f64 / self.mean(q)
-    }
-
-    /// A queue that was never served has the mean of one byte per second.
-    fn mean(&self, q: usize) -> f64 {
-        self.means.bytes_s(q).max(1.0)
+        // A queue that was never served has the mean of one byte per second.
+        let mean = self.means.bytes_s(q).max(1.0);
+        self.utility(view, q) * view.queues[q].rate_bps as f64 / mean
     }
 }
 
@@ -99,7 +94,10 @@ impl Policy for UbmtLike {
                 continue;
             }
             // No utility is above 1, so most claims need not be known.
-            if best.is_some_and(|(most, _, _)| self.worth(view, q) < most) {
+            let enough = |(most, _, _)| {
+                queue.rate_bps as f64 * ROUNDING < most * self.means.nearly_bytes_s(q)
+            };
+            if best.is_some_and(enough) {
                 continue;
             }
             let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);
