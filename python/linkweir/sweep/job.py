@@ -114,7 +114,7 @@ def _written(table: pa.Table, compression: str | None = None) -> bytes:
 
 
 def read_rows(content: bytes) -> pa.Table:
-    """The rows of an answer.
+    """The rows of an answer, or those of one table of a whole job.
 
     Raises:
         ValueError: they are not whole.
@@ -128,14 +128,14 @@ def read_rows(content: bytes) -> pa.Table:
         raise ValueError(str(error)) from error
 
 
-def read_tables(content: bytes) -> dict[str, pa.Table]:
-    """The tables of a whole job, by name.
+def read_tables(content: bytes) -> dict[str, bytes]:
+    """The tables of a whole job by name, each for `read_rows`.
 
     Raises:
         ValueError: they are not whole.
     """
     kept = read_rows(content)
-    return {row["table"]: read_rows(row["content"]) for row in kept.to_pylist()}
+    return {row["table"]: row["content"] for row in kept.to_pylist()}
 
 
 def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:
