@@ -34,7 +34,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from linkweir import quality
 from linkweir.plan import quantity
@@ -115,7 +115,7 @@ class Settings:
         return self.duration_s or (QUICK_CORRECTED_DURATION_S if shorter else DURATION_S)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Paper:
     """What differs between the two papers."""
 
@@ -422,15 +422,19 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
 # --- Figures --------------------------------------------------------------------------------------------------------
 
 
+@cache
+def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> Case:
+    """One of the many that figures share."""
+    labels = {"policy": policy, "users": users, "mode": mode, "seed": seed}
+    return Case(labels, scenario(paper, policy, users, seed, duration_s, mode))
+
+
 def _cases(
     paper: Paper, policies: Sequence[str], users: Sequence[int], settings: Settings, fewer: Sequence[int] = ()
 ) -> tuple[Case, ...]:
     """The runs for all combinations, with fewer channels at the numbers of users `fewer`."""
     return tuple(
-        Case(
-            {"policy": policy, "users": count, "mode": settings.mode, "seed": seed},
-            scenario(paper, policy, count, seed, settings.voice_s, settings.mode),
-        )
+        _case(paper, policy, count, seed, settings.voice_s, settings.mode)
         for policy in policies
         for count in users
         for seed in (settings.fewer_seeds if count in fewer else settings.seeds)
