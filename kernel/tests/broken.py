@@ -39,22 +39,40 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("parents are not told at enqueue", "qdisc.c", "linkweir_tell_parents(sch, -pkts, -bytes);", "", "conserve"),
     Mutant(
-        "parents are not told of drops when leaving",
+        "parents are not told at enqueue",
         "qdisc.c",
-        "linkweir_tell_parents(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);",
-        "(void)pkts, (void)bytes;",
+        "linkweir_tell_parents(sch);\n\treturn likely",
+        "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn likely",
         "conserve",
     ),
     Mutant(
-        "success for a packet that was dropped", "qdisc.c", "if (likely(s->stay)) {", "if ((s->stay = 1)) {", "conserve"
+        "parents are not told of drops when leaving",
+        "qdisc.c",
+        "if (known) {",
+        "if (known && to_free) {",
+        "conserve",
+    ),
+    Mutant(
+        "parents are told of a newcomer that they never counted",
+        "qdisc.c",
+        "u32 fresh = q == s->arriving ? s->stay : 0;",
+        "u32 fresh = 0;",
+        "conserve",
+    ),
+    Mutant("parents count a super-packet twice", "qdisc.c", "+ !!s->stay;", ";", "classify"),
+    Mutant(
+        "success for a packet that was dropped",
+        "qdisc.c",
+        "return likely(s->stay) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;",
+        "return NET_XMIT_SUCCESS;",
+        "conserve",
     ),
     Mutant(
         "the newcomer goes instead of the victim",
         "qdisc.c",
-        "linkweir_drop(sch, victim & ~LW_FROM_HEAD,",
-        "linkweir_drop(sch, q,",
+        "u32 q = victim & ~LW_FROM_HEAD;",
+        "u32 q = s->arriving;",
         "change",
     ),
     Mutant("a bound in bytes is not kept", "qdisc.c", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
@@ -104,7 +122,7 @@ MUTANTS = (
     Mutant(
         "a policy is told a wrong length",
         "qdisc.c",
-        "sent(s->state, &s->view, q, linkweir_bytes(skb))",
+        "sent(s->state, &s->view, q, bytes)",
         "sent(s->state, &s->view, q, 64)",
         "record",
     ),
@@ -118,8 +136,8 @@ MUTANTS = (
     Mutant(
         "a range is one too wide",
         "netlink.c",
-        "if (value >= min && value <= max)",
-        "if (value >= min && value <= max + 1)",
+        "if (value >= field->min && value <= field->max)",
+        "if (value >= field->min && value <= field->max + 1)",
         "rows",
     ),
     Mutant("rules across parameters are not asked", "netlink.c", "if (!s->policy->check ||", "if (true ||", "rows"),
@@ -130,7 +148,15 @@ MUTANTS = (
         "set->params = old ? old->params : (u64 *)(set + 1);",
         "rows",
     ),
-    Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "fuzz"),
+    Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "malformed"),
+    Mutant("netlink's own text is left", "netlink.c", "\tif (err)\n\t\tlinkweir_malformed(", "\tif (0)\n\t\tlinkweir_malformed(", "malformed"),
+    Mutant(
+        "the attribute at fault is not pointed at",
+        "netlink.c",
+        "NL_SET_BAD_ATTR(extack, attr ? attr : nest);",
+        "NL_SET_BAD_ATTR(extack, NULL);",
+        "malformed",
+    ),
     Mutant(
         "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
     ),
