@@ -70,6 +70,11 @@ struct linkweir_sched {
 	struct qdisc_watchdog watchdog;
 };
 
+static inline u64 linkweir_now_ns(struct Qdisc *sch)
+{
+	return ((struct linkweir_sched *)qdisc_priv(sch))->view.now_ns;
+}
+
 /* in the control block of a packet that waits */
 struct linkweir_cb {
 	u64 arrival_ns;

@@ -116,9 +116,9 @@ static noinline void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum lin
 	s->classes[q].counters.dropped_pkts[reason]++;
 	qdisc_qstats_drop(sch);
 	if (head)
-		trace_linkweir_dropped_head(sch, s->view.now_ns, q + 1, bytes);
+		trace_linkweir_dropped_head(sch, q, bytes);
 	else
-		trace_linkweir_dropped_tail(sch, s->view.now_ns, q + 1, bytes);
+		trace_linkweir_dropped_tail(sch, q, bytes);
 	if (to_free)
 		__qdisc_drop(skb, to_free);
 	else
@@ -137,7 +137,7 @@ static bool linkweir_expired(struct Qdisc *sch, u32 q)
 	if (!s->queues[q].backlog_pkts || !s->policy->expired)
 		return false;
 	expired = s->policy->expired(s->state, &s->view, q);
-	trace_linkweir_expired(sch, s->view.now_ns, q + 1, expired, false);
+	trace_linkweir_expired(sch, q, expired, false);
 	return expired;
 }
 
@@ -149,7 +149,7 @@ static noinline bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff
 	do {
 		if (!linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
-			trace_linkweir_dropped_limit(sch, s->view.now_ns, q + 1, bytes);
+			trace_linkweir_dropped_limit(sch, q, bytes);
 			qdisc_drop(skb, sch, to_free);
 			return false;
 		}
@@ -179,7 +179,7 @@ static __always_inline void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	    !linkweir_make_room(sch, q, skb, bytes, to_free))
 		return;
 	linkweir_push(sch, q, skb, bytes);
-	trace_linkweir_enqueued(sch, s->view.now_ns, q + 1, bytes);
+	trace_linkweir_enqueued(sch, q, bytes);
 	if (policy->enqueued)
 		policy->enqueued(s->state, &s->view, q, bytes);
 	if (!policy->victim)
@@ -255,7 +255,7 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 		linkweir_mark(class, skb);
 	_bstats_update(&class->sent, qdisc_pkt_len(skb), 1);
 	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), 1);
-	trace_linkweir_sent(sch, s->view.now_ns, q + 1, bytes);
+	trace_linkweir_sent(sch, q, bytes);
 	if (s->policy->sent)
 		s->policy->sent(s->state, &s->view, q, bytes);
 	return skb;
@@ -267,7 +267,7 @@ static noinline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 	bool ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
 	enum lw_verdict verdict = s->policy->leaving(s->state, &s->view, q, ecn);
 
-	trace_linkweir_verdict(sch, s->view.now_ns, q + 1, verdict, ecn);
+	trace_linkweir_verdict(sch, q, verdict, ecn);
 	return verdict;
 }
 
@@ -293,7 +293,7 @@ static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 	s->stay = 0;
 	for (;;) {
 		pick = policy->pick(s->state, &s->view);
-		trace_linkweir_pick(sch, s->view.now_ns, pick.queue + 1, 0, false);
+		trace_linkweir_pick(sch, pick.queue, 0, false);
 		if (unlikely(pick.queue == LW_NONE))
 			return linkweir_rest(sch, pick.retry_ns);
 		if (WARN_ON_ONCE(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts))
