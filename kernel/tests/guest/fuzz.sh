@@ -12,6 +12,7 @@ same "all were answered" "$(counts sent)" $messages
 if [ "$(counts accepted)" -gt $((messages / 5)) ]; then pass "many were accepted"; else fault "many were accepted" "$(cat /tmp/fuzz)"; fi
 if [ "$(counts refused)" -gt $((messages / 5)) ]; then pass "many were refused"; else fault "many were refused" "$(cat /tmp/fuzz)"; fi
 same "each refusal says why" "$(counts mute)" 0
+same "and names an attribute" "$(counts nameless)" 0
 # what netlink itself says of attributes that are cut off or too short
 same "nothing else is in the log" "$(dmesg | grep -v '] netlink: \|] __nla_validate_parse: ')" ""
 clear
