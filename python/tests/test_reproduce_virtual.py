@@ -7,14 +7,17 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, native, pds, virtual
+from linkweir.reproduce import app, native, pds, pss, virtual
 from linkweir.reproduce.figure import Row, Scenario, Tables
+from linkweir.sweep.parts import Parts
 
 runner = CliRunner()
 
@@ -46,6 +49,7 @@ def af_of(rate: Callable[[Scenario], float]) -> Any:
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(native, "on", lambda *_: af_of(lambda _: 4e6))
+    monkeypatch.setattr(virtual, "laboratory", lambda _: SimpleNamespace())
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda scenario: 5e6 + 1e5 * scenario["seed"]))
     return tmp_path
 
@@ -99,7 +103,7 @@ def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
     assert {scenario["seed"] for scenario in kept["scenarios"].values()} == {1, 2, 3}
 
 
-def test_an_interrupt_says_what_is_run_anew(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_reproduction_can_be_gone_on_with(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         af_of(lambda _: 5e6)(scenarios[:2], take)
         raise KeyboardInterrupt
@@ -109,12 +113,58 @@ def test_an_interrupt_says_what_is_run_anew(faked: Path, monkeypatch: pytest.Mon
     result = runner.invoke(app, command)
     assert result.exit_code == 1
     assert "interrupted after 2 of 54 runs" in result.output
-    assert "goes on from there, with the kernel's runs anew" in result.output
+    assert "the same command with --out out goes on from there" in result.output
     refused = runner.invoke(app, ["pss", "--traffic", "tcp", "--figure", "6", "--out", "out"])
     assert isinstance(refused.exception, DirectoryError)  # the same runs, but not the same reproduction
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda _: 5e6))
     assert runner.invoke(app, command).exit_code == 0
     assert json.loads((faked / "out/summary.json").read_text())["complete"]
+
+
+class Counted:
+    """A laboratory with this guest, which notes the seeds it runs and is stopped before it runs some seed."""
+
+    def __init__(self, identity: str, stop_at: int | None = None) -> None:
+        self.guest = SimpleNamespace(identity=identity)
+        self.ran: list[int] = []
+        self._stop_at = stop_at
+
+    def run_many(
+        self, scenarios: Sequence[Scenario], *, jobs: int | None, on_result: Callable[[int, Any], None]
+    ) -> None:
+        for number, scenario in enumerate(scenarios):
+            if scenario["seed"] == self._stop_at:
+                raise KeyboardInterrupt
+            self.ran.append(scenario["seed"])
+            tables = {"classes": pa.table({"class": ["af"], "rate_bps": [1e6 * scenario["seed"]]})}
+            on_result(number, SimpleNamespace(tables=tables, rows=lambda name, of=tables: of[name].to_pylist()))
+
+
+def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
+    case = pss.figure_6(pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
+    scenarios = [{**case, "seed": seed} for seed in (1, 2, 3)]
+    parts = Parts(tmp_path)
+    parts.make()
+
+    def rates(laboratory: Counted) -> dict[int, float]:
+        found: dict[int, float] = {}
+
+        def take(number: int, tables: Tables) -> None:
+            found[number] = tables.rows("classes")[0]["rate_bps"]
+
+        virtual.runner(laboratory, 1, parts)(scenarios, take)  # type: ignore[arg-type]
+        return found
+
+    stopped = Counted("old", stop_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        rates(stopped)
+    assert stopped.ran == [1, 2]
+    again = Counted("old")
+    assert rates(again) == {0: 1e6, 1: 2e6, 2: 3e6}
+    assert again.ran == [3]
+    other = Counted("new")
+    assert rates(other) == {0: 1e6, 1: 2e6, 2: 3e6}
+    assert other.ran == [1, 2, 3]
 
 
 def test_figures_keep_what_a_kernel_can_run() -> None:

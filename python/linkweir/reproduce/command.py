@@ -265,16 +265,16 @@ def _carry_out(
     facts: dict[str, Any] = {"seed": seed, "where": where, "runs_planned": len(scenarios)}
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    kernels = None if sets is None else virtual.runner(jobs, _say)
+    laboratory = virtual.laboratory(_say) if sets is not None else None
     with executor_of(jobs, dask) as executor:
         directory = keep.ReproductionDirectory(path, facts, figures, force=force)
         try:
             simulator = native.on(executor, directory.parts)
-            if sets is None or kernels is None:
+            if sets is None or laboratory is None:
                 outcome = _run(scenarios, simulator)
                 shown = [show(f, outcome) for f in figures]
             else:
-                outcome, shown = _run_both(sets, kernels, simulator)
+                outcome, shown = _run_both(sets, virtual.runner(laboratory, jobs, directory.parts), simulator)
             facts["runs"] = len(outcome.results)
             report = directory.write(title, command, facts, shown, complete=outcome.complete)
         except BaseException as error:
@@ -301,7 +301,6 @@ def _carry_out(
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
             f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + ("" if sets is None else ", with the kernel's runs anew")
             + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )

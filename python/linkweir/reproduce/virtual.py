@@ -7,30 +7,68 @@ A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.page import Shown
+from linkweir.sweep.job import read_tables, write_tables
+
+if TYPE_CHECKING:
+    from linkweir.lab import Laboratory
+    from linkweir.result import Result
+    from linkweir.sweep.parts import Parts
 
 KERNEL, SIMULATION = "kernel", "simulation"
 
 
-def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
-    """Runs scenarios in the laboratory, `jobs` at a time.
+def laboratory(say: Callable[[str], None]) -> Laboratory:
+    """Where kernels run, made ready.
 
     Raises:
         LaboratoryError: there can be no laboratory here.
     """
     from linkweir.lab import Laboratory
 
-    laboratory = Laboratory(say=say)
+    return Laboratory(say=say)
+
+
+def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
+    """Runs scenarios in the laboratory, `jobs` at a time.
+
+    Args:
+        laboratory: from `laboratory`.
+        jobs: as many as there are processors when None.
+        parts: where the results of single runs are kept; what the same guest did already is not run again.
+    """
 
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
-        laboratory.run_many(scenarios, jobs=jobs, on_result=take)
+        missing: list[tuple[int, str]] = []
+        for number, scenario in enumerate(scenarios):
+            name = _name(laboratory, scenario)
+            found = parts.read(name, read_tables)
+            if found is None:
+                missing.append((number, name))
+            else:
+                take(number, native.Run(found))
+
+        def keep(which: int, result: Result) -> None:
+            number, name = missing[which]
+            parts.add(name, write_tables(result.tables))
+            take(number, result)
+
+        laboratory.run_many([scenarios[number] for number, _ in missing], jobs=jobs, on_result=keep)
 
     return run
+
+
+def _name(laboratory: Laboratory, scenario: Scenario) -> str:
+    """What tells a run in this guest from its simulation and from one in any other guest."""
+    return hashlib.sha256(f"{laboratory.guest.identity} {native.job_of(0, scenario).identity}".encode()).hexdigest()
 
 
 def possible(figure: Figure) -> Figure | None:
