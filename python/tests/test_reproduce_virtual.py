@@ -95,6 +95,59 @@ def test_the_page_shows_both(faked: Path) -> None:
     assert "simulation dwrr, EF 0.5" in report
 
 
+def test_a_document_gets_tables_of_both_and_the_pictures_it_shows(faked: Path) -> None:
+    document = faked / "doc.md"
+    document.write_text("![rates](images/pss-6-virtual.svg)\n<!-- table pss-6-virtual -->\nold\n<!-- end -->\n")
+    command = ["pss", "--where", "virtual", "--figure", "6", "--quick", "--out", "out", "--into", "doc.md"]
+    assert runner.invoke(app, command).exit_code == 0
+    assert "AF, CS0 in Mbit/s: kernel / simulation; theory in brackets." in document.read_text()
+    assert "| 0.9 | 5.10 / 4.00 (9.00), 4.90 / 6.00 (6.00) |" in document.read_text()
+    assert (faked / "images/pss-6-virtual.svg").read_text() == (faked / "out/figure-6.svg").read_text()
+
+
+def losing(parts: Sequence[float]) -> Any:
+    """A runner whose runs lose these parts of 1000 packets of each class and bin."""
+    series = [
+        {
+            "t_s": 0.1 * n,
+            "class": f"class {i}",
+            "arrived_pkts": 1000,
+            "sent_pkts": round(1000 * (1 - part)),
+            "dropped_policy_pkts": round(1000 * part),
+            "dropped_limit_pkts": 0,
+            "delay_mean_s": 0.001 * i,
+        }
+        for n in range(90)
+        for i, part in enumerate(parts, 1)
+    ]
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        for number in range(len(scenarios)):
+            take(number, Made(series=series))
+
+    return run
+
+
+def test_histories_are_judged_in_both() -> None:
+    figure = pds.figure_11(pds.Settings(nseeds=1))
+    runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
+    _, (shown,) = virtual.carry_out([[figure]], *runners, lambda: None)
+    found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
+    assert found == [
+        (where, pytest.approx(ratio)) for where, ratio in (("kernel", 2.0), ("simulation", 4.0)) for _ in range(2)
+    ]
+
+
+def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
+    figure = pds.figure_4(pds.Settings(nseeds=1))
+    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    assert shown.figure.summary is not None
+    _, lines = shown.figure.summary(shown.rows)
+    found = {line[2]: line[3:] for line in lines if line[:2] == ["8 to 9", "delay ratio"]}
+    assert [*found] == ["nominal", "theory", "4, ring 1500, limit 80, kernel and simulation"]
+    assert found["nominal"] == ["1", "2.01", "3.02", "4.03", "5.06", "6.04", "7.14", "8.26"]  # section 4.2
+
+
 def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
     answers("pss", "--where", "virtual", "--figure", "6", "--seed", "1")
     with gzip.open(faked / "out/scenarios.json.gz") as file:

@@ -37,7 +37,7 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of 
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
-Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
+Into = Annotated[Path | None, typer.Option(help="Replace the marked tables and the pictures of a Markdown file.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
 Where = Annotated[
@@ -345,7 +345,10 @@ def _say(text: str) -> None:
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without."""
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
+
+    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
+    """
     text = path.read_text(encoding="utf-8")
     missing = []
     for s in figures:
@@ -355,6 +358,9 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
         text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
         if not found:
             missing.append(name)
+        if s.picture and f"(images/{name}.svg)" in text:
+            (path.parent / "images").mkdir(exist_ok=True)
+            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
     if missing:
         typer.echo(
             f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '

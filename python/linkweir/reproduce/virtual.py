@@ -123,17 +123,18 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) ->
         details=None,
         other_rows=None,
     )
-    first = {case.key for case in figure.cases}
-    results = {key: tables for key, tables in outcome.results.items() if key in first}
-    details = figure.details(_pairs(figure, results)) if figure.details is not None else []
+    details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
+    if figure.details is not None and figure.telling is None:
+        both = ((KERNEL, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
+        details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
     picture = svg(drawn, rows) if drawn.panels and rows else ""
     return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
 
 
-def _pairs(figure: Figure, results: dict[str, Tables]) -> list[tuple[Case, Tables]]:
-    keyed = [(case, results.get(case.key)) for case in figure.cases]
+def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[Case, Tables]]:
+    keyed = [(case, outcome.results.get(case.key)) for case in figure.cases]
     return [(case, tables) for case, tables in keyed if tables is not None]
 
 
@@ -185,7 +186,7 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; theory, alike for both, once."""
+    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once."""
 
     def grid(rows: list[Row]) -> Grid:
         columns, lines = summary([row for row in rows if row["where"] == KERNEL])
@@ -193,7 +194,7 @@ def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], G
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
         merged: list[list[str]] = []
         for ours, theirs in zip(lines, others, strict=False):
-            if ours == theirs and ours[where] == "theory":
+            if ours == theirs and ours[where] in ("theory", "nominal"):
                 merged.append(ours)
                 continue
             pairs = (
