@@ -71,14 +71,14 @@ def test_rows_are_means_over_seeds_and_say_where_they_come_from() -> None:
     assert {row["run"] for row in rows} == {
         f"{where} {scheduler}" for where in ("kernel", "simulation") for scheduler in ("pss", "dwrr")
     }
-    assert len(found["ef-delay"]) == 3 * 54
-    assert [row["bound_ms"] for row in found["ef-delay"]] == pytest.approx([250.7] * 162)
+    assert len(found["6-ef-delay"]) == 3 * 54
+    assert [row["bound_ms"] for row in found["6-ef-delay"]] == pytest.approx([250.7] * 162)
 
 
 @pytest.mark.usefixtures("faked")
 def test_distances_are_those_of_the_worst_point() -> None:
     found = answers("pss", "--where", "virtual", "--figure", "6", "--seeds", "1")
-    pss_row = next(row for row in found["distances"] if row["scheduler"] == "pss")
+    pss_row = next(row for row in found["6-distances"] if row["scheduler"] == "pss")
     # Theory is 2 Mbit/s at K_AF 0.2, the smallest that counts: there 5.1 is furthest from it, and the simulation's 4.
     assert pss_row["points"] == 24
     assert pss_row["kernel_from_theory"] == pytest.approx(155.0)

@@ -331,8 +331,7 @@ def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
 def _run_both(sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
     with _bar(2 * len(virtual.planned(sets))) as advance:
         outcome, shown = virtual.carry_out(sets, kernels, simulator, advance)
-    extra = (virtual.distances(shown), virtual.ef_delays(sets, outcome))
-    return outcome, [*shown, *(one for one in extra if one is not None)]
+    return outcome, [*shown, *virtual.distances(shown), *virtual.ef_delays(sets, outcome)]
 
 
 def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:

@@ -213,17 +213,19 @@ PACKET_TIME_S = 1500 * 8 / 20e6
 ALLOWANCE_S = 1e-4
 
 
-def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | None:
+def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
     """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
+    found = [_ef_delays(figures, outcome) for figures in zip(*sets, strict=True)]
+    return [shown for shown in found if shown is not None]
+
+
+def _ef_delays(figures: Sequence[Figure], outcome: Outcome) -> Shown | None:
     rows: list[Row] = []
-    seen: set[str] = set()
-    for case in (case for figures in sets for figure in figures for case in figure.cases):
-        key = case.key
+    for case in (case for figure in figures for case in figure.cases):
         point = case.labels.get("point")
-        if key in seen or key not in outcome.results or point is None or point.changing:
+        if case.key not in outcome.results or point is None or point.changing:
             continue
-        seen.add(key)
-        flow = next(row for row in outcome.results[key].rows("flows") if row["flow"] == "ef")
+        flow = next(row for row in outcome.results[case.key].rows("flows") if row["flow"] == "ef")
         rows.append(
             {
                 "scheduler": point.scheduler,
@@ -238,8 +240,8 @@ def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | Non
     if not rows:
         return None
     figure = Figure(
-        "ef-delay",
-        "One-way delay of EF in the kernel, fixed capacity",
+        f"{figures[0].name}-ef-delay",
+        f"One-way delay of EF in the kernel, Figure {figures[0].name}",
         "EF waits for one packet of the others at most.",
         (),
         lambda _: rows,
@@ -268,14 +270,16 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown]) -> Shown | None:
-    """How far the kernel is from theory and from the simulation, in percent; None if there is nothing to compare."""
-    rows = [row for one in shown for row in (_rate_distances(one) or _ratio_distances(one))]
-    if not rows:
-        return None
+def distances(shown: Sequence[Shown]) -> list[Shown]:
+    """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
+    found = [(one.figure.name, _rate_distances(one) or _ratio_distances(one)) for one in shown]
+    return [_distances(name, rows) for name, rows in found if rows]
+
+
+def _distances(name: str, rows: list[Row]) -> Shown:
     figure = Figure(
-        "distances",
-        "Distance of the kernel from theory and simulation, percent",
+        f"{name}-distances",
+        f"Distance of the kernel from theory and simulation, percent, Figure {name}",
         "The same scheduler behaves alike in the kernel and in the simulator.",
         (),
         lambda _: rows,
