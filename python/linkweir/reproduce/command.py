@@ -46,6 +46,8 @@ Where = Annotated[
 
 VIRTUAL_SEEDS = 3
 """Seeds in the kernel, unless told otherwise; with --quick 1, or 2 of WTP and PLR."""
+VIRTUAL_TENTHS = (5, 9)
+"""K_AF in tenths with --quick in the kernel, where a run takes twenty times as long as in the simulator."""
 
 
 @app.callback()
@@ -85,7 +87,8 @@ def reproduce_pss(
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
         n = seeds or (1 if quick else VIRTUAL_SEEDS)
-        sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
+        each = [pss.Settings("tcp", quick, lasts_s, seed + k, VIRTUAL_TENTHS) for k in range(n)]
+        sets = [[make(settings) for make in chosen] for settings in each]
         _carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, sets)
         return
     figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
