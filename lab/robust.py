@@ -27,8 +27,7 @@ from linkweir.lab.world import world
 from linkweir.reproduce import pds, pss
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOTS = (("rows", "conserve", "classify", "change"), ("fuzz",), ("remove",))
-"""`fuzz` clears the kernel's log before it begins and is judged by what came after."""
+BOOTS = (("rows", "conserve", "classify", "change"), ("remove",))
 RELOADED = "KASAN: global-out-of-bounds in load_module"
 """What KASAN says of every module that is loaded again where one was before, unless it also watches vmalloc, which this
 kernel does not. The log counts up to there; `remove` comes last and loads the module again at its end."""
@@ -53,7 +52,7 @@ done
 RUN = """mkdir -p /guest
 cp /job/*.sh /guest/
 cp /job/bounds /guest/
-mv /job/traffic /job/fuzz /job/modprobe /bin/
+mv /job/traffic /job/modprobe /bin/
 ln -s bin /sbin
 for script in {scripts}; do
 	echo "# $script"
@@ -114,15 +113,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         faults = planted(folder, work)
-        core = ["-std=gnu11", f"-I{ROOT}/core/include", *map(str, sorted((ROOT / "core/src").glob("*.c")))]
-        programs = {
-            name: compiled(ROOT / f"kernel/tests/{name}.c", work / name, *core)
-            for name in ("bounds", "traffic", "fuzz")
-        }
+        core = sorted((ROOT / "core/src").glob("*.c"))
+        bounds = compiled(
+            ROOT / "kernel/tests/bounds.c", work / "bounds", "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
+        )
+        assert bounds
         kinds = sorted(ready.kinds)
         listed = subprocess.run([work / "bounds", *kinds], check=True, capture_output=True).stdout
         scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
-        tools = {"traffic": programs["traffic"], "fuzz": programs["fuzz"], "modprobe": MODPROBE.encode()}
+        tools = {"traffic": compiled(ROOT / "kernel/tests/traffic.c", work / "traffic"), "modprobe": MODPROBE.encode()}
 
     seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()
     record.judge("the kernel sees three planted faults", [p for p in PLANTED if not re.search(p, seen)])
