@@ -37,7 +37,7 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of 
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
-Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
+Into = Annotated[Path | None, typer.Option(help="Replace the marked tables and the pictures of a Markdown file.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
 Where = Annotated[
@@ -46,6 +46,8 @@ Where = Annotated[
 
 VIRTUAL_SEEDS = 3
 """Seeds in the kernel, unless told otherwise; with --quick 1, or 2 of WTP and PLR."""
+VIRTUAL_TENTHS = (5, 9)
+"""K_AF in tenths with --quick in the kernel, where a run takes twenty times as long as in the simulator."""
 
 
 @app.callback()
@@ -85,7 +87,8 @@ def reproduce_pss(
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
         n = seeds or (1 if quick else VIRTUAL_SEEDS)
-        sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
+        each = [pss.Settings("tcp", quick, lasts_s, seed + k, VIRTUAL_TENTHS) for k in range(n)]
+        sets = [[make(settings) for make in chosen] for settings in each]
         _carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, sets)
         return
     figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
@@ -265,16 +268,16 @@ def _carry_out(
     facts: dict[str, Any] = {"seed": seed, "where": where, "runs_planned": len(scenarios)}
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    kernels = None if sets is None else virtual.runner(jobs, _say)
+    laboratory = virtual.laboratory(_say) if sets is not None else None
     with executor_of(jobs, dask) as executor:
         directory = keep.ReproductionDirectory(path, facts, figures, force=force)
         try:
             simulator = native.on(executor, directory.parts)
-            if sets is None or kernels is None:
+            if sets is None or laboratory is None:
                 outcome = _run(scenarios, simulator)
                 shown = [show(f, outcome) for f in figures]
             else:
-                outcome, shown = _run_both(sets, kernels, simulator)
+                outcome, shown = _run_both(sets, virtual.runner(laboratory, jobs, directory.parts), simulator)
             facts["runs"] = len(outcome.results)
             report = directory.write(title, command, facts, shown, complete=outcome.complete)
         except BaseException as error:
@@ -301,7 +304,6 @@ def _carry_out(
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
             f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + ("" if sets is None else ", with the kernel's runs anew")
             + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )
@@ -332,8 +334,7 @@ def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
 def _run_both(sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
     with _bar(2 * len(virtual.planned(sets))) as advance:
         outcome, shown = virtual.carry_out(sets, kernels, simulator, advance)
-    extra = (virtual.distances(shown), virtual.ef_delays(sets, outcome))
-    return outcome, [*shown, *(one for one in extra if one is not None)]
+    return outcome, [*shown, *virtual.distances(shown), *virtual.ef_delays(sets, outcome)]
 
 
 def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
@@ -346,7 +347,10 @@ def _say(text: str) -> None:
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without."""
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
+
+    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
+    """
     text = path.read_text(encoding="utf-8")
     missing = []
     for s in figures:
@@ -356,6 +360,9 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
         text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
         if not found:
             missing.append(name)
+        if s.picture and f"(images/{name}.svg)" in text:
+            (path.parent / "images").mkdir(exist_ok=True)
+            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
     if missing:
         typer.echo(
             f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '

@@ -46,6 +46,11 @@ def arrow(rows: Sequence[Row]) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
+def write_picture(path: Path, picture: str) -> None:
+    """Writes a picture as an SVG document."""
+    write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{picture}')
+
+
 def figure_key(name: str) -> int | str:
     """A figure's number, or the name of a table."""
     return int(name) if name.isdigit() else name
@@ -131,7 +136,7 @@ class ReproductionDirectory(OwnDirectory):
             pq.write_table(arrow(shown.rows), part)
             part.replace(self.path / f"{stem}.parquet")
         if shown.picture:
-            write_whole(self.path / f"{stem}.svg", f'<?xml version="1.0" encoding="utf-8"?>\n{shown.picture}')
+            write_picture(self.path / f"{stem}.svg", shown.picture)
 
 
 def _sha256(figures: Sequence[Figure]) -> str:

@@ -53,7 +53,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
 
         def missing() -> Iterator[Job]:
             for number, scenario in enumerate(scenarios, 1):
-                job = _job(number, scenario)
+                job = job_of(number, scenario)
                 found = None if parts is None else parts.read(job.identity, read_tables)
                 if found is not None:
                     take(number - 1, Run(found))
@@ -78,7 +78,8 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     return run
 
 
-def _job(number: int, scenario: Scenario) -> Job:
+def job_of(number: int, scenario: Scenario) -> Job:
+    """A run of which all tables are wanted."""
     sound = Sound.from_dict(scenario)
     inputs = tuple((name, content) for name, _, content in sound.inputs)
     same = identity(sound.resolved, sound.seed, inputs)

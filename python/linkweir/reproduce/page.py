@@ -133,7 +133,8 @@ def markdown(shown: Shown) -> str:
     """The values in Markdown, and what tells why they are as they are."""
     parts = []
     if _is_grid(shown):
-        parts.append("AF, CS0 in Mbit/s; theory in brackets.")
+        both = any(row.get("where") == "simulation" for row in shown.rows)
+        parts.append(f"AF, CS0 in Mbit/s{': kernel / simulation' if both else ''}; theory in brackets.")
         parts.append(_markdown_table(*_pivot(shown.rows, with_theory=True)))
     elif shown.figure.summary is not None:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
@@ -148,7 +149,11 @@ def markdown(shown: Shown) -> str:
 
 
 def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
-    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load; the kernel's if it ran."""
+    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load.
+
+    Where the kernel ran these are its rates, with theory also the simulation's.
+    """
+    simulated = [row for row in rows if row.get("where") == "simulation"]
     rows = [row for row in rows if row.get("where", "kernel") == "kernel"]
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
@@ -158,13 +163,16 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
             words.append("no memory" if row["memory_s"] is None else f"{row['memory_s']:g} s")
         return " ".join([*words, f"EF {row['ef_share']:g}"])
 
+    beside = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
     columns = list(dict.fromkeys(column(row) for row in rows))
     cells: dict[tuple[float, str], str] = {}
     for row in rows:
         pairs = []
         for name in ("af", "cs0"):
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
-            pairs.append(f"{ours:.2f} ({wanted:.2f})" if with_theory else f"{ours:.2f}")
+            other = beside.get((row["k_af"], column(row)))
+            shown = f"{ours:.2f}" if other is None else f"{ours:.2f} / {other[f'{name}_mbps']:.2f}"
+            pairs.append(f"{shown} ({wanted:.2f})" if with_theory else shown)
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
     lines = [[f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})]
     return ["K_AF", *columns], lines

@@ -7,30 +7,68 @@ A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.page import Shown
+from linkweir.sweep.job import read_tables, write_tables
+
+if TYPE_CHECKING:
+    from linkweir.lab import Laboratory
+    from linkweir.result import Result
+    from linkweir.sweep.parts import Parts
 
 KERNEL, SIMULATION = "kernel", "simulation"
 
 
-def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
-    """Runs scenarios in the laboratory, `jobs` at a time.
+def laboratory(say: Callable[[str], None]) -> Laboratory:
+    """Where kernels run, made ready.
 
     Raises:
         LaboratoryError: there can be no laboratory here.
     """
     from linkweir.lab import Laboratory
 
-    laboratory = Laboratory(say=say)
+    return Laboratory(say=say)
+
+
+def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
+    """Runs scenarios in the laboratory, `jobs` at a time.
+
+    Args:
+        laboratory: from `laboratory`.
+        jobs: as many as there are processors when None.
+        parts: where the results of single runs are kept; what the same guest did already is not run again.
+    """
 
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
-        laboratory.run_many(scenarios, jobs=jobs, on_result=take)
+        missing: list[tuple[int, str]] = []
+        for number, scenario in enumerate(scenarios):
+            name = _name(laboratory, scenario)
+            found = parts.read(name, read_tables)
+            if found is None:
+                missing.append((number, name))
+            else:
+                take(number, native.Run(found))
+
+        def keep(which: int, result: Result) -> None:
+            number, name = missing[which]
+            parts.add(name, write_tables(result.tables))
+            take(number, result)
+
+        laboratory.run_many([scenarios[number] for number, _ in missing], jobs=jobs, on_result=keep)
 
     return run
+
+
+def _name(laboratory: Laboratory, scenario: Scenario) -> str:
+    """What tells a run in this guest from its simulation and from one in any other guest."""
+    return hashlib.sha256(f"{laboratory.guest.identity} {native.job_of(0, scenario).identity}".encode()).hexdigest()
 
 
 def possible(figure: Figure) -> Figure | None:
@@ -85,17 +123,18 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) ->
         details=None,
         other_rows=None,
     )
-    first = {case.key for case in figure.cases}
-    results = {key: tables for key, tables in outcome.results.items() if key in first}
-    details = figure.details(_pairs(figure, results)) if figure.details is not None else []
+    details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
+    if figure.details is not None and figure.telling is None:
+        both = ((KERNEL, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
+        details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
     picture = svg(drawn, rows) if drawn.panels and rows else ""
     return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
 
 
-def _pairs(figure: Figure, results: dict[str, Tables]) -> list[tuple[Case, Tables]]:
-    keyed = [(case, results.get(case.key)) for case in figure.cases]
+def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[Case, Tables]]:
+    keyed = [(case, outcome.results.get(case.key)) for case in figure.cases]
     return [(case, tables) for case, tables in keyed if tables is not None]
 
 
@@ -147,7 +186,7 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; theory, alike for both, once."""
+    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once."""
 
     def grid(rows: list[Row]) -> Grid:
         columns, lines = summary([row for row in rows if row["where"] == KERNEL])
@@ -155,7 +194,7 @@ def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], G
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
         merged: list[list[str]] = []
         for ours, theirs in zip(lines, others, strict=False):
-            if ours == theirs and ours[where] == "theory":
+            if ours == theirs and ours[where] in ("theory", "nominal"):
                 merged.append(ours)
                 continue
             pairs = (
@@ -174,17 +213,19 @@ PACKET_TIME_S = 1500 * 8 / 20e6
 ALLOWANCE_S = 1e-4
 
 
-def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | None:
+def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
     """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
+    found = [_ef_delays(figures, outcome) for figures in zip(*sets, strict=True)]
+    return [shown for shown in found if shown is not None]
+
+
+def _ef_delays(figures: Sequence[Figure], outcome: Outcome) -> Shown | None:
     rows: list[Row] = []
-    seen: set[str] = set()
-    for case in (case for figures in sets for figure in figures for case in figure.cases):
-        key = case.key
+    for case in (case for figure in figures for case in figure.cases):
         point = case.labels.get("point")
-        if key in seen or key not in outcome.results or point is None or point.changing:
+        if case.key not in outcome.results or point is None or point.changing:
             continue
-        seen.add(key)
-        flow = next(row for row in outcome.results[key].rows("flows") if row["flow"] == "ef")
+        flow = next(row for row in outcome.results[case.key].rows("flows") if row["flow"] == "ef")
         rows.append(
             {
                 "scheduler": point.scheduler,
@@ -199,8 +240,8 @@ def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | Non
     if not rows:
         return None
     figure = Figure(
-        "ef-delay",
-        "One-way delay of EF in the kernel, fixed capacity",
+        f"{figures[0].name}-ef-delay",
+        f"One-way delay of EF in the kernel, Figure {figures[0].name}",
         "EF waits for one packet of the others at most.",
         (),
         lambda _: rows,
@@ -229,14 +270,16 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown]) -> Shown | None:
-    """How far the kernel is from theory and from the simulation, in percent; None if there is nothing to compare."""
-    rows = [row for one in shown for row in (_rate_distances(one) or _ratio_distances(one))]
-    if not rows:
-        return None
+def distances(shown: Sequence[Shown]) -> list[Shown]:
+    """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
+    found = [(one.figure.name, _rate_distances(one) or _ratio_distances(one)) for one in shown]
+    return [_distances(name, rows) for name, rows in found if rows]
+
+
+def _distances(name: str, rows: list[Row]) -> Shown:
     figure = Figure(
-        "distances",
-        "Distance of the kernel from theory and simulation, percent",
+        f"{name}-distances",
+        f"Distance of the kernel from theory and simulation, percent, Figure {name}",
         "The same scheduler behaves alike in the kernel and in the simulator.",
         (),
         lambda _: rows,
