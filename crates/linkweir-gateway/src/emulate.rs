@@ -60,6 +60,8 @@ pub struct DirectionReport {
 /// What an emulated link did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    /// When it began, and with it its capacities, delays and losses over time: on the monotonic clock, ns.
+    pub began_ns: u64,
     /// How long it ran, s.
     pub duration_s: f64,
     /// Whether it had real-time priority.
@@ -272,11 +274,12 @@ impl DirectionReport {
 pub fn run(emulation: &Emulation, duration_ns: Option<u64>, realtime: bool) -> io::Result<Report> {
     let realtime = realtime && priority::raise();
     let emulator = Emulator::set_up(emulation)?;
-    let started_ns = now_ns();
+    let began_ns = emulator.started_ns;
     let [(there, from_a), (back, from_b)] = emulator.run(duration_ns)?;
-    let duration_s = (now_ns() - started_ns) as f64 * 1e-9;
+    let duration_s = (now_ns() - began_ns) as f64 * 1e-9;
     let [a_to_b, b_to_a] = &emulation.directions;
     Ok(Report {
+        began_ns,
         duration_s,
         realtime,
         directions: [

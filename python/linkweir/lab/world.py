@@ -46,7 +46,7 @@ STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
 
-_DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
+DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
 
 
 @dataclass(frozen=True)
@@ -345,10 +345,10 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
             continue
         random = np.random.default_rng([scenario.seed, number])
         at_ns, sizes = arrivals(flow.keys, flow.start_s, flow.stop_s, random, f"flow {flow.name}: packet")
-        part = np.zeros(len(at_ns), _DUE)
+        part = np.zeros(len(at_ns), DUE)
         part["at_ns"], part["flow"], part["bytes"] = at_ns, number, sizes
         parts.append(part)
-    whole = np.concatenate(parts) if parts else np.zeros(0, _DUE)
+    whole = np.concatenate(parts) if parts else np.zeros(0, DUE)
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 

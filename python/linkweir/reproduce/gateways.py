@@ -122,6 +122,7 @@ def ef_queueing(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | N
                 "ef_share": point.ef_share,
                 "k_af": point.k_af,
                 "seed": case.scenario["seed"],
+                "sent_pkts": of_flow["arrived_pkts"],
                 "came_pkts": of_flow["delivered_pkts"],
                 "dropped_pkts": of_class["dropped_limit_pkts"] + of_class["dropped_policy_pkts"],
                 "p50_ms": _ms(of_class["delay_p50_s"]),

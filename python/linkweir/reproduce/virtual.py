@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
-from linkweir.reproduce.page import Shown
+from linkweir.reproduce.page import SIMULATION, Shown
 
-KERNEL, SIMULATION = "kernel", "simulation"
+KERNEL = "kernel"
 
 
 def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
