@@ -148,6 +148,7 @@ def run_pss(
         where=where,
         kept=True,
         delays=over.ef_queueing,
+        tag=f"-{figure}",
     )
     suffix = "-gateway" if where == "real" else "-gateway-virtual"
     command.carry_out("pss", figure, None, suffix, [], None, None, seed, as_json, markdown, into, out, force, kernels)

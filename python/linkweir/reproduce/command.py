@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,6 +57,7 @@ class OnKernels:
         where: how the directory calls it.
         kept: whether runs that are done stay done when the rest is interrupted.
         delays: a table of EF's delays.
+        tag: behind the names of the tables of distances and delays.
     """
 
     sets: Sequence[Sequence[Figure]]
@@ -65,6 +66,7 @@ class OnKernels:
     where: str = "virtual"
     kept: bool = False
     delays: Callable[[Sequence[Sequence[Figure]], Outcome], page.Shown | None] = virtual.ef_delays
+    tag: str = ""
 
 
 VIRTUAL_SEEDS = 3
@@ -357,7 +359,10 @@ def _run_both(kernels: OnKernels, runner: Runner, simulator: Runner) -> tuple[Ou
     with _bar(2 * len(virtual.planned(kernels.sets))) as advance:
         outcome, shown = virtual.carry_out(kernels.sets, runner, simulator, advance, kernels.name)
     extra = (virtual.distances(shown, kernels.name), kernels.delays(kernels.sets, outcome))
-    return outcome, [*shown, *(one for one in extra if one is not None)]
+    tables = [one for one in extra if one is not None]
+    for one in tables:
+        one.figure = replace(one.figure, name=one.figure.name + kernels.tag)
+    return outcome, [*shown, *tables]
 
 
 def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
