@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A gateway offered five times what its link carries: EF 10, AF 30 and the rest 60 Mbit/s into 20 Mbit/s, for a minute.
 
-Twice: over a link that is never full, and over one that is only a little faster than the gateway's pace and drops what
-does not fit into five packets. Needs root, and the package of this tree.
+Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and drops what does not fit
+into 20 packets. Needs root, and the package of this tree.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ OFFERED_MBIT = {"ef": 10, "af": 30, "rest": 60}
 LINK_MBIT, RESERVED_MBIT = 20, 5
 BELOW = {
     "never full": LINK_BELOW,
-    # 20 Mbit/s of 1500 bytes are 20.37 with the tunnel's 28.
-    "drops": {"rate": "20.5Mbit", "limit": "5p"},
+    # 20 Mbit/s of 1500 bytes are 20.37 with the tunnel's 28; 20 packets are what the gateway makes good at once after a
+    # delay of the machine, 10 ms at its pace, and a few more.
+    "drops": {"rate": "21Mbit", "limit": "20p"},
 }
 WARMUP_S = 10
 MB = 1e6
