@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A gateway offered five times what its link carries: EF 10, AF 30 and the rest 60 Mbit/s into 20 Mbit/s, for a minute.
 
-Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and drops what does not fit
-into 20 packets. Needs root, and the package of this tree.
+Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and drops what does not
+fit into 20 packets. Needs root, and the package of this tree.
 """
 
 from __future__ import annotations
