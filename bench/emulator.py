@@ -41,10 +41,8 @@ SCRIPT = """\
 set -e
 cd "$JOB"
 echo $ZERO_NS >$OUT/zero_ns
-# The emulator asks for its priority itself; the traffic around it has it from the start.
-NORMAL=${{PRIORITY:+chrt --other 0}}
 for host in sender receiver; do ip netns add $host; ip -n $host link set lo up; done
-$NORMAL linkweir-gateway emulate link.toml --json {more} >$OUT/report & emulator=$!
+{emulator} link.toml --json >$OUT/report & emulator=$!
 for host in sender receiver; do
 	until ip -n $host link show up dev sat 2>/dev/null | grep -q sat; do kill -0 $emulator; sleep 0.02; done
 	ip -n $host link set sat txqueuelen 10000
@@ -87,7 +85,8 @@ def measure(tools: namespaces.Tools, asked: Asked, *, realtime: bool) -> tuple[n
     )
     text = f'{ends}[a_to_b]\n{way}[b_to_a]\nrate = "1Gbit"\n'
     last_s = asked.end_s + 1.0
-    script = SCRIPT.format(more="" if realtime else "--normal-priority", end_ns=round(1e9 * last_s))
+    emulator = "linkweir-gateway emulate" if realtime else "chrt --other 0 linkweir-gateway emulate --normal-priority"
+    script = SCRIPT.format(emulator=emulator, end_ns=round(1e9 * last_s))
     job = {"run": script.encode(), "link.toml": text.encode(), "due": due(asked)}
     files = namespaces.start(tools, job, last_s)
     packets = np.frombuffer(files["datagrams"], CAME)
@@ -192,22 +191,23 @@ def main() -> int:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
+    whole = False
     with tempfile.TemporaryDirectory() as folder:
         try:
             tools = namespaces.prepare(arguments.gateway or namespaces.find_gateway(), Path(folder))
             for kind, row in _results(arguments, tools):
                 found.setdefault(kind, []).append(row)
                 print(json.dumps(row), file=sys.stderr)
+            whole = True
         except LaboratoryError as error:
             print(f"bench/emulator.py: {error}", file=sys.stderr)
-            return 1
     text = json.dumps(found, indent=1) + "\n" if arguments.json else "\n".join(map(markdown, found.values()))
     if arguments.out is None:
         print(text, end="")
     else:
         write_whole(arguments.out, text)
     judged = [row for rows in found.values() for row in rows if row["priority"] == "real-time"]
-    return 0 if all(row["kept"] for row in judged) else 1
+    return 0 if whole and all(row["kept"] for row in judged) else 1
 
 
 if __name__ == "__main__":
