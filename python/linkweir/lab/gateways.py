@@ -81,7 +81,7 @@ class Gateways(OverGateways):
 
 
 class VirtualGateways(OverGateways):
-    """The same programs in one user-mode Linux: 100 s take about 10 s, and runs of a seed repeat exactly.
+    """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
     Args: those of `Gateways`, and `say`, told what is built.
 
