@@ -17,6 +17,7 @@ pub mod mss;
 pub mod pace;
 pub mod packet;
 pub mod poll;
+pub mod priority;
 pub mod privileges;
 pub mod routing;
 pub mod seal;

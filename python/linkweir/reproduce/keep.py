@@ -10,6 +10,7 @@
     report.html            figures and tables in one file
     summary.json           what was made, and whether all runs finished
     provenance.json        what ran, when and where, and how it ended, as in a run directory
+    runs/                  run directories of those over real gateways
     parts/                 the results of the runs that are done, until all are
 """
 
@@ -36,6 +37,7 @@ from linkweir.reproduce.figure import Figure, Row
 from linkweir.sweep.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
+RUNS = "runs"
 SCENARIOS = "scenarios.json.gz"
 
 
@@ -72,7 +74,7 @@ class ReproductionDirectory(OwnDirectory):
     """
 
     KIND = "reproduction"
-    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, "figure-*")
+    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, RUNS, "figure-*")
 
     def __init__(self, path: Path, facts: dict[str, Any], figures: Sequence[Figure], *, force: bool) -> None:
         same = facts | {"figures_sha256": _sha256(figures)}

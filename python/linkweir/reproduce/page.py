@@ -12,6 +12,9 @@ from rich.table import Table
 
 from linkweir.reproduce.figure import Figure, Grid, Row
 
+SIMULATION = "simulation"
+"""What `where` says in rows of the simulator beside those of something real."""
+
 
 @dataclass
 class Shown:
@@ -108,7 +111,7 @@ def _terminal_table(title: str, columns: list[str], lines: Sequence[Sequence[str
 def deviation(rows: Sequence[Row]) -> str:
     """The largest distance of rates from theory, in words; empty when there is nothing to compare.
 
-    The older PSS is left out: how far it is off is what its figure shows. Where the kernel ran too, it alone counts.
+    The older PSS is left out: how far it is off is what its figure shows. Where something real ran, that alone counts.
     """
     parts = []
     for name in ("af", "cs0"):
@@ -118,7 +121,7 @@ def deviation(rows: Sequence[Row]) -> str:
             if row.get(f"{name}_mbps") is not None
             and row.get(f"{name}_theory_mbps") is not None
             and row.get("scheduler") != "pss-early-ignored"
-            and row.get("where", "kernel") == "kernel"
+            and row.get("where") != SIMULATION
         ]
         if not known:
             return ""
@@ -151,10 +154,10 @@ def markdown(shown: Shown) -> str:
 def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
     """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load.
 
-    Where the kernel ran these are its rates, with theory also the simulation's.
+    Where real ones are among them these are shown, with theory also the simulation's.
     """
-    simulated = [row for row in rows if row.get("where") == "simulation"]
-    rows = [row for row in rows if row.get("where", "kernel") == "kernel"]
+    simulated = [row for row in rows if row.get("where") == SIMULATION]
+    rows = [row for row in rows if row.get("where") != SIMULATION]
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
     def column(row: Row) -> str:

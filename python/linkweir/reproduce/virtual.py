@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
-from linkweir.reproduce.page import Shown
+from linkweir.reproduce.page import SIMULATION, Shown
 from linkweir.sweep.job import read_tables, write_tables
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from linkweir.result import Result
     from linkweir.sweep.parts import Parts
 
-KERNEL, SIMULATION = "kernel", "simulation"
+KERNEL = "kernel"
 
 
 def laboratory(say: Callable[[str], None]) -> Laboratory:
@@ -78,7 +78,11 @@ def possible(figure: Figure) -> Figure | None:
 
 
 def carry_out(
-    sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner, on_done: Callable[[], None]
+    sets: Sequence[Sequence[Figure]],
+    kernels: Runner,
+    simulator: Runner,
+    on_done: Callable[[], None],
+    name: str = KERNEL,
 ) -> tuple[Outcome, list[Shown]]:
     """Runs figures in the simulator and in the kernel.
 
@@ -87,6 +91,7 @@ def carry_out(
         kernels: from `runner`.
         simulator: runs scenarios in the simulator.
         on_done: called after each run.
+        name: what rows of the kernel are called.
 
     Returns:
         What ran in the kernel, and the figures with rows of both.
@@ -94,7 +99,7 @@ def carry_out(
     scenarios = planned(sets)
     simulated = execute(scenarios, simulator, on_done)
     outcome = execute(scenarios, kernels, on_done) if simulated.complete else Outcome()
-    return outcome, [_overlay(figures, outcome, simulated) for figures in zip(*sets, strict=True)]
+    return outcome, [_overlay(figures, outcome, simulated, name) for figures in zip(*sets, strict=True)]
 
 
 def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
@@ -105,11 +110,11 @@ def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
 # --- One figure -----------------------------------------------------------------------------------------------------
 
 
-def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) -> Shown:
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> Shown:
     figure = figures[0]
     ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
     theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
-    rows = [*_marked(ours, KERNEL, figure), *_marked(theirs, SIMULATION, figure)]
+    rows = [*_marked(ours, name, figure), *_marked(theirs, SIMULATION, figure)]
     reference = figure.reference
     drawn = replace(
         figure,
@@ -118,8 +123,8 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) ->
         columns=("where", *figure.columns),
         reference=None
         if reference is None
-        else lambda: [row for where in (KERNEL, SIMULATION) for row in _marked(reference(), where, figure)],
-        summary=None if figure.summary is None else _both_grids(figure.summary),
+        else lambda: [row for where in (name, SIMULATION) for row in _marked(reference(), where, figure)],
+        summary=None if figure.summary is None else _both_grids(figure.summary, name),
         details=None,
         other_rows=None,
     )
@@ -185,11 +190,11 @@ def _both(panel: Panel) -> Panel:
     return replace(panel, by=("run", *panel.by[1:]) if len(panel.by) > 1 else ("where", *panel.by))
 
 
-def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
+def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
     """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once."""
 
     def grid(rows: list[Row]) -> Grid:
-        columns, lines = summary([row for row in rows if row["where"] == KERNEL])
+        columns, lines = summary([row for row in rows if row["where"] == measured])
         _, others = summary([row for row in rows if row["where"] == SIMULATION])
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
         merged: list[list[str]] = []
@@ -198,7 +203,9 @@ def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], G
                 merged.append(ours)
                 continue
             pairs = (
-                ((ours, f"{KERNEL} and {SIMULATION}"),) if ours == theirs else ((ours, KERNEL), (theirs, SIMULATION))
+                ((ours, f"{measured} and {SIMULATION}"),)
+                if ours == theirs
+                else ((ours, measured), (theirs, SIMULATION))
             )
             for line, name in pairs:
                 merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
@@ -270,17 +277,17 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown]) -> list[Shown]:
+def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
     """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
-    found = [(one.figure.name, _rate_distances(one) or _ratio_distances(one)) for one in shown]
-    return [_distances(name, rows) for name, rows in found if rows]
+    found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one)) for one in shown]
+    return [_distances(name, rows, measured) for name, rows in found if rows]
 
 
-def _distances(name: str, rows: list[Row]) -> Shown:
+def _distances(name: str, rows: list[Row], measured: str) -> Shown:
     figure = Figure(
         f"{name}-distances",
-        f"Distance of the kernel from theory and simulation, percent, Figure {name}",
-        "The same scheduler behaves alike in the kernel and in the simulator.",
+        f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
+        f"The same scheduler behaves alike in the {measured} and in the simulator.",
         (),
         lambda _: rows,
         (),
@@ -301,14 +308,14 @@ def _largest(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _rate_distances(one: Shown) -> list[Row]:
+def _rate_distances(one: Shown, name: str) -> list[Row]:
     if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
         return []
     columns = ("scheduler", "memory_s", "ef_share", "k_af")
     simulated = {_key(row, columns): row for row in one.rows if row["where"] == SIMULATION}
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in one.rows:
-        if row["where"] == KERNEL and row["af_theory_mbps"] >= LEAST_MBPS:
+        if row["where"] == name and row["af_theory_mbps"] >= LEAST_MBPS:
             groups.setdefault(_key(row, columns[:2]), []).append(row)
     made: list[Row] = []
     for (scheduler, memory_s), rows in groups.items():
@@ -321,7 +328,7 @@ def _rate_distances(one: Shown) -> list[Row]:
                 "scheduler": scheduler,
                 "memory_s": memory_s,
                 "points": len(rows),
-                "kernel_from_theory": worst_pc,
+                f"{name}_from_theory": worst_pc,
                 "at": f"EF {worst['ef_share']:g}, K_AF {worst['k_af']:g}",
                 "simulation_from_theory": _largest([_percent(r["af_mbps"], r["af_theory_mbps"]) for r in theirs]),
             }
