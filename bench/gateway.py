@@ -58,7 +58,10 @@ def build():
     for name in ("plain", "probe"):
         source = BENCH / "gateway" / f"{name}.c"
         run(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", source, "-o", BUILD / name])
-    run(["cargo", "build", "--locked", "--release", "--quiet", "-p", "linkweir-gateway", "--bins", "--examples"], cwd=ROOT)
+    run(
+        ["cargo", "build", "--locked", "--release", "--quiet", "-p", "linkweir-gateway", "--bins", "--examples"],
+        cwd=ROOT,
+    )
 
 
 def wireguard_go():
@@ -66,7 +69,7 @@ def wireguard_go():
     binary = BUILD / "go" / "bin" / "wireguard"
     if binary.exists():
         return binary
-    go = shutil.which("go") or next((path for path in ("/usr/local/go/bin/go",) if os.path.exists(path)), None)
+    go = shutil.which("go")
     if go is None:
         print("gateway.py: wireguard-go is left out, Go is missing: apt-get install golang-go", file=sys.stderr)
         return None
@@ -372,7 +375,9 @@ def verdicts(results):
         if name in results:
             share = median(results[name], "flood_share")
             verdict = "reached" if share >= FLOOD_SHARE else "missed"
-            lines.append(f"{name}, rate under flood: {share:.2f} of the loss-free one, target {FLOOD_SHARE:g}: {verdict}")
+            lines.append(
+                f"{name}, rate under flood: {share:.2f} of the loss-free one, target {FLOOD_SHARE:g}: {verdict}"
+            )
     return lines
 
 

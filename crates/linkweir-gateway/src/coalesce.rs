@@ -533,6 +533,29 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_end_early_pass_as_they_are() {
+        use crate::packet::tests::{v4, v6};
+        for tcp in [false, true] {
+            let flow = Flow::new(false, tcp, 1000);
+            let good = run(&flow, &[500; 2]);
+            let protocol = if tcp { TCP } else { UDP };
+            for end in 0..=28 {
+                for packet in [
+                    v4(protocol, 0, 1, 0, &good[1][20..20 + end]),
+                    v6(protocol, 0, &good[1][20..20 + end]),
+                ] {
+                    let packets = [good[0].clone(), packet, good[1].clone()];
+                    let mut all = coalesced(&packets, true, true).concat();
+                    let mut expected = packets.to_vec();
+                    all.sort();
+                    expected.sort();
+                    assert_eq!(all, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn flows_do_not_keep_each_other_apart_but_messages_do() {
         let flows = [
             Flow::new(false, true, 1),
