@@ -381,7 +381,10 @@ def verdicts(results):
     lines = []
     for name, against, key, least, what in TARGETS:
         if name in results and against in results:
-            pairs = zip(results[name], results[against], strict=True)
+            pairs = list(zip(results[name], results[against], strict=True))
+            if any(theirs[key] == 0 for _, theirs in pairs):
+                lines.append(f"{name}, {what}: {against} lost packets at every rate: measure on a quiet machine")
+                continue
             ratio = statistics.median(mine[key] / theirs[key] for mine, theirs in pairs)
             verdict = "reached" if ratio >= least else "missed"
             lines.append(f"{name}, {what}: {ratio:.2f} x {against}, target {least:g} x: {verdict}")
