@@ -250,7 +250,7 @@ fn handed_out(namespace: &Namespace) -> u64 {
 /// Bytes that show where they belong.
 fn pattern(bytes: usize) -> Vec<u8> {
     (0..bytes as u64)
-        .map(|at| (at * at >> 9 ^ at) as u8)
+        .map(|at| (((at * at) >> 9) ^ at) as u8)
         .collect()
 }
 
