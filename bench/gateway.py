@@ -515,6 +515,8 @@ def main():
 
 
 if __name__ == "__main__":
+    # Namespaces go with the tool even if it is told to stop.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     except (BenchError, subprocess.TimeoutExpired) as fault:
