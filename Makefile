@@ -84,6 +84,7 @@ bench: $(VENV)/.built
 	$(PYTHON) bench/core.py
 	$(PYTHON) bench/codes.py
 	$(PYTHON) bench/peers.py
+	$(PYTHON) bench/gateway.py
 
 lab: $(VENV)/.built
 	./setup.sh lab

@@ -5,15 +5,19 @@
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
 
+pub mod checksum;
 pub mod classify;
+pub mod coalesce;
 pub mod command;
 pub mod config;
 pub mod control;
 pub mod conveyor;
+pub mod device;
 pub mod emulate;
 pub mod link;
 pub mod metrics;
 pub mod mss;
+pub mod outbox;
 pub mod pace;
 pub mod packet;
 pub mod poll;
@@ -23,7 +27,9 @@ pub mod routing;
 pub mod seal;
 pub mod show;
 pub mod station;
+pub mod superpacket;
 pub mod tos;
 pub mod tun;
 pub mod underlay;
 pub mod up;
+pub mod vnet;
