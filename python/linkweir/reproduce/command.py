@@ -380,9 +380,6 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
     missing = []
     for s in figures:
         name = f"{paper}-{s.figure.name}{suffix}"
-        picture = f"images/{name}.svg"
-        if s.picture and f"({picture})" in text:
-            write_whole(path.parent / picture, s.picture)
         body = page.markdown(s).replace("\\", "\\\\")
         marks = rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)"
         text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
