@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Experiments:
+class Experiments(ABC):
     """Something that runs scenarios on real kernels. Those who inherit say how."""
 
     on = ""
@@ -33,11 +34,13 @@ class Experiments:
     identity = ""
     """What tells it from one with any other content."""
 
+    @abstractmethod
     def _made(self, scenario: Scenario) -> World:
-        raise NotImplementedError
+        """What the scenario is made of there."""
 
+    @abstractmethod
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
-        raise NotImplementedError
+        """Runs it; what it leaves."""
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files)
