@@ -448,24 +448,19 @@ def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, m
 
 
 def _cases(
-    paper: Paper, policies: Sequence[str], users: Sequence[int], settings: Settings, fewer: Sequence[int] = ()
+    paper: Paper,
+    policies: Iterable[str],
+    users: Sequence[int],
+    settings: Settings,
+    fewer: Sequence[int] = (),
+    seeds: Sequence[int] | None = None,
 ) -> tuple[Case, ...]:
-    """The runs for all combinations, with fewer channels at the numbers of users `fewer`."""
+    """The runs for all combinations over `seeds`: unless given the usual ones, fewer at the numbers `fewer`."""
     return tuple(
         _case(paper, policy, count, seed, settings.voice_s, settings.mode)
         for policy in policies
         for count in users
-        for seed in (settings.fewer_seeds if count in fewer else settings.seeds)
-    )
-
-
-def _beside(paper: Paper, users: Sequence[int], settings: Settings) -> tuple[Case, ...]:
-    """Runs for what the papers print in their tables."""
-    return tuple(
-        _case(paper, policy, count, seed, settings.voice_s, settings.mode)
-        for policy in paper.table
-        for count in users
-        for seed in settings.table_seeds
+        for seed in seeds or (settings.fewer_seeds if count in fewer else settings.seeds)
     )
 
 
@@ -494,7 +489,7 @@ def table_2(paper: Paper, settings: Settings) -> Figure:
         f"{' and '.join(str(count) for count in users)} users (the paper in brackets)",
         "PF decodes more packets at the first attempt than RR; one queue for all has one channel for all.",
         (
-            *_beside(paper, users, settings),
+            *_cases(paper, paper.table, users, settings, seeds=settings.table_seeds),
             *_cases(paper, (CODES,), users, settings),
             *_rivals(paper, settings, users),
         ),

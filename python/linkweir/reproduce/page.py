@@ -136,8 +136,8 @@ def markdown(shown: Shown) -> str:
     """The values in Markdown, and what tells why they are as they are."""
     parts = []
     if _is_grid(shown):
-        both = any(row.get("where") == "simulation" for row in shown.rows)
-        parts.append(f"AF, CS0 in Mbit/s{': kernel / simulation' if both else ''}; theory in brackets.")
+        sides = dict.fromkeys(row["where"] for row in shown.rows if "where" in row)
+        parts.append(f"AF, CS0 in Mbit/s{': ' if sides else ''}{' / '.join(sides)}; theory in brackets.")
         parts.append(_markdown_table(*_pivot(shown.rows, with_theory=True)))
     elif shown.figure.summary is not None:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))

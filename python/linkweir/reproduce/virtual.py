@@ -130,7 +130,7 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, na
     )
     details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
     if figure.details is not None and figure.telling is None:
-        both = ((KERNEL, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
+        both = ((name, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
         details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
@@ -279,7 +279,7 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 
 def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
     """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
-    found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one)) for one in shown]
+    found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one, measured)) for one in shown]
     return [_distances(name, rows, measured) for name, rows in found if rows]
 
 
@@ -336,7 +336,7 @@ def _rate_distances(one: Shown, name: str) -> list[Row]:
     return made
 
 
-def _ratio_distances(one: Shown) -> list[Row]:
+def _ratio_distances(one: Shown, measured: str) -> list[Row]:
     if "delay_ratio" not in one.figure.columns:
         return []
     columns = ("figure", "history", "limit", "t_from_s", "t_to_s")
@@ -346,7 +346,7 @@ def _ratio_distances(one: Shown) -> list[Row]:
             groups.setdefault(_key(row, columns), {})[row["where"], row["class"]] = row
     made: list[Row] = []
     for key, rows in groups.items():
-        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == KERNEL]
+        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == measured]
         off = {
             name: _largest([_percent(ours[name], theirs[name]) for ours, theirs in pairs if theirs is not None])
             for name in ("delay_ms", "delay_ratio", "loss_ratio")
