@@ -175,6 +175,25 @@ pub fn text(show: &Show) -> String {
             dropped.sample(&labels, *count as f64);
         }
     }
+    let shared = || {
+        let peers = show.peers.iter();
+        peers.filter_map(|peer| Some((peer.name.as_str(), peer.across.as_ref()?)))
+    };
+    let name = "linkweir_peer_airtime_seconds_total";
+    let help = "How long the peer's packets occupied the link that peers share.";
+    let mut airtime = family(&mut text, name, "counter", help);
+    for (peer, across) in shared() {
+        let labels = [("device", device), ("peer", peer)];
+        airtime.sample(&labels, across.airtime_ns as f64 * 1e-9);
+    }
+    let help = "What the policy among peers shows of a peer, in the unit its name says.";
+    let mut state = family(&mut text, "linkweir_peer_state", "gauge", help);
+    for (peer, across) in shared() {
+        for (what, value) in &across.state {
+            let labels = [("device", device), ("peer", peer), ("state", what)];
+            state.sample(&labels, *value as f64);
+        }
+    }
     let classes = || {
         let peers = show.peers.iter();
         peers.flat_map(|peer| {
@@ -285,6 +304,7 @@ fn answer(mut stream: TcpStream, control: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::AcrossShow;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -308,6 +328,7 @@ mod tests {
             device: "lw0".to_string(),
             mode: "wireguard".to_string(),
             policy: "pss".to_string(),
+            across: Some("pf".to_string()),
             uptime_s: 1.0,
             dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
             peers: vec![PeerShow {
@@ -319,6 +340,10 @@ mod tests {
                 received_pkts: 4,
                 received_bytes: 400,
                 dropped_pkts: BTreeMap::from([("malformed".to_string(), 2)]),
+                across: Some(AcrossShow {
+                    airtime_ns: 1_250_000_000,
+                    state: BTreeMap::from([("mean".to_string(), 8)]),
+                }),
                 classes: vec![class("ef"), class("rest")],
             }],
         }
@@ -331,6 +356,8 @@ mod tests {
             "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 2500000",
             "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
             "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
+            "linkweir_peer_airtime_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1.25",
+            "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",
             "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",

@@ -6,9 +6,11 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use linkweir_config::units::{self, Kind};
+use linkweir_core::PolicyInfo;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::hub::Hub;
 use crate::link::Link;
 
 /// A gateway.
@@ -22,6 +24,8 @@ pub struct Show {
     pub mode: String,
     /// Its policy.
     pub policy: String,
+    /// The policy among peers; none where each has a link of its own.
+    pub across: Option<String>,
     /// How long it runs, s.
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
@@ -49,8 +53,19 @@ pub struct PeerShow {
     pub received_bytes: u64,
     /// Datagrams from it and packets to it that were dropped outside the queues, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// Its part of the link that peers share; none where each has a link of its own.
+    pub across: Option<AcrossShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+}
+
+/// A peer's part of a link that peers share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcrossShow {
+    /// How long its packets occupied the link, ns.
+    pub airtime_ns: u64,
+    /// What the policy among peers shows, by name and unit.
+    pub state: BTreeMap<String, i64>,
 }
 
 /// A class towards a peer. Bytes are those on the link, with outer headers.
@@ -84,18 +99,31 @@ pub struct ClassShow {
     pub state: BTreeMap<String, i64>,
 }
 
+/// What a policy shows, by name and unit.
+fn named(info: &PolicyInfo, values: &[i64]) -> BTreeMap<String, i64> {
+    let named = info.stats.iter().zip(values);
+    named
+        .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
+        .collect()
+}
+
+/// A peer's part of a shared link as of `now_ns`.
+pub fn across(now_ns: u64, info: &PolicyInfo, hub: &mut Hub, at: usize) -> AcrossShow {
+    let mut values = vec![0; info.stats.len()];
+    hub.observe(now_ns, at, &mut values);
+    AcrossShow {
+        airtime_ns: hub.airtime_ns(at),
+        state: named(info, &values),
+    }
+}
+
 /// The classes of a link as of `now_ns`.
 pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> {
-    let stats = &config.scheduler.info.stats;
-    let mut values = vec![0; stats.len()];
+    let info = config.scheduler.info;
+    let mut values = vec![0; info.stats.len()];
     let mut rows = Vec::with_capacity(config.classes.len());
     for (at, class) in config.classes.iter().enumerate() {
         link.mux().observe(now_ns, at, &mut values);
-        let state = stats
-            .iter()
-            .zip(&values)
-            .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
-            .collect();
         let queue = link.mux().queues()[at];
         let backlog_pkts = link.mux().waiting_pkts(at);
         let counters = link.mux().counters(at);
@@ -112,7 +140,7 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sojourn_p50_ns: counters.sojourn_ns.value_at_quantile(0.5),
             sojourn_p99_ns: counters.sojourn_ns.value_at_quantile(0.99),
             sojourn_max_ns: counters.sojourn_ns.max(),
-            state,
+            state: named(info, &values),
         });
     }
     rows
@@ -125,9 +153,12 @@ impl Show {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {}, {}, up {:.0} s{}",
+            "{}: {}{}, {}, up {:.0} s{}",
             self.device,
             self.policy,
+            self.across
+                .as_ref()
+                .map_or_else(String::new, |across| format!(" within {across}")),
             self.mode,
             self.uptime_s,
             listed(&self.dropped_pkts)
@@ -135,7 +166,7 @@ impl Show {
         for peer in &self.peers {
             let _ = writeln!(
                 text,
-                "\npeer {} at {}{}: {}, received {} packets{}",
+                "\npeer {} at {}{}: {}{}, received {} packets{}",
                 peer.name,
                 peer.endpoint
                     .map_or_else(|| "an unknown place".to_string(), |at| at.to_string()),
@@ -145,6 +176,9 @@ impl Show {
                     ""
                 },
                 units::show_whole(peer.capacity_bps, Kind::Rate),
+                peer.across.as_ref().map_or_else(String::new, |across| {
+                    format!(", air time {:.1} s", across.airtime_ns as f64 * 1e-9)
+                }),
                 peer.received_pkts,
                 listed(&peer.dropped_pkts)
             );

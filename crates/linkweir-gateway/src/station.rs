@@ -105,7 +105,7 @@ impl Station {
         self.received_bytes += bytes as u64;
     }
 
-    /// Everything there is to see.
+    /// Everything there is to see, but for its part of a shared link.
     pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
         PeerShow {
             name: peer.name.clone(),
@@ -116,8 +116,15 @@ impl Station {
             received_pkts: self.received_pkts,
             received_bytes: self.received_bytes,
             dropped_pkts: shown(&self.dropped),
+            across: None,
             classes: show::classes(now_ns, config, &mut self.link),
         }
+    }
+}
+
+impl AsMut<Link> for Station {
+    fn as_mut(&mut self) -> &mut Link {
+        &mut self.link
     }
 }
 

@@ -19,15 +19,16 @@ use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
-use crate::link::Next;
+use crate::hub::Hub;
+use crate::link::{Link, Next};
 use crate::mss;
 use crate::outbox::{self, Outbox, Way};
 use crate::packet;
 use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
-use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
-use crate::show::Show;
+use crate::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
+use crate::show::{self, Show};
 use crate::station::{count, count_all, shown, Inside, Reasons, Station};
 use crate::superpacket::{Malformed, Packet};
 use crate::tos;
@@ -67,6 +68,8 @@ pub struct Gateway {
     /// When sessions are looked after again, ns.
     tick_at_ns: u64,
     stations: Vec<Station>,
+    /// The link they share; none where each has one of its own.
+    hub: Option<Hub>,
     /// What leaves next.
     outbox: Outbox,
     /// Whether the socket had no room for it.
@@ -114,11 +117,21 @@ impl Gateway {
         };
         let now_ns = now_ns();
         let mut last_index = 0;
-        let stations = config
+        let mut stations = config
             .peers
             .iter()
             .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
             .collect::<io::Result<Vec<_>>>()?;
+        let shown = stations
+            .iter_mut()
+            .map(|station| station.link.shown(now_ns))
+            .collect();
+        let hub = config
+            .across
+            .as_ref()
+            .map(|across| Hub::new(now_ns, across, config.fastest_bps(), shown))
+            .transpose()
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
         let underlay = Underlay::bind_with(config.listen, config.offload)?;
         let device = Device::create(
             &config.device,
@@ -162,6 +175,7 @@ impl Gateway {
             control,
             poll,
             stations,
+            hub,
             outbox: Outbox::default(),
             blocked: false,
             turn: 0,
@@ -272,9 +286,11 @@ impl Gateway {
             }
             let class = self.classifier.class(now_ns, &header);
             let config = &self.config;
-            self.stations[at]
-                .link
-                .arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
+            let link = &mut self.stations[at].link;
+            link.arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
+            if let Some(hub) = &mut self.hub {
+                hub.follow(now_ns, at, link);
+            }
         }
         Ok(())
     }
@@ -452,52 +468,67 @@ impl Gateway {
             .iter()
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
+        self.see_sessions();
         let stations = self.stations.len();
-        for step in 0..stations {
-            let at = (self.turn + step) % stations;
-            let station = &self.stations[at];
-            if station
-                .session
-                .as_ref()
-                .is_some_and(|session| !session.is_open())
-            {
-                if station.link.waiting_pkts() > 0 {
-                    self.knock(at);
-                }
-                continue;
+        if self.hub.is_some() {
+            let more_ns = self.serve_link(&mut now_ns, None)?;
+            earliest_ns = earliest_ns.into_iter().chain(more_ns).min();
+        } else {
+            for step in 0..stations {
+                let at = (self.turn + step) % stations;
+                let more_ns = self.serve_link(&mut now_ns, Some(at))?;
+                earliest_ns = earliest_ns.into_iter().chain(more_ns).min();
             }
-            loop {
-                match self.stations[at]
-                    .link
-                    .next(now_ns, |packet| tos_of(packet) & 3 != 0)
-                {
-                    Next::Send(packet, marked) => {
-                        let tos = tos_of(&packet);
-                        let tos = if marked { tos | tos::CE } else { tos };
-                        self.send(at, packet, tos);
-                        if self.outbox.is_full() && !self.flush() {
-                            return None;
-                        }
-                    }
-                    Next::At(ns) => {
-                        // On a fast link it has come meanwhile, and what may leave leaves together.
-                        let later_ns = self::now_ns();
-                        if ns <= later_ns {
-                            now_ns = later_ns;
-                            continue;
-                        }
-                        earliest_ns = Some(earliest_ns.map_or(ns, |earliest| earliest.min(ns)));
-                        break;
-                    }
-                    Next::Nothing => break,
-                }
-            }
+            self.turn = (self.turn + 1) % stations.max(1);
         }
-        self.turn = (self.turn + 1) % stations.max(1);
         if !self.flush() {
             return None;
         }
         earliest_ns
+    }
+
+    /// Only who has a session can be sent to; where somebody waits for one, it is asked for.
+    fn see_sessions(&mut self) {
+        for at in 0..self.stations.len() {
+            let Station { link, session, .. } = &mut self.stations[at];
+            let open = session.as_ref().is_none_or(Session::is_open);
+            link.set_open(open);
+            if !open && link.waiting_pkts() > 0 {
+                self.knock(at);
+            }
+        }
+    }
+
+    /// Lets leave what may leave over the link of one peer, or over the one that all share. Says when there will be more, if
+    /// that is known; none when there is no room below.
+    fn serve_link(&mut self, now_ns: &mut u64, of: Option<usize>) -> Option<Option<u64>> {
+        let ecn = |packet: &Packet| tos_of(packet) & 3 != 0;
+        loop {
+            let (next, at) = match (&mut self.hub, of) {
+                (Some(hub), _) => hub.next(*now_ns, &mut self.stations, ecn),
+                (None, Some(at)) => (self.stations[at].link.next(*now_ns, ecn), at),
+                (None, None) => return Some(None),
+            };
+            match next {
+                Next::Send(packet, marked) => {
+                    let tos = tos_of(&packet);
+                    let tos = if marked { tos | tos::CE } else { tos };
+                    self.send(at, packet, tos);
+                    if self.outbox.is_full() && !self.flush() {
+                        return None;
+                    }
+                }
+                Next::At(ns) => {
+                    // On a fast link it has come meanwhile, and what may leave leaves together.
+                    let later_ns = self::now_ns();
+                    if later_ns < ns {
+                        return Some(Some(ns));
+                    }
+                    *now_ns = later_ns;
+                }
+                Next::Nothing => return Some(None),
+            }
+        }
     }
 
     /// Seals a packet and puts it to what leaves next.
@@ -601,6 +632,27 @@ impl Gateway {
             .map_err(|error| error.to_string())?
             .into_iter();
         let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
+        let unmoved = places.len() == self.stations.len()
+            && places
+                .iter()
+                .enumerate()
+                .all(|(at, place)| *place == Some(at));
+        // Other queues are another state of the policy across peers.
+        let hub = match &new.across {
+            Some(across) if !unmoved => {
+                let shown = places
+                    .iter()
+                    .map(|place| {
+                        place.map_or_else(Default::default, |place| {
+                            self.stations[place].link.shown(now_ns)
+                        })
+                    })
+                    .collect();
+                let hub = Hub::new(now_ns, across, new.fastest_bps(), shown);
+                Some(hub.map_err(|fault| fault.to_string())?)
+            }
+            _ => None,
+        };
         let mut old: Vec<Option<Station>> = self.stations.drain(..).map(Some).collect();
         let mut refused = Ok(());
         for (at, (peer, place)) in new.peers.iter().zip(&places).enumerate() {
@@ -628,6 +680,19 @@ impl Gateway {
             }
             self.stations.push(station);
         }
+        if let (Some(across), Some(running)) = (&new.across, &mut self.hub) {
+            if let Some(hub) = hub {
+                let before = std::mem::replace(running, hub);
+                running.succeed(before, &places);
+            } else if let Err(fault) = running.change(now_ns, across) {
+                refused = Err(format!("link.across keeps its parameters: {fault}"));
+            }
+        }
+        if let Some(hub) = &mut self.hub {
+            for (at, station) in self.stations.iter_mut().enumerate() {
+                hub.rated(now_ns, at, &mut station.link);
+            }
+        }
         self.outbox
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.classifier.set_rules(new.rules.clone());
@@ -642,23 +707,33 @@ impl Gateway {
             poll,
             config,
             stations,
+            hub,
             dropped,
             started_ns,
             ..
         } = self;
         control.serve(key, poll, |request| match request {
             Request::Show => {
-                let peers = config
+                let mut peers: Vec<_> = config
                     .peers
                     .iter()
                     .zip(stations)
                     .map(|(peer, station)| station.show(now_ns, config, peer))
                     .collect();
+                if let (Some(hub), Some(across)) = (hub, &config.across) {
+                    for (at, peer) in peers.iter_mut().enumerate() {
+                        peer.across = Some(show::across(now_ns, across.info, hub, at));
+                    }
+                }
                 Response::Show(Box::new(Show {
                     version: env!("CARGO_PKG_VERSION").to_string(),
                     device: config.device.clone(),
                     mode: config.mode.name().to_string(),
                     policy: config.scheduler.info.name.to_string(),
+                    across: config
+                        .across
+                        .as_ref()
+                        .map(|across| across.info.name.to_string()),
                     uptime_s: (now_ns - *started_ns) as f64 * 1e-9,
                     dropped_pkts: shown(dropped),
                     peers,
@@ -666,9 +741,9 @@ impl Gateway {
             }
             Request::SetCapacity { peer, capacity_bps } => {
                 let mut known = false;
-                for (config, station) in config.peers.iter().zip(stations) {
+                for (at, (config, station)) in config.peers.iter().zip(stations).enumerate() {
                     if peer.as_ref().is_none_or(|name| *name == config.name) {
-                        station.link.set_capacity(now_ns, capacity_bps);
+                        said(now_ns, hub.as_mut(), at, &mut station.link, capacity_bps);
                         known = true;
                     }
                 }
@@ -716,7 +791,7 @@ impl Gateway {
             return;
         };
         match running.read() {
-            Ok(Some(Ok(bps))) => station.link.set_capacity(now_ns, bps),
+            Ok(Some(Ok(bps))) => said(now_ns, self.hub.as_mut(), at, &mut station.link, bps),
             Ok(Some(Err(what))) => say(&format!(
                 "the program of peer {}: {what}",
                 self.config.peers[at].name
@@ -728,6 +803,14 @@ impl Gateway {
                 station.command_at_ns = Some(now_ns + command::AGAIN_NS);
             }
         }
+    }
+}
+
+/// Somebody said the capacity towards a peer.
+fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
+    link.set_capacity(now_ns, bps);
+    if let Some(hub) = hub {
+        hub.rated(now_ns, at, link);
     }
 }
 
@@ -767,6 +850,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             .map(|class| class.name.clone())
             .collect()
     };
+    let across = |config: &Config| config.across.as_ref().map(|across| across.info.name);
     let changed = [
         ("gateway.device", old.device != new.device),
         ("gateway.address", old.addresses != new.addresses),
@@ -782,6 +866,10 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         (
             "scheduler.policy",
             old.scheduler.info.name != new.scheduler.info.name,
+        ),
+        (
+            "link.across.policy, or whether there is one,",
+            across(old) != across(new),
         ),
         (
             "the names and the order of the classes",

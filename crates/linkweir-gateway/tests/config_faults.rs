@@ -45,6 +45,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is no file; name a program"),
     ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" beside it"),
     ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
+    ("overhead = \"14B\"", "across = \"pf\"", "ground.toml:15: link.across = \"pf\": must be a table like { policy = \"pf\" }"),
+    ("overhead = \"14B\"", "across = { tc = \"1s\" }", "ground.toml:15: link.across.policy: is missing; write policy = \"pf\""),
+    ("overhead = \"14B\"", "across = { policy = \"codel\" }", "ground.toml:15: link.across.policy = \"codel\": must be one of fifo, strict, rr, wrr, drr, pss, pf, codes, mlwdf, exp_rule, exp_pf; did you mean \"codes\"?"),
+    ("overhead = \"14B\"", "across = { policy = \"pf\", tc = \"1ms\" }", "ground.toml:15: link.across.tc = \"1ms\": must be 10ms .. 100s (time constant"),
+    ("overhead = \"14B\"", "across = { policy = \"drr\", weight = 2 }", "ground.toml:15: link.across.weight = 2: unknown key;"),
+    ("overhead = \"14B\"", "across = { policy = \"pss\", level = 1, low_level = 3, rate = \"21Mbit\" }", "ground.toml:15: link.across.rate = \"21Mbit\": "),
+    ("endpoint =", "across = { weight = 2 }\nendpoint =", "ground.toml:42: peer[0].across = { weight = 2 }: is only for a link that peers share; write across = { policy = \"pf\" } in [link]"),
     ("overhead = \"14B\"", "overhead = \"14kB\"", "ground.toml:15: link.overhead = \"14kB\": must be whole and -1kB .. 1kB"),
     ("policy = \"pss\"", "policy = \"ps\"", "ground.toml:18: scheduler.policy = \"ps\": must be one of"),
     ("policy = \"pss\"", "policy = \"pss\"\nsaturation = \"never\"", "ground.toml:19: scheduler.saturation = \"never\": unknown key;"),
@@ -140,6 +147,49 @@ fn a_peer_may_have_a_capacity_of_its_own() {
     let fault = parse(&text).unwrap_err().to_string();
     assert!(
         fault.starts_with("ground.toml:31: class[1].rate = \"5Mbit\": "),
+        "{fault}"
+    );
+}
+
+#[test]
+fn peers_that_share_a_link_have_parameters_of_their_own() {
+    const TWO: &str = "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.79.0.0/16\"\n";
+    let text = changed(
+        "overhead = \"14B\"",
+        "across = { policy = \"codes\", tc = \"2s\", timeout = \"80ms\" }",
+    );
+    let text = text.replace(
+        "10.78.0.0/16\"]",
+        &format!("{TWO}across = {{ weight = 3 }}"),
+    );
+    let across = parse(&text).unwrap().across.unwrap();
+    assert_eq!(across.params[0], 2_000_000_000);
+    assert_eq!(
+        across.qparams,
+        [1, 80_000_000, 3, 80_000_000],
+        "weight and timeout of each"
+    );
+    for (old, new, said) in [
+        ("weight = 3", "weight = 0", "ground.toml:48: peer[1].across.weight = 0: must be a whole number 1 .. 65535 (multiplies"),
+        ("weight = 3", "wight = 3", "ground.toml:48: peer[1].across.wight = 3: unknown key; did you mean weight?"),
+        ("{ weight = 3 }", "3", "ground.toml:48: peer[1].across = 3: must be a table like { weight = 2 }"),
+    ] {
+        let fault = parse(&text.replace(old, new)).unwrap_err().to_string();
+        assert!(fault.starts_with(said), "{fault}\n  expected {said}");
+    }
+    let folder = std::env::temp_dir().join(format!("linkweir-instants-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("instants"), "1\n2\n").unwrap();
+    let text = text.replace(
+        "rate = \"20Mbit\"",
+        "trace = \"instants\"\ntrace_format = \"mahimahi\"",
+    );
+    let fault = config::parse(&text, &folder.join("ground.toml"))
+        .unwrap_err()
+        .to_string();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        fault.contains("ground.toml:14: link.trace = \"instants\": lists instants, which peers that share a link cannot divide"),
         "{fault}"
     );
 }

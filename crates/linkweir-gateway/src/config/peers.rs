@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
 
+use super::across::{self, Across};
 use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
 use crate::seal::{self, Key};
 
@@ -30,14 +31,19 @@ pub struct Peer {
     pub capacity: Capacity,
 }
 
-/// Reads all peers; `link` is the capacity of those that do not say their own.
-pub(super) fn read(
-    sections: &mut [Section<'_, '_>],
+/// Peers, and what each says of the policy among them: a row of parameters, and the table it stands in.
+type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
+
+/// Reads all peers; `link` is the capacity of those that do not say their own, `across` the policy among them.
+pub(super) fn read<'s, 'i>(
+    sections: &mut [Section<'s, 'i>],
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
-) -> Result<Vec<Peer>, Fault> {
+    across: Option<&Across<'_, '_>>,
+) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
+    let (mut rows, mut said) = (Vec::new(), Vec::new());
     for section in sections {
         let entry = section.need("name", "\"ground\"")?;
         let name = word(&entry)?;
@@ -100,6 +106,12 @@ pub(super) fn read(
                 ));
             }
         };
+        if let Some(across) = across {
+            across.fits(&capacity, section)?;
+        }
+        let (row, table) = across::of_peer(across, section)?;
+        rows.push(row);
+        said.push(table);
         section.known()?;
         peers.push(Peer {
             name,
@@ -111,7 +123,7 @@ pub(super) fn read(
             capacity,
         });
     }
-    Ok(peers)
+    Ok((peers, rows, said))
 }
 
 fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {

@@ -17,6 +17,7 @@ mod emulated;
 mod life;
 mod place;
 mod sealed;
+mod shared;
 
 /// How long anything is waited for.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -75,6 +76,9 @@ fn main() {
             a_peer_that_moves_is_found_again,
             the_wrong_key_gets_nothing,
             rubbish_costs_little_and_harms_nobody,
+        }
+        shared {
+            peers_of_a_hub_share_one_link_by_their_air_time,
         }
     };
     let skipped = |name: &str| !missing.is_empty() && !ANYWHERE.contains(&name);
