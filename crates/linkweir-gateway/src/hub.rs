@@ -195,6 +195,14 @@ impl Hub {
         }
     }
 
+    /// The link is occupied by something towards a peer that did not wait.
+    pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
+        let rate_bps = link.channel_bps(now_ns);
+        if rate_bps > 0 {
+            self.begin(now_ns, at, bytes, rate_bps);
+        }
+    }
+
     /// A packet towards a peer begins.
     fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, rate_bps: u64) {
         debug_assert!(rate_bps > 0, "a policy picks no blocked queue");

@@ -14,6 +14,7 @@ pub mod control;
 pub mod conveyor;
 pub mod device;
 pub mod emulate;
+pub mod feedback;
 pub mod hub;
 pub mod link;
 pub mod metrics;

@@ -334,6 +334,11 @@ impl Link {
         }
     }
 
+    /// The link is occupied by something that did not wait.
+    pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
+        self.pace.begin(now_ns, wire_bytes);
+    }
+
     /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
     /// Queues and credit stay.
     ///

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::control::{self, Request, Response};
-use crate::show::{ClassShow, PeerShow, Show};
+use crate::show::{ClassShow, FeedbackShow, PeerShow, Show};
 
 /// Largest HTTP request, bytes.
 const REQUEST_BYTES: usize = 8192;
@@ -58,6 +58,13 @@ type OfClass = (
     &'static str,
     fn(&ClassShow) -> f64,
 );
+/// A sample of a peer's reports.
+type OfFeedback = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&FeedbackShow) -> f64,
+);
 
 const OF_PEER: &[OfPeer] = &[
     (
@@ -83,6 +90,27 @@ const OF_PEER: &[OfPeer] = &[
         "gauge",
         "1 while packets can be sent to the peer.",
         |peer| f64::from(u8::from(peer.session.unwrap_or(true))),
+    ),
+];
+
+const OF_FEEDBACK: &[OfFeedback] = &[
+    (
+        "linkweir_feedback_reports_total",
+        "counter",
+        "Reports of the peer that were believed.",
+        |feedback| feedback.reports as f64,
+    ),
+    (
+        "linkweir_feedback_queue_seconds",
+        "gauge",
+        "How much longer than its shortest the way to the peer took last.",
+        |feedback| feedback.queue_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_feedback_received_bytes_per_second",
+        "gauge",
+        "What the peer received of late, as bytes on the link.",
+        |feedback| feedback.received_bps as f64 / 8.0,
     ),
 ];
 
@@ -173,6 +201,14 @@ pub fn text(show: &Show) -> String {
         for (reason, count) in &peer.dropped_pkts {
             let labels = [("device", device), ("peer", &peer.name), ("reason", reason)];
             dropped.sample(&labels, *count as f64);
+        }
+    }
+    for (name, kind, help, value) in OF_FEEDBACK {
+        let mut family = family(&mut text, name, kind, help);
+        for peer in &show.peers {
+            if let Some(feedback) = &peer.feedback {
+                family.sample(&[("device", device), ("peer", &peer.name)], value(feedback));
+            }
         }
     }
     let shared = || {
@@ -344,6 +380,11 @@ mod tests {
                     airtime_ns: 1_250_000_000,
                     state: BTreeMap::from([("mean".to_string(), 8)]),
                 }),
+                feedback: Some(FeedbackShow {
+                    reports: 9,
+                    queue_ns: 4_000_000,
+                    received_bps: 800,
+                }),
                 classes: vec![class("ef"), class("rest")],
             }],
         }
@@ -357,6 +398,9 @@ mod tests {
             "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
             "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
             "linkweir_peer_airtime_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1.25",
+            "linkweir_feedback_reports_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 9",
+            "linkweir_feedback_queue_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0.004",
+            "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",

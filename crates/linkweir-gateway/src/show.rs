@@ -55,8 +55,21 @@ pub struct PeerShow {
     pub dropped_pkts: BTreeMap<String, u64>,
     /// Its part of the link that peers share; none where each has a link of its own.
     pub across: Option<AcrossShow>,
+    /// What it reports of the way there; none where it is not asked.
+    pub feedback: Option<FeedbackShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+}
+
+/// What a peer reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeedbackShow {
+    /// Reports that were believed.
+    pub reports: u64,
+    /// How much longer than its shortest the way took last, ns.
+    pub queue_ns: u64,
+    /// What came there of late, bit/s on the link.
+    pub received_bps: u64,
 }
 
 /// A peer's part of a link that peers share.

@@ -19,6 +19,7 @@ use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
+use crate::feedback::{self, Message, Reporter};
 use crate::hub::Hub;
 use crate::link::{Link, Next};
 use crate::mss;
@@ -312,33 +313,41 @@ impl Gateway {
             pkts += received.datagrams();
             match self.config.mode {
                 Mode::Wireguard => self.unseal(received),
-                Mode::Cleartext => {
-                    let Some(&at) = self.by_endpoint.get(&received.from) else {
-                        count_all(&mut self.dropped, "stranger", received.datagrams());
-                        continue;
-                    };
-                    let mut inside = Inside {
-                        routing: &self.routing,
-                        last: None,
-                        dscp: self.config.dscp,
-                        mss_mtu: self.config.mss_mtu(),
-                    };
-                    for place in received.places() {
-                        let packet = &mut self.buffer[place.clone()];
-                        let station = &mut self.stations[at];
-                        if let Some(header) = inside.admit(at, station, packet, received.tos) {
-                            self.inbox.add(&self.buffer, place, &header);
-                        }
-                    }
-                    hand_on(
-                        &mut self.inbox,
-                        &mut self.buffer,
-                        &self.device,
-                        &mut self.stations[at],
-                    );
-                }
+                Mode::Cleartext => self.take_clear(received),
             }
         }
+    }
+
+    /// Datagrams that are packets as they are.
+    fn take_clear(&mut self, received: Received) {
+        let Some(&at) = self.by_endpoint.get(&received.from) else {
+            count_all(&mut self.dropped, "stranger", received.datagrams());
+            return;
+        };
+        self.last_source = None;
+        for place in received.places() {
+            let packet = &mut self.buffer[place.clone()];
+            let station = &mut self.stations[at];
+            if station.converses() && feedback::is_message(packet) {
+                let message = Message::read(packet);
+                self.hear(at, message);
+                continue;
+            }
+            station.came(packet.len());
+            let mut inside = Inside {
+                routing: &self.routing,
+                last: self.last_source,
+                dscp: self.config.dscp,
+                mss_mtu: self.config.mss_mtu(),
+            };
+            let header = inside.admit(at, station, packet, received.tos);
+            self.last_source = inside.last;
+            if let Some(header) = header {
+                self.inbox.add(&self.buffer, place, &header);
+            }
+        }
+        let station = &mut self.stations[at];
+        hand_on(&mut self.inbox, &mut self.buffer, &self.device, station);
     }
 
     /// Datagrams of sessions, or that ask for a session.
@@ -422,10 +431,75 @@ impl Gateway {
             mss_mtu: self.config.mss_mtu(),
         };
         let place = gathered..gathered + bytes;
+        if station.converses() && feedback::is_message(&self.other[place.clone()]) {
+            let message = Message::read(&self.other[place]);
+            self.hear(at, message);
+            return None;
+        }
+        station.came(bytes);
         let header = inside.admit(at, station, &mut self.other[place.clone()], tos)?;
         self.last_source = inside.last;
         self.inbox.add(&self.other, place, &header);
         Some((at, bytes))
+    }
+
+    /// A peer said something about the way there or back, or something broken.
+    fn hear(&mut self, at: usize, message: Option<Message>) {
+        let now_ns = now_ns();
+        let station = &mut self.stations[at];
+        match (message, &mut station.reporter, &mut station.feedback) {
+            (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
+                if let Some(report) = reporter.answer(now_ns, sent_ns) {
+                    self.speak(now_ns, at, report);
+                }
+            }
+            (Some(Message::Report(report)), _, Some(feedback)) => {
+                let heard = feedback.heard(now_ns, report, self.config.overhead_bytes);
+                if let Some(bps) = heard {
+                    said(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
+                }
+            }
+            (Some(_), ..) => count(&mut station.dropped, "unasked"),
+            (None, ..) => count(&mut station.dropped, "malformed"),
+        }
+    }
+
+    /// Says something to a peer; it leaves before what waits, and the link is occupied by it.
+    fn speak(&mut self, now_ns: u64, at: usize, message: Message) {
+        // What has no room below has no end, either.
+        if self.blocked {
+            return;
+        }
+        let packet = message.packet();
+        let wire_bytes = self.config.wire_bytes(packet.len());
+        let link = &mut self.stations[at].link;
+        match &mut self.hub {
+            Some(hub) => hub.occupy(now_ns, at, wire_bytes, link),
+            None => link.occupy(now_ns, wire_bytes),
+        }
+        self.send(at, Packet::from(&packet[..]), 0);
+    }
+
+    /// Marks what is sent to peers that report; returns when that is due again.
+    fn mark(&mut self, now_ns: u64) -> Option<u64> {
+        let mut next_ns: Option<u64> = None;
+        for at in 0..self.stations.len() {
+            let Some(mut due_ns) = self.stations[at].mark_ns() else {
+                continue;
+            };
+            if due_ns <= now_ns {
+                let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
+                let station = &mut self.stations[at];
+                let Some(feedback) = &mut station.feedback else {
+                    continue;
+                };
+                let mark = feedback.mark(now_ns, station.sent_pkts, wire_bytes);
+                self.speak(now_ns, at, mark);
+                due_ns = self.stations[at].mark_ns().unwrap_or(due_ns);
+            }
+            next_ns = next_ns.into_iter().chain([due_ns]).min();
+        }
+        next_ns
     }
 
     /// Asks a peer for a session unless that is under way.
@@ -469,6 +543,7 @@ impl Gateway {
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
         self.see_sessions();
+        earliest_ns = earliest_ns.into_iter().chain(self.mark(now_ns)).min();
         let stations = self.stations.len();
         if self.hub.is_some() {
             let more_ns = self.serve_link(&mut now_ns, None)?;
@@ -513,6 +588,7 @@ impl Gateway {
                 Next::Send(packet, marked) => {
                     let tos = tos_of(&packet);
                     let tos = if marked { tos | tos::CE } else { tos };
+                    self.stations[at].sent_pkts += packet.pkts() as u64;
                     self.send(at, packet, tos);
                     if self.outbox.is_full() && !self.flush() {
                         return None;
@@ -669,6 +745,12 @@ impl Gateway {
                     .change(now_ns, &new.scheduler, &new.classes, peers);
                 if let Err(fault) = changed {
                     refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
+                }
+                if peers.0.capacity != peer.capacity {
+                    station.feedback = Station::asks(peer);
+                }
+                if peers.0.report != peer.report {
+                    station.reporter = peer.report.then(Reporter::default);
                 }
                 if peers.0.endpoint != peer.endpoint {
                     station.endpoint = peer.endpoint;

@@ -29,6 +29,8 @@ pub struct Peer {
     pub allowed: Vec<IpNet>,
     /// Capacity of the way there.
     pub capacity: Capacity,
+    /// Whether it is told what came from it.
+    pub report: bool,
 }
 
 /// Peers, and what each says of the policy among them: a row of parameters, and the table it stands in.
@@ -96,6 +98,7 @@ pub(super) fn read<'s, 'i>(
                 )));
             }
         }
+        let report = section.flag("report", false)?;
         let capacity = match (capacity::read(section)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
@@ -121,6 +124,7 @@ pub(super) fn read<'s, 'i>(
             keepalive_s: known.keepalive_s,
             allowed,
             capacity,
+            report,
         });
     }
     Ok((peers, rows, said))

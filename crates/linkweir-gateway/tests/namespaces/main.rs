@@ -53,6 +53,7 @@ fn main() {
             packets_cross_in_order_and_no_sooner_than_the_delay,
             what_finds_no_room_and_what_is_lost_is_counted,
             a_tunnel_runs_over_an_emulated_link,
+            the_far_end_says_what_the_link_carries,
         }
         life {
             cleartext_must_be_asked_for_twice,
