@@ -40,6 +40,8 @@ struct Shown {
     queues: Vec<Queue>,
     now_ns: u64,
     link_bps: u64,
+    /// What the interface below takes, bit/s; none where nobody measures.
+    below_bps: Option<u64>,
 }
 
 impl Shown {
@@ -60,7 +62,10 @@ impl Shown {
     fn rate(&mut self) {
         let greatest = self.queues.iter().map(|queue| queue.rate_bps).max();
         if let Some(greatest_bps) = greatest.filter(|bps| *bps > 0) {
-            self.link_bps = greatest_bps.max(TOLD_LEAST_BPS);
+            let known_bps = self
+                .below_bps
+                .map_or(greatest_bps, |bps| bps.min(greatest_bps));
+            self.link_bps = known_bps.max(TOLD_LEAST_BPS);
         }
     }
 }
@@ -80,6 +85,7 @@ impl Hub {
             queues,
             now_ns,
             link_bps: nominal_bps,
+            below_bps: None,
         };
         let Scheduler {
             info,
@@ -98,6 +104,7 @@ impl Hub {
     /// Goes on where a hub stopped that had other peers, or these in another order; `places` says which each was.
     pub fn succeed(&mut self, before: Hub, places: &[Option<usize>]) {
         self.occupied = before.occupied;
+        self.shown.below_bps = before.shown.below_bps;
         let now_at = |old: usize| places.iter().position(|place| *place == Some(old));
         let under_way = before.under_way;
         self.under_way = under_way.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
@@ -238,6 +245,20 @@ impl Hub {
             let time_ns = 8e9 * f64::from(bytes) / rate_bps as f64;
             let end = Instant::at(now_ns).plus(time_ns);
             self.airtime_ns[at] -= self.occupied.no_later_than(end);
+        }
+    }
+
+    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
+    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
+        let Hub { policy, shown, .. } = self;
+        shown.clock(now_ns);
+        shown.below_bps = Some(bps);
+        let told_bps = shown.link_bps;
+        shown.rate();
+        if is_news(shown.link_bps, told_bps) {
+            policy.rated(&shown.view());
+        } else {
+            shown.link_bps = told_bps;
         }
     }
 

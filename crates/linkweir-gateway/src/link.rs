@@ -51,6 +51,8 @@ pub struct Link {
     stale_ns: Option<u64>,
     floor_bps: u64,
     said_until_ns: Option<u64>,
+    /// What the interface below takes, bit/s, and until when that holds, ns; none where nobody measures.
+    below: Option<(u64, Option<u64>)>,
     waiting_pkts: u32,
     /// Whether packets can be sent at all, as far as the session goes.
     open: bool,
@@ -90,7 +92,12 @@ impl Link {
             follow: capacity.follow,
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
-            said_until_ns: capacity.stale_ns.map(|ns| now_ns + ns),
+            // What the interface below takes is no part of the pace.
+            said_until_ns: match config.below_bytes {
+                Some(_) => None,
+                None => capacity.stale_ns.map(|ns| now_ns + ns),
+            },
+            below: None,
             waiting_pkts: 0,
             open: true,
             events: config.across.as_ref().map(|_| Vec::new()),
@@ -121,8 +128,7 @@ impl Link {
         let each_bytes = u64::from(wire_bytes(packet.pkt_bytes(0)));
         let last_bytes = u64::from(wire_bytes(packet.pkt_bytes(pkts - 1)));
         let bytes = (pkts as u64 - 1) * each_bytes + last_bytes;
-        let whole_bytes =
-            u128::from(self.pace.rate_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
+        let whole_bytes = u128::from(self.known_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
         if short && self.mux.has_room_for(class, pkts, bytes) {
@@ -190,7 +196,26 @@ impl Link {
             self.said_until_ns = None;
             self.pace.set_rate(now_ns, self.floor_bps);
         }
+        if let Some((bps, Some(until_ns))) = self.below {
+            if until_ns <= now_ns {
+                self.below = Some((bps.min(self.floor_bps), None));
+            }
+        }
         stale
+    }
+
+    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
+    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
+        self.below = Some((bps, self.stale_ns.map(|ns| now_ns + ns)));
+        if self.follow {
+            self.tell(now_ns);
+        }
+    }
+
+    /// The capacity as far as it is known, bit/s: that of the link, and that of the interface below.
+    fn known_bps(&mut self, now_ns: u64) -> u64 {
+        let bps = self.pace.rate_bps(now_ns);
+        self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
 
     /// What goes next. A packet that is sent occupies the link from now on.
@@ -317,7 +342,7 @@ impl Link {
 
     /// Tells the scheduler a capacity that differs by more than 1 % from what it was told.
     fn tell(&mut self, now_ns: u64) {
-        let bps = self.pace.rate_bps(now_ns).max(TOLD_LEAST_BPS);
+        let bps = self.known_bps(now_ns).max(TOLD_LEAST_BPS);
         if is_news(bps, self.mux.link_bps()) {
             self.mux.set_link(now_ns, bps);
             self.mux

@@ -184,6 +184,17 @@ pub fn text(show: &Show) -> String {
     for (reason, count) in &show.dropped_pkts {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
+    if let Some(below) = &show.below {
+        let labels = [("device", device)];
+        let name = "linkweir_below_full_total";
+        let help = "How often the interface below had no room.";
+        family(&mut text, name, "counter", help).sample(&labels, below.fulls as f64);
+        if let Some(bps) = below.capacity_bps {
+            let name = "linkweir_below_capacity_bytes_per_second";
+            let help = "What the interface below took when it had no room last.";
+            family(&mut text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
+        }
+    }
     for (name, kind, help, value) in OF_PEER {
         let mut family = family(&mut text, name, kind, help);
         for peer in &show.peers {
@@ -340,7 +351,7 @@ fn answer(mut stream: TcpStream, control: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::AcrossShow;
+    use crate::show::{AcrossShow, BelowShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -367,6 +378,10 @@ mod tests {
             across: Some("pf".to_string()),
             uptime_s: 1.0,
             dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            below: Some(BelowShow {
+                capacity_bps: Some(8000),
+                fulls: 6,
+            }),
             peers: vec![PeerShow {
                 name: "a \"ship\"\\".to_string(),
                 endpoint: None,
@@ -401,6 +416,8 @@ mod tests {
             "linkweir_feedback_reports_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 9",
             "linkweir_feedback_queue_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0.004",
             "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
+            "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
+            "linkweir_below_full_total{device=\"lw0\"} 6",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",

@@ -30,8 +30,19 @@ pub struct Show {
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// What the interface below took; none where it is not asked to push back.
+    pub below: Option<BelowShow>,
     /// Its peers.
     pub peers: Vec<PeerShow>,
+}
+
+/// The interface below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BelowShow {
+    /// What it took when there was no room last, bit/s on the link; none: there always was.
+    pub capacity_bps: Option<u64>,
+    /// How often there was no room.
+    pub fulls: u64,
 }
 
 /// A peer.

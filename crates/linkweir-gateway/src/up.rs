@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use crate::below::{self, Below};
 use crate::classify::Classifier;
 use crate::coalesce::Coalescer;
 use crate::command::{self, Running};
@@ -21,7 +22,7 @@ use crate::control::{Control, Request, Response};
 use crate::device::Device;
 use crate::feedback::{self, Message, Reporter};
 use crate::hub::Hub;
-use crate::link::{Link, Next};
+use crate::link::{self, Link, Next};
 use crate::mss;
 use crate::outbox::{self, Outbox, Way};
 use crate::packet;
@@ -29,7 +30,7 @@ use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
 use crate::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
-use crate::show::{self, Show};
+use crate::show::{self, BelowShow, Show};
 use crate::station::{count, count_all, shown, Inside, Reasons, Station};
 use crate::superpacket::{Malformed, Packet};
 use crate::tos;
@@ -75,6 +76,12 @@ pub struct Gateway {
     outbox: Outbox,
     /// Whether the socket had no room for it.
     blocked: bool,
+    /// When to try again, as the interface below dropped it, ns.
+    again_ns: Option<u64>,
+    /// What the interface below takes, where it is to push back.
+    below: Option<Below>,
+    /// Bytes to gather before they are sent, where it is to push back: what it takes within 1 ms.
+    gather_bytes: usize,
     /// What came and goes into the device next.
     inbox: Coalescer,
     /// Source of the packet before, and the peer behind it, within one batch.
@@ -133,7 +140,14 @@ impl Gateway {
             .map(|across| Hub::new(now_ns, across, config.fastest_bps(), shown))
             .transpose()
             .map_err(|fault| io::Error::other(fault.to_string()))?;
-        let underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let below = match config.below_bytes {
+            Some(bytes) => {
+                underlay.limit_below(bytes)?;
+                Some(Below::default())
+            }
+            None => None,
+        };
         let device = Device::create(
             &config.device,
             config.mtu,
@@ -179,6 +193,9 @@ impl Gateway {
             hub,
             outbox: Outbox::default(),
             blocked: false,
+            again_ns: None,
+            below,
+            gather_bytes: 0,
             turn: 0,
             started_ns: now_ns,
             dropped: Reasons::new(),
@@ -298,6 +315,7 @@ impl Gateway {
 
     /// Datagrams from the socket into the device.
     fn read_underlay(&mut self) {
+        self.underlay.forget_errors();
         let mut pkts = 0;
         while pkts < BATCH {
             let received = match self.underlay.receive(&mut self.buffer) {
@@ -467,7 +485,7 @@ impl Gateway {
     /// Says something to a peer; it leaves before what waits, and the link is occupied by it.
     fn speak(&mut self, now_ns: u64, at: usize, message: Message) {
         // What has no room below has no end, either.
-        if self.blocked {
+        if self.blocked || self.again_ns.is_some() {
             return;
         }
         let packet = message.packet();
@@ -533,33 +551,31 @@ impl Gateway {
 
     /// Lets leave what may leave; returns when there will be more.
     fn serve(&mut self, mut now_ns: u64) -> Option<u64> {
-        if !self.flush() {
-            return None;
-        }
         let ticks = self.identity.is_some().then_some(self.tick_at_ns);
         let commands = self
             .stations
             .iter()
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
-        self.see_sessions();
-        earliest_ns = earliest_ns.into_iter().chain(self.mark(now_ns)).min();
-        let stations = self.stations.len();
-        if self.hub.is_some() {
-            let more_ns = self.serve_link(&mut now_ns, None)?;
-            earliest_ns = earliest_ns.into_iter().chain(more_ns).min();
-        } else {
-            for step in 0..stations {
-                let at = (self.turn + step) % stations;
-                let more_ns = self.serve_link(&mut now_ns, Some(at))?;
+        if self.flush(now_ns) {
+            self.see_sessions();
+            earliest_ns = earliest_ns.into_iter().chain(self.mark(now_ns)).min();
+            let stations = self.stations.len();
+            let links = if self.hub.is_some() { 1 } else { stations };
+            for step in 0..links {
+                let of = match self.hub {
+                    Some(_) => None,
+                    None => Some((self.turn + step) % stations),
+                };
+                let Some(more_ns) = self.serve_link(&mut now_ns, of) else {
+                    break;
+                };
                 earliest_ns = earliest_ns.into_iter().chain(more_ns).min();
             }
             self.turn = (self.turn + 1) % stations.max(1);
+            self.flush(now_ns);
         }
-        if !self.flush() {
-            return None;
-        }
-        earliest_ns
+        earliest_ns.into_iter().chain(self.again_ns).min()
     }
 
     /// Only who has a session can be sent to; where somebody waits for one, it is asked for.
@@ -590,7 +606,9 @@ impl Gateway {
                     let tos = if marked { tos | tos::CE } else { tos };
                     self.stations[at].sent_pkts += packet.pkts() as u64;
                     self.send(at, packet, tos);
-                    if self.outbox.is_full() && !self.flush() {
+                    let full = self.outbox.is_full()
+                        || (self.below.is_some() && self.outbox.bytes() >= self.gather_bytes);
+                    if full && !self.flush(*now_ns) {
                         return None;
                     }
                 }
@@ -639,7 +657,7 @@ impl Gateway {
     }
 
     /// Sends what is ready; whether the socket has room for more.
-    fn flush(&mut self) -> bool {
+    fn flush(&mut self, now_ns: u64) -> bool {
         if self.outbox.is_empty() {
             return true;
         }
@@ -649,8 +667,14 @@ impl Gateway {
             .send_all(&mut self.outbox, |at, datagrams, reason| {
                 count_all(&mut stations[at].dropped, reason, datagrams)
             });
-        let blocked = sent.is_err();
-        if !blocked {
+        let full = sent.is_err();
+        let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
+        // The socket tells when there is room again; the interface that drops does not.
+        self.again_ns = dropped.then_some(now_ns + below::AGAIN_NS);
+        let blocked = full && !dropped;
+        if full {
+            self.measure_below(now_ns);
+        } else {
             let device = &mut self.device;
             self.outbox.clear(|packet| device.recycle(packet));
         }
@@ -658,7 +682,28 @@ impl Gateway {
             let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
             self.blocked = blocked;
         }
-        !blocked
+        !full
+    }
+
+    /// There is no room below.
+    fn measure_below(&mut self, now_ns: u64) {
+        let Some(below) = &mut self.below else {
+            return;
+        };
+        let (datagrams, bytes) = self.outbox.gone();
+        let sealed_bytes = i64::from(self.config.mode.overhead_bytes());
+        let each_bytes = self.config.overhead_bytes - sealed_bytes;
+        let wire_bytes = bytes.saturating_add_signed(each_bytes.saturating_mul(datagrams as i64));
+        let Some(bps) = below.full(now_ns, wire_bytes) else {
+            return;
+        };
+        self.gather_bytes = (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize;
+        for station in &mut self.stations {
+            station.link.set_below(now_ns, bps);
+        }
+        if let Some(hub) = &mut self.hub {
+            hub.set_below(now_ns, bps);
+        }
     }
 
     fn heed(&mut self, now_ns: u64) {
@@ -790,6 +835,7 @@ impl Gateway {
             config,
             stations,
             hub,
+            below,
             dropped,
             started_ns,
             ..
@@ -818,6 +864,10 @@ impl Gateway {
                         .map(|across| across.info.name.to_string()),
                     uptime_s: (now_ns - *started_ns) as f64 * 1e-9,
                     dropped_pkts: shown(dropped),
+                    below: below.as_ref().map(|below| BelowShow {
+                        capacity_bps: below.capacity_bps(),
+                        fulls: below.fulls(),
+                    }),
                     peers,
                 }))
             }
@@ -949,6 +999,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "scheduler.policy",
             old.scheduler.info.name != new.scheduler.info.name,
         ),
+        ("link.below", old.below_bytes != new.below_bytes),
         (
             "link.across.policy, or whether there is one,",
             across(old) != across(new),

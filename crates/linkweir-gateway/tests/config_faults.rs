@@ -54,6 +54,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both say the capacity; leave one out"),
     ("rate = \"20Mbit\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:14: link.feedback = { ceiling = \"40Mbit\" }: is only for a table with rate or trace"),
     ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
+    ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
+    ("overhead = \"14B\"", "below = 16000", "ground.toml:15: link.below = 16000: needs a unit: one of"),
+    ("endpoint =", "below = \"16kB\"\nendpoint =", "ground.toml:42: peer[0].below = \"16kB\": unknown key;"),
     ("overhead = \"14B\"", "across = \"pf\"", "ground.toml:15: link.across = \"pf\": must be a table like { policy = \"pf\" }"),
     ("overhead = \"14B\"", "across = { tc = \"1s\" }", "ground.toml:15: link.across.policy: is missing; write policy = \"pf\""),
     ("overhead = \"14B\"", "across = { policy = \"codel\" }", "ground.toml:15: link.across.policy = \"codel\": must be one of fifo, strict, rr, wrr, drr, pss, pf, codes, mlwdf, exp_rule, exp_pf; did you mean \"codes\"?"),
@@ -201,6 +204,16 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
         fault.contains("ground.toml:14: link.trace = \"instants\": lists instants, which peers that share a link cannot divide"),
         "{fault}"
     );
+}
+
+#[test]
+fn an_interface_of_many_peers_is_a_link_they_share() {
+    let two = "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.79.0.0/16\"\n";
+    let text = changed("10.78.0.0/16\"]", two).replace("overhead = \"14B\"", "below = \"16kB\"");
+    let fault = parse(&text).unwrap_err().to_string();
+    assert_eq!(fault, "ground.toml:15: link.below = \"16kB\": is about one interface, which 2 peers share; write across = { policy = \"drr\" } beside it");
+    let text = text.replace("\"16kB\"", "\"16kB\"\nacross = { policy = \"drr\" }");
+    assert_eq!(parse(&text).unwrap().below_bytes, Some(16_000));
 }
 
 #[test]

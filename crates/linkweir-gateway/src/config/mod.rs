@@ -39,6 +39,8 @@ const PEERS: usize = 1024;
 const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
 const DRAIN_NS: u64 = 60_000_000_000;
+/// Bytes that may be allowed to wait below.
+const BELOW_BYTES: (u64, u64) = (3000, 10_000_000);
 /// What a waiting packet costs beside its own bytes.
 pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
@@ -130,6 +132,8 @@ pub struct Config {
     pub overhead_bytes: i64,
     /// Smallest packet on the link, bytes, as it is accounted.
     pub mpu_bytes: u32,
+    /// About how many bytes may wait in the system and the interface below; none: what the system likes.
+    pub below_bytes: Option<u32>,
     /// Policy among peers, where they share one link; a row of parameters per peer.
     pub across: Option<Scheduler>,
     /// Policy of the queues towards each peer.
@@ -223,6 +227,11 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         None => 0,
     };
     let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
+    let below = link.find("below");
+    let below_bytes = match &below {
+        Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
+        None => None,
+    };
     let across = Across::read(&mut link)?;
     if let (Some(across), Some(capacity)) = (&across, &whole_link) {
         across.fits(capacity, &link)?;
@@ -249,6 +258,12 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         whole_link.as_ref(),
         across.as_ref(),
     )?;
+    if let (Some(entry), None, 2..) = (&below, &across, peers.len()) {
+        return Err(entry.fault(format!(
+            "is about one interface, which {} peers share; write across = {{ policy = \"drr\" }} beside it",
+            peers.len()
+        )));
+    }
     if routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
     }
@@ -285,6 +300,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         drain_ns,
         overhead_bytes: overhead_bytes + i64::from(outer),
         mpu_bytes,
+        below_bytes,
         across,
         scheduler: Scheduler {
             info,

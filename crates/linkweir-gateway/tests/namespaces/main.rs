@@ -12,6 +12,7 @@
 
 use libtest_mimic::{Arguments, Trial};
 
+mod below;
 mod carry;
 mod emulated;
 mod life;
@@ -35,7 +36,15 @@ macro_rules! trials {
 fn main() {
     let arguments = Arguments::from_args();
     let missing = place::missing();
+    let no_shaper = missing.is_empty() && !below::has_shaper();
+    if no_shaper {
+        eprintln!("skipped: slow interfaces; missing: the queueing discipline tbf");
+    }
     let tests = trials! {
+        below {
+            what_the_interface_cannot_take_waits_where_the_policy_rules,
+            what_the_interface_drops_is_sent_again,
+        }
         carry {
             both_versions_of_ip_go_both_ways,
             the_tunnel_itself_may_be_ipv6,
@@ -82,8 +91,11 @@ fn main() {
             peers_of_a_hub_share_one_link_by_their_air_time,
         }
     };
-    let skipped = |name: &str| !missing.is_empty() && !ANYWHERE.contains(&name);
-    if tests.iter().any(|(name, _)| skipped(name)) {
+    let skipped = |name: &str| {
+        (!missing.is_empty() && !ANYWHERE.contains(&name))
+            || (no_shaper && name.starts_with("below::"))
+    };
+    if !missing.is_empty() && tests.iter().any(|(name, _)| skipped(name)) {
         eprintln!(
             "skipped: gateways in network namespaces; missing: {}",
             missing.join(", ")
