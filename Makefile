@@ -94,6 +94,7 @@ accuracy: $(VENV)/.built
 	cargo build --locked --release --quiet -p linkweir-gateway
 	$(PYTHON) bench/emulator.py --trace scenarios/traces/lte-drive.csv --both
 	$(PYTHON) bench/overload.py
+	$(PYTHON) bench/feedback.py
 
 robust: $(VENV)/.built
 	./setup.sh lab

@@ -42,6 +42,8 @@ struct Shown {
     link_bps: u64,
     /// What the interface below takes, bit/s; none where nobody measures.
     below_bps: Option<u64>,
+    /// What waits in all queues.
+    waiting_pkts: u64,
 }
 
 impl Shown {
@@ -82,6 +84,10 @@ impl Hub {
         queues: Vec<Queue>,
     ) -> Result<Hub, Fault> {
         let shown = Shown {
+            waiting_pkts: queues
+                .iter()
+                .map(|queue| u64::from(queue.backlog_pkts))
+                .sum(),
             queues,
             now_ns,
             link_bps: nominal_bps,
@@ -118,19 +124,18 @@ impl Hub {
         let Hub { policy, shown, .. } = self;
         shown.clock(now_ns);
         let head = link.head(now_ns, |_| false);
-        if head.is_some() && self.occupied.free_ns() <= now_ns {
-            let waited = shown.queues.iter().any(|queue| queue.backlog_pkts > 0);
-            if !waited {
-                self.occupied.idle();
-            }
+        if shown.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
+            self.occupied.idle();
         }
         for event in link.events() {
             let queue = &mut shown.queues[at];
             if let Event::Enqueued(bytes) = event {
+                shown.waiting_pkts += 1;
                 queue.backlog_pkts += 1;
                 queue.backlog_bytes += u64::from(bytes);
             } else {
                 let (Event::Enqueued(bytes) | Event::Sent(bytes) | Event::Dropped(bytes)) = event;
+                shown.waiting_pkts -= 1;
                 queue.backlog_pkts -= 1;
                 queue.backlog_bytes -= u64::from(bytes);
             }

@@ -53,6 +53,8 @@ pub struct Link {
     said_until_ns: Option<u64>,
     /// What the interface below takes, bit/s, and until when that holds, ns; none where nobody measures.
     below: Option<(u64, Option<u64>)>,
+    /// Whether that is measured; nobody says the pace then, so it does not become stale.
+    measured: bool,
     waiting_pkts: u32,
     /// Whether packets can be sent at all, as far as the session goes.
     open: bool,
@@ -86,18 +88,20 @@ impl Link {
         let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
         })?;
+        // What the interface below takes is no part of the pace.
+        let measured = config.below_bytes.is_some();
         Ok(Link {
             mux,
             pace: Pace::new(&capacity.offered, now_ns),
             follow: capacity.follow,
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
-            // What the interface below takes is no part of the pace.
-            said_until_ns: match config.below_bytes {
-                Some(_) => None,
-                None => capacity.stale_ns.map(|ns| now_ns + ns),
-            },
+            said_until_ns: capacity
+                .stale_ns
+                .filter(|_| !measured)
+                .map(|ns| now_ns + ns),
             below: None,
+            measured,
             waiting_pkts: 0,
             open: true,
             events: config.across.as_ref().map(|_| Vec::new()),
@@ -391,7 +395,8 @@ impl Link {
                 &capacity.offered,
                 now_ns.max(free_ns.min(now_ns + 1_000_000)),
             );
-            self.said_until_ns = capacity.stale_ns.map(|ns| now_ns + ns);
+            let stale_ns = capacity.stale_ns.filter(|_| !self.measured);
+            self.said_until_ns = stale_ns.map(|ns| now_ns + ns);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use linkweir_gateway::metrics;
 
+use crate::carry::connected;
 use crate::place::{set_tos, Namespace, Tunnel, STRICT};
 
 /// Whether the kernel can be asked for a slow interface.
@@ -20,19 +21,20 @@ pub fn has_shaper() -> bool {
     output.status.success()
 }
 
-/// A tunnel from behind an interface of 1 Mbit/s whose own queue holds `limit` bytes; its gateway's own capacity is no limit.
-fn behind(limit: &str, below: &str) -> Tunnel {
+/// A tunnel from behind an interface of this rate whose own queue holds `limit` bytes; its gateway's own capacity is no
+/// limit.
+fn behind(rate: &str, limit: &str, below: &str) -> Tunnel {
     let tunnel = Tunnel::clear(STRICT, |text, last| match last {
         1 => text.replace(
-            "[link]",
-            &format!("offload = false\n[link]\noverhead = \"14B\"\n{below}"),
+            "[link]\n",
+            &format!("[link]\noverhead = \"14B\"\nbelow = \"{below}\"\n"),
         ),
         _ => text,
     });
     let output = tunnel.here.run(
         "tc",
         &[
-            "qdisc", "add", "dev", "out", "root", "tbf", "rate", "1mbit", "burst", "3000", "limit",
+            "qdisc", "add", "dev", "out", "root", "tbf", "rate", rate, "burst", "3000", "limit",
             limit,
         ],
     );
@@ -67,7 +69,7 @@ fn before_the_urgent(tunnel: &Tunnel) -> usize {
 
 pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
     // All that was sent could wait in the interface's queue. 1056 bytes and 14 take 8.6 ms each.
-    let tunnel = behind("2mb", "below = \"16kB\"\n");
+    let tunnel = behind("1mbit", "2mb", "16kB");
     let before = before_the_urgent(&tunnel);
     assert!(before < 200, "{before} of 300 were sent first");
     let show = tunnel.gateways[0].show();
@@ -83,7 +85,7 @@ pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
 
 pub fn what_the_interface_drops_is_sent_again() {
     // Its queue holds four packets, the socket sixteen: it is the interface that has no room.
-    let tunnel = behind("5000", "below = \"32kB\"\n");
+    let tunnel = behind("1mbit", "5000", "32kB");
     let before = before_the_urgent(&tunnel);
     assert!(before < 200, "{before} of 300 were sent first");
     let show = tunnel.gateways[0].show();
@@ -97,4 +99,23 @@ pub fn what_the_interface_drops_is_sent_again() {
         .run("tc", &["-s", "qdisc", "show", "dev", "out"]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(!said.contains("dropped 0,"), "{said}");
+}
+
+pub fn super_packets_pass_a_slow_interface() {
+    use std::io::{Read, Write};
+    const BYTES: usize = 1_000_000;
+    // The least that may wait below is less than a super-packet.
+    for limit in ["2mb", "5000"] {
+        let tunnel = behind("20mbit", limit, "3kB");
+        let [mut here, mut there] = connected(&tunnel, "10.77.0.2:80");
+        let sender = std::thread::spawn(move || {
+            here.write_all(&[5; BYTES]).unwrap();
+            drop(here);
+        });
+        let mut received = Vec::new();
+        there.set_read_timeout(Some(crate::PATIENCE)).unwrap();
+        there.read_to_end(&mut received).unwrap();
+        assert!(received == vec![5; BYTES], "{limit}");
+        sender.join().unwrap();
+    }
 }

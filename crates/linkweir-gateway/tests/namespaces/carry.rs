@@ -255,7 +255,7 @@ fn pattern(bytes: usize) -> Vec<u8> {
 }
 
 /// A connection through a tunnel, from here to there.
-fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream; 2] {
+pub fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream; 2] {
     use std::net::{TcpListener, TcpStream};
     let begun = Instant::now();
     let listener = tunnel.there.inside(move || loop {

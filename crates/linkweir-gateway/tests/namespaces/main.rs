@@ -44,6 +44,7 @@ fn main() {
         below {
             what_the_interface_cannot_take_waits_where_the_policy_rules,
             what_the_interface_drops_is_sent_again,
+            super_packets_pass_a_slow_interface,
         }
         carry {
             both_versions_of_ip_go_both_ways,

@@ -113,11 +113,22 @@ pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
         assert_eq!(socket.recv(&mut buffer).unwrap(), 1400);
         assert_eq!(usize::from(buffer[0]), at);
     }
+    // One goes, another comes, and the third keeps what waits and how long it had the link.
+    let left = peer("other", "192.0.2.3", "10.77.0.4/32", "rate = \"2Mbit\"")
+        + &peer("far", "198.51.100.2", "10.77.0.3/32", "rate = \"1Mbit\"");
+    let text = config(&folder, 1, "across = { policy = \"pf\" }", &left);
+    fs::write(&file, text).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    let show = gateway.wait_until("another has come", |show| show.peers[0].name == "other");
+    assert!(
+        show.peers[1].across.as_ref().unwrap().airtime_ns >= airtimes_ns[1],
+        "{show:?}"
+    );
+    assert_eq!(show.peers[0].across.as_ref().unwrap().airtime_ns, 0);
     gateway.set_capacity(100_000_000);
-    gateway.wait_until("nothing waits", |show| {
-        show.peers
-            .iter()
-            .all(|peer| peer.classes[0].backlog_pkts == 0)
+    let show = gateway.wait_until("nothing waits", |show| {
+        show.peers[1].classes[0].backlog_pkts == 0
     });
+    assert_eq!(show.peers[1].classes[0].sent_pkts, 400, "{show:?}");
     drop(ends);
 }
