@@ -110,6 +110,17 @@ fn the_shipped_configuration_is_sound() {
 }
 
 #[test]
+fn the_shipped_hub_is_sound() {
+    let text = include_str!("../configs/hub.toml");
+    let config = config::parse(text, Path::new("hub.toml")).unwrap();
+    let across = config.across.as_ref().unwrap();
+    assert_eq!(across.info.name, "pf");
+    let weight = across.info.qparam("weight").unwrap();
+    assert_eq!([across.qparams[weight], across.qparams[1 + weight]], [2, 1]);
+    assert_eq!(config.fastest_bps(), 20_000_000);
+}
+
+#[test]
 fn every_mistake_is_found_at_its_line() {
     for (old, new, said) in MISTAKES {
         let fault = parse(&changed(old, new)).expect_err(new).to_string();

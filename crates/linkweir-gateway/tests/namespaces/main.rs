@@ -58,6 +58,7 @@ fn main() {
             super_packets_carry_the_same_bytes,
             datagrams_sent_together_come_one_by_one,
             code_points_and_congestion_are_seen_outside_and_inside,
+            what_came_is_said_only_where_both_ends_want_it,
         }
         emulated {
             packets_cross_in_order_and_no_sooner_than_the_delay,
