@@ -185,7 +185,12 @@ MUTANTS = (
 def build(release: str, mutant: Mutant | None) -> Path:
     """The mutant's module; other files are as they should be, and with no mutant all are."""
     tree = BUILD / "broken"
-    subprocess.run(["cp", "-rpu", f"{BUILD}/tree/.", str(tree)], check=True)
+    for source in (BUILD / "tree").rglob("*"):  # by content: a run that was broken off may have left a fault
+        target = tree / source.relative_to(BUILD / "tree")
+        if source.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+        elif not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
     if mutant:
         text = (tree / mutant.file).read_text()
         if mutant.old not in text:
@@ -195,8 +200,7 @@ def build(release: str, mutant: Mutant | None) -> Path:
     command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
     done = subprocess.run(command, capture_output=True, text=True)
     if mutant:
-        shutil.copy2(BUILD / "tree" / mutant.file, tree / mutant.file)
-        (tree / mutant.file).touch()
+        shutil.copyfile(BUILD / "tree" / mutant.file, tree / mutant.file)
     if done.returncode:
         sys.exit(f"broken: {mutant.name if mutant else 'no fault'}: does not build: {done.stderr}")
     return tree / "sch_linkweir.ko"
@@ -214,7 +218,9 @@ def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
 def digest(release: str, mutant: Mutant | None) -> str:
     """Of everything that a verdict depends on."""
     parts = [release, repr(mutant)]
-    files = [*(BUILD / "tree").rglob("*"), *(HERE / "guest").iterdir(), *HERE.glob("*.c"), HERE / "run.py"]
+    scripts = {mutant.script} if mutant else {other.script for other in MUTANTS}
+    guest = [HERE / "guest/init", *(HERE / f"guest/{script}.sh" for script in {"checks", *scripts})]
+    files = [*(BUILD / "tree").rglob("*"), *guest, *HERE.glob("*.c"), HERE / "run.py", HERE / "trace_vectors.py"]
     parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) if path.is_file()]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
