@@ -22,6 +22,13 @@ use boringtun::x25519::{PublicKey, StaticSecret};
 pub const OVERHEAD_BYTES: u32 = 32;
 /// How often [`Session::tick`] wants to be called, ns.
 pub const TICK_NS: u64 = 250_000_000;
+/// Ticks after which a handshake nobody answered is repeated while packets wait. The protocol's own 5 s would keep a peer
+/// that has come back waiting. An answer must come before the next but one, so round trips up to 1.5 s are served.
+const AGAIN_TICKS: u32 = 3;
+/// The same once an answer came too late: 5 s, for peers that are farther away.
+const AGAIN_FAR_TICKS: u32 = 20;
+/// First byte of a handshake's answer.
+const RESPONSE: u8 = 2;
 /// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
 const HANDSHAKES: u64 = 200;
 /// Largest file of a key, bytes.
@@ -169,6 +176,10 @@ impl Identity {
 pub struct Session {
     tunnel: Box<Tunn>,
     index: u32,
+    /// Ticks since a handshake was begun or repeated here.
+    asked_ticks: u32,
+    /// Whether an answer came too late.
+    far: bool,
 }
 
 /// What was in a datagram.
@@ -205,6 +216,8 @@ impl Session {
         Session {
             tunnel: Box::new(tunnel),
             index,
+            asked_ticks: 0,
+            far: false,
         }
     }
 
@@ -223,7 +236,10 @@ impl Session {
     /// Begins a handshake unless one is under way; returns what is to be sent.
     pub fn knock<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         match self.tunnel.format_handshake_initiation(buffer, false) {
-            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+            TunnResult::WriteToNetwork(datagram) => {
+                self.asked_ticks = 0;
+                Some(datagram)
+            }
             _ => None,
         }
     }
@@ -256,13 +272,29 @@ impl Session {
             }
             TunnResult::WriteToNetwork(answer) => Opened::Answer(answer),
             TunnResult::Done => Opened::Nothing,
-            TunnResult::Err(_) => Opened::Refused,
+            TunnResult::Err(_) => {
+                self.far |=
+                    datagram[0] == RESPONSE && self.tunnel.time_since_last_handshake().is_none();
+                Opened::Refused
+            }
         }
     }
 
-    /// Repeats handshakes, renews keys and keeps alive; returns what is to be sent.
-    pub fn tick<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        match self.tunnel.update_timers(buffer) {
+    /// Repeats handshakes, sooner while packets are `waiting`; renews keys and keeps alive; returns what is to be sent.
+    pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        self.asked_ticks = self.asked_ticks.saturating_add(1);
+        let again = if self.far {
+            AGAIN_FAR_TICKS
+        } else {
+            AGAIN_TICKS
+        };
+        let result = if waiting && !self.is_open() && self.asked_ticks >= again {
+            self.asked_ticks = 0;
+            self.tunnel.format_handshake_initiation(buffer, true)
+        } else {
+            self.tunnel.update_timers(buffer)
+        };
+        match result {
             TunnResult::WriteToNetwork(datagram) => Some(datagram),
             _ => None,
         }
@@ -401,6 +433,36 @@ mod tests {
         assert!(claims[HANDSHAKES as usize..]
             .iter()
             .all(|claim| matches!(claim, Err(Refused::Cookie(_)))));
+    }
+
+    #[test]
+    fn a_handshake_nobody_answers_is_repeated_while_packets_wait() {
+        let mut both = ends([None, None]);
+        let asked = |end: &mut End, waiting: bool| {
+            let mut buffer = [0; 2048];
+            end.session.tick(waiting, &mut buffer).map(<[u8]>::to_vec)
+        };
+        knock(&mut both[0]);
+        for _ in 0..8 {
+            assert_eq!(asked(&mut both[0], false), None, "nothing waits");
+        }
+        knock_is_under_way(&mut both[0]);
+        let repeated: Vec<Vec<u8>> = (0..7).filter_map(|_| asked(&mut both[0], true)).collect();
+        assert_eq!(repeated.len(), 3, "at once, and every 750 ms");
+        // The answer to the last but one is good, one to an older one says that the peer is far.
+        let (_, late) = open(&mut both[1], &repeated[0]);
+        assert_eq!(open(&mut both[0], &late).0, "refused");
+        let again = (0..20).filter_map(|_| asked(&mut both[0], true)).count();
+        assert_eq!(again, 1, "every 5 s");
+        let (_, answer) = open(&mut both[1], &repeated[2]);
+        assert_eq!(open(&mut both[0], &answer).0, "answer");
+        assert!(both[0].session.is_open());
+        assert_eq!(asked(&mut both[0], true), None);
+    }
+
+    fn knock_is_under_way(end: &mut End) {
+        let mut buffer = [0; 2048];
+        assert_eq!(end.session.knock(&mut buffer), None);
     }
 
     #[test]

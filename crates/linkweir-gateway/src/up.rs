@@ -359,8 +359,9 @@ impl Gateway {
             let Some(session) = &mut station.session else {
                 continue;
             };
+            let waiting = station.link.waiting_pkts() > 0;
             if let (Some(datagram), Some(endpoint)) =
-                (session.tick(&mut self.other), station.endpoint)
+                (session.tick(waiting, &mut self.other), station.endpoint)
             {
                 let _ = self.underlay.send(datagram, endpoint, 0);
             }

@@ -53,6 +53,12 @@ pub fn missing() -> Vec<String> {
     missing
 }
 
+/// Whether a program is in the path of programs.
+pub fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// A network namespace. Its thread holds it; whatever the thread starts dies with it.
 pub struct Namespace {
     jobs: Sender<Job>,
@@ -498,6 +504,32 @@ impl Tunnel {
     }
 }
 
+/// Processor time and resident memory of a process: seconds, kB.
+pub fn cost(pid: u32) -> (f64, u64) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    // The name, in parentheses, may hold blanks.
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = [11, 12]
+        .iter()
+        .map(|at| fields[*at].parse::<u64>().unwrap())
+        .sum();
+    let hertz = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
+        .unwrap()
+        .unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kb = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (ticks as f64 / hertz as f64, kb)
+}
+
 /// Gives a socket's packets this field.
 pub fn set_tos(socket: &UdpSocket, tos: u8) {
     use nix::sys::socket::{setsockopt, sockopt};
@@ -507,3 +539,24 @@ pub fn set_tos(socket: &UdpSocket, tos: u8) {
         setsockopt(socket, sockopt::Ipv6TClass, &i32::from(tos)).unwrap();
     }
 }
+
+/// A class that is promised so little that its credit falls slowly.
+pub const PSS_SLOW: &str = r#"[scheduler]
+policy = "pss"
+[[class]]
+name = "ef"
+match = [{ dscp = "EF" }]
+level = 0
+[[class]]
+name = "af"
+match = [{ port = 3000 }]
+level = 1
+low_level = 3
+rate = "10kbit"
+burst = "100p"
+limit = "900p"
+[[class]]
+name = "rest"
+level = 2
+limit = "900p"
+"#;
