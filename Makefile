@@ -9,6 +9,7 @@
 # make mutate  mutation tests of the core
 # make format  put everything in format
 # make lab     build the laboratory's kernel, in which scenarios run on Linux's own queues and TCP
+# make accuracy  emulated links and an overloaded gateway beside what is asked of them, in real time, as root
 # make robust  tests and scenarios in a kernel that watches memory and locks
 
 SHELL := /bin/bash
@@ -23,7 +24,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench fuzz prove mutate format clean build lab robust
+.PHONY: help demo test check bench fuzz prove mutate format clean build lab accuracy robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -83,10 +84,16 @@ bench: $(VENV)/.built
 	$(PYTHON) bench/core.py
 	$(PYTHON) bench/codes.py
 	$(PYTHON) bench/peers.py
+	$(PYTHON) bench/gateway.py
 
 lab: $(VENV)/.built
 	./setup.sh lab
 	$(VENV)/bin/linkweir lab build-kernel
+
+accuracy: $(VENV)/.built
+	cargo build --locked --release --quiet -p linkweir-gateway
+	$(PYTHON) bench/emulator.py --trace scenarios/traces/lte-drive.csv --both
+	$(PYTHON) bench/overload.py
 
 robust: $(VENV)/.built
 	./setup.sh lab

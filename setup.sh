@@ -91,6 +91,9 @@ probe() {
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
 			need may g++ "building the ns-3 scenario" command -v g++
+			need may iproute2 "tunnels between network namespaces" command -v ip
+			need may iperf3 "their TCP goodput" command -v iperf3
+			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
 		prove)
 			need must frama-c-base "proofs" command -v frama-c

@@ -23,12 +23,15 @@ static noinline int linkweir_dsfield_slow(struct sk_buff *skb)
 	}
 }
 
-/* the same; nearly every packet is IPv4 with its header in the first piece */
+/* nearly every packet is IPv4 with its header in the first piece */
+static __always_inline bool linkweir_plain(const struct sk_buff *skb)
+{
+	return skb->protocol == htons(ETH_P_IP) && skb_network_offset(skb) + sizeof(struct iphdr) <= skb_headlen(skb);
+}
+
 static __always_inline int linkweir_dsfield(struct sk_buff *skb)
 {
-	if (likely(skb->protocol == htons(ETH_P_IP) && skb_network_offset(skb) + sizeof(struct iphdr) <= skb_headlen(skb)))
-		return ipv4_get_dsfield(ip_hdr(skb));
-	return linkweir_dsfield_slow(skb);
+	return likely(linkweir_plain(skb)) ? ipv4_get_dsfield(ip_hdr(skb)) : linkweir_dsfield_slow(skb);
 }
 
 bool linkweir_ecn_capable(struct sk_buff *skb)
@@ -61,14 +64,19 @@ static noinline u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto 
 	return LW_NONE;
 }
 
-/* index of the class, or LINKWEIR_TAKEN */
-u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch)
+static __always_inline u32 linkweir_by_dsfield(const struct linkweir_settings *set, int dsfield)
+{
+	if (likely(dsfield >= 0) && set->number_of[dsfield >> 2])
+		return set->number_of[dsfield >> 2] - 1;
+	return set->default_class;
+}
+
+static noinline u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct linkweir_settings *set = s->settings;
 	const struct tcf_proto *filters = rcu_dereference_bh(s->filters);
 	u32 q;
-	int dsfield;
 
 	if (TC_H_MAJ(skb->priority) == sch->handle) {
 		q = TC_H_MIN(skb->priority) - 1;
@@ -80,8 +88,15 @@ u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch)
 		if (q != LW_NONE)
 			return q;
 	}
-	dsfield = linkweir_dsfield(skb);
-	if (likely(dsfield >= 0) && set->number_of[dsfield >> 2])
-		return set->number_of[dsfield >> 2] - 1;
-	return set->default_class;
+	return linkweir_by_dsfield(set, linkweir_dsfield(skb));
+}
+
+/* index of the class, or LINKWEIR_TAKEN */
+u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (TC_H_MAJ(skb->priority) == sch->handle || rcu_access_pointer(s->filters) || unlikely(!linkweir_plain(skb)))
+		return linkweir_classify_slow(skb, sch);
+	return linkweir_by_dsfield(s->settings, ipv4_get_dsfield(ip_hdr(skb)));
 }

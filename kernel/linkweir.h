@@ -61,17 +61,24 @@ struct linkweir_sched {
 	struct linkweir_class *classes;
 	struct linkweir_settings *settings;
 	u64 best_bps;                   /* the largest capacity told */
-	u64 calls;                      /* of enqueue, to know the packets of the present one */
-	u32 stay;                       /* packets of the present call that have not been dropped */
+	u32 arriving;                   /* class of the present enqueue, */
+	u32 stay;                       /* and its packets that have not been dropped: those at the tail */
+	int gone_pkts;                  /* of this call: what the parents count and is not here */
+	int gone_bytes;
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
 	struct qdisc_watchdog watchdog;
 };
 
+static inline u64 linkweir_now_ns(struct Qdisc *sch)
+{
+	return ((struct linkweir_sched *)qdisc_priv(sch))->view.now_ns;
+}
+
 /* in the control block of a packet that waits */
 struct linkweir_cb {
 	u64 arrival_ns;
-	u64 call;
+	u32 bytes;                      /* as the policy sees it */
 };
 
 static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)

@@ -2,7 +2,8 @@
 /*
  * linkweir_trace.h - tracepoints: all that a policy is asked and told, so that its life can be replayed elsewhere.
  *
- * tests/trace.py turns a recording into a vector. Times are the policy's own clock (now_ns), classes are numbered from 1, as in tc.
+ * tests/trace_vectors.py turns a recording into vectors. Times are the policy's own clock (now_ns), classes are numbered from 1, as
+ * in tc, though a call gives the index: what nobody records should cost next to nothing.
  * A recording is whole when it begins before the qdisc is made, or reset, and no event was lost.
  */
 #undef TRACE_SYSTEM
@@ -13,6 +14,8 @@
 
 #include <linux/tracepoint.h>
 #include <net/sch_generic.h>
+
+#include "linkweir.h"
 
 /* a value that counts from the next linkweir_told on: a parameter of the policy (class 0) or of a class */
 TRACE_EVENT(linkweir_param,
@@ -82,8 +85,8 @@ TRACE_EVENT(linkweir_told,
 
 /* a packet came, left or was dropped, when the view shows it and before the policy is told */
 DECLARE_EVENT_CLASS(linkweir_packet,
-	TP_PROTO(struct Qdisc *sch, u64 now_ns, u32 class, u32 bytes),
-	TP_ARGS(sch, now_ns, class, bytes),
+	TP_PROTO(struct Qdisc *sch, u32 q, u32 bytes),
+	TP_ARGS(sch, q, bytes),
 	TP_STRUCT__entry(
 		__field(int, ifindex)
 		__field(u32, handle)
@@ -94,15 +97,15 @@ DECLARE_EVENT_CLASS(linkweir_packet,
 	TP_fast_assign(
 		__entry->ifindex = qdisc_dev(sch)->ifindex;
 		__entry->handle = sch->handle;
-		__entry->now_ns = now_ns;
-		__entry->class = class;
+		__entry->now_ns = linkweir_now_ns(sch);
+		__entry->class = q + 1;
 		__entry->bytes = bytes;
 	),
 	TP_printk("ifindex=%d handle=%x: now_ns=%llu class=%u bytes=%u", __entry->ifindex, __entry->handle >> 16, __entry->now_ns,
 		  __entry->class, __entry->bytes)
 );
 #define LINKWEIR_PACKET_EVENT(name) DEFINE_EVENT(linkweir_packet, name, \
-	TP_PROTO(struct Qdisc *sch, u64 now_ns, u32 class, u32 bytes), TP_ARGS(sch, now_ns, class, bytes))
+	TP_PROTO(struct Qdisc *sch, u32 q, u32 bytes), TP_ARGS(sch, q, bytes))
 LINKWEIR_PACKET_EVENT(linkweir_enqueued);
 LINKWEIR_PACKET_EVENT(linkweir_sent);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_limit);
@@ -111,8 +114,8 @@ LINKWEIR_PACKET_EVENT(linkweir_dropped_tail);
 
 /* what the policy answered; class 0 of a pick is nobody */
 DECLARE_EVENT_CLASS(linkweir_answer,
-	TP_PROTO(struct Qdisc *sch, u64 now_ns, u32 class, u32 answer, bool ecn),
-	TP_ARGS(sch, now_ns, class, answer, ecn),
+	TP_PROTO(struct Qdisc *sch, u32 q, u32 answer, bool ecn),
+	TP_ARGS(sch, q, answer, ecn),
 	TP_STRUCT__entry(
 		__field(int, ifindex)
 		__field(u32, handle)
@@ -124,8 +127,8 @@ DECLARE_EVENT_CLASS(linkweir_answer,
 	TP_fast_assign(
 		__entry->ifindex = qdisc_dev(sch)->ifindex;
 		__entry->handle = sch->handle;
-		__entry->now_ns = now_ns;
-		__entry->class = class;
+		__entry->now_ns = linkweir_now_ns(sch);
+		__entry->class = q + 1;
 		__entry->answer = answer;
 		__entry->ecn = ecn;
 	),
@@ -133,7 +136,7 @@ DECLARE_EVENT_CLASS(linkweir_answer,
 		  __entry->now_ns, __entry->class, __entry->answer, __entry->ecn)
 );
 #define LINKWEIR_ANSWER_EVENT(name) DEFINE_EVENT(linkweir_answer, name, \
-	TP_PROTO(struct Qdisc *sch, u64 now_ns, u32 class, u32 answer, bool ecn), TP_ARGS(sch, now_ns, class, answer, ecn))
+	TP_PROTO(struct Qdisc *sch, u32 q, u32 answer, bool ecn), TP_ARGS(sch, q, answer, ecn))
 LINKWEIR_ANSWER_EVENT(linkweir_pick);
 LINKWEIR_ANSWER_EVENT(linkweir_verdict);        /* enum lw_verdict */
 LINKWEIR_ANSWER_EVENT(linkweir_expired);        /* 1: yes */

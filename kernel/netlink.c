@@ -3,7 +3,8 @@
  * netlink.c - from attributes to settings and back, by the parameter tables of the policies.
  *
  * Settings are parsed into a copy, judged as a whole, and only then take the place of the old ones. What is refused is refused
- * with a text that names the attribute, the class and the range; a rule across parameters says what the policy's check() says.
+ * with a text that names the attribute, the class and the range, also where netlink itself refuses, which names nothing; a rule
+ * across parameters says what the policy's check() says.
  */
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
@@ -35,6 +36,31 @@ static const struct nla_policy linkweir_class_attrs[TCA_LINKWEIR_CLASS_MAX + 1] 
 static const struct nla_policy linkweir_param_attrs[TCA_LINKWEIR_PARAM_MAX + 1] = {
 	[TCA_LINKWEIR_PARAM_NAME] = { .type = NLA_NUL_STRING, .len = LINKWEIR_NAME_SIZE - 1 },
 	[TCA_LINKWEIR_PARAM_VALUE] = { .type = NLA_U64 },
+};
+
+/* What an attribute holds, for those who send it wrong: a number of a range, or what `form` says. */
+struct linkweir_field {
+	const char *name;
+	const char *unit;
+	u64 min, max;
+	const char *form;
+};
+
+static const struct linkweir_field linkweir_fields[TCA_LINKWEIR_MAX + 1] = {
+	[TCA_LINKWEIR_CLASSES] = { "classes", "", 1, LINKWEIR_MAX_CLASSES },
+	[TCA_LINKWEIR_LINK] = { "link", " bit/s", 1, LINKWEIR_MAX_BPS },
+	[TCA_LINKWEIR_DSCP] = { .name = "dscp", .form = "64 u16, each the number of a class or 0" },
+	[TCA_LINKWEIR_DEFAULT] = { "default", "", 1, LINKWEIR_MAX_CLASSES },
+	[TCA_LINKWEIR_PARAM] = { .name = "param", .form = "a nest of a name and a value" },
+	[TCA_LINKWEIR_CLASS] = { .name = "class", .form = "a nest that begins with a number" },
+};
+
+static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX + 1] = {
+	[TCA_LINKWEIR_CLASS_NUMBER] = { "number of a class", "", 1, LINKWEIR_MAX_CLASSES },
+	[TCA_LINKWEIR_CLASS_LIMIT] = { "limit", " packets", 1, LINKWEIR_MAX_LIMIT_PKTS },
+	[TCA_LINKWEIR_CLASS_LIMIT_BYTES] = { "limit_bytes", " bytes", 1, LINKWEIR_MAX_LIMIT_BYTES },
+	[TCA_LINKWEIR_CLASS_RATE] = { "rate", " bit/s", 0, LINKWEIR_MAX_BPS },
+	[TCA_LINKWEIR_CLASS_PARAM] = { .name = "param", .form = "a nest of a name and a value" },
 };
 
 /* ---- settings ---- */
@@ -98,47 +124,117 @@ static const char *linkweir_unit(const struct lw_param *param)
 
 /* ---- from attributes ---- */
 
-/* a number of the data plane's own */
-static int linkweir_in_range(u64 value, u64 min, u64 max, const char *name, const char *unit, u32 number,
+/* " of class N" */
+struct linkweir_owner {
+	char text[24];
+};
+
+static struct linkweir_owner linkweir_owner(u32 number)
+{
+	struct linkweir_owner owner = {};
+
+	if (number)
+		snprintf(owner.text, sizeof(owner.text), " of class %u", number);
+	return owner;
+}
+
+static int linkweir_in_range(u64 value, const struct linkweir_field *field, u32 number, const struct nlattr *attr,
 			     struct netlink_ext_ack *extack)
 {
-	if (value >= min && value <= max)
+	if (value >= field->min && value <= field->max)
 		return 0;
-	if (number)
-		linkweir_refuse(extack, "%s of class %u is outside %llu .. %llu%s", name, number, min, max, unit);
-	else
-		linkweir_refuse(extack, "%s is outside %llu .. %llu%s", name, min, max, unit);
+	NL_SET_BAD_ATTR(extack, attr);
+	linkweir_refuse(extack, "%s%s is outside %llu .. %llu%s", field->name, linkweir_owner(number).text, field->min, field->max,
+			field->unit);
 	return -ERANGE;
+}
+
+/* What nla_parse_nested() found wrong in a nest called `name`; `attr`: where, or NULL when it is cut off. */
+static void linkweir_malformed(const struct nlattr *attr, int max, const struct nlattr *nest, const char *name,
+			       const struct nla_policy *policy, const struct linkweir_field *fields, u32 number,
+			       struct netlink_ext_ack *extack)
+{
+	const struct linkweir_owner of = linkweir_owner(number);
+	const struct linkweir_field *field = NULL;
+	int type = attr ? nla_type(attr) : 0;
+
+	NL_SET_BAD_ATTR(extack, attr ? attr : nest);
+	if (attr == nest)
+		linkweir_refuse(extack, "%s%s must be a nest (NLA_F_NESTED)", name, of.text);
+	else if (!attr)
+		linkweir_refuse(extack, "%s%s: the last attribute is cut off", name, of.text);
+	else if (type > max || !fields[type].name)
+		linkweir_refuse(extack, "%s%s: there is no attribute %u", name, of.text, type);
+	else
+		field = &fields[type];
+	if (field && field->form)
+		linkweir_refuse(extack, "%s%s must be %s", field->name, of.text, field->form);
+	else if (field)
+		linkweir_refuse(extack, "%s%s must be %s, %llu .. %llu%s", field->name, of.text,
+				policy[type].type == NLA_U32 ? "u32" : "u64", field->min, field->max, field->unit);
+}
+
+static int linkweir_parse_nest(struct nlattr **tb, int max, const struct nlattr *nest, const char *name,
+			       const struct nla_policy *policy, const struct linkweir_field *fields, u32 number,
+			       struct netlink_ext_ack *extack)
+{
+	struct netlink_ext_ack found = {};
+	int err = nla_parse_nested(tb, max, nest, policy, &found);
+
+	if (err)
+		linkweir_malformed(found.bad_attr, max, nest, name, policy, fields, number, extack);
+	return err;
+}
+
+static const struct lw_param *linkweir_param_of(const struct nlattr *name, const struct lw_param *params, u32 nparams)
+{
+	u32 i;
+
+	for (i = 0; name && i < nparams; i++)
+		if (!nla_strcmp(name, params[i].name))
+			return &params[i];
+	return NULL;
+}
+
+static struct linkweir_field linkweir_param_field(const struct lw_param *param)
+{
+	if (!param)
+		return (struct linkweir_field){ "value", "", 0, U64_MAX };
+	return (struct linkweir_field){ param->name, linkweir_unit(param), param->min, param->max };
 }
 
 /* One parameter into its row; `number` is the class's, or 0. Of a qdisc that exists, what sizes its state stays. */
 static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_param *params, u32 nparams, u64 *row,
 				u32 number, bool made, struct nlattr *attr, struct netlink_ext_ack *extack)
 {
-	struct nlattr *tb[TCA_LINKWEIR_PARAM_MAX + 1];
-	const struct lw_param *param = NULL;
+	struct linkweir_field fields[TCA_LINKWEIR_PARAM_MAX + 1] = {
+		[TCA_LINKWEIR_PARAM_NAME] = { .name = "name of a parameter", .form = "a string of 1 .. 31 bytes and 0" },
+	};
+	struct nlattr *tb[TCA_LINKWEIR_PARAM_MAX + 1], *name = nla_find_nested(attr, TCA_LINKWEIR_PARAM_NAME);
+	const struct lw_param *param = linkweir_param_of(name, params, nparams);
 	u64 value;
-	u32 i;
-	int err = nla_parse_nested(tb, TCA_LINKWEIR_PARAM_MAX, attr, linkweir_param_attrs, extack);
+	int err;
 
+	fields[TCA_LINKWEIR_PARAM_VALUE] = linkweir_param_field(param);
+	err = linkweir_parse_nest(tb, TCA_LINKWEIR_PARAM_MAX, attr, "param", linkweir_param_attrs, fields, number, extack);
 	if (err)
 		return err;
 	NL_SET_BAD_ATTR(extack, attr);
 	if (!tb[TCA_LINKWEIR_PARAM_NAME] || !tb[TCA_LINKWEIR_PARAM_VALUE]) {
-		linkweir_refuse(extack, "a parameter needs a name and a value");
+		linkweir_refuse(extack, "param%s needs a name and a value", linkweir_owner(number).text);
 		return -EINVAL;
 	}
-	for (i = 0; i < nparams && !param; i++)
-		if (!nla_strcmp(tb[TCA_LINKWEIR_PARAM_NAME], params[i].name))
-			param = &params[i];
+	param = linkweir_param_of(tb[TCA_LINKWEIR_PARAM_NAME], params, nparams);
 	if (!param) {
-		linkweir_refuse(extack, "%s has no such parameter of a %s in this module", policy->name,
-				number ? "class" : "qdisc");
+		linkweir_refuse(extack, "%s of this module has no %s parameter %s", policy->name, number ? "class" : "qdisc",
+				(const char *)nla_data(tb[TCA_LINKWEIR_PARAM_NAME]));
 		return -EINVAL;
 	}
 	value = nla_get_u64(tb[TCA_LINKWEIR_PARAM_VALUE]);
 	if (value != LW_UNSET || param->def != LW_UNSET) {
-		err = linkweir_in_range(value, param->min, param->max, param->name, linkweir_unit(param), number, extack);
+		struct linkweir_field field = linkweir_param_field(param);
+
+		err = linkweir_in_range(value, &field, number, tb[TCA_LINKWEIR_PARAM_VALUE], extack);
 		if (err)
 			return err;
 	}
@@ -153,23 +249,27 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct linkweir_settings *set, u32 q, bool made,
 				      struct nlattr *nest, struct nlattr **tb, struct netlink_ext_ack *extack)
 {
+	const struct linkweir_field *fields = linkweir_class_fields;
 	struct linkweir_class_settings *class = &set->classes[q];
 	struct nlattr *attr;
 	int err = 0, rest;
 
-	if (tb[TCA_LINKWEIR_CLASS_LIMIT_BYTES]) {
-		class->limit_bytes = nla_get_u64(tb[TCA_LINKWEIR_CLASS_LIMIT_BYTES]);
-		err = linkweir_in_range(class->limit_bytes, 1, LINKWEIR_MAX_LIMIT_BYTES, "limit_bytes", " bytes", q + 1, extack);
+	attr = tb[TCA_LINKWEIR_CLASS_LIMIT_BYTES];
+	if (attr) {
+		class->limit_bytes = nla_get_u64(attr);
+		err = linkweir_in_range(class->limit_bytes, &fields[TCA_LINKWEIR_CLASS_LIMIT_BYTES], q + 1, attr, extack);
 		if (!made)
 			class->limit_pkts = U32_MAX;
 	}
-	if (!err && tb[TCA_LINKWEIR_CLASS_LIMIT]) {
-		class->limit_pkts = nla_get_u32(tb[TCA_LINKWEIR_CLASS_LIMIT]);
-		err = linkweir_in_range(class->limit_pkts, 1, LINKWEIR_MAX_LIMIT_PKTS, "limit", " packets", q + 1, extack);
+	attr = tb[TCA_LINKWEIR_CLASS_LIMIT];
+	if (!err && attr) {
+		class->limit_pkts = nla_get_u32(attr);
+		err = linkweir_in_range(class->limit_pkts, &fields[TCA_LINKWEIR_CLASS_LIMIT], q + 1, attr, extack);
 	}
-	if (!err && tb[TCA_LINKWEIR_CLASS_RATE]) {
-		class->rate_bps = nla_get_u64(tb[TCA_LINKWEIR_CLASS_RATE]);
-		err = linkweir_in_range(class->rate_bps, 0, LINKWEIR_MAX_BPS, "rate", " bit/s", q + 1, extack);
+	attr = tb[TCA_LINKWEIR_CLASS_RATE];
+	if (!err && attr) {
+		class->rate_bps = nla_get_u64(attr);
+		err = linkweir_in_range(class->rate_bps, &fields[TCA_LINKWEIR_CLASS_RATE], q + 1, attr, extack);
 	}
 	nla_for_each_nested(attr, nest, rest) {
 		if (err)
@@ -184,31 +284,56 @@ static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct lin
 static int linkweir_parse_class_nest(const struct lw_policy *policy, struct linkweir_settings *set, bool made,
 				     struct nlattr *nest, struct netlink_ext_ack *extack)
 {
+	const struct nlattr *first = nla_find_nested(nest, TCA_LINKWEIR_CLASS_NUMBER);
+	u32 number = first && nla_len(first) == sizeof(u32) ? nla_get_u32(first) : 0;
+	struct linkweir_field field = linkweir_class_fields[TCA_LINKWEIR_CLASS_NUMBER];
 	struct nlattr *tb[TCA_LINKWEIR_CLASS_MAX + 1];
-	u32 number;
-	int err = nla_parse_nested(tb, TCA_LINKWEIR_CLASS_MAX, nest, linkweir_class_attrs, extack);
+	int err = linkweir_parse_nest(tb, TCA_LINKWEIR_CLASS_MAX, nest, number ? "options" : "class", linkweir_class_attrs,
+				      linkweir_class_fields, number, extack);
 
 	if (err)
 		return err;
+	field.max = set->nclasses;
 	number = tb[TCA_LINKWEIR_CLASS_NUMBER] ? nla_get_u32(tb[TCA_LINKWEIR_CLASS_NUMBER]) : 0;
-	err = linkweir_in_range(number, 1, set->nclasses, "number of a class", "", 0, extack);
+	err = linkweir_in_range(number, &field, 0, tb[TCA_LINKWEIR_CLASS_NUMBER] ? tb[TCA_LINKWEIR_CLASS_NUMBER] : nest, extack);
 	return err ? err : linkweir_parse_class_attrs(policy, set, number - 1, made, nest, tb, extack);
 }
 
-static int linkweir_parse_dscp(struct linkweir_settings *set, const u16 *numbers, struct netlink_ext_ack *extack)
+static int linkweir_parse_dscp(struct linkweir_settings *set, const struct nlattr *attr, struct netlink_ext_ack *extack)
 {
+	const u16 *numbers = nla_data(attr);
 	u32 i;
 
 	for (i = 0; i < LINKWEIR_CODE_POINTS; i++) {
 		if (numbers[i] == LINKWEIR_KEEP)
 			continue;
 		if (numbers[i] > set->nclasses) {
+			NL_SET_BAD_ATTR(extack, attr);
 			linkweir_refuse(extack, "dscp %u: its class is outside 0 .. %u", i, set->nclasses);
 			return -ERANGE;
 		}
 		set->number_of[i] = numbers[i];
 	}
 	return 0;
+}
+
+/* The rule that is broken, after its parameter unless it names that itself; a cure (": ...") that finds no room is left out. */
+static void linkweir_refuse_rule(const struct lw_fault *fault, struct netlink_ext_ack *extack)
+{
+	bool named = strstr(fault->what, fault->param);
+	char place[LINKWEIR_NAME_SIZE + 24] = "";
+	size_t room, length = strlen(fault->what);
+	const char *cure;
+
+	if (fault->queue == LW_NONE && !named)
+		snprintf(place, sizeof(place), "%s: ", fault->param);
+	else if (fault->queue != LW_NONE)
+		snprintf(place, sizeof(place), "%s%sclass %u: ", named ? "" : fault->param, named ? "" : " of ", fault->queue + 1);
+	room = LINKWEIR_MAX_REFUSAL - strlen(place);
+	cure = strrchr(fault->what, ':');
+	if (length > room && cure)
+		length = cure - fault->what;
+	linkweir_refuse(extack, "%s%.*s", place, (int)min(length, room), fault->what);
 }
 
 static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settings *set, struct netlink_ext_ack *extack)
@@ -220,10 +345,7 @@ static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settin
 	view.nqueues = set->nclasses;
 	if (!s->policy->check || s->policy->check(&view, set->params, set->qparams, &fault))
 		return 0;
-	if (fault.queue == LW_NONE)
-		linkweir_refuse(extack, "%s", fault.what);
-	else
-		linkweir_refuse(extack, "class %u: %s", fault.queue + 1, fault.what);
+	linkweir_refuse_rule(&fault, extack);
 	return -EINVAL;
 }
 
@@ -231,20 +353,24 @@ static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settin
 static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settings *set, bool made, struct nlattr *opt,
 				struct nlattr **tb, struct netlink_ext_ack *extack)
 {
+	struct linkweir_field field = linkweir_fields[TCA_LINKWEIR_DEFAULT];
 	struct nlattr *attr;
 	int err = 0, rest;
 
-	if (tb[TCA_LINKWEIR_LINK]) {
-		set->link_bps = nla_get_u64(tb[TCA_LINKWEIR_LINK]);
-		err = linkweir_in_range(set->link_bps, 1, LINKWEIR_MAX_BPS, "link", " bit/s", 0, extack);
+	attr = tb[TCA_LINKWEIR_LINK];
+	if (attr) {
+		set->link_bps = nla_get_u64(attr);
+		err = linkweir_in_range(set->link_bps, &linkweir_fields[TCA_LINKWEIR_LINK], 0, attr, extack);
 	}
-	if (!err && tb[TCA_LINKWEIR_DEFAULT]) {
-		set->default_class = nla_get_u32(tb[TCA_LINKWEIR_DEFAULT]);
-		err = linkweir_in_range(set->default_class, 1, set->nclasses, "default", "", 0, extack);
+	attr = tb[TCA_LINKWEIR_DEFAULT];
+	if (!err && attr) {
+		field.max = set->nclasses;
+		set->default_class = nla_get_u32(attr);
+		err = linkweir_in_range(set->default_class, &field, 0, attr, extack);
 		set->default_class--;
 	}
 	if (!err && tb[TCA_LINKWEIR_DSCP])
-		err = linkweir_parse_dscp(set, nla_data(tb[TCA_LINKWEIR_DSCP]), extack);
+		err = linkweir_parse_dscp(set, tb[TCA_LINKWEIR_DSCP], extack);
 	nla_for_each_nested(attr, opt, rest) {
 		if (err)
 			break;
@@ -265,7 +391,7 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 	struct nlattr *tb[TCA_LINKWEIR_MAX + 1] = {};
 	struct linkweir_settings *set;
 	u32 nclasses = old ? old->nclasses : 0;
-	int err = opt ? nla_parse_nested(tb, TCA_LINKWEIR_MAX, opt, linkweir_attrs, extack) : 0;
+	int err = opt ? linkweir_parse_nest(tb, TCA_LINKWEIR_MAX, opt, "options", linkweir_attrs, linkweir_fields, 0, extack) : 0;
 
 	if (err)
 		return ERR_PTR(err);
@@ -275,10 +401,11 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 	}
 	if (tb[TCA_LINKWEIR_CLASSES])
 		nclasses = nla_get_u32(tb[TCA_LINKWEIR_CLASSES]);
-	err = linkweir_in_range(nclasses, 1, LINKWEIR_MAX_CLASSES, "classes", "", 0, extack);
+	err = linkweir_in_range(nclasses, &linkweir_fields[TCA_LINKWEIR_CLASSES], 0, tb[TCA_LINKWEIR_CLASSES], extack);
 	if (err)
 		return ERR_PTR(err);
 	if (old && nclasses != old->nclasses) {
+		NL_SET_BAD_ATTR(extack, tb[TCA_LINKWEIR_CLASSES]);
 		linkweir_refuse(extack, "classes is fixed when the qdisc is made: delete it and add it anew");
 		return ERR_PTR(-EOPNOTSUPP);
 	}
@@ -303,10 +430,11 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 	int err;
 
 	if (!opt) {
-		linkweir_refuse(extack, "no options: nothing to change");
+		linkweir_refuse(extack, "options are missing: nothing to change");
 		return ERR_PTR(-EINVAL);
 	}
-	err = nla_parse_nested(tb, TCA_LINKWEIR_CLASS_MAX, opt, linkweir_class_attrs, extack);
+	err = linkweir_parse_nest(tb, TCA_LINKWEIR_CLASS_MAX, opt, "options", linkweir_class_attrs, linkweir_class_fields, q + 1,
+				  extack);
 	if (err)
 		return ERR_PTR(err);
 	set = linkweir_settings_new(s->policy, s->settings->nclasses, s->settings);

@@ -30,9 +30,9 @@ static struct linkweir_kind linkweir_kinds[] = {
 };
 #undef LW_POLICY
 
-static void linkweir_clock(struct linkweir_sched *s)
+static __always_inline void linkweir_clock(struct linkweir_sched *s)
 {
-	s->view.now_ns = max(s->view.now_ns, ktime_get_ns());
+	s->view.now_ns = ktime_get_ns();        /* never behind the last one, on any processor */
 }
 
 /* the length as the policy sees it: with what a size table adds, which knows no bound */
@@ -41,10 +41,16 @@ static u32 linkweir_bytes(const struct sk_buff *skb)
 	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
 }
 
-static void linkweir_tell_parents(struct Qdisc *sch, int fewer_pkts, int fewer_bytes)
+/* what the parents still count and is no longer here */
+static __always_inline void linkweir_tell_parents(struct Qdisc *sch)
 {
-	if (unlikely(fewer_pkts | fewer_bytes))
-		qdisc_tree_reduce_backlog(sch, fewer_pkts, fewer_bytes);
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (likely(!s->gone_pkts && !s->gone_bytes))
+		return;
+	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
+	s->gone_pkts = 0;
+	s->gone_bytes = 0;
 }
 
 /* ---- the queues and the view ---- */
@@ -54,16 +60,17 @@ static bool linkweir_has_room(const struct linkweir_class *class, const struct l
 	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
 }
 
-static void linkweir_push(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes)
+static __always_inline void linkweir_push(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct lw_queue *queue = &s->queues[q];
+	u64 now_ns = s->view.now_ns;
 
-	linkweir_cb(skb)->arrival_ns = s->view.now_ns;
-	linkweir_cb(skb)->call = s->calls;
+	linkweir_cb(skb)->arrival_ns = now_ns;
+	linkweir_cb(skb)->bytes = bytes;
 	s->stay++;
 	if (!queue->backlog_pkts++) {
-		queue->head_arrival_ns = s->view.now_ns;
+		queue->head_arrival_ns = now_ns;
 		queue->head_bytes = bytes;
 	}
 	queue->backlog_bytes += bytes;
@@ -81,10 +88,10 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 	struct sk_buff *skb = head ? waiting->next : waiting->prev;
 
 	__skb_unlink(skb, waiting);
-	queue->backlog_bytes -= linkweir_bytes(skb);
+	queue->backlog_bytes -= linkweir_cb(skb)->bytes;
 	if (--queue->backlog_pkts) {
 		queue->head_arrival_ns = linkweir_cb(waiting->next)->arrival_ns;
-		queue->head_bytes = linkweir_bytes(waiting->next);
+		queue->head_bytes = linkweir_cb(waiting->next)->bytes;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
@@ -95,17 +102,23 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 static noinline void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 fresh = q == s->arriving ? s->stay : 0;      /* at the tail of this queue */
+	bool known = head ? fresh < s->queues[q].backlog_pkts : !fresh;
 	struct sk_buff *skb = linkweir_pop(sch, q, head);
-	u32 bytes = linkweir_bytes(skb);
+	u32 bytes = linkweir_cb(skb)->bytes;
 
-	if (linkweir_cb(skb)->call == s->calls)
+	if (known) {
+		s->gone_pkts++;
+		s->gone_bytes += qdisc_pkt_len(skb);
+	} else {
 		s->stay--;
+	}
 	s->classes[q].counters.dropped_pkts[reason]++;
 	qdisc_qstats_drop(sch);
 	if (head)
-		trace_linkweir_dropped_head(sch, s->view.now_ns, q + 1, bytes);
+		trace_linkweir_dropped_head(sch, q, bytes);
 	else
-		trace_linkweir_dropped_tail(sch, s->view.now_ns, q + 1, bytes);
+		trace_linkweir_dropped_tail(sch, q, bytes);
 	if (to_free)
 		__qdisc_drop(skb, to_free);
 	else
@@ -116,7 +129,7 @@ static noinline void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum lin
 
 /* ---- arrivals ---- */
 
-static noinline bool linkweir_expired(struct Qdisc *sch, u32 q)
+static bool linkweir_expired(struct Qdisc *sch, u32 q)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	bool expired;
@@ -124,8 +137,36 @@ static noinline bool linkweir_expired(struct Qdisc *sch, u32 q)
 	if (!s->queues[q].backlog_pkts || !s->policy->expired)
 		return false;
 	expired = s->policy->expired(s->state, &s->view, q);
-	trace_linkweir_expired(sch, s->view.now_ns, q + 1, expired, false);
+	trace_linkweir_expired(sch, q, expired, false);
 	return expired;
+}
+
+/* Room for a packet of class q, by what may expire; without any, the packet is dropped. */
+static noinline bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	do {
+		if (!linkweir_expired(sch, q)) {
+			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
+			trace_linkweir_dropped_limit(sch, q, bytes);
+			qdisc_drop(skb, sch, to_free);
+			return false;
+		}
+		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
+	} while (!linkweir_has_room(&s->classes[q], &s->queues[q], bytes));
+	return true;
+}
+
+static noinline bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q = victim & ~LW_FROM_HEAD;
+
+	if (WARN_ON_ONCE(q >= s->view.nqueues || !s->queues[q].backlog_pkts))
+		return false;
+	linkweir_drop(sch, q, victim & LW_FROM_HEAD, LINKWEIR_VICTIM, to_free);
+	return true;
 }
 
 static __always_inline void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
@@ -134,38 +175,28 @@ static __always_inline void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	const struct lw_policy *policy = s->policy;
 	u32 bytes = linkweir_bytes(skb), victim;
 
-	while (unlikely(!linkweir_has_room(&s->classes[q], &s->queues[q], bytes))) {
-		if (!linkweir_expired(sch, q)) {
-			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
-			trace_linkweir_dropped_limit(sch, s->view.now_ns, q + 1, bytes);
-			qdisc_drop(skb, sch, to_free);
-			return;
-		}
-		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
-	}
+	if (unlikely(!linkweir_has_room(&s->classes[q], &s->queues[q], bytes)) &&
+	    !linkweir_make_room(sch, q, skb, bytes, to_free))
+		return;
 	linkweir_push(sch, q, skb, bytes);
-	trace_linkweir_enqueued(sch, s->view.now_ns, q + 1, bytes);
+	trace_linkweir_enqueued(sch, q, bytes);
 	if (policy->enqueued)
 		policy->enqueued(s->state, &s->view, q, bytes);
-	while (policy->victim) {
+	if (!policy->victim)
+		return;
+	do
 		victim = policy->victim(s->state, &s->view, q, bytes);
-		if (victim == LW_NONE)
-			break;
-		if (WARN_ON_ONCE((victim & ~LW_FROM_HEAD) >= s->view.nqueues ||
-				 !s->queues[victim & ~LW_FROM_HEAD].backlog_pkts))
-			break;
-		linkweir_drop(sch, victim & ~LW_FROM_HEAD, victim & LW_FROM_HEAD, LINKWEIR_VICTIM, to_free);
-	}
+	while (unlikely(victim != LW_NONE) && linkweir_drop_victim(sch, victim, to_free));
 }
 
 static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	netdev_features_t features = netif_skb_features(skb);
 	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
+	struct linkweir_sched *s = qdisc_priv(sch);
+	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
 
 	if (IS_ERR_OR_NULL(segments)) {
-		struct linkweir_sched *s = qdisc_priv(sch);
-
 		s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
 		qdisc_drop(skb, sch, to_free);
 		return;
@@ -175,13 +206,14 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 		linkweir_compat_segment(segment);
 		linkweir_arrive(sch, q, segment, to_free);
 	}
+	s->gone_pkts = pkts - (int)sch->q.qlen + !!s->stay;     /* the parents will count one packet, of the whole length */
+	s->gone_bytes = bytes - (int)sch->qstats.backlog + (s->stay ? qdisc_pkt_len(skb) : 0);
 	consume_skb(skb);
 }
 
 static int linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	int pkts = sch->q.qlen, bytes = sch->qstats.backlog, length = qdisc_pkt_len(skb);
 	u32 q = linkweir_classify(skb, sch);
 
 	if (unlikely(q & LINKWEIR_TAKEN)) {
@@ -191,20 +223,14 @@ static int linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_bu
 		return q & ~LINKWEIR_TAKEN;
 	}
 	linkweir_clock(s);
-	s->calls++;
+	s->arriving = q;
 	s->stay = 0;
 	if (unlikely(skb_is_gso(skb)))
 		linkweir_arrive_split(sch, q, skb, to_free);
 	else
 		linkweir_arrive(sch, q, skb, to_free);
-	pkts = sch->q.qlen - pkts;      /* what the parents do not know yet */
-	bytes = sch->qstats.backlog - bytes;
-	if (likely(s->stay)) {          /* one packet of this length they will count themselves */
-		pkts--;
-		bytes -= length;
-	}
-	linkweir_tell_parents(sch, -pkts, -bytes);
-	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+	linkweir_tell_parents(sch);
+	return likely(s->stay) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
 }
 
 /* ---- departures ---- */
@@ -221,6 +247,7 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 	struct linkweir_class *class = &s->classes[q];
 	struct sk_buff *skb = linkweir_pop(sch, q, true);
 	u64 sojourn_ns = s->view.now_ns - linkweir_cb(skb)->arrival_ns;
+	u32 bytes = linkweir_cb(skb)->bytes;
 
 	class->counters.sojourn_ns += sojourn_ns;
 	class->counters.sojourn_max_ns = max(class->counters.sojourn_max_ns, sojourn_ns);
@@ -228,9 +255,9 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 		linkweir_mark(class, skb);
 	_bstats_update(&class->sent, qdisc_pkt_len(skb), 1);
 	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), 1);
-	trace_linkweir_sent(sch, s->view.now_ns, q + 1, linkweir_bytes(skb));
+	trace_linkweir_sent(sch, q, bytes);
 	if (s->policy->sent)
-		s->policy->sent(s->state, &s->view, q, linkweir_bytes(skb));
+		s->policy->sent(s->state, &s->view, q, bytes);
 	return skb;
 }
 
@@ -240,39 +267,46 @@ static noinline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 	bool ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
 	enum lw_verdict verdict = s->policy->leaving(s->state, &s->view, q, ecn);
 
-	trace_linkweir_verdict(sch, s->view.now_ns, q + 1, verdict, ecn);
+	trace_linkweir_verdict(sch, q, verdict, ecn);
 	return verdict;
+}
+
+/* nobody to send now: ask again when the policy says so */
+static noinline struct sk_buff *linkweir_rest(struct Qdisc *sch, u64 retry_ns)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (retry_ns != LW_NEVER)
+		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
+	linkweir_tell_parents(sch);
+	return NULL;
 }
 
 static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
+	const struct lw_policy *policy = s->policy;
 	enum lw_verdict verdict = LW_PASS;
 	struct lw_pick pick;
 
 	linkweir_clock(s);
+	s->stay = 0;
 	for (;;) {
-		pick = s->policy->pick(s->state, &s->view);
-		trace_linkweir_pick(sch, s->view.now_ns, pick.queue + 1, 0, false);
-		if (unlikely(pick.queue == LW_NONE)) {
-			if (pick.retry_ns != LW_NEVER)
-				qdisc_watchdog_schedule_ns(&s->watchdog, pick.retry_ns);
-			break;
-		}
-		if (WARN_ON_ONCE(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts)) {
-			pick.queue = LW_NONE;
-			break;
-		}
-		if (s->policy->leaving)
+		pick = policy->pick(s->state, &s->view);
+		trace_linkweir_pick(sch, pick.queue, 0, false);
+		if (unlikely(pick.queue == LW_NONE))
+			return linkweir_rest(sch, pick.retry_ns);
+		if (WARN_ON_ONCE(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts))
+			return linkweir_rest(sch, LW_NEVER);
+		if (policy->leaving)
 			verdict = linkweir_judge(sch, pick.queue);
 		if (likely(verdict != LW_DROP))
 			break;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
 	}
 	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
-	linkweir_tell_parents(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);
-	return pick.queue == LW_NONE ? NULL : linkweir_leave(sch, pick.queue, verdict == LW_MARK);
+	linkweir_tell_parents(sch);
+	return linkweir_leave(sch, pick.queue, verdict == LW_MARK);
 }
 
 /* ---- making, changing, removing ---- */
@@ -410,7 +444,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	s->settings = set;
 	size = s->policy->state_size(set->nclasses, set->params);
 	if (!size) {
-		linkweir_refuse(extack, "%s cannot serve %u classes: give fewer", s->policy->name, set->nclasses);
+		linkweir_refuse(extack, "classes: %s cannot serve %u: give fewer", s->policy->name, set->nclasses);
 		return -EINVAL;
 	}
 	s->state = kvzalloc(size, GFP_KERNEL_ACCOUNT);

@@ -30,12 +30,13 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
-	int64_t elastic, most = 0;
+	int64_t elastic, reach, most = 0;
 	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
 	elastic = exp_pf_elastic(st, &ages);
+	reach = lw_exponent(&ages, ages.most);
 	for (q = 0; q < v->nqueues; q++) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
 		int64_t claim;
@@ -44,7 +45,10 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 			continue;
 		claim = -lw_urgent_log(st, queue);
 		if (queue->target_ns) {
-			claim += lw_exponent(&ages, lw_urgent_age(st, v, q)) + lw_exponent_factor(st, queue);
+			claim += lw_exponent_factor(st, queue);
+			if (best != LW_NONE && claim + reach < most)    /* not even with the greatest urgency */
+				continue;
+			claim += lw_exponent(&ages, queue->urgency);
 		} else {
 			claim += elastic;
 		}

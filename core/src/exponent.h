@@ -15,20 +15,29 @@
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
+	uint64_t most;                  /* the greatest urgency */
 	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
 };
 
+/* looks at every queue that waits, and notes its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0 };
+	struct lw_ages ages = { 0, 0, 0, 0, 0 };
 	uint64_t sum = 0;
 	uint32_t q;
 
 	for (q = 0; q < v->nqueues; q++) {
-		if (!lw_eligible(v, q) || !lw_urgent_queues(st)[q].target_ns)
+		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+
+		if (!lw_eligible(v, q))
 			continue;
-		sum = lw_soft_add(sum, lw_urgent_age(st, v, q));
+		queue->urgency = queue->target_ns ? lw_urgent_age(st, v, q) : 0;
+		if (!queue->target_ns)
+			continue;
+		sum = lw_soft_add(sum, queue->urgency);
+		if (queue->urgency > ages.most)
+			ages.most = queue->urgency;
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}

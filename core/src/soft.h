@@ -40,6 +40,15 @@ static inline uint64_t lw_soft_norm(uint64_t m, uint32_t exponent)
 	return ((uint64_t)(exponent + 32 - shift) << 32) | (m << shift) >> 32;
 }
 
+/* the same of an m whose top bit is one of the two highest */
+/*@ assigns \result \from m, exponent; */
+static inline uint64_t lw_soft_norm_high(uint64_t m, uint32_t exponent)
+{
+	uint32_t shift = m >> 63 ? 0 : 1;
+
+	return ((uint64_t)(exponent + 32 - shift) << 32) | (m << shift) >> 32;
+}
+
 /*@ assigns \result \from value; */
 static inline uint64_t lw_soft_of(uint64_t value)
 {
@@ -51,7 +60,8 @@ static inline uint64_t lw_soft_mul(uint64_t a, uint64_t b)
 {
 	if (!a || !b)
 		return 0;
-	return lw_soft_norm(lw_soft_mantissa(a) * lw_soft_mantissa(b), lw_soft_exponent(a) + lw_soft_exponent(b) - LW_SOFT_BIAS);
+	return lw_soft_norm_high(lw_soft_mantissa(a) * lw_soft_mantissa(b),
+				 lw_soft_exponent(a) + lw_soft_exponent(b) - LW_SOFT_BIAS);
 }
 
 /* 0 when b is 0 */
@@ -79,7 +89,8 @@ static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 
 	if (!less)
 		return more;
-	return lw_soft_norm((lw_soft_mantissa(more) << 31) + lw_soft_aligned(more, less), lw_soft_exponent(more) - 31);
+	return lw_soft_norm_high((lw_soft_mantissa(more) << 31) + lw_soft_aligned(more, less),
+				 lw_soft_exponent(more) - 31);
 }
 
 /* a - b, or 0 when b is the greater */

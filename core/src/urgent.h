@@ -47,6 +47,7 @@ struct lw_urgent_queue {
 	uint64_t a;                     /* -ln(delta) / T, per ns */
 	uint64_t logged;                /* the key whose logarithm is `log` */
 	int64_t log;                    /* in 2^-24 */
+	uint64_t urgency;               /* exponent.h: a W as of this pick; 0 for an elastic queue */
 };
 
 static inline struct lw_urgent_queue *lw_urgent_queues(struct lw_urgent *st)

@@ -28,7 +28,8 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("sch_" id)
 #endif
 
-/* Why a request is refused, at most 79 characters. */
+/* Why a request is refused. */
+#define LINKWEIR_MAX_REFUSAL 79         /* characters */
 #ifdef NL_SET_ERR_MSG_FMT
 #define linkweir_refuse(extack, fmt, args...) NL_SET_ERR_MSG_FMT(extack, fmt, ##args)
 static inline void linkweir_compat_exit(void)

@@ -3,12 +3,18 @@
 
     python3 broken.py RELEASE [NAME...]
 
-Each mutant is the module with one text replaced, run with the script that must fail. A mutant that passes, a text that
-is no longer there, and a mutant that does not build are failures of this program.
+Each mutant is the module with one text replaced, run with the script that must fail. First the module as it is must
+pass those scripts. A mutant that passes, a text that is no longer there, and a mutant that does not build are failures
+of this program.
+
+What was noticed is kept in build/broken/noticed.json, so that a run that was broken off goes on; it counts as long as
+the module, the suite and the kernel are the same.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -39,22 +45,40 @@ class Mutant:
 
 
 MUTANTS = (
-    Mutant("parents are not told at enqueue", "qdisc.c", "linkweir_tell_parents(sch, -pkts, -bytes);", "", "conserve"),
     Mutant(
-        "parents are not told of drops when leaving",
+        "parents are not told at enqueue",
         "qdisc.c",
-        "linkweir_tell_parents(sch, pkts - sch->q.qlen, bytes - sch->qstats.backlog);",
-        "(void)pkts, (void)bytes;",
+        "linkweir_tell_parents(sch);\n\treturn likely",
+        "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn likely",
         "conserve",
     ),
     Mutant(
-        "success for a packet that was dropped", "qdisc.c", "if (likely(s->stay)) {", "if ((s->stay = 1)) {", "conserve"
+        "parents are not told of drops when leaving",
+        "qdisc.c",
+        "if (known) {",
+        "if (known && to_free) {",
+        "conserve",
+    ),
+    Mutant(
+        "parents are told of a newcomer that they never counted",
+        "qdisc.c",
+        "u32 fresh = q == s->arriving ? s->stay : 0;",
+        "u32 fresh = 0;",
+        "conserve",
+    ),
+    Mutant("parents count a super-packet twice", "qdisc.c", "+ !!s->stay;", ";", "classify"),
+    Mutant(
+        "success for a packet that was dropped",
+        "qdisc.c",
+        "return likely(s->stay) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;",
+        "return NET_XMIT_SUCCESS;",
+        "conserve",
     ),
     Mutant(
         "the newcomer goes instead of the victim",
         "qdisc.c",
-        "linkweir_drop(sch, victim & ~LW_FROM_HEAD,",
-        "linkweir_drop(sch, q,",
+        "u32 q = victim & ~LW_FROM_HEAD;",
+        "u32 q = s->arriving;",
         "change",
     ),
     Mutant("a bound in bytes is not kept", "qdisc.c", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
@@ -104,7 +128,7 @@ MUTANTS = (
     Mutant(
         "a policy is told a wrong length",
         "qdisc.c",
-        "sent(s->state, &s->view, q, linkweir_bytes(skb))",
+        "sent(s->state, &s->view, q, bytes)",
         "sent(s->state, &s->view, q, 64)",
         "record",
     ),
@@ -118,8 +142,8 @@ MUTANTS = (
     Mutant(
         "a range is one too wide",
         "netlink.c",
-        "if (value >= min && value <= max)",
-        "if (value >= min && value <= max + 1)",
+        "if (value >= field->min && value <= field->max)",
+        "if (value >= field->min && value <= field->max + 1)",
         "rows",
     ),
     Mutant("rules across parameters are not asked", "netlink.c", "if (!s->policy->check ||", "if (true ||", "rows"),
@@ -130,7 +154,21 @@ MUTANTS = (
         "set->params = old ? old->params : (u64 *)(set + 1);",
         "rows",
     ),
-    Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "fuzz"),
+    Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "malformed"),
+    Mutant(
+        "netlink's own text is left",
+        "netlink.c",
+        "\tif (err)\n\t\tlinkweir_malformed(",
+        "\tif (0)\n\t\tlinkweir_malformed(",
+        "malformed",
+    ),
+    Mutant(
+        "the attribute at fault is not pointed at",
+        "netlink.c",
+        "NL_SET_BAD_ATTR(extack, attr ? attr : nest);",
+        "NL_SET_BAD_ATTR(extack, NULL);",
+        "malformed",
+    ),
     Mutant(
         "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
     ),
@@ -144,43 +182,72 @@ MUTANTS = (
 )
 
 
-def build(release: str, mutant: Mutant) -> Path:
-    """The mutant's module; other files are as they should be."""
+def build(release: str, mutant: Mutant | None) -> Path:
+    """The mutant's module; other files are as they should be, and with no mutant all are."""
     tree = BUILD / "broken"
     subprocess.run(["cp", "-rpu", f"{BUILD}/tree/.", str(tree)], check=True)
-    source, target = BUILD / "tree" / mutant.file, tree / mutant.file
-    text = source.read_text()
-    if mutant.old not in text:
-        sys.exit(f"broken: {mutant.name}: {mutant.file} no longer has: {mutant.old}")
-    target.write_text(text.replace(mutant.old, mutant.new, 1))
+    if mutant:
+        text = (tree / mutant.file).read_text()
+        if mutant.old not in text:
+            sys.exit(f"broken: {mutant.name}: {mutant.file} no longer has: {mutant.old}")
+        (tree / mutant.file).write_text(text.replace(mutant.old, mutant.new, 1))
     (tree / "sch_linkweir.ko").unlink(missing_ok=True)
     command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
     done = subprocess.run(command, capture_output=True, text=True)
-    shutil.copy2(source, target)
-    target.touch()
+    if mutant:
+        shutil.copy2(BUILD / "tree" / mutant.file, tree / mutant.file)
+        (tree / mutant.file).touch()
     if done.returncode:
-        sys.exit(f"broken: {mutant.name}: does not build: {done.stderr}")
+        sys.exit(f"broken: {mutant.name if mutant else 'no fault'}: does not build: {done.stderr}")
     return tree / "sch_linkweir.ko"
+
+
+def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
+    """The suite's verdict on a module, and the first thing it says."""
+    command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
+    command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
+    done = subprocess.run(command, capture_output=True, text=True)
+    said = [line for line in done.stdout.splitlines() if " replayed: " not in line]
+    return done.returncode, said[0] if said else done.stderr.strip()
+
+
+def digest(release: str, mutant: Mutant | None) -> str:
+    """Of everything that a verdict depends on."""
+    parts = [release, repr(mutant)]
+    files = [*(BUILD / "tree").rglob("*"), *(HERE / "guest").iterdir(), *HERE.glob("*.c"), HERE / "run.py"]
+    parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) if path.is_file()]
+    return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 
 
 def main() -> int:
     release, names = sys.argv[1], sys.argv[2:]
+    mutants = [mutant for mutant in MUTANTS if not names or mutant.name in names]
     (BUILD / "broken").mkdir(parents=True, exist_ok=True)
-    unnoticed = 0
-    for mutant in MUTANTS:
-        if names and mutant.name not in names:
-            continue
-        command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(build(release, mutant))]
-        command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", mutant.script]
-        done = subprocess.run(command, capture_output=True, text=True)
-        said = [line for line in done.stdout.splitlines() if " replayed: " not in line]
-        first = said[0] if said else done.stderr.strip()
-        if done.returncode == 1:
-            print(f"noticed: {mutant.name}: {first}", flush=True)
+    store = BUILD / "broken" / "noticed.json"
+    known: dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
+
+    def keep(mutant: Mutant | None, said: str) -> None:
+        known[digest(release, mutant)] = said
+        store.write_text(json.dumps(known, indent=1))
+
+    if digest(release, None) not in known:
+        scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS))
+        code, said = run(release, build(release, None), scripts)
+        if code:
+            sys.exit(f"broken: without any fault: {said}")
+        keep(None, said)
+    noticed = 0
+    for mutant in mutants:
+        if (said := known.get(digest(release, mutant), "")) != "":
+            code = 1
         else:
-            print(f"NOT NOTICED: {mutant.name}: {first}", flush=True)
-            unnoticed += 1
-    return 1 if unnoticed else 0
+            code, said = run(release, build(release, mutant), [mutant.script])
+        if code == 1:
+            keep(mutant, said)
+            noticed += 1
+        print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {said}", flush=True)
+    print(f"{noticed} of {len(mutants)} faults noticed")
+    return 0 if noticed == len(mutants) else 1
 
 
 if __name__ == "__main__":

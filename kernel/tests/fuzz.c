@@ -5,9 +5,9 @@
  *   fuzz DEVICE ADDRESS SEED MESSAGES KIND...
  *
  * Everything goes to handle 1: at the root of DEVICE; in between, datagrams go to ADDRESS through it. Ends with
- *   sent N accepted N refused N absent N mute N
- * where absent counts requests for a qdisc or class that is not there, and mute refusals without a text; the first of these are
- * shown. Exit code 0, or 1 with a message.
+ *   sent N accepted N refused N absent N mute N nameless N
+ * where absent counts requests for a qdisc or class that is not there, mute refusals without a text, and nameless those whose
+ * text names no attribute; the first of these are shown. Exit code 0, or 1 with a message.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,6 +24,7 @@
 #include <linkweir/policy.h>
 
 #include "../linkweir_netlink.h"
+#include "request.h"
 
 #define ROOM 6000                       /* of options */
 #define MOST_SHOWN 10
@@ -50,51 +51,17 @@ static bool one_in(uint32_t n)
 	return !below(n);
 }
 
-static void fail(const char *what)
-{
-	fprintf(stderr, "fuzz: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static bool odd(uint32_t n)
 {
 	return wild && one_in(n);
 }
 
-struct message {
-	struct nlmsghdr n;
-	struct tcmsg t;
-	char attrs[2 * ROOM];
-};
-
-static struct rtattr *end_of(struct message *m)
+static struct rtattr *begin(struct request *m, int type)
 {
-	return (struct rtattr *)((char *)m + NLMSG_ALIGN(m->n.nlmsg_len));
+	return request_put(m, type | (odd(50) ? 0 : NLA_F_NESTED), NULL, 0);
 }
 
-static struct rtattr *put(struct message *m, int type, const void *data, size_t length)
-{
-	struct rtattr *attr = end_of(m);
-
-	attr->rta_type = (unsigned short)type;
-	attr->rta_len = (unsigned short)RTA_LENGTH(length);
-	if (length)
-		memcpy(RTA_DATA(attr), data, length);
-	m->n.nlmsg_len = NLMSG_ALIGN(m->n.nlmsg_len) + (uint32_t)RTA_ALIGN(attr->rta_len);
-	return attr;
-}
-
-static struct rtattr *begin(struct message *m, int type)
-{
-	return put(m, type | (odd(50) ? 0 : NLA_F_NESTED), NULL, 0);
-}
-
-static void end(struct message *m, struct rtattr *nest)
-{
-	nest->rta_len = (unsigned short)((char *)end_of(m) - (char *)nest);
-}
-
-static bool full(const struct message *m)
+static bool full(const struct request *m)
 {
 	return m->n.nlmsg_len > ROOM;
 }
@@ -134,25 +101,25 @@ static uint64_t value_near(uint64_t min, uint64_t max, uint64_t def)
 }
 
 /* of its own width, or now and then of another */
-static void put_number(struct message *m, int type, uint64_t value, size_t width)
+static void put_number(struct request *m, int type, uint64_t value, size_t width)
 {
-	put(m, type, &value, odd(200) ? below(9) : width);
+	request_put(m, type, &value, odd(200) ? below(9) : width);
 }
 
-static void put_param(struct message *m, int type, const struct lw_param *params, uint32_t nparams)
+static void put_param(struct request *m, int type, const struct lw_param *params, uint32_t nparams)
 {
 	const struct lw_param *param = nparams ? &params[below(nparams)] : NULL;
 	struct rtattr *nest = begin(m, type);
 	const char *name = param && !odd(200) ? param->name : one_in(2) ? "" : "no_such_parameter_at_all_anywhere";
 
 	if (!odd(200))
-		put(m, TCA_LINKWEIR_PARAM_NAME, name, strlen(name) + !odd(200));
+		request_put(m, TCA_LINKWEIR_PARAM_NAME, name, strlen(name) + !odd(200));
 	if (!odd(200))
 		put_number(m, TCA_LINKWEIR_PARAM_VALUE, param ? value_near(param->min, param->max, param->def) : random64(), 8);
-	end(m, nest);
+	request_close(m, nest);
 }
 
-static void put_class_attrs(struct message *m, const struct lw_policy *policy)
+static void put_class_attrs(struct request *m, const struct lw_policy *policy)
 {
 	uint32_t n = below(4);
 
@@ -166,7 +133,7 @@ static void put_class_attrs(struct message *m, const struct lw_policy *policy)
 		put_param(m, TCA_LINKWEIR_CLASS_PARAM, policy->qparams, policy->nqparams);
 }
 
-static void put_options(struct message *m, const struct lw_policy *policy, bool new)
+static void put_options(struct request *m, const struct lw_policy *policy, bool new)
 {
 	uint32_t classes = one_in(200) ? 4096 : !new ? 3 : 3 + below(10), n = below(4), i;
 
@@ -181,7 +148,7 @@ static void put_options(struct message *m, const struct lw_policy *policy, bool 
 
 		for (i = 0; i < LINKWEIR_CODE_POINTS; i++)
 			numbers[i] = one_in(2) ? LINKWEIR_KEEP : (uint16_t)below(odd(500) ? 65536 : classes + 1);
-		put(m, TCA_LINKWEIR_DSCP, numbers, odd(100) ? below(sizeof(numbers)) : sizeof(numbers));
+		request_put(m, TCA_LINKWEIR_DSCP, numbers, odd(100) ? below(sizeof(numbers)) : sizeof(numbers));
 	}
 	while (n-- && !full(m))
 		put_param(m, TCA_LINKWEIR_PARAM, policy->params, policy->nparams);
@@ -191,7 +158,7 @@ static void put_options(struct message *m, const struct lw_policy *policy, bool 
 		if (!odd(200))
 			put_number(m, TCA_LINKWEIR_CLASS_NUMBER, odd(50) ? value_near(1, classes, 1) : 1 + below(classes), 4);
 		put_class_attrs(m, policy);
-		end(m, nest);
+		request_close(m, nest);
 	}
 	if (odd(20))
 		put_number(m, below(20), random64(), 8);
@@ -201,12 +168,12 @@ static void put_options(struct message *m, const struct lw_policy *policy, bool 
 		for (i = 0; i < 8; i++)
 			nests[i] = begin(m, below(8));
 		while (i--)
-			end(m, nests[i]);
+			request_close(m, nests[i]);
 	}
 }
 
 /* bytes inside the options become others */
-static void mangle(struct message *m, struct rtattr *options)
+static void mangle(struct request *m, struct rtattr *options)
 {
 	unsigned char *bytes = RTA_DATA(options);
 	uint32_t length = (uint32_t)RTA_PAYLOAD(options), n = 1 + below(4);
@@ -218,19 +185,14 @@ static void mangle(struct message *m, struct rtattr *options)
 
 /* ---- one message ---- */
 
-static void make(struct message *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
+static void make(struct request *m, uint32_t ifindex, const struct lw_policy *policy, bool other_kind)
 {
 	struct rtattr *options;
 	uint32_t what = other_kind ? 0 : below(100);
 	bool new = what >= 30 && what < 50;
 
 	wild = one_in(3);
-	memset(m, 0, sizeof(m->n) + sizeof(m->t));
-	m->n.nlmsg_len = NLMSG_LENGTH(sizeof(m->t));
-	m->n.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	m->t.tcm_ifindex = (int)ifindex;
-	m->t.tcm_handle = 0x10000;
-	m->t.tcm_parent = TC_H_ROOT;
+	request_begin(m, 0, 0, (int)ifindex, TC_H_ROOT, 0x10000);
 	if (what < 1) {
 		m->n.nlmsg_type = RTM_DELQDISC;
 		return;
@@ -241,7 +203,7 @@ static void make(struct message *m, uint32_t ifindex, const struct lw_policy *po
 		m->t.tcm_handle = 0x10000 + (what == 1 ? 0 : below(16));
 		return;
 	}
-	put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
+	request_put(m, TCA_KIND, policy->name, strlen(policy->name) + 1);
 	if (what < 30) {
 		m->n.nlmsg_type = RTM_NEWTCLASS;
 		m->t.tcm_parent = 0x10000;
@@ -259,43 +221,9 @@ static void make(struct message *m, uint32_t ifindex, const struct lw_policy *po
 		put_class_attrs(m, policy);
 	else
 		put_options(m, policy, new);
-	end(m, options);
+	request_close(m, options);
 	if (odd(3))
 		mangle(m, options);
-}
-
-/* the answer to one message: its error, and whether it came with a text */
-static int answer(int s, uint32_t sequence, const char **text)
-{
-	static char buffer[65536];
-
-	for (;;) {
-		ssize_t length = recv(s, buffer, sizeof(buffer), 0);
-		struct nlmsghdr *n = (struct nlmsghdr *)buffer;
-
-		if (length < 0)
-			fail("recv");
-		for (; NLMSG_OK(n, length); n = NLMSG_NEXT(n, length)) {
-			const struct nlmsgerr *error = NLMSG_DATA(n);
-			size_t at = NLMSG_ALIGN(sizeof(*error));
-			int rest;
-			struct rtattr *attr;
-
-			if (n->nlmsg_seq != sequence || n->nlmsg_type != NLMSG_ERROR)
-				continue;
-			*text = NULL;
-			if (!(n->nlmsg_flags & NLM_F_ACK_TLVS))
-				return error->error;
-			if (!(n->nlmsg_flags & NLM_F_CAPPED))
-				at += error->msg.nlmsg_len - sizeof(error->msg);
-			attr = (struct rtattr *)((char *)NLMSG_DATA(n) + NLMSG_ALIGN(at));
-			rest = (int)(n->nlmsg_len - NLMSG_HDRLEN - NLMSG_ALIGN(at));
-			for (; RTA_OK(attr, rest); attr = RTA_NEXT(attr, rest))
-				if ((attr->rta_type & NLA_TYPE_MASK) == NLMSGERR_ATTR_MSG)
-					*text = RTA_DATA(attr);
-			return error->error;
-		}
-	}
 }
 
 static const struct lw_policy *policy_of(const char *name)
@@ -306,16 +234,40 @@ static const struct lw_policy *policy_of(const char *name)
 		if (!strcmp(lw_policies[i]->name, name))
 			return lw_policies[i];
 	errno = EINVAL;
-	fail(name);
+	request_fail(name);
 	return NULL;
+}
+
+static bool names_one(const char *text, const struct lw_param *params, uint32_t nparams)
+{
+	uint32_t i;
+
+	for (i = 0; i < nparams; i++)
+		if (strstr(text, params[i].name))
+			return true;
+	return false;
+}
+
+/* Does a text name an attribute? A parameter that is not the policy's, and an attribute that is none, are named as such. */
+static bool names_attribute(const char *text, const struct lw_policy *policy)
+{
+	static const char *const names[] = {
+		"classes", "link", "dscp", "default", "param", "options", "class must be", "class: ", "number of a class", "limit", "rate"
+	};
+	uint32_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(text, names[i]))
+			return true;
+	return names_one(text, policy->params, policy->nparams) || names_one(text, policy->qparams, policy->nqparams);
 }
 
 int main(int argc, char **argv)
 {
-	static struct message m;
+	static struct request m;
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
-	int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), u = socket(AF_INET, SOCK_DGRAM, 0), on = 1;
-	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0;
+	int s = request_socket(), u = socket(AF_INET, SOCK_DGRAM, 0);
+	unsigned long sent, messages, accepted = 0, refused = 0, absent = 0, mute = 0, nameless = 0;
 	const struct lw_policy *policy;
 	uint32_t ifindex;
 
@@ -327,14 +279,11 @@ int main(int argc, char **argv)
 	seed = strtoull(argv[3], NULL, 10);
 	messages = strtoul(argv[4], NULL, 10);
 	policy = policy_of(argv[5]);
-	if (s < 0 || u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1 ||
-	    setsockopt(s, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)) ||
-	    setsockopt(s, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)))
-		fail("sockets");
+	if (u < 0 || !ifindex || inet_pton(AF_INET, argv[2], &to.sin_addr) != 1)
+		request_fail("where to send");
 	for (sent = 1; sent <= messages; sent++) {
-		const char *text;
 		bool other_kind = one_in(100);
-		int error;
+		struct answer answer;
 
 		if (one_in(4)) {
 			int tos = (int)below(256);
@@ -343,21 +292,26 @@ int main(int argc, char **argv)
 			(void)!sendto(u, m.attrs, below(1400), MSG_DONTWAIT, (struct sockaddr *)&to, sizeof(to));
 		}
 		make(&m, ifindex, policy, other_kind);
-		m.n.nlmsg_seq = (uint32_t)sent;
-		if (send(s, &m, m.n.nlmsg_len, 0) < 0)
-			fail("send");
-		error = answer(s, (uint32_t)sent, &text);
+		answer = request_send(s, &m);
+		accepted += !answer.error;
+		absent += answer.error == -ENOENT;      /* a qdisc or class that is not there is not ours to refuse */
+		refused += answer.error && answer.error != -ENOENT;
+		if (answer.error && answer.error != -ENOENT) {
+			bool has_some = m.n.nlmsg_type == RTM_NEWQDISC || m.n.nlmsg_type == RTM_NEWTCLASS;
+			bool silent = !answer.text || !answer.text[0];
+			bool named = !silent && (!has_some || names_attribute(answer.text, policy));
+
+			mute += silent;
+			nameless += !silent && !named;
+			if (!named && mute + nameless <= MOST_SHOWN)
+				printf("%s: %s: type %u flags %x kind %s handle %x\n", silent ? "without a text" : answer.text,
+				       strerror(-answer.error), (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags,
+				       policy->name, m.t.tcm_handle);
+		}
 		if (other_kind)
 			policy = policy_of(argv[5 + below((uint32_t)argc - 5)]);
-		accepted += !error;
-		absent += error == -ENOENT;     /* a qdisc or class that is not there is not ours to refuse */
-		refused += error && error != -ENOENT;
-		if (error && error != -ENOENT && (!text || !text[0])) {
-			if (++mute <= MOST_SHOWN)
-				printf("without a text: %s: type %u flags %x kind %s handle %x\n", strerror(-error),
-				       (unsigned int)m.n.nlmsg_type, (unsigned int)m.n.nlmsg_flags, policy->name, m.t.tcm_handle);
-		}
 	}
-	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu\n", messages, accepted, refused, absent, mute);
+	printf("sent %lu accepted %lu refused %lu absent %lu mute %lu nameless %lu\n", messages, accepted, refused, absent, mute,
+	       nameless);
 	return 0;
 }

@@ -109,7 +109,7 @@ def make_initramfs(
         for applet in run("/bin/busybox", "--list").split():
             if applet not in ("ip", "tc", "sh", "busybox"):
                 (root / "bin" / applet).symlink_to("busybox")
-        for tool in ("traffic", "fuzz"):
+        for tool in ("traffic", "fuzz", "attributes"):
             shutil.copy(BUILD / "guest" / tool, root / "bin")
         for tool in TOOLS:
             shutil.copy(Path(tool).resolve(), root / "bin" / Path(tool).name)

@@ -33,7 +33,7 @@ _PACKAGES = {
     "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
     "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
     "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
-    "lab": ("linkweir.lab.command", "Run scenarios on a real kernel in virtual time."),
+    "lab": ("linkweir.lab.command", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
@@ -295,10 +295,11 @@ def _rerun(
     if target.resolve() == resolved:
         raise DirectoryError(f"{target}: is the run itself; choose another --out")
     scenario = linkweir.Scenario.load(directory / SCENARIO)
-    if provenance.get("where") == "virtual":
-        from linkweir.lab import Laboratory
+    if "where" in provenance:
+        from linkweir.lab.command import experiments
 
-        result = Laboratory(say=lambda text: _say(f"linkweir: {text}")).run(scenario, out=target, force=force)
+        kernels = experiments(provenance.get("on", "qdisc"), provenance["where"])
+        result = kernels.run(scenario, out=target, force=force)
     else:
         result = _simulate(scenario, target, force=force, as_json=as_json)
     verdicts = compare(directory, target)

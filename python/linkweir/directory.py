@@ -49,6 +49,8 @@ REPORT = "report.html"
 RESULTS = "results"
 FIGURES = "figures"
 INPUTS = "inputs"
+REMARKS = ("gateway.json", "emulator.json", "memory.csv")
+"""What real gateways leave beside the tables: what was shown at the end, what the emulator kept, and their memory."""
 _ENDED = ("complete", "interrupted")
 _HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
 _GROUP_ROWS = 65_536
@@ -230,7 +232,7 @@ class RunDirectory(OwnDirectory):
     """The directory of a run."""
 
     KIND = "run"
-    OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT)
+    OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT, *REMARKS)
 
     def __init__(self, path: Path, scenario: Scenario, *, force: bool = False, **more: str) -> None:
         self._scenario = scenario
@@ -265,6 +267,11 @@ class RunDirectory(OwnDirectory):
         if name not in self._files:
             self._files[name] = TableFile(self.path / RESULTS / f"{name}.parquet")
         self._files[name].add(table)
+
+    def remark(self, name: str, content: bytes) -> None:
+        """Writes one of `REMARKS`."""
+        with writing(self.path):
+            write_whole(self.path / name, content)
 
     def fail(self, error: BaseException) -> None:
         """Notes that the run ended without a result; what it had written is removed."""

@@ -8,6 +8,7 @@ import math
 import numbers
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -172,21 +173,27 @@ def _seed(seed: int | None) -> int | None:
 def _key(key: object) -> str:
     if not isinstance(key, str):
         raise _fault(repr(key), "keys must be strings")
-    return _toml(key, key)
+    return _quoted(key)
+
+
+@lru_cache(maxsize=4096)
+def _quoted(text: str) -> str:
+    """Scenarios of many users say the same words again and again."""
+    # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only what must be is escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _toml(value: object, place: str) -> str:
     """One value as TOML on one line."""
+    if isinstance(value, str):
+        return _quoted(value)
     item = getattr(value, "item", None)
     if callable(item) and getattr(value, "shape", None) == ():
         value = item()  # a scalar of numpy
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if isinstance(value, str):
-        # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only what must be is escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        return _quoted(os.fspath(value))
     if isinstance(value, numbers.Integral):
         if not -_WIDEST <= int(value) < _WIDEST:
             raise _fault(place, "the number is too large")

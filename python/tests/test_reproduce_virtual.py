@@ -7,14 +7,17 @@ import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, native, pds, virtual
+from linkweir.reproduce import app, native, pds, pss, virtual
 from linkweir.reproduce.figure import Row, Scenario, Tables
+from linkweir.sweep.parts import Parts
 
 runner = CliRunner()
 
@@ -46,6 +49,7 @@ def af_of(rate: Callable[[Scenario], float]) -> Any:
 def faked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(native, "on", lambda *_: af_of(lambda _: 4e6))
+    monkeypatch.setattr(virtual, "laboratory", lambda _: SimpleNamespace())
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda scenario: 5e6 + 1e5 * scenario["seed"]))
     return tmp_path
 
@@ -67,14 +71,14 @@ def test_rows_are_means_over_seeds_and_say_where_they_come_from() -> None:
     assert {row["run"] for row in rows} == {
         f"{where} {scheduler}" for where in ("kernel", "simulation") for scheduler in ("pss", "dwrr")
     }
-    assert len(found["ef-delay"]) == 3 * 54
-    assert [row["bound_ms"] for row in found["ef-delay"]] == pytest.approx([250.7] * 162)
+    assert len(found["6-ef-delay"]) == 3 * 54
+    assert [row["bound_ms"] for row in found["6-ef-delay"]] == pytest.approx([250.7] * 162)
 
 
 @pytest.mark.usefixtures("faked")
 def test_distances_are_those_of_the_worst_point() -> None:
     found = answers("pss", "--where", "virtual", "--figure", "6", "--seeds", "1")
-    pss_row = next(row for row in found["distances"] if row["scheduler"] == "pss")
+    pss_row = next(row for row in found["6-distances"] if row["scheduler"] == "pss")
     # Theory is 2 Mbit/s at K_AF 0.2, the smallest that counts: there 5.1 is furthest from it, and the simulation's 4.
     assert pss_row["points"] == 24
     assert pss_row["kernel_from_theory"] == pytest.approx(155.0)
@@ -91,6 +95,59 @@ def test_the_page_shows_both(faked: Path) -> None:
     assert "simulation dwrr, EF 0.5" in report
 
 
+def test_a_document_gets_tables_of_both_and_the_pictures_it_shows(faked: Path) -> None:
+    document = faked / "doc.md"
+    document.write_text("![rates](images/pss-6-virtual.svg)\n<!-- table pss-6-virtual -->\nold\n<!-- end -->\n")
+    command = ["pss", "--where", "virtual", "--figure", "6", "--quick", "--out", "out", "--into", "doc.md"]
+    assert runner.invoke(app, command).exit_code == 0
+    assert "AF, CS0 in Mbit/s: kernel / simulation; theory in brackets." in document.read_text()
+    assert "| 0.9 | 5.10 / 4.00 (9.00), 4.90 / 6.00 (6.00) |" in document.read_text()
+    assert (faked / "images/pss-6-virtual.svg").read_text() == (faked / "out/figure-6.svg").read_text()
+
+
+def losing(parts: Sequence[float]) -> Any:
+    """A runner whose runs lose these parts of 1000 packets of each class and bin."""
+    series = [
+        {
+            "t_s": 0.1 * n,
+            "class": f"class {i}",
+            "arrived_pkts": 1000,
+            "sent_pkts": round(1000 * (1 - part)),
+            "dropped_policy_pkts": round(1000 * part),
+            "dropped_limit_pkts": 0,
+            "delay_mean_s": 0.001 * i,
+        }
+        for n in range(90)
+        for i, part in enumerate(parts, 1)
+    ]
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        for number in range(len(scenarios)):
+            take(number, Made(series=series))
+
+    return run
+
+
+def test_histories_are_judged_in_both() -> None:
+    figure = pds.figure_11(pds.Settings(nseeds=1))
+    runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
+    _, (shown,) = virtual.carry_out([[figure]], *runners, lambda: None)
+    found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
+    assert found == [
+        (where, pytest.approx(ratio)) for where, ratio in (("kernel", 2.0), ("simulation", 4.0)) for _ in range(2)
+    ]
+
+
+def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
+    figure = pds.figure_4(pds.Settings(nseeds=1))
+    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    assert shown.figure.summary is not None
+    _, lines = shown.figure.summary(shown.rows)
+    found = {line[2]: line[3:] for line in lines if line[:2] == ["8 to 9", "delay ratio"]}
+    assert [*found] == ["nominal", "theory", "4, ring 1500, limit 80, kernel and simulation"]
+    assert found["nominal"] == ["1", "2.01", "3.02", "4.03", "5.06", "6.04", "7.14", "8.26"]  # section 4.2
+
+
 def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
     answers("pss", "--where", "virtual", "--figure", "6", "--seed", "1")
     with gzip.open(faked / "out/scenarios.json.gz") as file:
@@ -99,7 +156,7 @@ def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
     assert {scenario["seed"] for scenario in kept["scenarios"].values()} == {1, 2, 3}
 
 
-def test_an_interrupt_says_what_is_run_anew(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_reproduction_can_be_gone_on_with(faked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         af_of(lambda _: 5e6)(scenarios[:2], take)
         raise KeyboardInterrupt
@@ -109,12 +166,58 @@ def test_an_interrupt_says_what_is_run_anew(faked: Path, monkeypatch: pytest.Mon
     result = runner.invoke(app, command)
     assert result.exit_code == 1
     assert "interrupted after 2 of 54 runs" in result.output
-    assert "goes on from there, with the kernel's runs anew" in result.output
+    assert "the same command with --out out goes on from there" in result.output
     refused = runner.invoke(app, ["pss", "--traffic", "tcp", "--figure", "6", "--out", "out"])
     assert isinstance(refused.exception, DirectoryError)  # the same runs, but not the same reproduction
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda _: 5e6))
     assert runner.invoke(app, command).exit_code == 0
     assert json.loads((faked / "out/summary.json").read_text())["complete"]
+
+
+class Counted:
+    """A laboratory with this guest, which notes the seeds it runs and is stopped before it runs some seed."""
+
+    def __init__(self, identity: str, stop_at: int | None = None) -> None:
+        self.guest = SimpleNamespace(identity=identity)
+        self.ran: list[int] = []
+        self._stop_at = stop_at
+
+    def run_many(
+        self, scenarios: Sequence[Scenario], *, jobs: int | None, on_result: Callable[[int, Any], None]
+    ) -> None:
+        for number, scenario in enumerate(scenarios):
+            if scenario["seed"] == self._stop_at:
+                raise KeyboardInterrupt
+            self.ran.append(scenario["seed"])
+            tables = {"classes": pa.table({"class": ["af"], "rate_bps": [1e6 * scenario["seed"]]})}
+            on_result(number, SimpleNamespace(tables=tables, rows=lambda name, of=tables: of[name].to_pylist()))
+
+
+def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
+    case = pss.figure_6(pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
+    scenarios = [{**case, "seed": seed} for seed in (1, 2, 3)]
+    parts = Parts(tmp_path)
+    parts.make()
+
+    def rates(laboratory: Counted) -> dict[int, float]:
+        found: dict[int, float] = {}
+
+        def take(number: int, tables: Tables) -> None:
+            found[number] = tables.rows("classes")[0]["rate_bps"]
+
+        virtual.runner(laboratory, 1, parts)(scenarios, take)  # type: ignore[arg-type]
+        return found
+
+    stopped = Counted("old", stop_at=3)
+    with pytest.raises(KeyboardInterrupt):
+        rates(stopped)
+    assert stopped.ran == [1, 2]
+    again = Counted("old")
+    assert rates(again) == {0: 1e6, 1: 2e6, 2: 3e6}
+    assert again.ran == [3]
+    other = Counted("new")
+    assert rates(other) == {0: 1e6, 1: 2e6, 2: 3e6}
+    assert other.ran == [1, 2, 3]
 
 
 def test_figures_keep_what_a_kernel_can_run() -> None:

@@ -152,6 +152,8 @@ impl Scene {
 #[derive(Debug)]
 struct Class<T> {
     waiting: VecDeque<Waiting<T>>,
+    /// Packets that what waits stands for.
+    waiting_pkts: u32,
     limit: Limit,
     counters: Counters,
 }
@@ -160,6 +162,8 @@ struct Class<T> {
 struct Waiting<T> {
     arrival_ns: u64,
     bytes: u32,
+    /// Packets it stands for.
+    pkts: u32,
     item: T,
 }
 
@@ -189,6 +193,7 @@ impl<P: Policy, T> Mux<P, T> {
             .iter()
             .map(|&limit| Class {
                 waiting: VecDeque::new(),
+                waiting_pkts: 0,
                 limit,
                 counters: Counters::new(),
             })
@@ -213,6 +218,24 @@ impl<P: Policy, T> Mux<P, T> {
         class: usize,
         bytes: u32,
         item: T,
+        dropped: impl FnMut(T, usize, DropReason),
+    ) {
+        self.enqueue_train(now_ns, class, bytes, 1, item, dropped);
+    }
+
+    /// [`Mux::enqueue`] of several packets in one item, `bytes` long together: limits and counters count all of them, the
+    /// policy schedules them as one.
+    ///
+    /// # Panics
+    /// As [`Mux::enqueue`].
+    #[inline]
+    pub fn enqueue_train(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        bytes: u32,
+        pkts: u32,
+        item: T,
         mut dropped: impl FnMut(T, usize, DropReason),
     ) {
         assert!(
@@ -220,7 +243,7 @@ impl<P: Policy, T> Mux<P, T> {
             "a packet of {bytes} bytes is too long to be scheduled"
         );
         self.clock(now_ns);
-        let mut room = self.has_room(class, bytes);
+        let mut room = self.has_room_for(class, pkts, bytes);
         while !room
             && self.scene.queues[class].backlog_pkts > 0
             && self.policy.expired(&self.scene.view(), class)
@@ -229,15 +252,18 @@ impl<P: Policy, T> Mux<P, T> {
                 break;
             };
             dropped(item, class, DropReason::Policy);
-            room = self.has_room(class, bytes);
+            room = self.has_room_for(class, pkts, bytes);
         }
         let Class {
-            waiting, counters, ..
+            waiting,
+            waiting_pkts,
+            counters,
+            ..
         } = &mut self.classes[class];
-        counters.arrived_pkts += 1;
+        counters.arrived_pkts += u64::from(pkts);
         counters.arrived_bytes += u64::from(bytes);
         if !room {
-            counters.dropped_limit_pkts += 1;
+            counters.dropped_limit_pkts += u64::from(pkts);
             counters.dropped_limit_bytes += u64::from(bytes);
             dropped(item, class, DropReason::Limit);
             return;
@@ -249,9 +275,11 @@ impl<P: Policy, T> Mux<P, T> {
         }
         queue.backlog_pkts += 1;
         queue.backlog_bytes += u64::from(bytes);
+        *waiting_pkts += pkts;
         waiting.push_back(Waiting {
             arrival_ns: self.scene.now_ns,
             bytes,
+            pkts,
             item,
         });
 
@@ -314,11 +342,15 @@ impl<P: Policy, T> Mux<P, T> {
         };
         self.retry_ns = None;
         let Class {
-            waiting, counters, ..
+            waiting,
+            waiting_pkts,
+            counters,
+            ..
         } = &mut self.classes[class];
         let Some(Waiting {
             arrival_ns,
             bytes,
+            pkts,
             item,
         }) = waiting.pop_front()
         else {
@@ -326,11 +358,12 @@ impl<P: Policy, T> Mux<P, T> {
             return None;
         };
         let sojourn_ns = self.scene.now_ns - arrival_ns;
-        counters.sent_pkts += 1;
+        *waiting_pkts -= pkts;
+        counters.sent_pkts += u64::from(pkts);
         counters.sent_bytes += u64::from(bytes);
         counters
             .sojourn_ns
-            .record(sojourn_ns)
+            .record_n(sojourn_ns, pkts.into())
             .expect("a growing histogram takes every value");
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
@@ -376,13 +409,25 @@ impl<P: Policy, T> Mux<P, T> {
     #[inline]
     #[must_use]
     pub fn has_room(&self, class: usize, bytes: u32) -> bool {
+        self.has_room_for(class, 1, bytes)
+    }
+
+    /// The same of several packets that are `bytes` long together.
+    #[inline]
+    #[must_use]
+    pub fn has_room_for(&self, class: usize, pkts: u32, bytes: u32) -> bool {
         let queue = &self.scene.queues[class];
-        let limit = self.classes[class].limit;
-        limit.pkts.is_none_or(|most| queue.backlog_pkts < most)
+        let Class {
+            limit,
+            waiting_pkts,
+            ..
+        } = &self.classes[class];
+        let waiting_pkts = u64::from(*waiting_pkts) + u64::from(pkts);
+        limit.pkts.is_none_or(|most| waiting_pkts <= most.into())
             && limit
                 .bytes
                 .is_none_or(|most| queue.backlog_bytes + u64::from(bytes) <= most)
-            && queue.backlog_pkts < u32::MAX
+            && waiting_pkts <= u32::MAX.into()
     }
 
     /// The scheduler is told a new capacity.
@@ -411,6 +456,12 @@ impl<P: Policy, T> Mux<P, T> {
     /// New limits for a class; what waits already stays.
     pub fn set_limit(&mut self, class: usize, limit: Limit) {
         self.classes[class].limit = limit;
+    }
+
+    /// Packets of a class that wait, each of a train counted.
+    #[must_use]
+    pub fn waiting_pkts(&self, class: usize) -> u32 {
+        self.classes[class].waiting_pkts
     }
 
     /// Number of classes.
@@ -463,10 +514,16 @@ impl<P: Policy, T> Mux<P, T> {
         pop: impl FnOnce(&mut VecDeque<Waiting<T>>) -> Option<Waiting<T>>,
     ) -> Option<T> {
         let Class {
-            waiting, counters, ..
+            waiting,
+            waiting_pkts,
+            counters,
+            ..
         } = &mut self.classes[class];
-        let Waiting { bytes, item, .. } = pop(waiting)?;
-        counters.dropped_policy_pkts += 1;
+        let Waiting {
+            bytes, pkts, item, ..
+        } = pop(waiting)?;
+        *waiting_pkts -= pkts;
+        counters.dropped_policy_pkts += u64::from(pkts);
         counters.dropped_policy_bytes += u64::from(bytes);
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;

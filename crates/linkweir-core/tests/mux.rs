@@ -350,6 +350,45 @@ fn time_that_steps_back_stands_still() {
 }
 
 #[test]
+fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
+    let strict = linkweir_core::policy("strict").unwrap();
+    let limits = [Limit {
+        pkts: Some(10),
+        bytes: Some(9000),
+    }];
+    let mut mux = Mux::new(0, 1_000_000, &limits, |view| {
+        let (params, qparams) = (strict.default_params(), strict.default_qparams(1));
+        CorePolicy::new(strict, view, &params, &qparams)
+    })
+    .unwrap();
+    let mut refused = Vec::new();
+    // Name, packets, bytes: the third is one packet too many, the fifth a byte.
+    for (name, pkts, bytes) in [
+        ('a', 4, 4000),
+        ('b', 5, 500),
+        ('c', 2, 100),
+        ('d', 1, 4500),
+        ('e', 0, 1),
+    ] {
+        mux.enqueue_train(0, 0, bytes, pkts, name, |name, _, reason| {
+            assert_eq!(reason, DropReason::Limit);
+            refused.push(name);
+        });
+    }
+    assert_eq!(refused, ['c', 'e']);
+    assert_eq!((mux.waiting_pkts(0), mux.queues()[0].backlog_pkts), (10, 3));
+    let next = mux.dequeue(7, |_| false, |_, _, _| {}).unwrap();
+    assert_eq!((next.item, next.bytes), ('a', 4000));
+    let counters = mux.counters(0);
+    assert_eq!((counters.arrived_pkts, counters.arrived_bytes), (12, 9101));
+    assert_eq!((counters.dropped_limit_pkts, counters.sent_pkts), (2, 4));
+    assert_eq!(counters.sojourn_ns.len(), 4);
+    mux.expire(100, 0, 50, drop);
+    assert_eq!(mux.counters(0).dropped_policy_pkts, 6);
+    assert_eq!(mux.waiting_pkts(0), 0);
+}
+
+#[test]
 fn the_policy_is_told_once_of_all_rates() {
     /// Counts what it is told.
     struct Told(Vec<Vec<u64>>);

@@ -148,12 +148,12 @@ impl Conveyor {
         }
     }
 
-    /// When something happens next, ns.
+    /// When to look next, ns. Packets keep their order, so nothing need be done before the first on its way is due; when
+    /// packets ended on the link is computed then.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
-        let ends_ns = self.sending.as_ref().map(|(_, ends_ns, _)| *ends_ns);
         let due_ns = self.way.front().map(|travelling| travelling.due_ns);
-        ends_ns.into_iter().chain(due_ns).min()
+        due_ns.or_else(|| self.sending.as_ref().map(|(_, ends_ns, _)| *ends_ns))
     }
 
     fn begin(&mut self, now_ns: u64, packet: Box<[u8]>, follows: bool) {

@@ -16,6 +16,7 @@ use tun_rs::SyncDevice;
 use crate::config::emulate::{Direction, Emulation, End};
 use crate::conveyor::{Conveyor, Tally};
 use crate::poll::{now_ns, Poll};
+use crate::priority;
 use crate::tun;
 
 /// Packets read from one device before the other has its turn.
@@ -59,8 +60,12 @@ pub struct DirectionReport {
 /// What an emulated link did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
+    /// When it began, and with it its capacities, delays and losses over time: on the monotonic clock, ns.
+    pub began_ns: u64,
     /// How long it ran, s.
     pub duration_s: f64,
+    /// Whether it had real-time priority.
+    pub realtime: bool,
     /// From a to b, and back.
     pub directions: [DirectionReport; 2],
 }
@@ -262,18 +267,21 @@ impl DirectionReport {
     }
 }
 
-/// Emulates a link for `duration_ns` or until told to stop.
+/// Emulates a link for `duration_ns` or until told to stop, with real-time priority if that is wanted and allowed.
 ///
 /// # Errors
 /// What could not be set up, or made it impossible to go on.
-pub fn run(emulation: &Emulation, duration_ns: Option<u64>) -> io::Result<Report> {
+pub fn run(emulation: &Emulation, duration_ns: Option<u64>, realtime: bool) -> io::Result<Report> {
+    let realtime = realtime && priority::raise();
     let emulator = Emulator::set_up(emulation)?;
-    let started_ns = now_ns();
+    let began_ns = emulator.started_ns;
     let [(there, from_a), (back, from_b)] = emulator.run(duration_ns)?;
-    let duration_s = (now_ns() - started_ns) as f64 * 1e-9;
+    let duration_s = (now_ns() - began_ns) as f64 * 1e-9;
     let [a_to_b, b_to_a] = &emulation.directions;
     Ok(Report {
+        began_ns,
         duration_s,
+        realtime,
         directions: [
             DirectionReport::new("a_to_b", a_to_b, &there, from_a),
             DirectionReport::new("b_to_a", b_to_a, &back, from_b),
@@ -285,7 +293,8 @@ impl Report {
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!("ran {:.1} s\n", self.duration_s);
+        let priority = if self.realtime { "real-time" } else { "normal" };
+        let mut text = format!("ran {:.1} s with {priority} priority\n", self.duration_s);
         for way in &self.directions {
             let rate = way.rate_kept.map_or_else(
                 || "no queue".to_string(),

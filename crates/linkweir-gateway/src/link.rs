@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
 
-use linkweir_core::{CorePolicy, Fault, Mux};
+use linkweir_core::{CorePolicy, Fault, Mux, MAX_PACKET_BYTES};
 
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::pace::Pace;
+use crate::superpacket::Packet;
 
-/// A packet that waits, as it came from the device.
-pub type Waiting = Box<[u8]>;
+/// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
+pub const WHOLE_NS: u64 = 1_000_000;
 
 /// Capacities below this are told to the scheduler as this, bit/s.
 const TOLD_LEAST_BPS: u64 = 1000;
@@ -15,7 +16,7 @@ const TOLD_LEAST_BPS: u64 = 1000;
 /// Queues, policy and pace towards one peer.
 #[derive(Debug)]
 pub struct Link {
-    mux: Mux<CorePolicy, Waiting>,
+    mux: Mux<CorePolicy, Packet>,
     pace: Pace,
     follow: bool,
     /// What was said from outside, and until when it holds, ns.
@@ -29,7 +30,7 @@ pub struct Link {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// It goes now: the packet, and whether it is to be marked as having met congestion.
-    Send(Waiting, bool),
+    Send(Packet, bool),
     /// Nothing goes before this time, ns.
     At(u64),
     /// Nothing waits.
@@ -64,19 +65,56 @@ impl Link {
 
     /// A packet arrives that takes `wire_bytes` on the link.
     pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
+        self.enqueue(now_ns, class, wire_bytes, packet.into());
+    }
+
+    /// A packet or super-packet arrives; `wire_bytes` says what a packet of some bytes takes on the link. A super-packet
+    /// is scheduled whole when it occupies the link for 1 ms at the most and its class has room for all of it, and packet
+    /// by packet otherwise.
+    pub fn arrive_any(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        packet: Packet,
+        wire_bytes: impl Fn(usize) -> u32,
+    ) {
+        let pkts = packet.pkts();
+        if pkts == 1 && packet.header_bytes() == 0 {
+            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            return;
+        }
+        // All packets but the last have one length.
+        let each_bytes = u64::from(wire_bytes(packet.pkt_bytes(0)));
+        let last_bytes = u64::from(wire_bytes(packet.pkt_bytes(pkts - 1)));
+        let bytes = (pkts as u64 - 1) * each_bytes + last_bytes;
+        let whole_bytes =
+            u128::from(self.pace.rate_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
+        let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
+        let (bytes, pkts) = (bytes as u32, pkts as u32);
+        if short && self.mux.has_room_for(class, pkts, bytes) {
+            self.enqueue(now_ns, class, bytes, packet);
+            return;
+        }
+        for packet in packet.split() {
+            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+        }
+    }
+
+    fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
         if self.waiting_pkts == 0 && self.pace.free_ns() <= now_ns {
             self.pace.idle();
         }
-        self.waiting_pkts += 1;
+        let pkts = packet.pkts() as u32;
+        self.waiting_pkts += pkts;
         let waiting_pkts = &mut self.waiting_pkts;
         self.mux
-            .enqueue(now_ns, class, wire_bytes, packet.into(), |_, _, _| {
-                *waiting_pkts -= 1
+            .enqueue_train(now_ns, class, wire_bytes, pkts, packet, |dropped, _, _| {
+                *waiting_pkts -= dropped.pkts() as u32
             });
     }
 
     /// What goes next. A packet that is sent occupies the link from now on.
-    pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Waiting) -> bool) -> Next {
+    pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
         if self
             .said_until_ns
             .is_some_and(|until_ns| until_ns <= now_ns)
@@ -98,9 +136,12 @@ impl Link {
             self.tell(now_ns);
         }
         let waiting_pkts = &mut self.waiting_pkts;
-        match self.mux.dequeue(now_ns, ecn, |_, _, _| *waiting_pkts -= 1) {
+        let departure = self.mux.dequeue(now_ns, ecn, |dropped, _, _| {
+            *waiting_pkts -= dropped.pkts() as u32
+        });
+        match departure {
             Some(departure) => {
-                self.waiting_pkts -= 1;
+                self.waiting_pkts -= departure.item.pkts() as u32;
                 self.pace.begin(now_ns, departure.bytes);
                 Next::Send(departure.item, departure.marked)
             }
@@ -175,7 +216,7 @@ impl Link {
     }
 
     /// The queues, for statistics.
-    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Waiting> {
+    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Packet> {
         &mut self.mux
     }
 }
@@ -343,5 +384,95 @@ mod tests {
             serve(&mut link, 20 * MS, 60 * MS),
             (20..51).collect::<Vec<u8>>()
         );
+    }
+
+    /// A super-packet of ten packets of 1000 bytes.
+    fn whole() -> Packet {
+        use crate::superpacket::tests::{payload, Flow};
+        Flow::new(false, true, 1000).whole(0, 0, 0x10, &payload(9600), 960)
+    }
+
+    #[test]
+    fn a_super_packet_goes_whole_while_it_is_short() {
+        // 10000 bytes take 1 ms of 80 Mbit/s.
+        for (rate, pkts) in [("80Mbit", 10), ("79Mbit", 1)] {
+            let config = config(&format!("rate = \"{rate}\""));
+            let mut link = link(&config);
+            link.arrive_any(0, 2, whole(), |bytes| bytes as u32);
+            assert_eq!(link.waiting_pkts(), 10);
+            assert_eq!(link.mux().waiting_pkts(2), 10);
+            assert_eq!(link.mux().queues()[2].backlog_bytes, 10_000);
+            let Next::Send(first, _) = link.next(0, |_| false) else {
+                panic!("it waits");
+            };
+            assert_eq!(first.pkts(), pkts, "{rate}");
+            assert_eq!(link.waiting_pkts(), 10 - pkts as u32);
+            // What was sent occupies the link as long as its packets would.
+            assert_eq!(link.mux().counters(2).sent_pkts, pkts as u64);
+            if pkts == 10 {
+                link.arrive(0, 2, 1000, &[0]);
+                assert_eq!(link.next(0, |_| false), Next::At(MS));
+            }
+        }
+    }
+
+    #[test]
+    fn packets_of_a_super_packet_are_accounted_one_by_one() {
+        let config = config("rate = \"1Gbit\"");
+        let mut link = link(&config);
+        // 60 bytes of headers below each.
+        link.arrive_any(0, 2, whole(), |bytes| bytes as u32 + 60);
+        assert_eq!(link.mux().queues()[2].backlog_bytes, 10_600);
+        let counters = link.mux().counters(2);
+        assert_eq!(
+            (counters.arrived_pkts, counters.arrived_bytes),
+            (10, 10_600)
+        );
+    }
+
+    #[test]
+    fn urgent_packets_wait_for_no_more_than_a_packet_of_a_slow_link() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        link.arrive_any(0, 2, whole(), |bytes| bytes as u32);
+        assert_eq!(serve(&mut link, 0, MS).len(), 1);
+        link.arrive(MS / 2, 0, 1000, &[1]);
+        assert_eq!(serve(&mut link, MS, 3 * MS)[0], 1);
+    }
+
+    #[test]
+    fn a_super_packet_that_finds_too_little_room_is_cut() {
+        // Class ef holds 100 packets.
+        let config = config("rate = \"10Gbit\"");
+        let mut link = link(&config);
+        for _ in 0..11 {
+            link.arrive_any(0, 0, whole(), |bytes| bytes as u32);
+        }
+        assert_eq!(link.mux().queues()[0].backlog_pkts, 10, "whole ones");
+        assert_eq!(link.waiting_pkts(), 100);
+        assert_eq!(link.mux().counters(0).dropped_limit_pkts, 10);
+        for (at_ms, left) in [(10, 90), (20, 80)] {
+            let now_ns = at_ms * MS;
+            assert!(
+                matches!(link.next(now_ns, |_| false), Next::Send(packet, _) if packet.pkts() == 10)
+            );
+            assert_eq!(link.waiting_pkts(), left);
+        }
+        for _ in 0..15 {
+            link.arrive(30 * MS, 0, 1000, &[7]);
+        }
+        assert_eq!(link.waiting_pkts(), 95);
+        link.arrive_any(30 * MS, 0, whole(), |bytes| bytes as u32);
+        assert_eq!(link.waiting_pkts(), 100, "five of ten");
+        assert_eq!(link.mux().counters(0).dropped_limit_pkts, 15);
+    }
+
+    #[test]
+    fn nothing_goes_whole_in_an_outage() {
+        let config = config("rate = \"10Gbit\"");
+        let mut link = link(&config);
+        link.set_capacity(0, 0);
+        link.arrive_any(0, 2, whole(), |bytes| bytes as u32);
+        assert_eq!(link.mux().queues()[2].backlog_pkts, 10);
     }
 }

@@ -88,6 +88,9 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+        /// Do not ask for real-time priority
+        #[arg(long)]
+        normal_priority: bool,
         /// Only read the configuration and say what is wrong with it
         #[arg(long)]
         check: bool,
@@ -200,6 +203,7 @@ fn obey(command: Command) -> Result<(), Failure> {
             config,
             duration,
             json,
+            normal_priority,
             check,
         } => {
             let link = config::emulate::load(&config)
@@ -208,7 +212,7 @@ fn obey(command: Command) -> Result<(), Failure> {
                 println!("{}: sound", config.display());
                 return Ok(());
             }
-            let report = emulate::run(&link, duration)?;
+            let report = emulate::run(&link, duration, !normal_priority)?;
             if json {
                 println!(
                     "{}",

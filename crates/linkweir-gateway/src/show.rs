@@ -110,10 +110,11 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             .map(|(param, value)| (format!("{}{}", param.name, param.unit.suffix()), *value))
             .collect();
         let queue = link.mux().queues()[at];
+        let backlog_pkts = link.mux().waiting_pkts(at);
         let counters = link.mux().counters(at);
         rows.push(ClassShow {
             name: class.name.clone(),
-            backlog_pkts: queue.backlog_pkts,
+            backlog_pkts,
             backlog_bytes: queue.backlog_bytes,
             arrived_pkts: counters.arrived_pkts,
             arrived_bytes: counters.arrived_bytes,

@@ -3,20 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
-
-use tun_rs::SyncDevice;
+use std::net::{IpAddr, SocketAddr};
 
 use crate::command::Running;
 use crate::config::{Config, Peer};
 use crate::link::Link;
 use crate::mss;
-use crate::packet;
+use crate::packet::{self, Header};
 use crate::routing::Routing;
 use crate::seal::{self, Identity, Session};
 use crate::show::{self, PeerShow};
 use crate::tos::Model;
-use crate::underlay::Underlay;
 
 /// Bits of a session's index.
 const SESSION_INDEX: u32 = 0xff_ffff;
@@ -27,6 +24,11 @@ pub type Reasons = BTreeMap<&'static str, u64>;
 /// One more was dropped.
 pub fn count(reasons: &mut Reasons, reason: &'static str) {
     *reasons.entry(reason).or_default() += 1;
+}
+
+/// Several more were dropped.
+pub fn count_all(reasons: &mut Reasons, reason: &'static str, pkts: usize) {
+    *reasons.entry(reason).or_default() += pkts as u64;
 }
 
 /// The same, to be shown.
@@ -97,22 +99,10 @@ impl Station {
         })
     }
 
-    /// Whether a datagram went, or was given up; not: the socket has no room.
-    pub fn hand_out(&mut self, underlay: &mut Underlay, datagram: &[u8], tos: u8) -> bool {
-        let Some(endpoint) = self.endpoint else {
-            count(&mut self.dropped, "no_endpoint");
-            return true;
-        };
-        let reason = match underlay.send(datagram, endpoint, tos) {
-            Ok(()) => return true,
-            Err(error) => match error.raw_os_error() {
-                Some(nix::libc::EAGAIN) => return false,
-                Some(nix::libc::EMSGSIZE) => "too_big",
-                _ => "underlay_down",
-            },
-        };
-        count(&mut self.dropped, reason);
-        true
+    /// Packets of this peer went into the device.
+    pub fn received(&mut self, pkts: usize, bytes: usize) {
+        self.received_pkts += pkts as u64;
+        self.received_bytes += bytes as u64;
     }
 
     /// Everything there is to see.
@@ -131,12 +121,12 @@ impl Station {
     }
 }
 
-/// The way from peers into the device.
+/// What packets of peers pass before they go into the device.
 pub struct Inside<'g> {
-    /// The device.
-    pub device: &'g SyncDevice,
     /// What peers may send from.
     pub routing: &'g Routing,
+    /// Address that was looked up last, and the peer behind it.
+    pub last: Option<(IpAddr, usize)>,
     /// What inner headers learn of outer ones.
     pub dscp: Model,
     /// Largest packet that TCP may ask for, bytes; none: as it likes.
@@ -144,33 +134,40 @@ pub struct Inside<'g> {
 }
 
 impl Inside<'_> {
-    /// Hands on a packet of the peer with this number, whose outer header had this services field.
-    pub fn deliver(&self, at: usize, station: &mut Station, packet: &mut [u8], outer_tos: u8) {
-        let Some(header) = packet::parse(packet) else {
+    /// Looks at a packet of the peer with this number, whose outer header had this services field; returns its header when
+    /// it may pass.
+    pub fn admit(
+        &mut self,
+        at: usize,
+        station: &mut Station,
+        packet: &mut [u8],
+        outer_tos: u8,
+    ) -> Option<Header> {
+        let Some(mut header) = packet::parse(packet) else {
             count(&mut station.dropped, "malformed");
-            return;
+            return None;
         };
-        if self.routing.peer(header.source) != Some(at) {
-            count(&mut station.dropped, "not_allowed");
-            return;
+        if self.last != Some((header.source, at)) {
+            if self.routing.peer(header.source) != Some(at) {
+                count(&mut station.dropped, "not_allowed");
+                return None;
+            }
+            self.last = Some((header.source, at));
         }
         match self.dscp.decapsulate(header.tos, outer_tos) {
             Some(tos) if tos == header.tos => {}
-            Some(tos) => packet::set_tos(packet, tos),
+            Some(tos) => {
+                packet::set_tos(packet, tos);
+                header.tos = tos;
+            }
             None => {
                 count(&mut station.dropped, "congested");
-                return;
+                return None;
             }
         }
         if let Some(mtu) = self.mss_mtu {
             mss::clamp(packet, &header, mtu);
         }
-        match self.device.send(packet) {
-            Ok(_) => {
-                station.received_pkts += 1;
-                station.received_bytes += packet.len() as u64;
-            }
-            Err(_) => count(&mut station.dropped, "device_down"),
-        }
+        Some(header)
     }
 }

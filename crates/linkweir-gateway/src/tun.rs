@@ -8,6 +8,7 @@ use netlink_packet_core::{
     NetlinkHeader, NetlinkMessage, NetlinkPayload, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL,
     NLM_F_REQUEST,
 };
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
@@ -24,12 +25,33 @@ const MAIN: u8 = 254;
 /// # Errors
 /// What went wrong and, where it is known, what to do.
 pub fn create(name: &str, mtu: u32, addresses: &[IpNet]) -> io::Result<SyncDevice> {
+    create_with(name, mtu, addresses, false)
+}
+
+/// The same, with the kernel's offloads where they are wanted and there: `tcp_gso` and `udp_gso` of the device say which.
+///
+/// # Errors
+/// As those of [`create`].
+pub fn create_with(
+    name: &str,
+    mtu: u32,
+    addresses: &[IpNet],
+    offloads: bool,
+) -> io::Result<SyncDevice> {
     let mtu = u16::try_from(mtu).unwrap_or(u16::MAX);
-    let device = DeviceBuilder::new()
-        .name(name)
-        .mtu(mtu)
-        .build_sync()
-        .map_err(|error| told(&error, &format!("cannot make the TUN device {name}")))?;
+    let build = |offloads| {
+        let builder = DeviceBuilder::new().name(name).mtu(mtu);
+        let builder = builder.with(|builder| {
+            let _ = builder.offload(offloads);
+        });
+        builder.build_sync()
+    };
+    let device = match build(offloads) {
+        Err(_) if offloads => build(false),
+        built => built,
+    };
+    let device =
+        device.map_err(|error| told(&error, &format!("cannot make the TUN device {name}")))?;
     for net in addresses {
         let added = match net {
             IpNet::V4(net) => device.add_address_v4(net.addr(), net.prefix_len()),
@@ -49,6 +71,38 @@ fn told(error: &io::Error, what: &str) -> io::Error {
         _ => "",
     };
     io::Error::new(error.kind(), format!("{what}: {error}{cure}"))
+}
+
+/// Keeps the system from handing out super-packets larger than `bytes` through the device of this index.
+///
+/// # Errors
+/// What the kernel says.
+pub fn limit_super_packets(index: u32, bytes: u32) -> io::Result<()> {
+    let mut link = LinkMessage::default();
+    link.header.index = index;
+    link.attributes.push(LinkAttribute::GsoMaxSize(bytes));
+    ask(RouteNetlinkMessage::SetLink(link), 0)
+}
+
+/// Asks the kernel to change something.
+fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+    let mut header = NetlinkHeader::default();
+    header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    let mut message = NetlinkMessage::new(header, NetlinkPayload::from(request));
+    message.finalize();
+    let mut bytes = vec![0; message.buffer_len()];
+    message.serialize(&mut bytes);
+
+    let socket = Socket::new(NETLINK_ROUTE)?;
+    socket.connect(&SocketAddr::new(0, 0))?;
+    socket.send(&bytes, 0)?;
+    let (answer, _) = socket.recv_from_full()?;
+    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
+        .map_err(|error| io::Error::other(format!("the kernel's answer: {error}")))?;
+    match answer.payload {
+        NetlinkPayload::Error(message) if message.code.is_some() => Err(message.to_io()),
+        _ => Ok(()),
+    }
 }
 
 /// Sends what goes to `net` through the device of this index. The route goes when the device does.
@@ -75,30 +129,13 @@ pub fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
         .push(RouteAttribute::Destination(destination));
     route.attributes.push(RouteAttribute::Oif(index));
 
-    let mut header = NetlinkHeader::default();
-    header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-    let payload = NetlinkPayload::from(RouteNetlinkMessage::NewRoute(route));
-    let mut message = NetlinkMessage::new(header, payload);
-    message.finalize();
-    let mut bytes = vec![0; message.buffer_len()];
-    message.serialize(&mut bytes);
-
-    let socket = Socket::new(NETLINK_ROUTE)?;
-    socket.connect(&SocketAddr::new(0, 0))?;
-    socket.send(&bytes, 0)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&answer)
-        .map_err(|error| io::Error::other(format!("the kernel's answer about a route: {error}")))?;
-    match answer.payload {
-        NetlinkPayload::Error(message) if message.code.is_some() => {
-            let error = message.to_io();
-            if error.kind() == io::ErrorKind::AlreadyExists {
-                return Ok(());
-            }
-            Err(told(
-                &error,
-                &format!("cannot route {net} through the tunnel"),
-            ))
+    match ask(
+        RouteNetlinkMessage::NewRoute(route),
+        NLM_F_CREATE | NLM_F_EXCL,
+    ) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            let what = format!("cannot route {net} through the tunnel");
+            Err(told(&error, &what))
         }
         _ => Ok(()),
     }

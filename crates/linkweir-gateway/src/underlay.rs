@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The UDP socket outside.
 
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
+use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::sys::socket::{
-    self, bind, recvmsg, setsockopt, sockopt, AddressFamily, ControlMessageOwned, MsgFlags,
-    SockFlag, SockType, SockaddrLike, SockaddrStorage,
+    self, bind, recvmsg, sendmsg, setsockopt, sockopt, AddressFamily, ControlMessage,
+    ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
 };
+
+use crate::outbox::{Outbox, Way};
 
 /// Bytes the kernel may hold of what was not read yet.
 const RECEIVE_BYTES: usize = 4 << 20;
@@ -17,21 +20,41 @@ const RECEIVE_BYTES: usize = 4 << 20;
 pub struct Underlay {
     socket: UdpSocket,
     v6: bool,
+    /// Whether the system cuts what it sends into datagrams.
+    cuts: bool,
     /// Field of the packet before.
     tos: u8,
     /// Room for what comes beside a datagram.
     beside: Vec<u8>,
 }
 
-/// A datagram that came.
+/// A datagram that came, or several of one length from one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its length.
+    /// Its length; of several datagrams that the system put together, of all of them.
     pub bytes: usize,
+    /// Length of each of them but the last.
+    pub segment_bytes: usize,
     /// Who sent it.
     pub from: SocketAddr,
     /// Its differentiated services field.
     pub tos: u8,
+}
+
+impl Received {
+    /// How many came.
+    #[must_use]
+    pub fn datagrams(&self) -> usize {
+        self.bytes.div_ceil(self.segment_bytes.max(1)).max(1)
+    }
+
+    /// Where each of them lies.
+    pub fn places(self) -> impl Iterator<Item = Range<usize>> {
+        (0..self.datagrams()).map(move |at| {
+            let begin = at * self.segment_bytes;
+            begin..(begin + self.segment_bytes).min(self.bytes)
+        })
+    }
 }
 
 impl Underlay {
@@ -40,6 +63,14 @@ impl Underlay {
     /// # Errors
     /// Those of the system.
     pub fn bind(listen: SocketAddr) -> io::Result<Underlay> {
+        Underlay::bind_with(listen, true)
+    }
+
+    /// The same; without `offloads` every datagram is a system call of its own.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn bind_with(listen: SocketAddr, offloads: bool) -> io::Result<Underlay> {
         let v6 = listen.is_ipv6();
         let family = if v6 {
             AddressFamily::Inet6
@@ -61,11 +92,17 @@ impl Underlay {
         bind(socket.as_raw_fd(), &SockaddrStorage::from(listen)).map_err(|error| {
             io::Error::other(format!("cannot listen on {listen}: {}", error.desc()))
         })?;
+        // Kernels before 4.18 cannot cut, and before 5.0 they put nothing together: each datagram comes by itself then.
+        let cuts = offloads && setsockopt(&socket, sockopt::UdpGsoSegment, &0).is_ok();
+        if offloads {
+            let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
+        }
         Ok(Underlay {
             socket: socket.into(),
             v6,
+            cuts,
             tos: 0,
-            beside: nix::cmsg_space!(i32, i32),
+            beside: nix::cmsg_space!(i32, i32, i32),
         })
     }
 
@@ -82,6 +119,47 @@ impl Underlay {
     /// # Errors
     /// `WouldBlock` when there is no room below; others of the system.
     pub fn send(&mut self, datagram: &[u8], to: SocketAddr, tos: u8) -> io::Result<()> {
+        self.set_tos(tos)?;
+        self.socket.send_to(datagram, to).map(drop)
+    }
+
+    /// Sends what an outbox holds, until there is no room below; `lost` hears what could not be sent: the peer, how many
+    /// datagrams, and why.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is no room below; what is left stays in the outbox.
+    pub fn send_all(
+        &mut self,
+        outbox: &mut Outbox,
+        mut lost: impl FnMut(usize, usize, &'static str),
+    ) -> io::Result<()> {
+        while let Some(call) = outbox.call() {
+            let Way { station, to, tos } = call.way;
+            let count = if self.cuts { call.datagrams } else { 1 };
+            let sent = self.send_call(outbox, count, to, tos);
+            if count > 1 {
+                let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
+                // EIO: a device below that cannot, and says so late. The others speak of this call alone.
+                self.cuts &= error != Some(nix::libc::EIO);
+                if let Some(nix::libc::EIO | nix::libc::EINVAL | nix::libc::EMSGSIZE) = error {
+                    outbox.scatter();
+                    continue;
+                }
+            }
+            if let Err(error) = sent {
+                let reason = match error.raw_os_error() {
+                    Some(nix::libc::EAGAIN) => return Err(error),
+                    Some(nix::libc::EMSGSIZE) => "too_big",
+                    _ => "underlay_down",
+                };
+                lost(station, count, reason);
+            }
+            outbox.sent(count);
+        }
+        Ok(())
+    }
+
+    fn set_tos(&mut self, tos: u8) -> io::Result<()> {
         if tos != self.tos {
             if self.v6 {
                 setsockopt(&self.socket, sockopt::Ipv6TClass, &i32::from(tos))?;
@@ -90,7 +168,26 @@ impl Underlay {
             }
             self.tos = tos;
         }
-        self.socket.send_to(datagram, to).map(drop)
+        Ok(())
+    }
+
+    /// Sends the first `count` datagrams of the next call.
+    fn send_call(
+        &mut self,
+        outbox: &Outbox,
+        count: usize,
+        to: SocketAddr,
+        tos: u8,
+    ) -> io::Result<()> {
+        self.set_tos(tos)?;
+        let parts: Vec<IoSlice<'_>> = outbox.parts(count);
+        let segment = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
+        let cut = [ControlMessage::UdpGsoSegments(&segment)];
+        let beside = if count > 1 { &cut[..] } else { &[] };
+        let to = SockaddrStorage::from(to);
+        let flags = MsgFlags::MSG_DONTWAIT;
+        sendmsg(self.socket.as_raw_fd(), &parts, beside, flags, Some(&to))?;
+        Ok(())
     }
 
     /// Receives a datagram, if there is one.
@@ -105,17 +202,21 @@ impl Underlay {
             Some(&mut self.beside),
             MsgFlags::MSG_DONTWAIT,
         )?;
-        let mut tos = 0;
+        let (mut tos, mut segment_bytes) = (0, received.bytes);
         for message in received.cmsgs()? {
             match message {
                 ControlMessageOwned::Ipv4Tos(field) => tos = field,
                 ControlMessageOwned::Ipv6TClass(field) => tos = field as u8,
+                ControlMessageOwned::UdpGroSegments(bytes) if bytes > 0 => {
+                    segment_bytes = bytes as usize;
+                }
                 _ => {}
             }
         }
         let from = received.address.as_ref().and_then(address);
         Ok(Received {
             bytes: received.bytes,
+            segment_bytes,
             from: from.ok_or_else(|| io::Error::other("a datagram without a sender"))?,
             tos,
         })
@@ -159,6 +260,7 @@ mod tests {
                     received,
                     Received {
                         bytes: payload.len(),
+                        segment_bytes: payload.len(),
                         from,
                         tos
                     }
@@ -166,5 +268,84 @@ mod tests {
                 assert_eq!(&buffer[..payload.len()], payload);
             }
         }
+    }
+
+    /// Everything that comes until `count` datagrams did.
+    fn receive_all(underlay: &mut Underlay, count: usize) -> (Vec<Vec<u8>>, usize) {
+        let mut buffer = vec![0; 65_536];
+        let (mut datagrams, mut calls) = (Vec::new(), 0);
+        while datagrams.len() < count {
+            let received = underlay.receive(&mut buffer).unwrap();
+            assert_eq!(received.tos, 184);
+            datagrams.extend(received.places().map(|place| buffer[place].to_vec()));
+            calls += 1;
+        }
+        let more = underlay.receive(&mut buffer).map_err(|error| error.kind());
+        assert_eq!(more, Err(io::ErrorKind::WouldBlock));
+        (datagrams, calls)
+    }
+
+    #[test]
+    fn batches_come_as_they_were_sent_with_and_without_offloads() {
+        for listen in ["127.0.0.1:0", "[::1]:0"] {
+            for (sends, receives) in [(true, true), (true, false), (false, true), (false, false)] {
+                let listen = listen.parse().unwrap();
+                let mut one = Underlay::bind_with(listen, sends).unwrap();
+                let mut two = Underlay::bind_with(listen, receives).unwrap();
+                let way = Way {
+                    station: 3,
+                    to: two.local().unwrap(),
+                    tos: 184,
+                };
+                let mut outbox = Outbox::default();
+                let sent: Vec<Vec<u8>> = (0..100_u8)
+                    .map(|at| vec![at; if at % 30 == 29 { 700 } else { 1000 }])
+                    .collect();
+                for datagram in &sent {
+                    outbox.add_clear(way, (&datagram[..]).into());
+                }
+                one.send_all(&mut outbox, |_, _, reason| panic!("lost: {reason}"))
+                    .unwrap();
+                assert!(outbox.is_empty());
+                let (received, calls) = receive_all(&mut two, sent.len());
+                assert_eq!(received, sent);
+                if !receives {
+                    assert_eq!(calls, sent.len(), "one by one");
+                } else if sends && two.cuts {
+                    assert!(calls < sent.len() / 5, "together: {calls}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_said_and_the_rest_goes() {
+        let listen = "127.0.0.1:0".parse().unwrap();
+        let mut one = Underlay::bind(listen).unwrap();
+        let mut two = Underlay::bind(listen).unwrap();
+        let way = |station, to| Way {
+            station,
+            to,
+            tos: 184,
+        };
+        let mut outbox = Outbox::default();
+        let here = two.local().unwrap();
+        // Nobody sends to port 0.
+        let nowhere = "127.0.0.1:0".parse().unwrap();
+        outbox.add_clear(way(1, here), (&[1; 10][..]).into());
+        for _ in 0..3 {
+            outbox.add_clear(way(2, nowhere), (&[2; 10][..]).into());
+        }
+        outbox.add_clear(way(1, here), (&[3; 10][..]).into());
+        let mut lost = Vec::new();
+        one.send_all(&mut outbox, |station, count, reason| {
+            lost.push((station, count, reason))
+        })
+        .unwrap();
+        assert_eq!(receive_all(&mut two, 2).0, [[1; 10], [3; 10]]);
+        assert!(lost
+            .iter()
+            .all(|(station, _, reason)| (*station, *reason) == (2, "underlay_down")));
+        assert_eq!(lost.iter().map(|(_, count, _)| count).sum::<usize>(), 3);
     }
 }

@@ -6,26 +6,30 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use tun_rs::SyncDevice;
 
 use crate::classify::Classifier;
+use crate::coalesce::Coalescer;
 use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
+use crate::device::Device;
 use crate::link::Next;
 use crate::mss;
+use crate::outbox::{self, Outbox, Way};
 use crate::packet;
 use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
 use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
 use crate::show::Show;
-use crate::station::{count, shown, Inside, Reasons, Station};
+use crate::station::{count, count_all, shown, Inside, Reasons, Station};
+use crate::superpacket::{Malformed, Packet};
 use crate::tos;
 use crate::tun;
 use crate::underlay::{Received, Underlay};
@@ -42,18 +46,11 @@ const CONTROL: u64 = 3;
 const COMMANDS: u64 = 1 << 16;
 const CLIENTS: u64 = 1 << 32;
 
-/// A datagram the socket had no room for.
-struct Held {
-    station: usize,
-    datagram: Vec<u8>,
-    tos: u8,
-}
-
 /// A gateway that is set up.
 pub struct Gateway {
     file: PathBuf,
     config: Config,
-    device: SyncDevice,
+    device: Device,
     underlay: Underlay,
     signals: SignalFd,
     control: Control,
@@ -70,7 +67,14 @@ pub struct Gateway {
     /// When sessions are looked after again, ns.
     tick_at_ns: u64,
     stations: Vec<Station>,
-    held: Option<Held>,
+    /// What leaves next.
+    outbox: Outbox,
+    /// Whether the socket had no room for it.
+    blocked: bool,
+    /// What came and goes into the device next.
+    inbox: Coalescer,
+    /// Source of the packet before, and the peer behind it, within one batch.
+    last_source: Option<(IpAddr, usize)>,
     /// Station that has the first turn.
     turn: usize,
     started_ns: u64,
@@ -115,10 +119,16 @@ impl Gateway {
             .iter()
             .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
             .collect::<io::Result<Vec<_>>>()?;
-        let underlay = Underlay::bind(config.listen)?;
-        let device = tun::create(&config.device, config.mtu, &config.addresses)?;
+        let underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let device = Device::create(
+            &config.device,
+            config.mtu,
+            &config.addresses,
+            super_packet_bytes(&config),
+            config.offload,
+        )?;
         if config.routes {
-            let index = device.if_index()?;
+            let index = device.index()?;
             for net in config.peers.iter().flat_map(|peer| &peer.allowed) {
                 if !config.addresses.iter().any(|own| own.contains(net)) {
                     tun::add_route(index, net)?;
@@ -144,19 +154,22 @@ impl Gateway {
             last_index,
             tick_at_ns: now_ns,
             config,
+            inbox: device.coalescer(),
+            last_source: None,
             device,
             underlay,
             signals,
             control,
             poll,
             stations,
-            held: None,
+            outbox: Outbox::default(),
+            blocked: false,
             turn: 0,
             started_ns: now_ns,
             dropped: Reasons::new(),
             stop_at_ns: None,
             buffer: vec![0; PACKET_BYTES],
-            other: vec![0; PACKET_BYTES + 64],
+            other: vec![0; 2 * PACKET_BYTES],
         };
         gateway.know_peers();
         for at in 0..gateway.stations.len() {
@@ -213,7 +226,7 @@ impl Gateway {
             alarm_ns = self.serve(now_ns);
             if let Some(stop_at_ns) = self.stop_at_ns {
                 let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
-                if stop_at_ns <= now_ns || (waiting == 0 && self.held.is_none()) {
+                if stop_at_ns <= now_ns || (waiting == 0 && self.outbox.is_empty()) {
                     say(&format!(
                         "stopped; {waiting} packets waited and were dropped"
                     ));
@@ -226,9 +239,10 @@ impl Gateway {
 
     /// Packets from the device into the queues.
     fn read_device(&mut self, now_ns: u64) -> io::Result<()> {
-        for _ in 0..BATCH {
-            let bytes = match self.device.recv(&mut self.buffer) {
-                Ok(bytes) => bytes,
+        let mut pkts = 0;
+        while pkts < BATCH {
+            let received = match self.device.receive() {
+                Ok(received) => received,
                 Err(error) => match error.raw_os_error() {
                     // The device is down; packets come again when it is up.
                     Some(nix::libc::EIO | nix::libc::EAGAIN | nix::libc::EINTR) => return Ok(()),
@@ -239,106 +253,163 @@ impl Gateway {
                     }
                 },
             };
-            let packet = &mut self.buffer[..bytes];
-            let Some(header) = packet::parse(packet) else {
+            let header = match &received {
+                Ok(packet) => packet::parse(packet),
+                Err(Malformed) => None,
+            };
+            let (Ok(mut packet), Some(header)) = (received, header) else {
                 count(&mut self.dropped, "malformed");
+                pkts += 1;
                 continue;
             };
+            pkts += packet.pkts();
             let Some(at) = self.routing.peer(header.destination) else {
-                count(&mut self.dropped, "no_peer");
+                count_all(&mut self.dropped, "no_peer", packet.pkts());
                 continue;
             };
             if let Some(mtu) = self.config.mss_mtu() {
-                mss::clamp(packet, &header, mtu);
+                mss::clamp(&mut packet, &header, mtu);
             }
             let class = self.classifier.class(now_ns, &header);
-            let wire_bytes = self.config.wire_bytes(bytes);
+            let config = &self.config;
             self.stations[at]
                 .link
-                .arrive(now_ns, class, wire_bytes, packet);
+                .arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
         }
         Ok(())
     }
 
     /// Datagrams from the socket into the device.
     fn read_underlay(&mut self) {
-        for _ in 0..BATCH {
+        let mut pkts = 0;
+        while pkts < BATCH {
             let received = match self.underlay.receive(&mut self.buffer) {
                 Ok(received) => received,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // An ICMP message about what was sent; the next datagram may be a good one.
                 Err(_) => {
                     count(&mut self.dropped, "unreachable");
+                    pkts += 1;
                     continue;
                 }
             };
+            pkts += received.datagrams();
             match self.config.mode {
                 Mode::Wireguard => self.unseal(received),
                 Mode::Cleartext => {
                     let Some(&at) = self.by_endpoint.get(&received.from) else {
-                        count(&mut self.dropped, "stranger");
+                        count_all(&mut self.dropped, "stranger", received.datagrams());
                         continue;
                     };
-                    let packet = &mut self.buffer[..received.bytes];
-                    let inside = Inside {
-                        device: &self.device,
+                    let mut inside = Inside {
                         routing: &self.routing,
+                        last: None,
                         dscp: self.config.dscp,
                         mss_mtu: self.config.mss_mtu(),
                     };
-                    inside.deliver(at, &mut self.stations[at], packet, received.tos);
+                    for place in received.places() {
+                        let packet = &mut self.buffer[place.clone()];
+                        let station = &mut self.stations[at];
+                        if let Some(header) = inside.admit(at, station, packet, received.tos) {
+                            self.inbox.add(&self.buffer, place, &header);
+                        }
+                    }
+                    hand_on(
+                        &mut self.inbox,
+                        &mut self.buffer,
+                        &self.device,
+                        &mut self.stations[at],
+                    );
                 }
             }
         }
     }
 
-    /// A datagram of a session, or one that asks for a session.
+    /// Datagrams of sessions, or that ask for a session.
     fn unseal(&mut self, received: Received) {
+        // Packets of one peer are gathered in `other`, one behind the other.
+        let mut gathered = 0;
+        let mut of = None;
+        self.last_source = None;
+        for place in received.places() {
+            let Some((at, bytes)) = self.unseal_one(received, place, gathered, &mut of) else {
+                continue;
+            };
+            of = Some(at);
+            gathered += bytes;
+        }
+        if let Some(at) = of {
+            let station = &mut self.stations[at];
+            hand_on(&mut self.inbox, &mut self.other, &self.device, station);
+        }
+    }
+
+    /// Opens the datagram at `place`. A packet in it lies behind the first `gathered` bytes of `other` then; returns whose
+    /// it is and its length. What was gathered `of` another peer is handed on before.
+    fn unseal_one(
+        &mut self,
+        received: Received,
+        place: Range<usize>,
+        gathered: usize,
+        of: &mut Option<usize>,
+    ) -> Option<(usize, usize)> {
         let Some(identity) = &self.identity else {
-            return;
+            return None;
         };
-        let Received { bytes, from, tos } = received;
-        let datagram = &self.buffer[..bytes];
+        let Received { from, tos, .. } = received;
+        let datagram = &self.buffer[place];
         let at = match identity.claim(datagram, from) {
             Ok(Claim::Session(index)) => self.by_index.get(&index),
             Ok(Claim::Peer(key)) => self.by_key.get(&key),
             Err(Refused::Cookie(answer)) => {
                 count(&mut self.dropped, "handshake_unproven");
                 let _ = self.underlay.send(&answer, from, 0);
-                return;
+                return None;
             }
             Err(Refused::Forged) => {
                 count(&mut self.dropped, "forged");
-                return;
+                return None;
             }
         };
         let Some(&at) = at else {
             count(&mut self.dropped, "stranger");
-            return;
+            return None;
         };
+        if of.is_some_and(|of| of != at) {
+            let station = &mut self.stations[of.take()?];
+            hand_on(&mut self.inbox, &mut self.other, &self.device, station);
+        }
         let station = &mut self.stations[at];
-        let Some(session) = &mut station.session else {
-            return;
-        };
-        match session.open(datagram, from, &mut self.other) {
+        let session = station.session.as_mut()?;
+        let opened = session.open(datagram, from, &mut self.other[gathered..]);
+        let bytes = match opened {
             Opened::Refused => {
                 count(&mut station.dropped, "not_genuine");
-                return;
+                return None;
             }
-            Opened::Nothing => {}
-            Opened::Answer(answer) => drop(self.underlay.send(answer, from, 0)),
-            Opened::Packet(packet) => {
-                let inside = Inside {
-                    device: &self.device,
-                    routing: &self.routing,
-                    dscp: self.config.dscp,
-                    mss_mtu: self.config.mss_mtu(),
-                };
-                inside.deliver(at, station, packet, tos);
+            Opened::Nothing => 0,
+            Opened::Answer(answer) => {
+                let _ = self.underlay.send(answer, from, 0);
+                0
             }
-        }
+            Opened::Packet(packet) => packet.len(),
+        };
         // Only who holds the key moves a peer.
         station.endpoint = Some(from);
+        if bytes == 0 {
+            return None;
+        }
+        let mut inside = Inside {
+            routing: &self.routing,
+            last: self.last_source,
+            dscp: self.config.dscp,
+            mss_mtu: self.config.mss_mtu(),
+        };
+        let place = gathered..gathered + bytes;
+        let header = inside.admit(at, station, &mut self.other[place.clone()], tos)?;
+        self.last_source = inside.last;
+        self.inbox.add(&self.other, place, &header);
+        Some((at, bytes))
     }
 
     /// Asks a peer for a session unless that is under way.
@@ -372,8 +443,8 @@ impl Gateway {
     }
 
     /// Lets leave what may leave; returns when there will be more.
-    fn serve(&mut self, now_ns: u64) -> Option<u64> {
-        if self.held.is_some() && !self.send_held() {
+    fn serve(&mut self, mut now_ns: u64) -> Option<u64> {
+        if !self.flush() {
             return None;
         }
         let ticks = self.identity.is_some().then_some(self.tick_at_ns);
@@ -404,11 +475,18 @@ impl Gateway {
                     Next::Send(packet, marked) => {
                         let tos = tos_of(&packet);
                         let tos = if marked { tos | tos::CE } else { tos };
-                        if !self.send(at, packet, tos) {
+                        self.send(at, packet, tos);
+                        if self.outbox.is_full() && !self.flush() {
                             return None;
                         }
                     }
                     Next::At(ns) => {
+                        // On a fast link it has come meanwhile, and what may leave leaves together.
+                        let later_ns = self::now_ns();
+                        if ns <= later_ns {
+                            now_ns = later_ns;
+                            continue;
+                        }
                         earliest_ns = Some(earliest_ns.map_or(ns, |earliest| earliest.min(ns)));
                         break;
                     }
@@ -417,49 +495,64 @@ impl Gateway {
             }
         }
         self.turn = (self.turn + 1) % stations.max(1);
+        if !self.flush() {
+            return None;
+        }
         earliest_ns
     }
 
-    /// Seals and sends a packet; whether the socket has room for more.
-    fn send(&mut self, at: usize, mut packet: Box<[u8]>, tos: u8) -> bool {
+    /// Seals a packet and puts it to what leaves next.
+    fn send(&mut self, at: usize, mut packet: Packet, tos: u8) {
         if tos != tos_of(&packet) {
             packet::set_tos(&mut packet, tos);
         }
         let tos = self.config.dscp.encapsulate(tos);
         let station = &mut self.stations[at];
-        let datagram = match &mut station.session {
-            None => &packet[..],
-            Some(session) => match session.seal(&packet, &mut self.other) {
-                Some(datagram) => datagram,
-                None => {
-                    count(&mut station.dropped, "no_session");
-                    return true;
-                }
-            },
+        let Some(to) = station.endpoint else {
+            count_all(&mut station.dropped, "no_endpoint", packet.pkts());
+            return;
         };
-        if station.hand_out(&mut self.underlay, datagram, tos) {
-            return true;
-        }
-        let datagram = datagram.to_vec();
-        self.held = Some(Held {
+        let way = Way {
             station: at,
-            datagram,
+            to,
             tos,
-        });
-        let _ = self.poll.interest(&self.underlay, UNDERLAY, true, true);
-        false
+        };
+        let Some(session) = &mut station.session else {
+            self.outbox.add_clear(way, packet);
+            return;
+        };
+        let overhead_bytes = seal::OVERHEAD_BYTES as usize;
+        let refused = self
+            .outbox
+            .add_sealed(way, packet, overhead_bytes, |clear, sealed| {
+                session.seal(clear, sealed).map(|datagram| datagram.len())
+            });
+        if refused > 0 {
+            count_all(&mut station.dropped, "no_session", refused);
+        }
     }
 
-    /// Whether what the socket had no room for has gone.
-    fn send_held(&mut self) -> bool {
-        let Some(held) = &self.held else { return true };
-        let station = &mut self.stations[held.station];
-        if !station.hand_out(&mut self.underlay, &held.datagram, held.tos) {
-            return false;
+    /// Sends what is ready; whether the socket has room for more.
+    fn flush(&mut self) -> bool {
+        if self.outbox.is_empty() {
+            return true;
         }
-        self.held = None;
-        let _ = self.poll.interest(&self.underlay, UNDERLAY, true, false);
-        true
+        let stations = &mut self.stations;
+        let sent = self
+            .underlay
+            .send_all(&mut self.outbox, |at, datagrams, reason| {
+                count_all(&mut stations[at].dropped, reason, datagrams)
+            });
+        let blocked = sent.is_err();
+        if !blocked {
+            let device = &mut self.device;
+            self.outbox.clear(|packet| device.recycle(packet));
+        }
+        if blocked != self.blocked {
+            let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
+            self.blocked = blocked;
+        }
+        !blocked
     }
 
     fn heed(&mut self, now_ns: u64) {
@@ -536,12 +629,8 @@ impl Gateway {
             }
             self.stations.push(station);
         }
-        if let Some(held) = &mut self.held {
-            match places.iter().position(|place| *place == Some(held.station)) {
-                Some(at) => held.station = at,
-                None => self.held = None,
-            }
-        }
+        self.outbox
+            .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.classifier.set_rules(new.rules.clone());
         self.config = new;
         self.know_peers();
@@ -643,6 +732,24 @@ impl Gateway {
     }
 }
 
+/// Hands what came from a peer on into the device.
+fn hand_on(inbox: &mut Coalescer, buffer: &mut [u8], device: &Device, station: &mut Station) {
+    inbox.hand_on(buffer, |mut whole| match device.send(&mut whole) {
+        Ok(()) => station.received(whole.pkts, whole.bytes),
+        Err(_) => count_all(&mut station.dropped, "device_down", whole.pkts),
+    });
+}
+
+/// Largest super-packet of the device, so that what it is cut into leaves in one system call.
+fn super_packet_bytes(config: &Config) -> u32 {
+    /// What TCP's headers take at least of each packet, with timestamps, and what Linux takes off for headers of its own.
+    const TCP_BYTES: u32 = 52;
+    const LINUX_BYTES: u32 = 330;
+    let datagram_bytes = config.mtu + config.mode.overhead_bytes();
+    let datagrams = outbox::MOST_BYTES as u32 / datagram_bytes;
+    datagrams * (config.mtu - TCP_BYTES) + LINUX_BYTES
+}
+
 /// The differentiated services field of a packet that was parsed before.
 fn tos_of(packet: &[u8]) -> u8 {
     if packet[0] >> 4 == 4 {
@@ -672,6 +779,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             old.private_key_file != new.private_key_file,
         ),
         ("gateway.control", old.control != new.control),
+        ("gateway.offload", old.offload != new.offload),
         (
             "scheduler.policy",
             old.scheduler.info.name != new.scheduler.info.name,

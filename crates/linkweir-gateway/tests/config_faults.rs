@@ -59,7 +59,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
-    ("limit = \"100p\"", "limit = \"1000000p\"", "ground.toml:20: class = [[class]]: 3 classes towards 1 peers may hold 1552620800B, more than 1GB; lower limit or limit_bytes"),
+    ("limit = \"100p\"", "limit = \"1000000p\"", "ground.toml:20: class = [[class]]: 3 classes towards 1 peers may hold 1584633600B, more than 1GB; lower limit or limit_bytes"),
     ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
     ("rate = \"5Mbit\"", "rate = \"25Mbit\"", "ground.toml:31: class[1].rate = \"25Mbit\": "),
     ("rate = \"5Mbit\"", "rate = \"-5Mbit\"", "ground.toml:31: class[1].rate = \"-5Mbit\": must be "),

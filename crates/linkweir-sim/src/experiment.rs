@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::satellite::rain::{Attenuation, Rain};
+use crate::satellite::recent;
 use crate::satellite::{
     fading::Fading, harq::Harq, lms::Lms, modcod::Adaptation, reorder::Reordering,
 };
@@ -192,7 +193,7 @@ impl Channel {
             } => {
                 let round = (period_ns / Channel::STEP_NS) as usize;
                 let samples = (until_ns / Channel::STEP_NS) as usize + 1;
-                lms.generate(*seed, Channel::STEP_NS, samples.min(round))
+                recent::generate(lms, *seed, Channel::STEP_NS, samples.min(round))
                     .beginning_of(round)
             }
         }

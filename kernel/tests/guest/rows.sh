@@ -74,10 +74,11 @@ refused "limit_bytes 0" "limit_bytes of class 2 is outside 1 .. 1000000000000 by
 refused "rate above" "rate of class 1 is outside 0 .. 1000000000000 bit/s" $add codes classes 2 class 1 rate 1000000000001
 refused "pss without link" "the capacity of the link must be known: give it" $add pss classes 2
 refused "a rule across parameters" "class 2: a queue with a low_level needs a reservation: give rate or share" $add pss classes 3 link 20mbit class 2 low_level 4
-refused "a reservation above the link" "class 2: the reservation must be below the link's capacity: give a smaller one" $add pss classes 3 link 20mbit class 2 low_level 4 rate 20mbit
+refused "a reservation above the link" "rate of class 2: the reservation must be below the link's capacity" $add pss classes 3 link 20mbit class 2 low_level 4 rate 20mbit
 refused "equal levels" "class 2: another queue has this level: all levels, high and low, must differ" $add pss classes 2 link 20mbit class 2 level 0
 refused "peld needs decay" "early=peld needs history=decayed: choose that, or early=off" $add pds classes 2 early peld history ring
-refused "too many for the policy" "" $add pss classes 4096 link 20mbit class 1 low_level 5000 rate 1mbit
+refused "the parameter before a rule that does not name it" "share of class 3: the reservations add up to more than the link: lower some" $add pss classes 3 link 20mbit class 2 low_level 4 share 60% class 3 low_level 5 share 60%
+refused "too many levels" "low_level of class 4096: more than 4096 levels: use fewer controlled queues" $add pss classes 4096 link 20mbit class 1 low_level 5000 rate 1mbit
 while read -r kind scope name value text; do
 	link=
 	[ "$kind" = pss ] && link="link 20mbit"
@@ -97,7 +98,7 @@ refused "one bad class among good ones" "loss of class 2 is outside 1 .. 65535" 
 same "nothing of that was taken" "$(class 1:1)" "limit 1000p delay 1 loss 1"
 refused "a class that is not there" "classes are made with the qdisc: give classes there" tc class add dev v0 parent 1: classid 1:5 pds delay 2
 refused "a class change out of range" "delay of class 1 is outside 1 .. 65535" tc class change dev v0 parent 1: classid 1:1 pds delay 0
-refused "a filter on a class" "" tc filter add dev v0 parent 1:1 matchall classid 1:1
+refused "a filter on a class" "filters belong to the qdisc: leave the class out of parent" tc filter add dev v0 parent 1:1 matchall classid 1:1
 refused "a child" "" tc qdisc add dev v0 parent 1:1 handle 5: pds classes 2
 refused "a class cannot go" "" tc class del dev v0 classid 1:1
 refused "a module in use" "" rmmod sch_linkweir

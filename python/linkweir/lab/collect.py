@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -82,9 +82,9 @@ class Stream:
 class Record:
     """What a job left, read."""
 
-    def __init__(self, world: World, files: Mapping[str, bytes]) -> None:
+    def __init__(self, world: World, files: Mapping[str, bytes], read: ReadCounters) -> None:
         self.world = world
-        self.link, self.classes, self.stats = _counters(world, files["counters"])
+        self.link, self.classes, self.stats = read(world, files["counters"])
         packets = np.frombuffer(files["datagrams"], _CAME)
         self.packets = packets[np.argsort(packets["came_ns"], kind="stable")]
         self.streams = _streams(world, files.get("senders", b""), files["received"])
@@ -116,6 +116,9 @@ def _size(word: str) -> int:
 
 Shown = Mapping[str, int]
 """What tc's text says of a class."""
+Counted = tuple[list[Counters], list[list[Counters]], list[list[Shown]]]
+"""Counters of the link and of the classes at the ends of the bins, and all that was said of the classes."""
+ReadCounters = Callable[[World, bytes], Counted]
 
 
 def shown(text: str) -> list[dict[str, Shown]]:
@@ -140,8 +143,8 @@ def shown(text: str) -> list[dict[str, Shown]]:
     return answers
 
 
-def _counters(world: World, text: bytes) -> tuple[list[Counters], list[list[Counters]], list[list[Shown]]]:
-    """Counters of the link and of the classes at the ends of the bins, and all that tc said of the classes."""
+def tc_counters(world: World, text: bytes) -> Counted:
+    """What tc said."""
     answers = shown(text.decode())
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
@@ -244,13 +247,13 @@ class Delays:
 # --- Tables ---------------------------------------------------------------------------------------------------------
 
 
-def tables(world: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
-    """The tables of a run, with the columns of a simulation's.
+def tables(world: World, files: Mapping[str, bytes], read: ReadCounters = tc_counters) -> dict[str, pa.Table]:
+    """The tables of a run, with the columns of a simulation's; `read` understands the job's counters.
 
     Raises:
         LaboratoryError: the job left something else than it should.
     """
-    record = Record(world, files)
+    record = Record(world, files, read)
     made = {
         "series": _series(record),
         "link": _link(record),

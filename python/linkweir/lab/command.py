@@ -1,28 +1,61 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands `linkweir lab build-kernel`, `run` and `clean`."""
+"""The commands `linkweir lab build-kernel`, `run`, `pss` and `clean`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from linkweir.directory import free_directory
 from linkweir.lab import kernel
-from linkweir.lab.experiment import Laboratory
+from linkweir.lab.experiment import Experiments, Laboratory
+from linkweir.lab.gateways import Gateways, OverGateways, VirtualGateways
 
-app = typer.Typer(help="Run scenarios on a real kernel in virtual time.", no_args_is_help=True)
+app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True)
+
+Gateway = Annotated[
+    Path | None,
+    typer.Option(metavar="PROGRAM", help="linkweir-gateway (default: as cargo built it, or as it is installed)."),
+]
 
 
 def _say(text: str) -> None:
     typer.echo(f"linkweir lab: {text}", err=True)
 
 
+def experiments(on: str, where: str, gateway: Path | None = None) -> Experiments:
+    """What runs scenarios: on queueing disciplines or gateways, in real or in virtual time.
+
+    Raises:
+        LaboratoryError: it is not possible here; it names everything that is missing.
+    """
+    return Laboratory(say=_say) if on == "qdisc" else _gateways(where, gateway)
+
+
+def _gateways(where: str, gateway: Path | None) -> OverGateways:
+    return Gateways(gateway) if where == "real" else VirtualGateways(gateway, say=_say)
+
+
+def _refuse(message: str) -> NoReturn:
+    typer.echo(f"linkweir lab: {message}", err=True)
+    raise typer.Exit(2)
+
+
+def _check(on: str, where: str) -> None:
+    if on not in ("qdisc", "gateway"):
+        _refuse(f'--on = "{on}": must be qdisc or gateway')
+    if where not in ("real", "virtual"):
+        _refuse(f'--where = "{where}": must be real or virtual')
+    if on == "qdisc" and where == "real":
+        _refuse('--where = "real": is for --on gateway; queueing disciplines run in virtual time')
+
+
 @app.callback()
 def lab() -> None:
-    """Run scenarios on a real kernel in virtual time."""
+    """Run scenarios on real kernels and gateways."""
 
 
 @app.command("build-kernel")
@@ -37,17 +70,86 @@ def build_kernel(
 @app.command("run")
 def run(
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")],
+    on: Annotated[
+        str, typer.Option(help="qdisc: queueing disciplines of the kernel; gateway: gateways and an emulated link.")
+    ] = "qdisc",
+    where: Annotated[
+        str, typer.Option(help="virtual: in virtual time; real: in network namespaces of this machine, as root.")
+    ] = "virtual",
+    gateway: Gateway = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed in place of the scenario's.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Run directory to make.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
-    """Run a scenario with the kernel's queues and TCP, and write a run directory with tables, figures and a report."""
+    """Run a scenario with the kernel's TCP over its queues or over gateways, and write a run directory with tables,
+    figures and a report.
+    """
     from linkweir.cli import _show
 
-    directory = free_directory(f"{scenario.stem}-virtual") if out is None else out
-    result = Laboratory(say=_say).run(scenario, seed=seed, out=directory, force=force)
+    _check(on, where)
+    directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
+    result = experiments(on, where, gateway).run(scenario, seed=seed, out=directory, force=force)
     _show(result, as_json=as_json)
+
+
+@app.command("pss")
+def run_pss(
+    figure: Annotated[str, typer.Option(help="5 to 12.")] = "6",
+    points: Annotated[
+        str | None,
+        typer.Option(metavar="EF:K,...", help="Points by EF's share and K_AF, such as 0.25:0.5 (default: all)."),
+    ] = None,
+    schedulers: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="pss, dwrr, pss-early-ignored (default: all of the figure).")
+    ] = None,
+    where: Annotated[
+        str, typer.Option(help="real: in network namespaces of this machine, as root; virtual: in virtual time.")
+    ] = "real",
+    duration: Annotated[str | None, typer.Option(help="Time of every run (default: 100s).")] = None,
+    at_once: Annotated[int, typer.Option(help="Runs at a time; more than one may disturb each other.", min=1)] = 1,
+    gateway: Gateway = None,
+    seed: Annotated[int, typer.Option(help="First seed of random numbers.", min=0)] = 1,
+    seeds: Annotated[int, typer.Option(help="Seeds behind each row.", min=1)] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
+    into: Annotated[
+        Path | None, typer.Option(help="Replace the marked tables and pictures of a Markdown file.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/...).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")] = False,
+) -> None:
+    """A figure of the PSS paper over real gateways and an emulated link, beside simulation and theory.
+
+    Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
+    20 Mbit/s by the pace of a gateway. In real time it takes as long as it lasts.
+    """
+    from linkweir.reproduce import command, pss
+    from linkweir.reproduce import gateways as over
+
+    _check("gateway", where)
+    lasts_s = command.duration_s("pss", duration)
+    if figure not in pss.FIGURES or figure == "13":
+        _refuse(f'--figure = "{figure}": must be one of 5 to 12')
+    try:
+        wanted = None if points is None else over.points(points)
+    except ValueError as fault:
+        _refuse(f"--points: {fault}")
+    names = None if schedulers is None else schedulers.split(",")
+    make = pss.FIGURES[figure]
+    sets = [[over.part(make(pss.Settings("tcp", False, lasts_s, seed + n)), wanted, names)] for n in range(seeds)]
+    if not sets[0][0].cases:
+        _refuse(f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run")
+    tools = _gateways(where, gateway)
+    kernels = command.OnKernels(
+        sets,
+        lambda folder: over.runner(tools, folder, at_once, _say),
+        name=over.GATEWAY,
+        where=where,
+        delays=over.ef_queueing,
+    )
+    suffix = "-gateway" if where == "real" else "-gateway-virtual"
+    command.carry_out("pss", figure, None, suffix, [], None, None, seed, as_json, markdown, into, out, force, kernels)
 
 
 @app.command("clean")

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
@@ -16,22 +17,37 @@ from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.world import World, world
 from linkweir.result import Result
-from linkweir.scenario import as_scenario
+from linkweir.scenario import Scenario, as_scenario
 from linkweir.simulate import AnyScenario, processors
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Laboratory:
-    """A kernel and a guest, made ready once, that run any number of scenarios.
+class Experiments(ABC):
+    """Something that runs scenarios on real kernels. Those who inherit say how."""
 
-    Raises:
-        LaboratoryError: it cannot be built.
-    """
+    on = ""
+    """What queues: qdisc or gateway."""
+    where = ""
+    """In which time: virtual or real."""
+    identity = ""
+    """What tells it from one with any other content."""
 
-    def __init__(self, variant: str = "fast", *, say: Callable[[str], None] = lambda _: None) -> None:
-        self.guest = guest.prepare(kernel.build(variant, say=say))
+    @abstractmethod
+    def _made(self, scenario: Scenario) -> World:
+        """What the scenario is made of there."""
+
+    @abstractmethod
+    def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
+        """Runs it; what it leaves."""
+
+    def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
+        return tables(made, files)
+
+    def _remarks(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """Further files of a run directory."""
+        return {}
 
     def run(
         self,
@@ -54,26 +70,24 @@ class Laboratory:
             DirectoryError: `out` cannot be written; nothing was run.
             LaboratoryError: the kernel did not come to its end.
         """
-        made = world(as_scenario(scenario, seed=seed), self.guest.kinds)
+        made = self._made(as_scenario(scenario, seed=seed))
         if processor is None:
             allowed = sorted(os.sched_getaffinity(0))
             processor = allowed[os.getpid() % len(allowed)]
         if out is None:
-            found = self._tables(made, processor)
-            return _result(made, found)
+            return _result(made, self._tables(made, self._files(made, processor)))
         return self._run_to_disk(made, Path(out), force, processor)
-
-    def _tables(self, made: World, processor: int | None) -> dict[str, pa.Table]:
-        files = host.start(self.guest, made.job, made.scenario.seed, processor=processor)
-        return tables(made, files)
 
     def _run_to_disk(self, made: World, out: Path, force: bool, processor: int | None) -> Result:
         from linkweir.directory import RunDirectory
         from linkweir.report import write_report
 
-        directory = RunDirectory(out, made.scenario, force=force, where="virtual", guest=self.guest.identity)
+        directory = RunDirectory(out, made.scenario, force=force, on=self.on, where=self.where, guest=self.identity)
         try:
-            found = self._tables(made, processor)
+            files = self._files(made, processor)
+            found = self._tables(made, files)
+            for name, content in self._remarks(files).items():
+                directory.remark(name, content)
             for name, table in found.items():
                 directory.add(name, table)
             outcome = {
@@ -102,7 +116,7 @@ class Laboratory:
             ScenarioError: one of them is wrong; nothing was run.
             LaboratoryError: the first that failed; those not begun are not run.
         """
-        made = [world(as_scenario(scenario), self.guest.kinds) for scenario in scenarios]
+        made = [self._made(as_scenario(scenario)) for scenario in scenarios]
         allowed = sorted(os.sched_getaffinity(0))
         free: SimpleQueue[int] = SimpleQueue()
         for n in range(jobs or processors()):
@@ -114,7 +128,7 @@ class Laboratory:
                 return None
             processor = free.get()
             try:
-                return _result(made[number], self._tables(made[number], processor))
+                return _result(made[number], self._tables(made[number], self._files(made[number], processor)))
             finally:
                 free.put(processor)
 
@@ -133,6 +147,27 @@ class Laboratory:
                 stop.set()
                 raise
         return [results[number] for number in range(len(made))]
+
+
+class Laboratory(Experiments):
+    """A kernel and a guest, made ready once, that run any number of scenarios on queueing disciplines.
+
+    Raises:
+        LaboratoryError: it cannot be built.
+    """
+
+    on = "qdisc"
+    where = "virtual"
+
+    def __init__(self, variant: str = "fast", *, say: Callable[[str], None] = lambda _: None) -> None:
+        self.guest = guest.prepare(kernel.build(variant, say=say))
+        self.identity = self.guest.identity
+
+    def _made(self, scenario: Scenario) -> World:
+        return world(scenario, self.guest.kinds)
+
+    def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
+        return host.start(self.guest, made.job, made.scenario.seed, processor=_processor)
 
 
 def _sent(found: dict[str, pa.Table]) -> int:

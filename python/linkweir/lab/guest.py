@@ -77,11 +77,12 @@ def _module(folder: Path) -> tuple[Path, list[Path]]:
     return module, sorted((source / "build/tc").glob("q_*.so"))
 
 
-def prepare(folder: Path) -> Guest:
+def prepare(folder: Path, *more: Path) -> Guest:
     """Builds what the guest of a kernel needs; what is up to date stays.
 
     Args:
         folder: of the kernel, from `kernel.build`.
+        more: further programs of this machine that jobs call by their names.
 
     Raises:
         LaboratoryError: a program is missing, or something cannot be built.
@@ -109,12 +110,13 @@ def prepare(folder: Path) -> Guest:
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=False).stdout.split()
     for applet in sorted(set(applets) - {"ip", "tc", "sh", "busybox"}):
         add(f"bin/{applet}", b"busybox", link=True)
-    for program in ("dash", "tc", "ip"):
-        path = _program(program)
-        add(f"bin/{program}", path.read_bytes())
+    for path in (*(_program(name) for name in ("dash", "tc", "ip")), *more):
+        add(f"bin/{path.name}", path.read_bytes())
         for found in _libraries(path):
             add(str(found), found.resolve().read_bytes())
     add("bin/sh", b"dash", link=True)
+    add("etc/passwd", b"root:x:0:0::/:/bin/sh\n")
+    add("etc/group", b"root:x:0:\n")
     for plugin in plugins:
         add(f"tc/{plugin.name}", plugin.read_bytes())
     add("sch_linkweir.ko", module.read_bytes())

@@ -46,7 +46,7 @@ STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
 
-_DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
+DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     """
     keys = tomllib.loads(scenario.resolved)
     link = keys["link"]
-    _check_link(link)
-    classes = [(name, entry) for entry in keys["class"] for name in _copies(entry)]
-    flows = _flows(keys, scenario)
-    _check(keys, flows)
+    check_link(link)
+    classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
+    flows = flows_of(keys, scenario)
+    check_flows(keys, flows)
     capacity = Signal(link["rate"], "rate", scenario.duration_s)
     overhead = round(_native.quantity(link["overhead"], "size"))
     nominal_bps = _native.quantity(link["nominal"], "rate")
@@ -109,7 +109,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
     job = {
         "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
-        "due": _due(flows, scenario).tobytes(),
+        "due": due(flows, scenario).tobytes(),
         "said": _said(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
@@ -119,7 +119,8 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
 # --- Reading --------------------------------------------------------------------------------------------------------
 
 
-def _check_link(link: Mapping[str, Any]) -> None:
+def check_link(link: Mapping[str, Any]) -> None:
+    """Refuses links that only the simulator has."""
     for key in ("satellite", "beam", "trace"):
         if key in link:
             raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
@@ -133,7 +134,8 @@ def _check_link(link: Mapping[str, Any]) -> None:
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
 
-def _check(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
+def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
+    """Refuses flows that only the simulator has."""
     if len(flows) > 1024:
         raise unfit("flow", len(flows), "the laboratory has room for 1024 flows")
     classes = sum(entry["count"] for entry in keys["class"])
@@ -150,23 +152,25 @@ def _check(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
             raise unfit(f"flow[{number}].cc", flow["cc"], "must be cubic in the laboratory")
 
 
-def _copies(entry: Mapping[str, Any]) -> list[str]:
+def copies(entry: Mapping[str, Any]) -> list[str]:
+    """Names of a class or flow that is there several times."""
     count = entry["count"]
     return [entry["name"]] if count == 1 else [f"{entry['name']}-{n}" for n in range(1, count + 1)]
 
 
-def _flows(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
+def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
+    """The sources of a resolved scenario."""
     places: dict[str, list[int]] = {}
     number = 0
     for entry in keys["class"]:
         mine = list(range(number, number + entry["count"]))
         number += entry["count"]
-        places |= {name: [at] for name, at in zip(_copies(entry), mine, strict=True)}
+        places |= {name: [at] for name, at in zip(copies(entry), mine, strict=True)}
         places[entry["name"]] = mine
     found = []
     for entry in keys["flow"]:
         start_s, stop_s, stagger_s = (_native.quantity(entry[key], "time") for key in ("start", "stop", "stagger"))
-        for n, name in enumerate(_copies(entry)):
+        for n, name in enumerate(copies(entry)):
             mine = places[entry["class"]]
             start = start_s + n * stagger_s
             stop = min(stop_s, scenario.duration_s)
@@ -290,6 +294,15 @@ def _script(
         if wait_s:
             host, _, rest = device.partition(" ")
             tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
+    run = workloads(flows, scenario, RECEIVER, "/job", "/out")
+    run.insert(2, 'workload say /job/said | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    return "\n".join(
+        [". /guest/hosts.sh", *tc, f"export ZERO_NS={ZERO_NS}", *run, "for job in $jobs; do wait $job; done", ""]
+    )
+
+
+def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str) -> list[str]:
+    """Lines that start the traffic between the hosts `sender` and `receiver`, whose address this is."""
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
     datagrams = " ".join(str(flow.of_class + 1) for flow in flows)
     random = np.random.default_rng([scenario.seed, 0x7C9])
@@ -301,17 +314,15 @@ def _script(
             stop_ns = round(1e9 * flow.stop_s)
             streams.append(f"{number}:{flow.of_class + 1}:{start_ns}:{stop_ns}:{size}:{flow.keys['cc']}")
     run = [
-        f"export ZERO_NS={ZERO_NS}",
-        f"in_ receiver workload receive {interval_ns} {end_ns} /out/datagrams /out/received & jobs=$!",
-        f'in_ sender workload datagrams {RECEIVER} /job/due {datagrams} & jobs="$jobs $!"',
-        'workload say /job/said | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"',
+        f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
+        f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',
     ]
     if streams:
         run.append(
-            f"in_ sender workload streams {RECEIVER} {interval_ns} {end_ns} /out/senders {' '.join(streams)} "
+            f"in_ sender workload streams {receiver} {interval_ns} {end_ns} {out}/senders {' '.join(streams)} "
             '& jobs="$jobs $!"'
         )
-    return "\n".join([". /guest/hosts.sh", *tc, *run, "for job in $jobs; do wait $job; done", ""])
+    return run
 
 
 def _stab(overhead: int) -> str:
@@ -326,7 +337,7 @@ def _htb(rate_bps: float) -> str:
     return f"htb rate {rate} ceil {rate} burst 64b cburst 64b quantum 1500"
 
 
-def _due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
+def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     """What the datagram flows send, in order of time."""
     parts = []
     for number, flow in enumerate(flows):
@@ -334,10 +345,10 @@ def _due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
             continue
         random = np.random.default_rng([scenario.seed, number])
         at_ns, sizes = arrivals(flow.keys, flow.start_s, flow.stop_s, random, f"flow {flow.name}: packet")
-        part = np.zeros(len(at_ns), _DUE)
+        part = np.zeros(len(at_ns), DUE)
         part["at_ns"], part["flow"], part["bytes"] = at_ns, number, sizes
         parts.append(part)
-    whole = np.concatenate(parts) if parts else np.zeros(0, _DUE)
+    whole = np.concatenate(parts) if parts else np.zeros(0, DUE)
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 

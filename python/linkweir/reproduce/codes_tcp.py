@@ -23,7 +23,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 from linkweir import quality
 from linkweir.reproduce import codes
@@ -244,6 +244,20 @@ def distribution(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list
 # --- Figures --------------------------------------------------------------------------------------------------------
 
 
+@cache
+def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Case:
+    """One of the many that figures share."""
+    labels = {
+        "policy": policy,
+        "users": users,
+        "cc": setup.cc,
+        "reordering": setup.reordering,
+        "seed": seed,
+        "mode": setup.mode,
+    }
+    return Case(labels, scenario(setup, policy, users, seed, lasts_s))
+
+
 def cases(
     settings: Settings,
     setups: Sequence[Setup],
@@ -262,17 +276,7 @@ def cases(
         return settings.fewer_seeds if few else settings.seeds
 
     return tuple(
-        Case(
-            {
-                "policy": policy,
-                "users": count,
-                "cc": setup.cc,
-                "reordering": setup.reordering,
-                "seed": seed,
-                "mode": setup.mode,
-            },
-            scenario(setup, policy, count, seed, lasts_s),
-        )
+        _case(setup, policy, count, seed, lasts_s)
         for setup in chosen
         for policy in policies
         for count in users or counts or USERS[setup.cc]

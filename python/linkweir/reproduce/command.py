@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss, v
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure, Scenario
 from linkweir.sweep.command import executor_of
+from linkweir.sweep.parts import Parts
 
 TITLES = {
     "pss": "PSS against DWRR, reproduced",
@@ -37,15 +39,37 @@ Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of 
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
-Into = Annotated[Path | None, typer.Option(help="Replace the marked tables of a Markdown file.")]
+Into = Annotated[Path | None, typer.Option(help="Replace the marked tables and the pictures of a Markdown file.")]
 Out = Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/reproduce-...).")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")]
 Where = Annotated[
     str, typer.Option(help="sim: the simulator; virtual: the kernel's queues and TCP in virtual time, beside it.")
 ]
 
+
+@dataclass(frozen=True)
+class OnKernels:
+    """Figures that run on real kernels beside the simulator.
+
+    Attributes:
+        sets: the figures, once for every seed.
+        runner: makes what runs them, told the directory of the reproduction.
+        name: what their rows are called.
+        where: how the directory calls it.
+        delays: tables of EF's delays.
+    """
+
+    sets: Sequence[Sequence[Figure]]
+    runner: Callable[[Path], Runner]
+    name: str = virtual.KERNEL
+    where: str = "virtual"
+    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.Shown]] = virtual.ef_delays
+
+
 VIRTUAL_SEEDS = 3
 """Seeds in the kernel, unless told otherwise; with --quick 1, or 2 of WTP and PLR."""
+VIRTUAL_TENTHS = (5, 9)
+"""K_AF in tenths with --quick in the kernel, where a run takes twenty times as long as in the simulator."""
 
 
 @app.callback()
@@ -81,15 +105,16 @@ def reproduce_pss(
         _refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
     if where == "virtual" and traffic != "tcp":
         _refuse("pss", f'--traffic = "{traffic}": must be tcp in the kernel')
-    lasts_s = _duration_s("pss", duration)
+    lasts_s = duration_s("pss", duration)
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
         n = seeds or (1 if quick else VIRTUAL_SEEDS)
-        sets = [[make(pss.Settings("tcp", quick, lasts_s, seed + k)) for make in chosen] for k in range(n)]
-        _carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, sets)
+        each = [pss.Settings("tcp", quick, lasts_s, seed + k, VIRTUAL_TENTHS) for k in range(n)]
+        kernels = _in_laboratory([[make(settings) for make in chosen] for settings in each], jobs)
+        carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, kernels)
         return
     figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
-    _carry_out("pss", figure, table, f"-{traffic}", figures, jobs, dask, seed, as_json, markdown, into, out, force)
+    carry_out("pss", figure, table, f"-{traffic}", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("pds")
@@ -116,14 +141,13 @@ def reproduce_pds(
     _check_where("pds", where, dask)
     if where == "virtual" and seeds is None and not quick:
         seeds = VIRTUAL_SEEDS
-    settings = pds.Settings(quick, _duration_s("pds", duration), seed, seeds)
+    settings = pds.Settings(quick, duration_s("pds", duration), seed, seeds)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
     if where == "virtual":
-        _carry_out(
-            "pds", figure, None, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, [figures]
-        )
+        kernels = _in_laboratory([figures], jobs)
+        carry_out("pds", figure, None, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, kernels)
         return
-    _carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
+    carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 @app.command("codes")
@@ -163,7 +187,7 @@ def reproduce_codes(
     tables = {
         name.removeprefix(of): make for name, make in (codes.TABLES | codes_tcp.TABLES).items() if name.startswith(of)
     }
-    lasts_s = _duration_s("codes", duration)
+    lasts_s = duration_s("codes", duration)
     chosen = []
     for one in codes.MODES if mode == "both" else (mode,):
         offered = tables
@@ -177,7 +201,7 @@ def reproduce_codes(
     if lasts_s is not None and lasts_s < least_s:
         _refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
     what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
-    _carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
+    carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
 
 
 def _refuse(paper: str, message: str) -> None:
@@ -194,7 +218,8 @@ def _check_where(paper: str, where: str, dask: str | None, seeds: int | None = N
         _refuse(paper, f'--dask = "{dask}": is for --where sim; the laboratory runs its kernels on this machine')
 
 
-def _duration_s(paper: str, text: str | None) -> float | None:
+def duration_s(paper: str, text: str | None) -> float | None:
+    """The time of every run, s; leaves with exit code 2 and a message when it is none."""
     if text is None:
         return None
     from linkweir.plan import quantity
@@ -235,7 +260,7 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
 
 
-def _carry_out(
+def carry_out(
     paper: str,
     figure: str | None,
     table: str | None,
@@ -249,32 +274,32 @@ def _carry_out(
     into: Path | None,
     out: Path | None,
     force: bool,
-    in_kernel: Sequence[Sequence[Figure]] | None = None,
+    kernels: OnKernels | None = None,
 ) -> None:
+    """Runs what figures need, shows them and writes the directory of the reproduction."""
     if as_json and markdown:
         _refuse(paper, "give --json or --markdown, not both")
     what = f"figure{figure}" if figure and figure != "all" else table or "all"
     path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
     if into is not None and not into.is_file():
         _refuse(paper, f'--into = "{into}": there is no such file')
-    sets = None if in_kernel is None else _possible(in_kernel)
-    if sets is not None:
-        figures = [one for figures_of_seed in sets for one in figures_of_seed]
+    if kernels is not None:
+        figures = [one for figures_of_seed in kernels.sets for one in figures_of_seed]
     scenarios = distinct(figures)
-    where = "sim" if sets is None else "virtual"
+    where = "sim" if kernels is None else kernels.where
     facts: dict[str, Any] = {"seed": seed, "where": where, "runs_planned": len(scenarios)}
     title = TITLES[paper]
     command = shlex.join(["linkweir", *sys.argv[1:]])
-    kernels = None if sets is None else virtual.runner(jobs, _say)
+    runner = None if kernels is None else kernels.runner(path)
     with executor_of(jobs, dask) as executor:
         directory = keep.ReproductionDirectory(path, facts, figures, force=force)
         try:
             simulator = native.on(executor, directory.parts)
-            if sets is None or kernels is None:
+            if kernels is None or runner is None:
                 outcome = _run(scenarios, simulator)
                 shown = [show(f, outcome) for f in figures]
             else:
-                outcome, shown = _run_both(sets, kernels, simulator)
+                outcome, shown = _run_both(kernels, runner, simulator)
             facts["runs"] = len(outcome.results)
             report = directory.write(title, command, facts, shown, complete=outcome.complete)
         except BaseException as error:
@@ -301,7 +326,6 @@ def _carry_out(
         typer.echo(
             f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
             f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + ("" if sets is None else ", with the kernel's runs anew")
             + (f"; {into} is as it was" if into is not None else ""),
             err=True,
         )
@@ -329,16 +353,18 @@ def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
         return execute(scenarios, runner, advance)
 
 
-def _run_both(sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
-    with _bar(2 * len(virtual.planned(sets))) as advance:
-        outcome, shown = virtual.carry_out(sets, kernels, simulator, advance)
-    extra = (virtual.distances(shown), virtual.ef_delays(sets, outcome))
-    return outcome, [*shown, *(one for one in extra if one is not None)]
+def _run_both(kernels: OnKernels, runner: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
+    with _bar(2 * len(virtual.planned(kernels.sets))) as advance:
+        outcome, shown = virtual.carry_out(kernels.sets, runner, simulator, advance, kernels.name)
+    return outcome, [*shown, *virtual.distances(shown, kernels.name), *kernels.delays(kernels.sets, outcome)]
 
 
-def _possible(sets: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
-    """What real kernels can run of the figures."""
-    return [[part for part in map(virtual.possible, figures) if part is not None] for figures in sets]
+def _in_laboratory(sets: Sequence[Sequence[Figure]], jobs: int | None) -> OnKernels:
+    """What the laboratory's kernels can run of the figures."""
+    return OnKernels(
+        [[part for part in map(virtual.possible, figures) if part is not None] for figures in sets],
+        lambda folder: virtual.runner(virtual.laboratory(_say), jobs, Parts(folder)),
+    )
 
 
 def _say(text: str) -> None:
@@ -346,7 +372,10 @@ def _say(text: str) -> None:
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without."""
+    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
+
+    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
+    """
     text = path.read_text(encoding="utf-8")
     missing = []
     for s in figures:
@@ -356,6 +385,9 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
         text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
         if not found:
             missing.append(name)
+        if s.picture and f"(images/{name}.svg)" in text:
+            (path.parent / "images").mkdir(exist_ok=True)
+            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
     if missing:
         typer.echo(
             f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '

@@ -10,6 +10,7 @@
     report.html            figures and tables in one file
     summary.json           what was made, and whether all runs finished
     provenance.json        what ran, when and where, and how it ended, as in a run directory
+    runs/                  run directories of those over real gateways
     parts/                 the results of the runs that are done, until all are
 """
 
@@ -36,6 +37,7 @@ from linkweir.reproduce.figure import Figure, Row
 from linkweir.sweep.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
+RUNS = "runs"
 SCENARIOS = "scenarios.json.gz"
 
 
@@ -44,6 +46,11 @@ def arrow(rows: Sequence[Row]) -> pa.Table:
     table = pa.Table.from_pylist(list(rows))
     fields = [field.with_type(pa.float64()) if pa.types.is_null(field.type) else field for field in table.schema]
     return table.cast(pa.schema(fields))
+
+
+def write_picture(path: Path, picture: str) -> None:
+    """Writes a picture as an SVG document."""
+    write_whole(path, f'<?xml version="1.0" encoding="utf-8"?>\n{picture}')
 
 
 def figure_key(name: str) -> int | str:
@@ -67,7 +74,7 @@ class ReproductionDirectory(OwnDirectory):
     """
 
     KIND = "reproduction"
-    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, "figure-*")
+    OURS = (ROWS, SCENARIOS, SUMMARY, REPORT, PARTS, RUNS, "figure-*")
 
     def __init__(self, path: Path, facts: dict[str, Any], figures: Sequence[Figure], *, force: bool) -> None:
         same = facts | {"figures_sha256": _sha256(figures)}
@@ -131,7 +138,7 @@ class ReproductionDirectory(OwnDirectory):
             pq.write_table(arrow(shown.rows), part)
             part.replace(self.path / f"{stem}.parquet")
         if shown.picture:
-            write_whole(self.path / f"{stem}.svg", f'<?xml version="1.0" encoding="utf-8"?>\n{shown.picture}')
+            write_picture(self.path / f"{stem}.svg", shown.picture)
 
 
 def _sha256(figures: Sequence[Figure]) -> str:

@@ -4,25 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from linkweir import RunError
 from linkweir import Scenario as Sound
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Row, Scenario, Tables
 from linkweir.sweep.execute import Executor
-from linkweir.sweep.job import Answer, Job, identity, read_tables
+from linkweir.sweep.job import Answer, Job, identity, read_rows, read_tables
 from linkweir.sweep.local import LocalProcesses
 from linkweir.sweep.parts import Parts
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 class Run:
-    """The tables of a run."""
+    """The tables of a run, kept as small as they came: a reproduction has thousands."""
 
-    def __init__(self, tables: dict[str, pa.Table]) -> None:
+    def __init__(self, tables: dict[str, bytes]) -> None:
         self._tables = tables
 
     def rows(self, table: str) -> list[Row]:
@@ -31,7 +27,7 @@ class Run:
         Raises:
             KeyError: there is no table of this name.
         """
-        rows: list[Row] = self._tables[table].to_pylist()
+        rows: list[Row] = read_rows(self._tables[table]).to_pylist()
         return rows
 
 
@@ -57,7 +53,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
 
         def missing() -> Iterator[Job]:
             for number, scenario in enumerate(scenarios, 1):
-                job = _job(number, scenario)
+                job = job_of(number, scenario)
                 found = None if parts is None else parts.read(job.identity, read_tables)
                 if found is not None:
                     take(number - 1, Run(found))
@@ -82,7 +78,8 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     return run
 
 
-def _job(number: int, scenario: Scenario) -> Job:
+def job_of(number: int, scenario: Scenario) -> Job:
+    """A run of which all tables are wanted."""
     sound = Sound.from_dict(scenario)
     inputs = tuple((name, content) for name, _, content in sound.inputs)
     same = identity(sound.resolved, sound.seed, inputs)

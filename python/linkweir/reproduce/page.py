@@ -12,6 +12,9 @@ from rich.table import Table
 
 from linkweir.reproduce.figure import Figure, Grid, Row
 
+SIMULATION = "simulation"
+"""What `where` says in rows of the simulator beside those of something real."""
+
 
 @dataclass
 class Shown:
@@ -108,7 +111,7 @@ def _terminal_table(title: str, columns: list[str], lines: Sequence[Sequence[str
 def deviation(rows: Sequence[Row]) -> str:
     """The largest distance of rates from theory, in words; empty when there is nothing to compare.
 
-    The older PSS is left out: how far it is off is what its figure shows. Where the kernel ran too, it alone counts.
+    The older PSS is left out: how far it is off is what its figure shows. Where something real ran, that alone counts.
     """
     parts = []
     for name in ("af", "cs0"):
@@ -118,7 +121,7 @@ def deviation(rows: Sequence[Row]) -> str:
             if row.get(f"{name}_mbps") is not None
             and row.get(f"{name}_theory_mbps") is not None
             and row.get("scheduler") != "pss-early-ignored"
-            and row.get("where", "kernel") == "kernel"
+            and row.get("where") != SIMULATION
         ]
         if not known:
             return ""
@@ -133,7 +136,8 @@ def markdown(shown: Shown) -> str:
     """The values in Markdown, and what tells why they are as they are."""
     parts = []
     if _is_grid(shown):
-        parts.append("AF, CS0 in Mbit/s; theory in brackets.")
+        sides = dict.fromkeys(row["where"] for row in shown.rows if "where" in row)
+        parts.append(f"AF, CS0 in Mbit/s{': ' if sides else ''}{' / '.join(sides)}; theory in brackets.")
         parts.append(_markdown_table(*_pivot(shown.rows, with_theory=True)))
     elif shown.figure.summary is not None:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
@@ -148,8 +152,12 @@ def markdown(shown: Shown) -> str:
 
 
 def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
-    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load; the kernel's if it ran."""
-    rows = [row for row in rows if row.get("where", "kernel") == "kernel"]
+    """Rows of rates as a grid: a line for each K_AF, a column for each scheduler and load.
+
+    Where real ones are among them these are shown, with theory also the simulation's.
+    """
+    simulated = [row for row in rows if row.get("where") == SIMULATION]
+    rows = [row for row in rows if row.get("where") != SIMULATION]
     memories = {row["memory_s"] for row in rows if row["scheduler"].startswith("pss")}
 
     def column(row: Row) -> str:
@@ -158,13 +166,16 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
             words.append("no memory" if row["memory_s"] is None else f"{row['memory_s']:g} s")
         return " ".join([*words, f"EF {row['ef_share']:g}"])
 
+    beside = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
     columns = list(dict.fromkeys(column(row) for row in rows))
     cells: dict[tuple[float, str], str] = {}
     for row in rows:
         pairs = []
         for name in ("af", "cs0"):
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
-            pairs.append(f"{ours:.2f} ({wanted:.2f})" if with_theory else f"{ours:.2f}")
+            other = beside.get((row["k_af"], column(row)))
+            shown = f"{ours:.2f}" if other is None else f"{ours:.2f} / {other[f'{name}_mbps']:.2f}"
+            pairs.append(f"{shown} ({wanted:.2f})" if with_theory else shown)
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
     lines = [[f"{k:g}", *(cells.get((k, name), "") for name in columns)] for k in sorted({row["k_af"] for row in rows})]
     return ["K_AF", *columns], lines

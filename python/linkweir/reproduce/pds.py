@@ -324,7 +324,7 @@ Span = tuple[float, float]
 
 
 def _summary(variants: Sequence[Variant], what: Sequence[str], spans: Sequence[Span]) -> Callable[[list[Row]], Grid]:
-    """A grid with a line for each span, quantity and variant, a column for each class, and theory above."""
+    """A grid with a line for each span, quantity and variant, a column for each class, and what was wanted above."""
 
     def grid(made: list[Row]) -> Grid:
         found: dict[tuple[str, str, int, Span], list[Row]] = {}
@@ -333,22 +333,40 @@ def _summary(variants: Sequence[Variant], what: Sequence[str], spans: Sequence[S
             found.setdefault(key, []).append(row)
         lines: list[list[str]] = []
         for span, name in ((span, name) for span in spans for name in what):
-            last: list[str] = []
+            above: list[list[str]] = []
             for v in variants:
                 mine = found.get((v.figure, v.history_name, v.limit_pkts, span))
                 if mine is None:
                     continue
-                pps = v.pps or MEAN_PPS.get(span)
-                if pps is not None and not (v.history == "peld" and name.startswith("delay")):
-                    by_theory = _line(span, name, "theory", expected(v, pps)[name])
-                    if by_theory != last:
-                        lines.append(by_theory)
-                    last = by_theory
+                wanted = _wanted(v, span, name)
+                lines += [line for line in wanted if line not in above]
+                above = wanted
                 label = f"{v.figure}, {v.history_name}, limit {v.limit_pkts}"
                 lines.append(_line(span, name, label, [row[name] for row in mine]))
         return ["time (s)", "", "run", *(f"class {i}" for i in CLASSES)], lines
 
     return grid
+
+
+def _wanted(variant: Variant, span: Span, name: str) -> list[list[str]]:
+    """Lines of the ratios that the coefficients ask for, where theory has others, and of theory."""
+    lines = []
+    pps = variant.pps or MEAN_PPS.get(span)
+    if pps is not None and not (variant.history == "peld" and name.startswith("delay")):
+        lines.append(_line(span, name, "theory", expected(variant, pps)[name]))
+    if name in ("delay_ratio", "loss_ratio"):
+        asked = _line(span, name, "nominal", [_nominal(variant, i)[name] for i in CLASSES])
+        if not lines or lines[0][3:] != asked[3:]:
+            lines.insert(0, asked)
+    return lines
+
+
+def _nominal(variant: Variant, number: int) -> dict[str, float]:
+    """Ratios that the coefficients ask for in a class."""
+    return {
+        "delay_ratio": variant.delay[0] / variant.delay[number - 1],
+        "loss_ratio": variant.loss[7] / variant.loss[number - 1],
+    }
 
 
 def _line(span: Span, name: str, label: str, values: Sequence[float | None]) -> list[str]:
@@ -370,8 +388,7 @@ def _nominal_rows(variant: Variant, duration_s: float) -> list[Row]:
             "class": i,
             "t_from_s": t_s,
             "t_to_s": t_s + WINDOW_S,
-            "delay_ratio": variant.delay[0] / variant.delay[i - 1],
-            "loss_ratio": variant.loss[7] / variant.loss[i - 1],
+            **_nominal(variant, i),
         }
         for i in CLASSES
         for t_s in (0.0, duration_s)
@@ -535,7 +552,7 @@ def figure_8(settings: Settings) -> Figure:
             history=history,
             overhead_bytes=overhead,
         )
-        for overhead in (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES)
+        for overhead in ((OVERHEAD_BYTES,) if settings.quick else (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES))
         for pps in (1500, 1300)
         for history in ("ring", "peld")
         for name, delay in (("none", ALIKE), ("usual", USUAL), ("large", LARGE))

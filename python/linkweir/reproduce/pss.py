@@ -61,6 +61,8 @@ class Settings:
     quick: bool = False
     duration_s: float | None = None
     seed: int = 1
+    quick_tenths: tuple[int, ...] = (1, 3, 5, 7, 9)
+    """K_AF in tenths, where `quick`."""
 
     def warmup_s(self, duration_s: float) -> float:
         """Start of the time that mean rates cover."""
@@ -361,7 +363,7 @@ def _rates_figure(
     duration_s = settings.duration_s or (PAPER_S if tcp else long_s)
     if settings.quick and settings.duration_s is None:
         duration_s = PAPER_S if long_s == BOTH_PERIODS_S or tcp else 30.0
-    chosen = [p for p in points if not settings.quick or round(10 * p.k_af, 6) in (1, 3, 5, 7, 9)]
+    chosen = [p for p in points if not settings.quick or round(10 * p.k_af, 6) in settings.quick_tenths]
     cases = tuple(_case(p, settings, duration_s) for p in chosen)
     return Figure(
         name=name,

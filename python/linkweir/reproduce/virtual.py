@@ -7,30 +7,68 @@ A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
-from linkweir.reproduce.page import Shown
+from linkweir.reproduce.page import SIMULATION, Shown
+from linkweir.sweep.job import read_tables, write_tables
 
-KERNEL, SIMULATION = "kernel", "simulation"
+if TYPE_CHECKING:
+    from linkweir.lab import Laboratory
+    from linkweir.result import Result
+    from linkweir.sweep.parts import Parts
+
+KERNEL = "kernel"
 
 
-def runner(jobs: int | None, say: Callable[[str], None]) -> Runner:
-    """Runs scenarios in the laboratory, `jobs` at a time.
+def laboratory(say: Callable[[str], None]) -> Laboratory:
+    """Where kernels run, made ready.
 
     Raises:
         LaboratoryError: there can be no laboratory here.
     """
     from linkweir.lab import Laboratory
 
-    laboratory = Laboratory(say=say)
+    return Laboratory(say=say)
+
+
+def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
+    """Runs scenarios in the laboratory, `jobs` at a time.
+
+    Args:
+        laboratory: from `laboratory`.
+        jobs: as many as there are processors when None.
+        parts: where the results of single runs are kept; what the same guest did already is not run again.
+    """
 
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
-        laboratory.run_many(scenarios, jobs=jobs, on_result=take)
+        missing: list[tuple[int, str]] = []
+        for number, scenario in enumerate(scenarios):
+            name = _name(laboratory, scenario)
+            found = parts.read(name, read_tables)
+            if found is None:
+                missing.append((number, name))
+            else:
+                take(number, native.Run(found))
+
+        def keep(which: int, result: Result) -> None:
+            number, name = missing[which]
+            parts.add(name, write_tables(result.tables))
+            take(number, result)
+
+        laboratory.run_many([scenarios[number] for number, _ in missing], jobs=jobs, on_result=keep)
 
     return run
+
+
+def _name(laboratory: Laboratory, scenario: Scenario) -> str:
+    """What tells a run in this guest from its simulation and from one in any other guest."""
+    return hashlib.sha256(f"{laboratory.guest.identity} {native.job_of(0, scenario).identity}".encode()).hexdigest()
 
 
 def possible(figure: Figure) -> Figure | None:
@@ -40,7 +78,11 @@ def possible(figure: Figure) -> Figure | None:
 
 
 def carry_out(
-    sets: Sequence[Sequence[Figure]], kernels: Runner, simulator: Runner, on_done: Callable[[], None]
+    sets: Sequence[Sequence[Figure]],
+    kernels: Runner,
+    simulator: Runner,
+    on_done: Callable[[], None],
+    name: str = KERNEL,
 ) -> tuple[Outcome, list[Shown]]:
     """Runs figures in the simulator and in the kernel.
 
@@ -49,6 +91,7 @@ def carry_out(
         kernels: from `runner`.
         simulator: runs scenarios in the simulator.
         on_done: called after each run.
+        name: what rows of the kernel are called.
 
     Returns:
         What ran in the kernel, and the figures with rows of both.
@@ -56,7 +99,7 @@ def carry_out(
     scenarios = planned(sets)
     simulated = execute(scenarios, simulator, on_done)
     outcome = execute(scenarios, kernels, on_done) if simulated.complete else Outcome()
-    return outcome, [_overlay(figures, outcome, simulated) for figures in zip(*sets, strict=True)]
+    return outcome, [_overlay(figures, outcome, simulated, name) for figures in zip(*sets, strict=True)]
 
 
 def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
@@ -67,11 +110,11 @@ def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
 # --- One figure -----------------------------------------------------------------------------------------------------
 
 
-def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) -> Shown:
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> Shown:
     figure = figures[0]
     ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
     theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
-    rows = [*_marked(ours, KERNEL, figure), *_marked(theirs, SIMULATION, figure)]
+    rows = [*_marked(ours, name, figure), *_marked(theirs, SIMULATION, figure)]
     reference = figure.reference
     drawn = replace(
         figure,
@@ -80,22 +123,23 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome) ->
         columns=("where", *figure.columns),
         reference=None
         if reference is None
-        else lambda: [row for where in (KERNEL, SIMULATION) for row in _marked(reference(), where, figure)],
-        summary=None if figure.summary is None else _both_grids(figure.summary),
+        else lambda: [row for where in (name, SIMULATION) for row in _marked(reference(), where, figure)],
+        summary=None if figure.summary is None else _both_grids(figure.summary, name),
         details=None,
         other_rows=None,
     )
-    first = {case.key for case in figure.cases}
-    results = {key: tables for key, tables in outcome.results.items() if key in first}
-    details = figure.details(_pairs(figure, results)) if figure.details is not None else []
+    details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
+    if figure.details is not None and figure.telling is None:
+        both = ((name, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
+        details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
     picture = svg(drawn, rows) if drawn.panels and rows else ""
     return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
 
 
-def _pairs(figure: Figure, results: dict[str, Tables]) -> list[tuple[Case, Tables]]:
-    keyed = [(case, results.get(case.key)) for case in figure.cases]
+def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[Case, Tables]]:
+    keyed = [(case, outcome.results.get(case.key)) for case in figure.cases]
     return [(case, tables) for case, tables in keyed if tables is not None]
 
 
@@ -146,20 +190,22 @@ def _both(panel: Panel) -> Panel:
     return replace(panel, by=("run", *panel.by[1:]) if len(panel.by) > 1 else ("where", *panel.by))
 
 
-def _both_grids(summary: Callable[[list[Row]], Grid]) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; theory, alike for both, once."""
+def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
+    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once."""
 
     def grid(rows: list[Row]) -> Grid:
-        columns, lines = summary([row for row in rows if row["where"] == KERNEL])
+        columns, lines = summary([row for row in rows if row["where"] == measured])
         _, others = summary([row for row in rows if row["where"] == SIMULATION])
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
         merged: list[list[str]] = []
         for ours, theirs in zip(lines, others, strict=False):
-            if ours == theirs and ours[where] == "theory":
+            if ours == theirs and ours[where] in ("theory", "nominal"):
                 merged.append(ours)
                 continue
             pairs = (
-                ((ours, f"{KERNEL} and {SIMULATION}"),) if ours == theirs else ((ours, KERNEL), (theirs, SIMULATION))
+                ((ours, f"{measured} and {SIMULATION}"),)
+                if ours == theirs
+                else ((ours, measured), (theirs, SIMULATION))
             )
             for line, name in pairs:
                 merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
@@ -174,17 +220,19 @@ PACKET_TIME_S = 1500 * 8 / 20e6
 ALLOWANCE_S = 1e-4
 
 
-def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | None:
+def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
     """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
+    found = [_ef_delays(figures, outcome) for figures in zip(*sets, strict=True)]
+    return [shown for shown in found if shown is not None]
+
+
+def _ef_delays(figures: Sequence[Figure], outcome: Outcome) -> Shown | None:
     rows: list[Row] = []
-    seen: set[str] = set()
-    for case in (case for figures in sets for figure in figures for case in figure.cases):
-        key = case.key
+    for case in (case for figure in figures for case in figure.cases):
         point = case.labels.get("point")
-        if key in seen or key not in outcome.results or point is None or point.changing:
+        if case.key not in outcome.results or point is None or point.changing:
             continue
-        seen.add(key)
-        flow = next(row for row in outcome.results[key].rows("flows") if row["flow"] == "ef")
+        flow = next(row for row in outcome.results[case.key].rows("flows") if row["flow"] == "ef")
         rows.append(
             {
                 "scheduler": point.scheduler,
@@ -199,8 +247,8 @@ def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> Shown | Non
     if not rows:
         return None
     figure = Figure(
-        "ef-delay",
-        "One-way delay of EF in the kernel, fixed capacity",
+        f"{figures[0].name}-ef-delay",
+        f"One-way delay of EF in the kernel, Figure {figures[0].name}",
         "EF waits for one packet of the others at most.",
         (),
         lambda _: rows,
@@ -229,15 +277,17 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown]) -> Shown | None:
-    """How far the kernel is from theory and from the simulation, in percent; None if there is nothing to compare."""
-    rows = [row for one in shown for row in (_rate_distances(one) or _ratio_distances(one))]
-    if not rows:
-        return None
+def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
+    """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
+    found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one, measured)) for one in shown]
+    return [_distances(name, rows, measured) for name, rows in found if rows]
+
+
+def _distances(name: str, rows: list[Row], measured: str) -> Shown:
     figure = Figure(
-        "distances",
-        "Distance of the kernel from theory and simulation, percent",
-        "The same scheduler behaves alike in the kernel and in the simulator.",
+        f"{name}-distances",
+        f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
+        f"The same scheduler behaves alike in the {measured} and in the simulator.",
         (),
         lambda _: rows,
         (),
@@ -258,14 +308,14 @@ def _largest(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _rate_distances(one: Shown) -> list[Row]:
+def _rate_distances(one: Shown, name: str) -> list[Row]:
     if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
         return []
     columns = ("scheduler", "memory_s", "ef_share", "k_af")
     simulated = {_key(row, columns): row for row in one.rows if row["where"] == SIMULATION}
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in one.rows:
-        if row["where"] == KERNEL and row["af_theory_mbps"] >= LEAST_MBPS:
+        if row["where"] == name and row["af_theory_mbps"] >= LEAST_MBPS:
             groups.setdefault(_key(row, columns[:2]), []).append(row)
     made: list[Row] = []
     for (scheduler, memory_s), rows in groups.items():
@@ -278,7 +328,7 @@ def _rate_distances(one: Shown) -> list[Row]:
                 "scheduler": scheduler,
                 "memory_s": memory_s,
                 "points": len(rows),
-                "kernel_from_theory": worst_pc,
+                f"{name}_from_theory": worst_pc,
                 "at": f"EF {worst['ef_share']:g}, K_AF {worst['k_af']:g}",
                 "simulation_from_theory": _largest([_percent(r["af_mbps"], r["af_theory_mbps"]) for r in theirs]),
             }
@@ -286,7 +336,7 @@ def _rate_distances(one: Shown) -> list[Row]:
     return made
 
 
-def _ratio_distances(one: Shown) -> list[Row]:
+def _ratio_distances(one: Shown, measured: str) -> list[Row]:
     if "delay_ratio" not in one.figure.columns:
         return []
     columns = ("figure", "history", "limit", "t_from_s", "t_to_s")
@@ -296,7 +346,7 @@ def _ratio_distances(one: Shown) -> list[Row]:
             groups.setdefault(_key(row, columns), {})[row["where"], row["class"]] = row
     made: list[Row] = []
     for key, rows in groups.items():
-        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == KERNEL]
+        pairs = [(row, rows.get((SIMULATION, number))) for (where, number), row in rows.items() if where == measured]
         off = {
             name: _largest([_percent(ours[name], theirs[name]) for ours, theirs in pairs if theirs is not None])
             for name in ("delay_ms", "delay_ratio", "loss_ratio")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,11 +93,14 @@ def work(job: Job) -> Answer:
 
 
 def _content(job: Job) -> bytes:
+    tables, warmup_s = _simulate(job)
+    return write_tables(tables) if job.whole else _written(summary_rows(tables, warmup_s))
+
+
+def write_tables(tables: Mapping[str, pa.Table]) -> bytes:
+    """The tables of a run as one file, for `read_tables`."""
     import pyarrow as pa
 
-    tables, warmup_s = _simulate(job)
-    if not job.whole:
-        return _written(summary_rows(tables, warmup_s))
     contents = [_written(table, compression="zstd") for table in tables.values()]
     return _written(
         pa.table({"table": pa.array(list(tables), pa.string()), "content": pa.array(contents, pa.binary())})
@@ -114,7 +118,7 @@ def _written(table: pa.Table, compression: str | None = None) -> bytes:
 
 
 def read_rows(content: bytes) -> pa.Table:
-    """The rows of an answer.
+    """The rows of an answer, or those of one table of a whole job.
 
     Raises:
         ValueError: they are not whole.
@@ -128,14 +132,14 @@ def read_rows(content: bytes) -> pa.Table:
         raise ValueError(str(error)) from error
 
 
-def read_tables(content: bytes) -> dict[str, pa.Table]:
-    """The tables of a whole job, by name.
+def read_tables(content: bytes) -> dict[str, bytes]:
+    """The tables of a whole job by name, each for `read_rows`.
 
     Raises:
         ValueError: they are not whole.
     """
     kept = read_rows(content)
-    return {row["table"]: read_rows(row["content"]) for row in kept.to_pylist()}
+    return {row["table"]: row["content"] for row in kept.to_pylist()}
 
 
 def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:

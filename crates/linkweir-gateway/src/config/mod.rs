@@ -38,7 +38,7 @@ const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
 const DRAIN_NS: u64 = 60_000_000_000;
 /// What a waiting packet costs beside its own bytes.
-pub const PACKET_COST_BYTES: u64 = 80;
+pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
 const MTU_V6: u32 = 1280;
 /// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
@@ -118,6 +118,8 @@ pub struct Config {
     pub routes: bool,
     /// Whether TCP is held to segments that fit.
     pub mss_clamp: bool,
+    /// Whether the kernel's segmentation offloads are used where there are any.
+    pub offload: bool,
     /// How code points pass the tunnel.
     pub dscp: Model,
     /// How long packets that wait may still leave when the gateway stops, ns.
@@ -195,6 +197,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     };
     let routes = gateway.flag("routes", true)?;
     let mss_clamp = gateway.flag("mss_clamp", true)?;
+    let offload = gateway.flag("offload", true)?;
     let dscp = dscp(&mut gateway)?;
     let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
     let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
@@ -253,6 +256,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         control,
         routes,
         mss_clamp,
+        offload,
         dscp,
         drain_ns,
         overhead_bytes: overhead_bytes + i64::from(outer),

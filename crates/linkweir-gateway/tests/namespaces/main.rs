@@ -83,6 +83,8 @@ fn main() {
             no_more_leaves_than_the_capacity,
             fragments_follow_their_first,
             tcp_uses_segments_that_fit,
+            super_packets_carry_the_same_bytes,
+            datagrams_sent_together_come_one_by_one,
             code_points_and_congestion_are_seen_outside_and_inside,
         }
         emulated {

@@ -461,6 +461,11 @@ impl Tunnel {
         Tunnel::between(cabled(), Folder::new(), scheduler, |text, _| change(text))
     }
 
+    /// The same; `change` also learns which end the configuration is for.
+    pub fn clear(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
+        Tunnel::between(cabled(), Folder::new(), scheduler, change)
+    }
+
     /// A tunnel with the WireGuard protocol; `change` also learns which end the configuration is for.
     pub fn sealed(scheduler: &str, change: impl Fn(String, u8) -> String) -> Tunnel {
         let folder = Folder::new();

@@ -33,6 +33,16 @@ impl Jitter {
         add(&mut self.distribution_ns, difference_ns);
     }
 
+    /// Takes in what another one counted.
+    pub(super) fn add(&mut self, other: &Jitter) {
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.max_ns = self.max_ns.max(other.max_ns);
+        self.distribution_ns
+            .add(&other.distribution_ns)
+            .expect("a growing histogram takes every value");
+    }
+
     pub(super) fn reset(&mut self) {
         *self = Jitter {
             distribution_ns: emptied(&mut self.distribution_ns),
@@ -92,20 +102,17 @@ impl Delays {
         }
     }
 
-    /// Returns by how much it differs from the delay before.
     #[inline]
-    pub(super) fn record(&mut self, delay_ns: u64) -> Option<u64> {
+    pub(super) fn record(&mut self, delay_ns: u64) {
         self.count += 1;
         self.sum_ns += u128::from(delay_ns);
         self.max_ns = self.max_ns.max(delay_ns);
         add(&mut self.distribution_ns, delay_ns);
-        let difference_ns = self
-            .previous_ns
-            .replace(delay_ns)
-            .map(|previous_ns| delay_ns.abs_diff(previous_ns))?;
-        self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
-        self.jitter.record(difference_ns);
-        Some(difference_ns)
+        if let Some(previous_ns) = self.previous_ns.replace(delay_ns) {
+            let difference_ns = delay_ns.abs_diff(previous_ns);
+            self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
+            self.jitter.record(difference_ns);
+        }
     }
 
     pub(super) fn reset(&mut self) {
@@ -148,10 +155,10 @@ mod tests {
         let mut delays = Delays::new();
         assert_eq!(delays.mean_s(), None);
         assert_eq!(delays.quantile_s(0.5), None);
-        let differences: Vec<Option<u64>> = [10, 26, 10]
-            .map(|ms| delays.record(ms * 1_000_000))
-            .to_vec();
-        assert_eq!(differences, [None, Some(16_000_000), Some(16_000_000)]);
+        for ms in [10, 26, 10] {
+            delays.record(ms * 1_000_000);
+        }
+        assert_eq!((delays.jitter.count, delays.jitter.sum_ns), (2, 32_000_000));
         assert_eq!(delays.max_s(), Some(0.026));
         assert!((delays.mean_s().unwrap() - 46e-3 / 3.0).abs() < 1e-12);
         // 16 ms, then 1 + (16 - 1) / 16.
@@ -162,6 +169,21 @@ mod tests {
         assert_eq!(delays.max_s(), None);
         assert_eq!(delays.jitter.mean_s(), None);
         assert_eq!(delays.jitter.quantile_s(0.5), None);
+    }
+
+    #[test]
+    fn jitter_of_two_flows_taken_together() {
+        let (mut one, mut other, mut both) = (Jitter::new(), Jitter::new(), Jitter::new());
+        for ms in [1u64, 2, 3] {
+            one.record(ms * 1_000_000);
+        }
+        other.record(90_000_000_000);
+        both.add(&one);
+        both.add(&other);
+        both.add(&Jitter::new());
+        assert!((both.mean_s().unwrap() - 90.006 / 4.0).abs() < 1e-12);
+        assert_eq!(both.quantile_s(1.0), Some(90.0));
+        assert!((both.quantile_s(0.5).unwrap() - 2e-3).abs() < 2e-5);
     }
 
     #[test]

@@ -58,7 +58,6 @@ struct Class {
     total: ClassCounts,
     bin_max_ns: u64,
     total_max_ns: u64,
-    jitter: Jitter,
     backlog_pkts: u64,
     backlog_bytes: u64,
     /// Time up to which `backlog_ns` is added up.
@@ -117,7 +116,6 @@ impl Recorder {
                 total: ClassCounts::default(),
                 bin_max_ns: 0,
                 total_max_ns: 0,
-                jitter: Jitter::new(),
                 backlog_pkts: 0,
                 backlog_bytes: 0,
                 backlog_at_ns: 0,
@@ -280,9 +278,7 @@ impl Recorder {
         let flow = &mut self.flows[flow];
         flow.counts.delivered_pkts += 1;
         flow.counts.delivered_bytes += u64::from(bytes);
-        if let Some(difference_ns) = flow.delays.record(delay_ns) {
-            self.classes[flow.class].jitter.record(difference_ns);
-        }
+        flow.delays.record(delay_ns);
     }
 
     /// A TCP sender's window from now on.
@@ -315,7 +311,6 @@ impl Recorder {
             class.pass(now_ns);
             class.total = class.counts;
             class.total_max_ns = 0;
-            class.jitter.reset();
         }
         for flow in &mut self.flows {
             flow.pass(now_ns);
@@ -489,7 +484,11 @@ impl Recorder {
                 ("backlog_mean_pkts", Kind::Real),
             ],
         );
-        for (index, class) in self.classes.iter_mut().enumerate() {
+        let mut jitters: Vec<Jitter> = self.classes.iter().map(|_| Jitter::new()).collect();
+        for flow in &self.flows {
+            jitters[flow.class].add(&flow.delays.jitter);
+        }
+        for (index, (class, jitter)) in self.classes.iter_mut().zip(jitters).enumerate() {
             class.pass(now_ns);
             let (now, then) = (&class.counts, &class.total);
             let arrived_pkts = now.arrived_pkts - then.arrived_pkts;
@@ -519,10 +518,10 @@ impl Recorder {
                 .real(quantile(0.95))
                 .real(quantile(0.99))
                 .real((sent_pkts > 0).then_some(max_s))
-                .real(class.jitter.mean_s())
-                .real(class.jitter.quantile_s(0.5))
-                .real(class.jitter.quantile_s(0.95))
-                .real(class.jitter.quantile_s(0.99))
+                .real(jitter.mean_s())
+                .real(jitter.quantile_s(0.5))
+                .real(jitter.quantile_s(0.95))
+                .real(jitter.quantile_s(0.99))
                 .real(Some(
                     (now.backlog_ns - then.backlog_ns) as f64 / 1e9 / span_s,
                 ));

@@ -16,6 +16,8 @@ pub(super) struct Means {
     since_ns: u64,
     /// exp((t - since) / Tc) at the time asked for last.
     factor: (u64, f64),
+    /// Its inverse.
+    shrunk: f64,
 }
 
 impl Means {
@@ -24,6 +26,7 @@ impl Means {
             sums: vec![0.0; nqueues],
             since_ns: 0,
             factor: (0, 1.0),
+            shrunk: 1.0,
         }
     }
 
@@ -41,11 +44,17 @@ impl Means {
             grown = 1.0;
         }
         self.factor = (now_ns, grown);
+        self.shrunk = 1.0 / grown;
     }
 
     /// Bytes per second lately, as of the time noted last.
     pub(super) fn bytes_s(&self, q: usize) -> f64 {
         self.sums[q] / self.factor.1 / TC_S
+    }
+
+    /// The same but for some last bits, without division.
+    pub(super) fn nearly_bytes_s(&self, q: usize) -> f64 {
+        self.sums[q] * self.shrunk / TC_S
     }
 
     pub(super) fn sent(&mut self, q: usize, now_ns: u64, bytes: u32) {

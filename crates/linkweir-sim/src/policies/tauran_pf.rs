@@ -24,6 +24,10 @@ pub(crate) struct TauranPf {
     /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
     ahead: Vec<usize>,
     means: Vec<f64>,
+    /// Rates at the sample `at`, and rate / mean; a sample holds for several choices.
+    rates: Vec<f64>,
+    scores: Vec<f64>,
+    at: Option<usize>,
     /// The queues whose mean is not at its least: few, since a mean falls to it in some dozens of choices.
     raised: Vec<usize>,
     served: Option<usize>,
@@ -39,6 +43,9 @@ impl TauranPf {
             ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
             means: vec![LEAST_MEAN; ahead_ns.len()],
+            rates: vec![0.0; ahead_ns.len()],
+            scores: vec![0.0; ahead_ns.len()],
+            at: None,
             raised: Vec::new(),
             served: None,
             timeout_ns,
@@ -47,14 +54,13 @@ impl TauranPf {
     }
 
     fn choose(&mut self, view: &View<'_>) -> Pick {
-        let now = self.fading.index(view.now_ns);
-        self.move_means(now);
+        self.look(self.fading.index(view.now_ns));
+        self.move_means();
         let (mut best, mut most) = (None, -1.0);
-        for (q, queue) in view.queues.iter().enumerate() {
+        for (q, (queue, &score)) in view.queues.iter().zip(&self.scores).enumerate() {
             if queue.backlog_pkts == 0 || queue.rate_bps == 0 {
                 continue;
             }
-            let score = self.rate(now, q) / self.means[q];
             if score > most {
                 (best, most) = (Some(q), score);
             }
@@ -71,17 +77,30 @@ impl TauranPf {
         (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
+    /// Takes note of the channels.
+    fn look(&mut self, now: usize) {
+        if self.at == Some(now) {
+            return;
+        }
+        self.at = Some(now);
+        for q in 0..self.rates.len() {
+            self.rates[q] = self.rate(now, q);
+            self.scores[q] = self.rates[q] / self.means[q];
+        }
+    }
+
     /// Moves all means twice: those at their least stay there, unless their queue was served.
-    fn move_means(&mut self, now: usize) {
+    fn move_means(&mut self) {
         if let Some(q) = self.served.filter(|q| !self.raised.contains(q)) {
             self.raised.push(q);
         }
         let mut raised = std::mem::take(&mut self.raised);
         raised.retain(|&q| {
             let served = self.served == Some(q);
-            let reward = if served { self.rate(now, q) } else { 0.0 };
+            let reward = if served { self.rates[q] } else { 0.0 };
             let mean = (KEPT * self.means[q] + (1.0 - KEPT) * reward).max(LEAST_MEAN);
             self.means[q] = (KEPT * mean).max(LEAST_MEAN);
+            self.scores[q] = self.rates[q] / self.means[q];
             self.means[q] > LEAST_MEAN
         });
         self.raised = raised;

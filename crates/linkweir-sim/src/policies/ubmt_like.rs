@@ -16,6 +16,9 @@ const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
+/// More than what quotients and products lose in their last bits.
+const ROUNDING: f64 = 1.0 + 1e-12;
+
 /// Least utility of an elastic queue.
 const LEAST_UTILITY: f64 = 0.1;
 
@@ -88,6 +91,13 @@ impl Policy for UbmtLike {
         let mut best: Option<(f64, u64, usize)> = None;
         for (q, queue) in view.queues.iter().enumerate() {
             if !eligible(queue) {
+                continue;
+            }
+            // No utility is above 1, so most claims need not be known.
+            let enough = |(most, _, _)| {
+                queue.rate_bps as f64 * ROUNDING < most * self.means.nearly_bytes_s(q)
+            };
+            if best.is_some_and(enough) {
                 continue;
             }
             let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);

@@ -9,6 +9,7 @@
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
 //! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
 //! | [`p681`] | the same: two states with parameters of their own each time |
+//! | `recent` | was this drive generated lately? |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
 //! | [`reorder`] | what does the receiver hold back until what went before it is there? |
@@ -24,6 +25,7 @@ pub mod p681;
 pub mod perez_fontan;
 pub mod qpsk;
 pub mod rain;
+pub(crate) mod recent;
 pub mod reorder;
 
 /// Speed of light, m/s.

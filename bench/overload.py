@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A gateway offered five times what its link carries: EF 10, AF 30 and the rest 60 Mbit/s into 20 Mbit/s, for a minute.
+
+Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and drops what does not
+fit into 20 packets. Needs root, and the package of this tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from linkweir.directory import write_whole
+from linkweir.lab import LaboratoryError
+from linkweir.lab.gateways import Gateways
+from linkweir.lab.tunnel import LINK_BELOW
+
+OFFERED_MBIT = {"ef": 10, "af": 30, "rest": 60}
+LINK_MBIT, RESERVED_MBIT = 20, 5
+BELOW = {
+    "never full": LINK_BELOW,
+    # 20 Mbit/s of 1500 bytes are 20.37 with the tunnel's 28; 20 packets are what the gateway makes good at once after a
+    # delay of the machine, 10 ms at its pace, and a few more.
+    "drops": {"rate": "21Mbit", "limit": "20p"},
+}
+WARMUP_S = 10
+MB = 1e6
+ALLOWED_MEMORY_MB, ALLOWED_DELAY_MS, ALLOWED_AF_PERCENT = 64.0, 2.0, 0.5
+
+
+def scenario(lasts_s: int) -> dict[str, object]:
+    """What is run."""
+    classes = [
+        {"name": "ef", "level": 0, "limit": "200p"},
+        {"name": "af", "level": 1, "low_level": 3, "rate": f"{RESERVED_MBIT}Mbit", "memory": "100ms", "limit": "500p"},
+        {"name": "rest", "level": 2, "limit": "1000p"},
+    ]
+    return {
+        "name": "overload",
+        "duration": f"{lasts_s}s",
+        "warmup": f"{WARMUP_S}s",
+        "interval": "1s",
+        "link": {"rate": f"{LINK_MBIT}Mbit", "delay": "10ms"},
+        "scheduler": {"policy": "pss"},
+        "class": classes,
+        "flow": [
+            {"name": name, "class": name, "kind": "cbr", "rate": f"{mbit}Mbit", "packet": "1500B"}
+            for name, mbit in OFFERED_MBIT.items()
+        ],
+    }
+
+
+def measure(name: str, gateways: Gateways, lasts_s: int, out: Path) -> dict[str, object]:
+    """One run, as a row."""
+    result = gateways.run(scenario(lasts_s), out=out)
+    classes = {row["class"]: row for row in result.rows("classes")}
+    flow = next(row for row in result.rows("flows") if row["flow"] == "ef")
+    with (out / "memory.csv").open() as file:
+        memory_mb = [int(row["sender_bytes"]) / MB for row in csv.DictReader(file)]
+    emulator = json.loads((out / "emulator.json").read_text())["directions"][0]
+    ef = classes["ef"]
+    af_off = 100 * (classes["af"]["rate_bps"] / (RESERVED_MBIT * 1e6) - 1)
+    dropped = ef["dropped_limit_pkts"] + ef["dropped_policy_pkts"]
+    p99_ms = 1e3 * ef["delay_p99_s"]
+    kept = (
+        max(memory_mb) <= ALLOWED_MEMORY_MB
+        and dropped == 0
+        and flow["arrived_pkts"] - flow["delivered_pkts"] <= 1
+        and p99_ms <= ALLOWED_DELAY_MS
+        and abs(af_off) <= ALLOWED_AF_PERCENT
+    )
+    return {
+        "below": name,
+        "ef_sent_pkts": flow["arrived_pkts"],
+        "ef_came_pkts": flow["delivered_pkts"],
+        "ef_dropped_pkts": dropped,
+        "ef_p50_ms": 1e3 * ef["delay_p50_s"],
+        "ef_p99_ms": p99_ms,
+        "ef_max_ms": 1e3 * ef["delay_max_s"],
+        "af_mbps": classes["af"]["rate_bps"] / 1e6,
+        "af_off_percent": af_off,
+        "rest_mbps": classes["rest"]["rate_bps"] / 1e6,
+        "dropped_below_pkts": emulator["dropped_limit_pkts"],
+        "memory_first_mb": memory_mb[0],
+        f"memory_{WARMUP_S}s_mb": memory_mb[WARMUP_S],
+        "memory_last_mb": memory_mb[-1],
+        "kept": kept,
+    }
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def markdown(rows: list[dict[str, object]]) -> str:
+    """A line for each figure, a column for each run."""
+    keys = list(rows[0])
+    lines = ["| " + " | ".join([keys[0], *(str(row[keys[0]]) for row in rows)]) + " |", "|---" * (1 + len(rows)) + "|"]
+    lines += ["| " + " | ".join([key, *(_cell(row[key]) for row in rows)]) + " |" for key in keys[1:]]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command; 1 when something was not kept."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
+    parser.add_argument("--seconds", type=int, default=60, help="how long (default 60)")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    if arguments.seconds <= WARMUP_S:
+        parser.error(f"--seconds {arguments.seconds}: must be more than {WARMUP_S}")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for name, below in BELOW.items():
+                gateways = Gateways(arguments.gateway, below=below)
+                out = Path(folder) / name.replace(" ", "-")
+                rows.append(measure(name, gateways, arguments.seconds, out))
+        except LaboratoryError as error:
+            print(f"bench/overload.py: {error}", file=sys.stderr)
+            return 1
+    text = json.dumps(rows, indent=1) + "\n" if arguments.json else markdown(rows)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        write_whole(arguments.out, text)
+    return 0 if all(row["kept"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

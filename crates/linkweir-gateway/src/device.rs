@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The gateway's end of its TUN device, with the offloads the kernel has: super-packets both ways, and checksums left to
+//! whoever needs them. Without offloads it is one packet per system call, and everything else stays the same.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use ipnet::IpNet;
+use nix::sys::uio::writev;
+use nix::unistd::read;
+use tun_rs::SyncDevice;
+
+use crate::coalesce::{Coalescer, Whole};
+use crate::superpacket::{self, Malformed, Packet};
+use crate::tun;
+use crate::vnet::{self, VnetHeader};
+
+/// Room for the largest packet and the header before it, bytes.
+const ROOM_BYTES: usize = vnet::BYTES + 65_536;
+/// A packet that fills this much keeps the memory it was read into; smaller ones are copied into as much as they need.
+const KEPT_BYTES: usize = ROOM_BYTES / 8 * 7;
+/// Most memory kept for later, in rooms.
+const SPARE: usize = 32;
+
+/// A TUN device.
+pub struct Device {
+    tun: SyncDevice,
+    offloads: bool,
+    room: Box<[u8]>,
+    spare: Vec<Box<[u8]>>,
+}
+
+impl Device {
+    /// Makes a device that is up, never blocks, and has these addresses. `most_bytes` is the largest super-packet it is
+    /// to hand out. Without `offloads`, or where the kernel has none, it hands out single packets.
+    ///
+    /// # Errors
+    /// What went wrong and, where it is known, what to do.
+    pub fn create(
+        name: &str,
+        mtu: u32,
+        addresses: &[IpNet],
+        most_bytes: u32,
+        offloads: bool,
+    ) -> io::Result<Device> {
+        let tun = tun::create_with(name, mtu, addresses, offloads)?;
+        let offloads = tun.tcp_gso();
+        if offloads {
+            // It would work without; kernels before 4.16 cannot be told.
+            let _ = tun::limit_super_packets(tun.if_index()?, most_bytes);
+        }
+        Ok(Device {
+            tun,
+            offloads,
+            room: vec![0; ROOM_BYTES].into(),
+            spare: Vec::new(),
+        })
+    }
+
+    /// Its number among the system's devices.
+    ///
+    /// # Errors
+    /// When it has gone.
+    pub fn index(&self) -> io::Result<u32> {
+        self.tun.if_index()
+    }
+
+    /// Something that makes super-packets it takes.
+    #[must_use]
+    pub fn coalescer(&self) -> Coalescer {
+        Coalescer::new(self.offloads, self.offloads && self.tun.udp_gso())
+    }
+
+    /// The next packet from the system, if there is one.
+    ///
+    /// # Errors
+    /// `WouldBlock` when there is none; others of the system.
+    pub fn receive(&mut self) -> io::Result<Result<Packet, Malformed>> {
+        let ahead = if self.offloads { vnet::BYTES } else { 0 };
+        let bytes = read(&self.tun, &mut self.room)?;
+        if bytes < ahead {
+            return Ok(Err(Malformed));
+        }
+        let train = match VnetHeader::split(&self.room[..bytes]) {
+            Some((work, _)) if self.offloads => {
+                match superpacket::finish(work, &mut self.room[ahead..bytes]) {
+                    Ok(train) => train,
+                    Err(malformed) => return Ok(Err(malformed)),
+                }
+            }
+            _ => None,
+        };
+        if bytes < KEPT_BYTES {
+            return Ok(Ok(Packet::copy(&self.room[ahead..bytes], train)));
+        }
+        let next = self.spare.pop();
+        let next = next.unwrap_or_else(|| vec![0; ROOM_BYTES].into());
+        let room = std::mem::replace(&mut self.room, next);
+        Ok(Ok(Packet::new(room, ahead..bytes, train)))
+    }
+
+    /// Takes back memory that is no longer needed.
+    pub fn recycle(&mut self, packet: Packet) {
+        if packet.buffer_bytes() == ROOM_BYTES && self.spare.len() < SPARE {
+            self.spare.push(packet.into_buffer());
+        }
+    }
+
+    /// Hands a packet or super-packet to the system.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn send(&self, whole: &mut Whole<'_>) -> io::Result<()> {
+        if !self.offloads {
+            return Ok(writev(&self.tun, &whole.parts[1..]).map(drop)?);
+        }
+        let header = whole.work.bytes();
+        let mut parts = std::mem::take(&mut whole.parts);
+        parts[0] = IoSlice::new(&header);
+        Ok(writev(&self.tun, &parts).map(drop)?)
+    }
+}
+
+impl AsFd for Device {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.tun.as_fd()
+    }
+}

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A scenario as a job for real gateways: a tunnel between two hosts, over an emulated link without a bottleneck.
+
+::
+
+    sender                                          receiver
+      lw0 -- gateway -- sat ==== emulator ==== sat -- gateway -- lw0
+             policy         delay each way
+             and pace
+
+The bottleneck is the pace of the sender's gateway; the emulated link is faster (`LINK_BELOW`) and has the delays. Both
+gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken off again. A capacity that changes is
+told to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
+
+The job is one for any host that has `workload`, `linkweir-gateway` and iproute2: namespaces in real time, or a kernel
+in virtual time. TCP is the kernel's; acknowledgements find a link on which they never wait.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from linkweir import _native
+from linkweir.lab.fault import unfit
+from linkweir.lab.signal import Signal
+from linkweir.lab.world import CHANGE_S, ZERO_NS, World, check_flows, check_link, copies, due, flows_of, workloads
+from linkweir.scenario import Scenario
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LINK_BELOW: Mapping[str, Any] = {"rate": "10Gbit"}
+"""The emulated link, but for its delay."""
+INNER_BYTES = 1500
+OUTER_BYTES = 28
+"""Headers of IP and UDP around a packet in the tunnel."""
+ENDS = {"sender": 1, "receiver": 2}
+RECEIVER = f"10.77.0.{ENDS['receiver']}"
+
+
+def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
+    """Makes a scenario ready.
+
+    Args:
+        scenario: what is run.
+        below: keys of the emulated link towards the receiver, but for its delay.
+
+    Raises:
+        ScenarioError: something in it cannot be had from real gateways.
+    """
+    keys = tomllib.loads(scenario.resolved)
+    link = keys["link"]
+    check_link(link)
+    classes = [{**entry, "name": name} for entry in keys["class"] for name in copies(entry)]
+    flows = flows_of(keys, scenario)
+    check_flows(keys, flows)
+    policy = keys["scheduler"]["policy"]
+    own = [known["name"] for known in _native.policies()]
+    if policy not in own:
+        raise unfit("scheduler.policy", policy, f"must be one of {', '.join(own)}")
+    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    overhead = round(_native.quantity(link["overhead"], "size"))
+    delay_s = _native.quantity(link["delay"], "time")
+    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
+    bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
+    files = {
+        "run": _script(workloads(flows, scenario, RECEIVER, "$JOB", "$OUT")),
+        "link.toml": _emulated(
+            scenario, {**below, "delay": link["delay"]}, {**LINK_BELOW, "delay": link["return_delay"]}
+        ),
+        "sender.toml": _gateway("sender", _link(link, capacity, overhead), keys["scheduler"], classes),
+        "receiver.toml": _gateway(
+            "receiver", {"rate": "10Gbit"}, {"policy": "fifo"}, [{"name": "all", "limit": "100000p"}]
+        ),
+        "asks": "".join(f"{round(1e9 * t_s)} now\n" for t_s in bins),
+        "capacity": _said(capacity, scenario.duration_s),
+    }
+    job = {name: text.encode() for name, text in files.items()} | {"due": due(flows, scenario).tobytes()}
+    names = tuple(entry["name"] for entry in classes)
+    return World(scenario, names, flows, names, capacity, overhead, delay_s, bins, job)
+
+
+# --- Configurations -------------------------------------------------------------------------------------------------
+
+
+def _table(name: str, keys: Mapping[str, Any]) -> str:
+    return f"{name}\n" + "".join(f"{key} = {_value(value)}\n" for key, value in keys.items()) + "\n"
+
+
+def _value(value: Any) -> str:
+    """A value of a resolved scenario as TOML.
+
+    >>> _value({"mean": "20Mbit", "amplitude": 0.3}), _value([["0s", "1Mbit"]]), _value(True)
+    ('{ mean = "20Mbit", amplitude = 0.3 }', '[["0s", "1Mbit"]]', 'true')
+    """
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {_value(member)}" for key, member in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(member) for member in value) + "]"
+    return json.dumps(value)
+
+
+def _emulated(scenario: Scenario, there: Mapping[str, Any], back: Mapping[str, Any]) -> str:
+    ends = [
+        _table(f"[{end}]", {"device": "sat", "netns": host, "address": f"192.0.2.{ENDS[host]}/24"})
+        for end, host in (("a", "sender"), ("b", "receiver"))
+    ]
+    top = f'mtu = "{INNER_BYTES + OUTER_BYTES}B"\nseed = {scenario.seed}\n'
+    return top + "".join(ends) + _table("[a_to_b]", there) + _table("[b_to_a]", back)
+
+
+def _link(link: Mapping[str, Any], capacity: Signal, overhead: int) -> dict[str, Any]:
+    keys = {"nominal": link["nominal"], "follow": link["follow"], "overhead": f"{overhead - OUTER_BYTES}B"}
+    if capacity.constant:
+        return {"rate": link["rate"], **keys}
+    first_bps = capacity.mean(0.0, CHANGE_S)
+    return {"rate": f"{round(first_bps)}bit", "command": ["workload", "say", "capacity"], **keys}
+
+
+def _said(capacity: Signal, duration_s: float) -> str:
+    """Capacities at their times; one long after the end keeps the program that says them from ending."""
+    if capacity.constant:
+        return ""
+    jumps = capacity.jumps_s
+    times = [n * CHANGE_S for n in range(int(duration_s / CHANGE_S + 1e-9))] if jumps is None else jumps
+    lines = []
+    for n, t_s in enumerate(times):
+        to_s = times[n + 1] if n + 1 < len(times) else max(duration_s, t_s + CHANGE_S)
+        if t_s < duration_s:
+            lines.append((t_s, capacity.mean(t_s, to_s)))
+    lines.append((duration_s + 3600, lines[-1][1]))
+    return "".join(f"{round(1e9 * t_s)} {round(bps)}bit\n" for t_s, bps in lines)
+
+
+def _gateway(
+    host: str, link: Mapping[str, Any], scheduler: Mapping[str, Any], classes: Sequence[Mapping[str, Any]]
+) -> str:
+    other = 3 - ENDS[host]
+    gateway = {
+        "device": "lw0",
+        "address": f"10.77.0.{ENDS[host]}/24",
+        "listen": f"192.0.2.{ENDS[host]}:51820",
+        "mode": "cleartext",
+        "underlay_mtu": f"{INNER_BYTES + OUTER_BYTES}B",
+        "user": "root",
+        "control": f"{host}.sock",
+    }
+    peer = {"name": "other", "endpoint": f"192.0.2.{other}:51820", "allowed_ips": f"10.77.0.{other}/32"}
+    text = _table("[gateway]", gateway) + _table("[link]", link) + _table("[scheduler]", scheduler)
+    for number, entry in enumerate(classes, 1):
+        keys = {key: value for key, value in entry.items() if key != "count"}
+        if number < len(classes):
+            keys["match"] = [{"dscp": number}]
+        text += _table("[[class]]", keys)
+    return text + _table("[[peer]]", peer)
+
+
+# --- The job --------------------------------------------------------------------------------------------------------
+
+_SCRIPT = f"""\
+set -e
+: "${{ZERO_NS:={ZERO_NS}}}" "${{JOB:=/job}}" "${{OUT:=/out}}"
+export ZERO_NS
+cd "$JOB"
+in_() {{ host=$1; shift; ip netns exec $host "$@"; }}
+for host in sender receiver; do
+	ip netns add $host
+	ip -n $host link set lo up
+	for key in tcp_rmem tcp_wmem; do in_ $host sh -c "echo 4096 131072 67108864 >/proc/sys/net/ipv4/$key"; done
+done
+linkweir-gateway emulate link.toml --json >$OUT/emulator & emulator=$!
+for host in sender receiver; do
+	until ip -n $host link show up dev sat 2>/dev/null | grep -q sat; do kill -0 $emulator; sleep 0.02; done
+done
+ip netns exec sender linkweir-gateway up sender.toml --cleartext & sender=$!
+ip netns exec receiver linkweir-gateway up receiver.toml --cleartext & receiver=$!
+for host in sender receiver; do
+	until linkweir-gateway show --control $host.sock >$OUT/ready 2>&1; do kill -0 $sender $receiver; sleep 0.02; done
+	ip -n $host link set lw0 txqueuelen 10000
+	ip -n $host link set sat txqueuelen 10000
+done
+now() {{ # now: what the gateway shows, and memory of the sender's, the receiver's and the emulator, kB
+	while read -r _; do
+		linkweir-gateway show --json --control sender.sock >>$OUT/counters
+		for process in $sender $receiver $emulator; do
+			sed -n 's/^VmRSS:[^0-9]*\\([0-9]*\\) kB/\\1/p' /proc/$process/status
+		done >>$OUT/memory
+	done
+}}
+workload say asks | now & asking=$!
+"""
+_END = """\
+for job in $jobs; do wait $job; done
+wait $asking
+kill -TERM $sender $receiver $emulator
+wait $sender $receiver
+wait $emulator || : # it has said what it could not keep
+"""
+
+
+def _script(run: Sequence[str]) -> str:
+    return _SCRIPT + "\n".join(run) + "\n" + _END
