@@ -18,12 +18,11 @@ const state = {
 
 // --- figures for people ----------------------------------------------------------------------------------------------
 
+// Three digits, and more only before the point.
 function scaled(value, steps) {
-  for (const [factor, unit] of steps) {
-    if (Math.abs(value) >= factor) return `${(value / factor).toPrecision(3)} ${unit}`;
-  }
-  const [factor, unit] = steps[steps.length - 1];
-  return `${(value / factor).toFixed(0)} ${unit}`;
+  const [factor, unit] = steps.find(([least]) => value >= least) ?? steps[steps.length - 1];
+  const figure = value / factor;
+  return `${figure.toFixed(factor === 1 || figure >= 100 ? 0 : figure >= 10 ? 1 : 2)} ${unit}`;
 }
 const rate = (bps) => scaled(bps, [[1e9, "Gbit/s"], [1e6, "Mbit/s"], [1e3, "kbit/s"], [1, "bit/s"]]);
 const time = (ns) => scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"]]);

@@ -5,6 +5,7 @@
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod checksum;
 pub mod classify;
 pub mod coalesce;

@@ -236,7 +236,11 @@ fn obey(command: Command) -> Result<(), Failure> {
             let mut before = None;
             loop {
                 let show = gateway.show()?;
-                write_show(&show, before.as_ref(), json, watch)?;
+                match write_show(&show, before.as_ref(), json, watch) {
+                    // Nobody reads any more.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                    written => written?,
+                }
                 if !watch {
                     return Ok(());
                 }

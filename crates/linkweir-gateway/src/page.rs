@@ -164,7 +164,8 @@ mod tests {
                 ];
                 let before = &rest[..at];
                 assert!(
-                    !before.ends_with(':') || known.iter().any(|name| rest[at..].starts_with(name)),
+                    !before.ends_with([':', '"', '\'', '(', '='])
+                        || known.iter().any(|name| rest[at..].starts_with(name)),
                     "{path}: {}",
                     &rest[at..].chars().take(40).collect::<String>()
                 );

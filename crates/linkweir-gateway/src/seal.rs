@@ -18,6 +18,8 @@ use boringtun::noise::rate_limiter::RateLimiter;
 use boringtun::noise::{Packet, Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
 
+use crate::admission::Admission;
+
 /// Bytes a sealed packet is longer than itself.
 pub const OVERHEAD_BYTES: u32 = 32;
 /// How often [`Session::tick`] wants to be called, ns.
@@ -31,6 +33,8 @@ const AGAIN_FAR_TICKS: u32 = 20;
 const RESPONSE: u8 = 2;
 /// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
 const HANDSHAKES: u64 = 200;
+/// Ticks in a second.
+const SECOND_TICKS: u32 = (1_000_000_000 / TICK_NS) as u32;
 /// Largest file of a key, bytes.
 const KEY_FILE_BYTES: u64 = 4096;
 
@@ -101,6 +105,9 @@ pub struct Identity {
     secret: StaticSecret,
     public: PublicKey,
     limiter: Arc<RateLimiter>,
+    admission: Admission,
+    /// Ticks of this second.
+    ticks: u32,
 }
 
 /// Whom a datagram claims to be for.
@@ -119,6 +126,8 @@ pub enum Refused {
     Forged,
     /// There are too many handshakes; this answer lets an honest sender prove its address.
     Cookie(Vec<u8>),
+    /// There are too many handshakes, also of senders who proved their addresses.
+    TooMany,
 }
 
 impl Identity {
@@ -131,6 +140,8 @@ impl Identity {
             limiter: Arc::new(RateLimiter::new(&public, HANDSHAKES)),
             secret,
             public,
+            admission: Admission::default(),
+            ticks: 0,
         }
     }
 
@@ -144,7 +155,7 @@ impl Identity {
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn claim(&self, datagram: &[u8], from: SocketAddr) -> Result<Claim, Refused> {
+    pub fn claim(&mut self, datagram: &[u8], from: SocketAddr) -> Result<Claim, Refused> {
         let mut answer = [0; 128];
         let packet = match self
             .limiter
@@ -156,6 +167,13 @@ impl Identity {
             }
             Err(_) => return Err(Refused::Forged),
         };
+        let handshake = matches!(
+            packet,
+            Packet::HandshakeInit(_) | Packet::HandshakeResponse(_)
+        );
+        if handshake && !self.admission.admit(from.ip()) {
+            return Err(Refused::TooMany);
+        }
         match packet {
             Packet::HandshakeInit(init) => parse_handshake_anon(&self.secret, &self.public, &init)
                 .map(|half| Claim::Peer(half.peer_static_public))
@@ -166,9 +184,14 @@ impl Identity {
         }
     }
 
-    /// Lets handshakes through again; to be called every second.
-    pub fn tick(&self) {
+    /// Lets handshakes through again; to be called every [`TICK_NS`].
+    pub fn tick(&mut self) {
         self.limiter.reset_count();
+        self.ticks += 1;
+        if self.ticks == SECOND_TICKS {
+            self.ticks = 0;
+            self.admission.begin();
+        }
     }
 }
 
@@ -399,7 +422,7 @@ mod tests {
             "refused",
             "the shared keys differ"
         );
-        let stranger = Identity::new([9; 32]);
+        let mut stranger = Identity::new([9; 32]);
         assert_eq!(
             stranger.claim(&init, FROM.parse().unwrap()),
             Err(Refused::Forged),
@@ -425,14 +448,52 @@ mod tests {
     fn too_many_handshakes_must_prove_their_address() {
         let mut both = ends([None, None]);
         let init = knock(&mut both[0]);
-        let from = FROM.parse().unwrap();
         let claims: Vec<_> = (0..HANDSHAKES + 5)
-            .map(|_| both[1].identity.claim(&init, from))
+            .map(|number| both[1].identity.claim(&init, elsewhere(number)))
             .collect();
         assert!(claims[..HANDSHAKES as usize].iter().all(Result::is_ok));
         assert!(claims[HANDSHAKES as usize..]
             .iter()
             .all(|claim| matches!(claim, Err(Refused::Cookie(_)))));
+    }
+
+    /// Addresses that differ.
+    fn elsewhere(number: u64) -> SocketAddr {
+        let address = std::net::Ipv4Addr::from_bits(0xc633_6400 + number as u32);
+        SocketAddr::from((address, 51820))
+    }
+
+    #[test]
+    fn who_proved_an_address_may_not_ask_without_end() {
+        let mut both = ends([None, None]);
+        let init = knock(&mut both[0]);
+        for number in 0..HANDSHAKES {
+            assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
+        }
+        let from = FROM.parse().unwrap();
+        let Err(Refused::Cookie(cookie)) = both[1].identity.claim(&init, from) else {
+            panic!("there were too many");
+        };
+        assert_eq!(open(&mut both[0], &cookie).0, "nothing");
+        let mut buffer = [0; 2048];
+        let again = both[0]
+            .session
+            .tunnel
+            .format_handshake_initiation(&mut buffer, true);
+        let TunnResult::WriteToNetwork(proven) = again else {
+            panic!("it asks again");
+        };
+        for second in 0..2 {
+            let admitted = (0..1000)
+                .map(|_| both[1].identity.claim(proven, from))
+                .take_while(Result::is_ok)
+                .count();
+            assert_eq!(admitted, 50, "second {second}");
+            assert_eq!(both[1].identity.claim(proven, from), Err(Refused::TooMany));
+            for _ in 0..SECOND_TICKS {
+                both[1].identity.tick();
+            }
+        }
     }
 
     #[test]

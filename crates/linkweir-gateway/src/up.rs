@@ -353,7 +353,7 @@ impl Gateway {
         gathered: usize,
         of: &mut Option<usize>,
     ) -> Option<(usize, usize)> {
-        let Some(identity) = &self.identity else {
+        let Some(identity) = &mut self.identity else {
             return None;
         };
         let Received { from, tos, .. } = received;
@@ -364,6 +364,10 @@ impl Gateway {
             Err(Refused::Cookie(answer)) => {
                 count(&mut self.dropped, "handshake_unproven");
                 let _ = self.underlay.send(&answer, from, 0);
+                return None;
+            }
+            Err(Refused::TooMany) => {
+                count(&mut self.dropped, "handshake_excess");
                 return None;
             }
             Err(Refused::Forged) => {
@@ -437,7 +441,7 @@ impl Gateway {
                 let _ = self.underlay.send(datagram, endpoint, 0);
             }
         }
-        if let Some(identity) = &self.identity {
+        if let Some(identity) = &mut self.identity {
             identity.tick();
         }
     }

@@ -126,7 +126,7 @@ fn main() {
             whichever_end_starts_first,
             after_either_end_was_killed,
             after_a_device_below_or_above_was_down,
-            after_an_outage_of_a_minute,
+            after_an_outage_of_the_link,
             among_rubbish,
             a_reload_under_load_loses_nothing,
             a_reload_keeps_the_credit,

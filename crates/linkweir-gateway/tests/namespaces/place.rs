@@ -16,9 +16,14 @@ use linkweir_gateway::control::{self, Request, Response};
 use linkweir_gateway::show::Show;
 use nix::sched::{unshare, CloneFlags};
 use nix::sys::signal::{kill, Signal};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::time::ClockId;
 use nix::unistd::{geteuid, gettid, Pid};
 
 use crate::PATIENCE;
+
+/// What a socket of a test may hold, bytes.
+const RECEIVE_BYTES: usize = 4 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -121,6 +126,8 @@ impl Namespace {
             }
         });
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        // What a gateway delivered is not lost here because the test was not run for a while.
+        setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES).unwrap();
         Socket(socket)
     }
 }
@@ -511,33 +518,29 @@ impl Tunnel {
 
 /// Processor time and resident memory of a process: seconds, kB.
 pub fn cost(pid: u32) -> (f64, u64) {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    // The name, in parentheses, may hold blanks.
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    let ticks: u64 = [11, 12]
-        .iter()
-        .map(|at| fields[*at].parse::<u64>().unwrap())
-        .sum();
-    let hertz = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK)
-        .unwrap()
-        .unwrap();
+    let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(pid as i32)).unwrap();
+    let time = clock.now().unwrap();
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
         .lines()
         .find(|line| line.starts_with("VmRSS:"))
         .unwrap();
     let kb = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    (ticks as f64 / hertz as f64, kb)
+    (time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9, kb)
+}
+
+/// A number from the environment, for the long forms of tests.
+pub fn environment(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} = {text}: must be a whole number")),
+        Err(_) => otherwise,
+    }
 }
 
 /// Gives a socket's packets this field.
 pub fn set_tos(socket: &UdpSocket, tos: u8) {
-    use nix::sys::socket::{setsockopt, sockopt};
     if socket.local_addr().unwrap().is_ipv4() {
         setsockopt(socket, sockopt::Ipv4Tos, &i32::from(tos)).unwrap();
     } else {

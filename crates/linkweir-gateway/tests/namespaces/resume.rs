@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
-use crate::place::{Gateway, Socket, Tunnel, PSS_SLOW, STRICT};
+use crate::place::{environment, Gateway, Socket, Tunnel, PSS_SLOW, STRICT};
 use crate::PATIENCE;
 
 const ATTEMPT: Duration = Duration::from_millis(20);
@@ -107,8 +107,9 @@ pub fn after_a_device_below_or_above_was_down() {
     }
 }
 
-/// A minute, so that the protocol has begun a handshake that nobody can answer.
-pub fn after_an_outage_of_a_minute() {
+/// `LINKWEIR_OUTAGE_S` is how long it lasts. After a minute the protocol has begun handshakes that nobody could answer.
+pub fn after_an_outage_of_the_link() {
+    let outage_s = environment("LINKWEIR_OUTAGE_S", 4);
     let tunnels = kinds(|text| text);
     for tunnel in &tunnels {
         both_ways(tunnel, "at first");
@@ -118,7 +119,7 @@ pub fn after_an_outage_of_a_minute() {
         .each_ref()
         .map(|tunnel| (tunnel.here.socket(BACK), tunnel.there.socket(TO)));
     let begun = Instant::now();
-    while begun.elapsed() < Duration::from_secs(60) {
+    while begun.elapsed() < Duration::from_secs(outage_s) {
         for (a, b) in &sockets {
             let _ = a.send_to(b"lost", TO);
             let _ = b.send_to(b"lost", BACK);
