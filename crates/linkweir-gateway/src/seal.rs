@@ -24,11 +24,14 @@ use crate::admission::Admission;
 pub const OVERHEAD_BYTES: u32 = 32;
 /// How often [`Session::tick`] wants to be called, ns.
 pub const TICK_NS: u64 = 250_000_000;
-/// Ticks after which a handshake nobody answered is repeated while packets wait. The protocol's own 5 s would keep a peer
-/// that has come back waiting. An answer must come before the next but one, so round trips up to 1.5 s are served.
+/// Ticks after which a handshake nobody answered is repeated while packets wait, or this end has just begun. The protocol's
+/// own 5 s would keep a peer that has come back waiting, or one that believes in the session of before. An answer must come
+/// before the next but one, so round trips up to 1.5 s are served.
 const AGAIN_TICKS: u32 = 3;
 /// The same once an answer came too late: 5 s, for peers that are farther away.
 const AGAIN_FAR_TICKS: u32 = 20;
+/// Handshakes that are repeated so soon because this end has just begun.
+const AT_FIRST: u32 = 20;
 /// First byte of a handshake's answer.
 const RESPONSE: u8 = 2;
 /// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
@@ -201,6 +204,8 @@ pub struct Session {
     index: u32,
     /// Ticks since a handshake was begun or repeated here.
     asked_ticks: u32,
+    /// Handshakes that will be repeated soon although nothing waits.
+    at_first: u32,
     /// Whether an answer came too late.
     far: bool,
 }
@@ -240,6 +245,7 @@ impl Session {
             tunnel: Box::new(tunnel),
             index,
             asked_ticks: 0,
+            at_first: AT_FIRST,
             far: false,
         }
     }
@@ -303,7 +309,7 @@ impl Session {
         }
     }
 
-    /// Repeats handshakes, sooner while packets are `waiting`; renews keys and keeps alive; returns what is to be sent.
+    /// Repeats handshakes, sooner while packets are `waiting` and at first; renews keys and keeps alive; returns what is to be sent.
     pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         self.asked_ticks = self.asked_ticks.saturating_add(1);
         let again = if self.far {
@@ -311,8 +317,13 @@ impl Session {
         } else {
             AGAIN_TICKS
         };
-        let result = if waiting && !self.is_open() && self.asked_ticks >= again {
+        if self.is_open() {
+            self.at_first = 0;
+        }
+        let soon = (waiting || self.at_first > 0) && !self.is_open();
+        let result = if soon && self.asked_ticks >= again {
             self.asked_ticks = 0;
+            self.at_first = self.at_first.saturating_sub(1);
             self.tunnel.format_handshake_initiation(buffer, true)
         } else {
             self.tunnel.update_timers(buffer)
@@ -504,9 +515,8 @@ mod tests {
             end.session.tick(waiting, &mut buffer).map(<[u8]>::to_vec)
         };
         knock(&mut both[0]);
-        for _ in 0..8 {
-            assert_eq!(asked(&mut both[0], false), None, "nothing waits");
-        }
+        let at_first = (0..200).filter_map(|_| asked(&mut both[0], false)).count();
+        assert_eq!(at_first, 20, "nothing waits, but it has just begun");
         knock_is_under_way(&mut both[0]);
         let repeated: Vec<Vec<u8>> = (0..7).filter_map(|_| asked(&mut both[0], true)).collect();
         assert_eq!(repeated.len(), 3, "at once, and every 750 ms");

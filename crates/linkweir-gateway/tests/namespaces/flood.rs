@@ -69,7 +69,8 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
     tunnel.restart(2);
     let a = tunnel.here.socket("10.77.0.1:1001");
     let b = tunnel.there.socket("10.77.0.2:2001");
-    comes_through(&a, &b, "10.77.0.2:2001", b"a new session");
+    comes_through(&b, &a, "10.77.0.1:1001", b"a new session");
+    comes_through(&a, &b, "10.77.0.2:2001", b"and back");
     over.store(true, Ordering::Relaxed);
     flood.join().unwrap();
     let (took_s, sent) = (begun.elapsed().as_secs_f64(), sent.load(Ordering::Relaxed));

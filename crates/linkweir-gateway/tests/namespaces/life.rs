@@ -24,7 +24,10 @@ pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
             b.set_read_timeout(Some(PATIENCE)).unwrap();
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "nothing comes through");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "nothing comes through: {word:?}"
+        );
     }
 }
 
