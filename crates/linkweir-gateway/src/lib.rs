@@ -28,6 +28,7 @@ pub mod priority;
 pub mod privileges;
 pub mod routing;
 pub mod seal;
+pub mod service;
 pub mod show;
 pub mod station;
 pub mod superpacket;

@@ -27,6 +27,7 @@ use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
 use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
+use crate::service::Service;
 use crate::show::Show;
 use crate::station::{count, count_all, shown, Inside, Reasons, Station};
 use crate::superpacket::{Malformed, Packet};
@@ -202,6 +203,7 @@ impl Gateway {
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);
+        let mut service = Service::ready(now_ns());
         loop {
             self.poll.wait(alarm_ns, &mut happened)?;
             let mut now_ns = now_ns();
@@ -224,9 +226,13 @@ impl Gateway {
                 self.tick_at_ns = now_ns + seal::TICK_NS;
             }
             alarm_ns = self.serve(now_ns);
+            if let Some(ns) = service.alive(now_ns) {
+                alarm_ns = Some(alarm_ns.map_or(ns, |alarm| alarm.min(ns)));
+            }
             if let Some(stop_at_ns) = self.stop_at_ns {
                 let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
                 if stop_at_ns <= now_ns || (waiting == 0 && self.outbox.is_empty()) {
+                    service.stopping();
                     say(&format!(
                         "stopped; {waiting} packets waited and were dropped"
                     ));

@@ -2,6 +2,8 @@
 //! Starting, changing, disturbing and stopping.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -178,6 +180,41 @@ pub fn outages_of_anything_end() {
         let b = tunnel.there.socket("10.77.0.2:2002");
         comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
     }
+}
+
+pub fn a_service_manager_hears_how_it_is() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    // Without privileges, as always.
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    let manager = UnixDatagram::bind(folder.path("manager")).unwrap();
+    fs::set_permissions(folder.path("manager"), fs::Permissions::from_mode(0o777)).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = || {
+        let mut buffer = [0; 200];
+        let count = manager.recv(&mut buffer).expect("it says something");
+        String::from_utf8_lossy(&buffer[..count]).trim().to_string()
+    };
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--pdeathsig", "KILL"])
+        .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .arg("up")
+        .arg(&file)
+        .arg("--cleartext")
+        .env("NOTIFY_SOCKET", folder.path("manager"))
+        .env("WATCHDOG_USEC", "100000");
+    let mut child = here.inside(move || command.spawn().unwrap());
+    assert_eq!(heard(), "READY=1");
+    for _ in 0..5 {
+        assert_eq!(heard(), "WATCHDOG=1");
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
+    let last = std::iter::repeat_with(heard).find(|said| said != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+    assert!(child.wait().unwrap().success());
 }
 
 pub fn the_end_of_the_device_is_an_error_that_says_so() {
