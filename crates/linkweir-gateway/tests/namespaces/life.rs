@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use linkweir_gateway::control::{Request, Response};
 use nix::sys::signal::Signal;
 
-use crate::place::{cabled, config, keygen, Folder, Gateway, Socket, Tunnel, PSS_SLOW, STRICT};
+use crate::place::{
+    cabled, config, keygen, Folder, Gateway, Namespace, Socket, Tunnel, PSS_SLOW, STRICT,
+};
 use crate::PATIENCE;
 
 /// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
@@ -180,6 +182,42 @@ pub fn outages_of_anything_end() {
         let b = tunnel.there.socket("10.77.0.2:2002");
         comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
     }
+}
+
+/// With the capabilities of its unit, of which an installed one gives it no others.
+pub fn its_unit_gives_it_the_capabilities_it_needs() {
+    let unit = include_str!("../../debian/linkweir-gateway@.service");
+    let given = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="))
+        .unwrap();
+    let given: Vec<String> = given
+        .split(' ')
+        .map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase()))
+        .collect();
+    let (here, there) = cabled();
+    let folder = Folder::new();
+    let start = |namespace: &Namespace, last: u8, bounding: String| {
+        let text = config(&folder, last, STRICT).replace("user = \"root\"\n", "");
+        let file = folder.write(&format!("{last}.toml"), &text);
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL", "--no-new-privs", "--bounding-set"])
+            .arg(bounding)
+            .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .arg("up")
+            .arg(file)
+            .arg("--cleartext");
+        let control = folder.path(&format!("control{last}"));
+        Gateway::started(namespace, command, &control)
+    };
+    let _gateways = [(&here, 1), (&there, 2)]
+        .map(|(namespace, last)| start(namespace, last, format!("-all,{}", given.join(","))));
+    let (a, b) = (
+        here.socket("10.77.0.1:1000"),
+        there.socket("10.77.0.2:2000"),
+    );
+    comes_through(&a, &b, "10.77.0.2:2000", b"with few capabilities");
 }
 
 pub fn a_service_manager_hears_how_it_is() {

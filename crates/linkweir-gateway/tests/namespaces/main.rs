@@ -110,6 +110,7 @@ fn main() {
             up_can_say_what_it_would_do,
             what_it_shows_can_be_watched,
             what_is_exported_passes_promtool,
+            its_unit_gives_it_the_capabilities_it_needs,
             a_service_manager_hears_how_it_is,
             the_end_of_the_device_is_an_error_that_says_so,
             a_reload_loses_no_packet_and_changes_what_it_may,

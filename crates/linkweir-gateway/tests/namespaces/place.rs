@@ -309,19 +309,6 @@ pub struct Gateway {
 impl Gateway {
     /// Starts one and waits until it answers.
     pub fn start(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
-        let mut gateway = Gateway::begin(namespace, config, control);
-        let begun = Instant::now();
-        while control::ask(control, &Request::Show).is_err() {
-            if let Some(status) = gateway.child.try_wait().unwrap() {
-                panic!("the gateway ended: {status}");
-            }
-            assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
-            thread::sleep(Duration::from_millis(5));
-        }
-        gateway
-    }
-
-    fn begin(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
         let mut command = Command::new("setpriv");
         command
             .args([
@@ -331,14 +318,28 @@ impl Gateway {
                 "up",
             ])
             .arg(config)
-            .arg("--cleartext")
-            .stdin(Stdio::null());
+            .arg("--cleartext");
+        Gateway::started(namespace, command, control)
+    }
+
+    /// The same with a command of one's own.
+    pub fn started(namespace: &Namespace, mut command: Command, control: &Path) -> Gateway {
+        command.stdin(Stdio::null());
         let child =
             namespace.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
-        Gateway {
+        let mut gateway = Gateway {
             child,
             control: control.to_path_buf(),
+        };
+        let begun = Instant::now();
+        while control::ask(control, &Request::Show).is_err() {
+            if let Some(status) = gateway.child.try_wait().unwrap() {
+                panic!("the gateway ended: {status}");
+            }
+            assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
+            thread::sleep(Duration::from_millis(5));
         }
+        gateway
     }
 
     pub fn pid(&self) -> u32 {
