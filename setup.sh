@@ -169,8 +169,15 @@ if [ -n "$missing_must$missing_may" ]; then
 			"" | "(none)") wanted=$(echo " $wanted " | sed "s/ $package / /") ; echo "setup: no package $package here" ;;
 			esac
 		done
+		case " $wanted " in
+		*" prometheus "*) server=prometheus ;; # only its promtool is wanted
+		*) server= ;;
+		esac
+		[ -d /run/systemd/system ] || server=
+		[ -z "$server" ] || systemctl mask --runtime --quiet "$server"
 		# shellcheck disable=SC2086
 		[ -z "$wanted" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null || true
+		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	else
 		echo "setup: installing needs root; as root: apt-get install$missing_must$missing_may"

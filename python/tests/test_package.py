@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is installed of the gateway: its unit, and what its Debian package is made of. `make deb` builds and lists it."""
+"""What is installed of the gateway: its unit, and what its Debian package holds. `make deb` builds and lists it."""
 
 from __future__ import annotations
 

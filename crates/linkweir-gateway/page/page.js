@@ -123,7 +123,7 @@ function columns(peer) {
     const shown = now.show.peers.find((other) => other.name === peer.name);
     if (!shown) return;
     const rates = ratesOf(state.shows[at - 1], now).classes;
-    times.push(now.t_s);
+    times.push(now.t_s - last_s);
     values[0].push(shown.capacity_bps / 1e6);
     peer.classes.forEach((row, k) => {
       const place = shown.classes.findIndex((other) => other.name === row.name);
@@ -145,10 +145,10 @@ function drawChart(peer) {
     state.chart = new uPlot({
       width,
       height: 300,
-      scales: { y: { range: (plot, least, most) => [0, Math.max(most ?? 0, 0.001) * 1.05] } },
-      axes: [axis, { ...axis, label: "Mbit/s", size: 70 }],
+      scales: { x: { time: false, range: () => [-state.span_s, 0] }, y: { range: (plot, least, most) => [0, Math.max(most ?? 0, 0.001) * 1.05] } },
+      axes: [{ ...axis, label: "s" }, { ...axis, label: "Mbit/s", size: 70 }],
       series: [
-        {},
+        { label: "at", value: (plot, value) => (value === null ? "–" : `${value.toFixed(0)} s`) },
         { label: "capacity", stroke: colour("--faint"), dash: [6, 4], width: 1, value: shown, points: { show: false } },
         ...peer.classes.map((row, at) => ({
           label: row.name, stroke: colour(`--c${at % COLOURS}`), width: 2, value: shown, points: { show: false },
