@@ -112,9 +112,11 @@ fn converse(
             return Ok(());
         }
         stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut part)? {
-            0 => return Ok(()),
-            count => request.extend_from_slice(&part[..count]),
+        match stream.read(&mut part) {
+            Ok(0) => return Ok(()),
+            Ok(count) => request.extend_from_slice(&part[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
     let answer = match std::str::from_utf8(&request).ok().and_then(parse) {

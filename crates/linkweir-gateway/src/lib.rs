@@ -15,6 +15,7 @@ pub mod control;
 pub mod conveyor;
 pub mod device;
 pub mod emulate;
+pub mod endpoints;
 pub mod http;
 pub mod link;
 pub mod metrics;

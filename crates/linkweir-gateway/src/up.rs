@@ -19,6 +19,7 @@ use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
+use crate::endpoints::Endpoints;
 use crate::link::Next;
 use crate::mss;
 use crate::outbox::{self, Outbox, Way};
@@ -63,6 +64,8 @@ pub struct Gateway {
     by_endpoint: HashMap<SocketAddr, usize>,
     by_index: HashMap<u32, usize>,
     by_key: HashMap<Key, usize>,
+    /// Where peers are found again by who comes after this one.
+    endpoints: Endpoints,
     /// Index of the last new session.
     last_index: u32,
     /// When sessions are looked after again, ns.
@@ -115,7 +118,7 @@ impl Gateway {
         };
         let now_ns = now_ns();
         let mut last_index = 0;
-        let stations = config
+        let mut stations = config
             .peers
             .iter()
             .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
@@ -137,6 +140,10 @@ impl Gateway {
             }
         }
         let control = Control::listen(&config.control, CLIENTS)?;
+        let endpoints = match &identity {
+            Some(_) => found_again(&config, &mut stations),
+            None => Endpoints::default(),
+        };
         privileges::drop_all(config.user.as_deref())?;
 
         let poll = Poll::new()?;
@@ -152,6 +159,7 @@ impl Gateway {
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
             by_key: HashMap::new(),
+            endpoints,
             last_index,
             tick_at_ns: now_ns,
             config,
@@ -450,6 +458,11 @@ impl Gateway {
         if let Some(identity) = &mut self.identity {
             identity.tick();
         }
+        let peers = self.config.peers.iter().zip(&self.stations);
+        let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
+        if let Err(error) = self.endpoints.keep(now) {
+            say(&format!("cannot remember where peers are: {error}"));
+        }
     }
 
     /// Lets leave what may leave; returns when there will be more.
@@ -740,6 +753,25 @@ impl Gateway {
             }
         }
     }
+}
+
+/// Peers whose endpoints are not configured are where a gateway before this one heard from them.
+fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
+    let path = config.control.with_extension("peers");
+    let endpoints = Endpoints::open(&path).unwrap_or_else(|error| {
+        say(&format!(
+            "cannot remember where peers are: {}: {error}",
+            path.display()
+        ));
+        Endpoints::default()
+    });
+    for (peer, station) in config.peers.iter().zip(stations) {
+        if station.endpoint.is_none() {
+            let known = peer.public_key.and_then(|key| endpoints.of(&key));
+            station.endpoint = known.filter(|at| at.is_ipv4() == config.listen.is_ipv4());
+        }
+    }
+    endpoints
 }
 
 /// Hands what came from a peer on into the device.

@@ -127,6 +127,7 @@ fn main() {
         resume {
             whichever_end_starts_first,
             after_either_end_was_killed,
+            after_a_kill_of_an_end_that_was_told_no_endpoint,
             after_a_device_below_or_above_was_down,
             after_an_outage_of_the_link,
             among_rubbish,

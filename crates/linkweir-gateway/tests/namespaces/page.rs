@@ -365,6 +365,11 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
         browser.value("getComputedStyle(document.activeElement).outlineStyle"),
         "solid"
     );
+    browser.value("document.getElementById('span').focus()");
+    browser.press("ArrowUp", "ArrowUp", 38);
+    assert_eq!(browser.value("document.activeElement.value"), "60");
+    let first = "document.querySelector('.u-axis') && state.chart.scales.x.min";
+    browser.wait_until(&format!("{first} === -60"));
     browser.value("document.getElementById('pause').focus()");
     browser.press(" ", "Space", 32);
     assert_eq!(browser.value(pressed), "false");

@@ -88,6 +88,29 @@ pub fn after_either_end_was_killed() {
     }
 }
 
+/// An end that nobody told where the other is heard it before it was killed.
+pub fn after_a_kill_of_an_end_that_was_told_no_endpoint() {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
+        1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
+        _ => text,
+    });
+    both_ways(&tunnel, "at first");
+    for _ in 0..2 {
+        let peers = tunnel.folder.path("control1.peers");
+        let begun = Instant::now();
+        while !fs::read_to_string(&peers).is_ok_and(|text| text.ends_with(" 192.0.2.2:51820\n")) {
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "where the other is was not kept"
+            );
+            std::thread::sleep(ATTEMPT);
+        }
+        kill(&mut tunnel.gateways[0]);
+        tunnel.restart(1);
+        both_ways(&tunnel, "after a kill");
+    }
+}
+
 pub fn after_a_device_below_or_above_was_down() {
     for tunnel in kinds(|text| text) {
         both_ways(&tunnel, "at first");
