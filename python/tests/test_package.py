@@ -62,6 +62,11 @@ def test_the_unit_has_the_device_and_nothing_that_hides_it() -> None:
     assert not any(line.startswith(("PrivateDevices=", "PrivateNetwork=", "User=")) for line in lines)
 
 
+def test_the_unit_may_signal_the_user_the_gateway_became() -> None:
+    lines = dict(line.split("=", 1) for line in UNIT.read_text().splitlines() if "=" in line and line[0] not in "#[")
+    assert lines["ExecReload"].startswith("+") or "CAP_KILL" in lines["CapabilityBoundingSet"].split()
+
+
 def test_everything_the_package_is_made_of_is_there() -> None:
     manifest = tomllib.loads((CRATE / "Cargo.toml").read_text())
     assets = manifest["package"]["metadata"]["deb"]["assets"]
