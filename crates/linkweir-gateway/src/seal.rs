@@ -34,6 +34,8 @@ const AGAIN_FAR_TICKS: u32 = 20;
 const AT_FIRST: u32 = 20;
 /// First byte of a handshake's answer.
 const RESPONSE: u8 = 2;
+/// First byte of a cookie, which says that a sender must prove its address. Whoever saw the question can make one.
+const COOKIE: u8 = 3;
 /// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
 const HANDSHAKES: u64 = 200;
 /// Ticks in a second.
@@ -219,6 +221,8 @@ pub enum Opened<'b> {
     Answer(&'b [u8]),
     /// Nothing more.
     Nothing,
+    /// Something of a sender who has shown no key; to be answered with this, if with anything.
+    Unproven(Option<&'b [u8]>),
     /// It is not genuine, or came before.
     Refused,
 }
@@ -299,7 +303,11 @@ impl Session {
             TunnResult::WriteToTunnelV4(packet, _) | TunnResult::WriteToTunnelV6(packet, _) => {
                 Opened::Packet(packet)
             }
+            TunnResult::WriteToNetwork(answer) if answer[0] == COOKIE => {
+                Opened::Unproven(Some(answer))
+            }
             TunnResult::WriteToNetwork(answer) => Opened::Answer(answer),
+            TunnResult::Done if datagram[0] == COOKIE => Opened::Unproven(None),
             TunnResult::Done => Opened::Nothing,
             TunnResult::Err(_) => {
                 self.far |=
@@ -367,6 +375,7 @@ mod tests {
             Opened::Packet(packet) => ("packet", packet.to_vec()),
             Opened::Answer(answer) => ("answer", answer.to_vec()),
             Opened::Nothing => ("nothing", Vec::new()),
+            Opened::Unproven(answer) => ("unproven", answer.unwrap_or_default().to_vec()),
             Opened::Refused => ("refused", Vec::new()),
         }
     }
@@ -485,7 +494,7 @@ mod tests {
         let Err(Refused::Cookie(cookie)) = both[1].identity.claim(&init, from) else {
             panic!("there were too many");
         };
-        assert_eq!(open(&mut both[0], &cookie).0, "nothing");
+        assert_eq!(open(&mut both[0], &cookie).0, "unproven");
         let mut buffer = [0; 2048];
         let again = both[0]
             .session
@@ -505,6 +514,20 @@ mod tests {
                 both[1].identity.tick();
             }
         }
+    }
+
+    #[test]
+    fn who_is_asked_for_a_proof_has_shown_no_key() {
+        let mut both = ends([None, None]);
+        let init = knock(&mut both[0]);
+        // The session looks at it once more, and is the one that finds too many.
+        for number in 0..HANDSHAKES - 1 {
+            assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
+        }
+        let from = FROM.parse().unwrap();
+        assert!(both[1].identity.claim(&init, from).is_ok());
+        let (kind, cookie) = open(&mut both[1], &init);
+        assert_eq!((kind, cookie[0]), ("unproven", COOKIE));
     }
 
     #[test]

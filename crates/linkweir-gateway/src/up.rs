@@ -405,6 +405,13 @@ impl Gateway {
                 count(&mut station.dropped, "not_genuine");
                 return None;
             }
+            Opened::Unproven(answer) => {
+                if let Some(answer) = answer {
+                    count(&mut station.dropped, "handshake_unproven");
+                    let _ = self.underlay.send(answer, from, 0);
+                }
+                return None;
+            }
             Opened::Nothing => 0,
             Opened::Answer(answer) => {
                 let _ = self.underlay.send(answer, from, 0);

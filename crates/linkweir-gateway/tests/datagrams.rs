@@ -63,7 +63,7 @@ impl End {
             return Fate::Refused;
         }
         match self.session.open(datagram, from(), buffer) {
-            Opened::Refused => Fate::Refused,
+            Opened::Refused | Opened::Unproven(_) => Fate::Refused,
             Opened::Nothing => Fate::Nothing,
             Opened::Answer(answer) => Fate::Answer(answer.to_vec()),
             Opened::Packet(inside) => {
