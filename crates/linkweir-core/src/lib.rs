@@ -4,6 +4,7 @@
 
 mod classifier;
 mod core_policy;
+mod distribution;
 mod ffi;
 mod info;
 mod mux;
@@ -11,6 +12,7 @@ mod policy;
 
 pub use classifier::{Classifier, Dscp, DscpMap};
 pub use core_policy::{check, CorePolicy, Fault, Snapshot};
+pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use info::{
     policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET,

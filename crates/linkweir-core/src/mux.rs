@@ -30,10 +30,9 @@
 
 use std::collections::VecDeque;
 
-use hdrhistogram::Histogram;
-
 use crate::classifier::Classifier;
 use crate::core_policy::{CorePolicy, Fault};
+use crate::distribution::Distribution;
 use crate::ffi::Queue;
 use crate::info::MAX_PACKET_BYTES;
 use crate::policy::{Pick, Policy, Verdict, View};
@@ -90,8 +89,8 @@ pub struct Counters {
     pub dropped_policy_pkts: u64,
     /// Their bytes.
     pub dropped_policy_bytes: u64,
-    /// Waiting times of the packets that left, ns, to within 1 %.
-    pub sojourn_ns: Histogram<u64>,
+    /// Waiting times of the packets that left.
+    pub sojourn_ns: Distribution,
 }
 
 impl Counters {
@@ -105,14 +104,12 @@ impl Counters {
             dropped_limit_bytes: 0,
             dropped_policy_pkts: 0,
             dropped_policy_bytes: 0,
-            // Grows with the longest wait seen, to 58 kB at the very most.
-            sojourn_ns: Histogram::new(2).expect("two significant figures are allowed"),
+            sojourn_ns: Distribution::default(),
         }
     }
 
     fn reset(&mut self) {
-        let mut sojourn_ns =
-            std::mem::replace(&mut self.sojourn_ns, Histogram::new(2).expect("as in new"));
+        let mut sojourn_ns = std::mem::take(&mut self.sojourn_ns);
         sojourn_ns.reset();
         *self = Counters {
             sojourn_ns,
@@ -361,10 +358,7 @@ impl<P: Policy, T> Mux<P, T> {
         *waiting_pkts -= pkts;
         counters.sent_pkts += u64::from(pkts);
         counters.sent_bytes += u64::from(bytes);
-        counters
-            .sojourn_ns
-            .record_n(sojourn_ns, pkts.into())
-            .expect("a growing histogram takes every value");
+        counters.sojourn_ns.record_n(sojourn_ns, pkts.into());
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
@@ -499,6 +493,12 @@ impl<P: Policy, T> Mux<P, T> {
     #[must_use]
     pub fn policy(&self) -> &P {
         &self.policy
+    }
+
+    /// The policy, to be told what no event of the queues tells.
+    #[must_use]
+    pub fn policy_mut(&mut self) -> &mut P {
+        &mut self.policy
     }
 
     /// The policy's statistics of a class, as of `now_ns`.

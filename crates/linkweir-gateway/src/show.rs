@@ -112,6 +112,7 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
         let queue = link.mux().queues()[at];
         let backlog_pkts = link.mux().waiting_pkts(at);
         let counters = link.mux().counters(at);
+        let sojourn_ns = counters.sojourn_ns.whole();
         rows.push(ClassShow {
             name: class.name.clone(),
             backlog_pkts,
@@ -122,9 +123,9 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sent_bytes: counters.sent_bytes,
             dropped_limit_pkts: counters.dropped_limit_pkts,
             dropped_policy_pkts: counters.dropped_policy_pkts,
-            sojourn_p50_ns: counters.sojourn_ns.value_at_quantile(0.5),
-            sojourn_p99_ns: counters.sojourn_ns.value_at_quantile(0.99),
-            sojourn_max_ns: counters.sojourn_ns.max(),
+            sojourn_p50_ns: sojourn_ns.value_at_quantile(0.5),
+            sojourn_p99_ns: sojourn_ns.value_at_quantile(0.99),
+            sojourn_max_ns: sojourn_ns.max(),
             state,
             parameters,
         });

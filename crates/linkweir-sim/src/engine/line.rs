@@ -17,11 +17,17 @@ impl<T> DelayLine<T> {
         }
     }
 
+    /// When an item comes out that is put in now, to come out at `out_ns`.
+    #[inline]
+    pub(super) fn out_ns(&self, out_ns: u64) -> u64 {
+        out_ns.max(self.last_ns)
+    }
+
     /// Puts an item in that comes out at `out_ns`, or with the item before it if that is later. Returns the time when it
     /// is the first one, which must then be scheduled.
     #[inline]
     pub(super) fn push(&mut self, out_ns: u64, item: T) -> Option<u64> {
-        let out_ns = out_ns.max(self.last_ns);
+        let out_ns = self.out_ns(out_ns);
         self.last_ns = out_ns;
         let first = self.items.is_empty();
         self.items.push_back((out_ns, item));

@@ -26,6 +26,8 @@ use super::{event, left, nanoseconds, Engine, Kind, Packet, Varying};
 struct Piece {
     number: u64,
     block: Block,
+    /// What the attempt under way will meet when it is received, dB: looked up when it leaves, since nothing waits for it then.
+    attenuation_db: f64,
 }
 
 /// How far ahead users look into the fading, ns, less than a round of it.
@@ -144,9 +146,7 @@ impl Engine<'_> {
             self.recorder.attempted(packet.flow as usize, coded_bits);
             return;
         }
-        if let Some(most_ns) = self.mux.policy().timeout_ns() {
-            self.expire(most_ns);
-        }
+        self.expire();
         let Some(Departure {
             class,
             item,
@@ -186,12 +186,12 @@ impl Engine<'_> {
         sky.numbers[flow] += 1;
         sky.sending = Piece {
             number,
-            block: Block::default(),
+            ..Piece::default()
         };
     }
 
     /// Throws away what has waited longer.
-    fn expire(&mut self, most_ns: u64) {
+    fn expire(&mut self) {
         let Engine {
             mux,
             recorder,
@@ -200,7 +200,7 @@ impl Engine<'_> {
             now_ns,
             ..
         } = self;
-        for class in 0..mux.nclasses() {
+        while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
             mux.expire(*now_ns, class, most_ns, |packet| {
                 let flow = packet.flow as usize;
                 recorder.dropped(*now_ns, flow, packet.bytes, DropReason::Policy);
@@ -212,8 +212,18 @@ impl Engine<'_> {
     /// An attempt has left the device.
     pub(super) fn leave_sky(&mut self, packet: Packet) {
         let sky = self.sky.as_mut().expect("there is a satellite");
-        let out_ns = self.now_ns + sky.delay_ns(self.now_ns);
-        if let Some(first_ns) = sky.air.push(out_ns, (packet, sky.sending)) {
+        let delay_ns = sky.delay_ns(self.now_ns);
+        let out_ns = sky.air.out_ns(self.now_ns + delay_ns);
+        let mut piece = sky.sending;
+        let ahead_ns = if piece.block.attempts > 0 && sky.satellite.repeats_see_first_user {
+            0
+        } else {
+            sky.ahead.flows_ns[packet.flow as usize]
+        };
+        // What comes after the end is not received, and there is no fading for it.
+        let received_ns = out_ns.min(self.experiment.duration_ns);
+        piece.attenuation_db = sky.fading.at(received_ns + ahead_ns);
+        if let Some(first_ns) = sky.air.push(out_ns, (packet, piece)) {
             self.heap.push(first_ns, event::DECODE);
         }
     }
@@ -223,16 +233,13 @@ impl Engine<'_> {
         let sky = self.sky.as_mut()?;
         let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
         let (packet, mut piece) = sky.air.pop()?;
-        let Piece { number, block } = &mut piece;
-        let satellite = &sky.satellite;
+        let Piece {
+            number,
+            block,
+            attenuation_db,
+        } = &mut piece;
         let flow = packet.flow as usize;
-        let ahead_ns = if block.attempts > 0 && satellite.repeats_see_first_user {
-            0
-        } else {
-            sky.ahead.flows_ns[flow]
-        };
-        let time_ns = self.now_ns + ahead_ns;
-        match block.receive(&satellite.harq, sky.fading.at(time_ns)) {
+        match block.receive(&sky.satellite.harq, *attenuation_db) {
             Outcome::Decoded => {
                 self.recorder.decoded(flow, block.attempts);
                 match &mut sky.order {

@@ -4,7 +4,7 @@
 //! Jitter is the absolute difference between the one-way delays of two packets of a flow that were delivered one after
 //! the other: its mean (mad) and percentiles, and the running estimate of RFC 3550. A class collects that of its flows.
 
-use hdrhistogram::Histogram;
+use linkweir_core::Distribution;
 
 /// How much delays differ from packet to packet.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Jitter {
     count: u64,
     sum_ns: u128,
     max_ns: u64,
-    distribution_ns: Histogram<u64>,
+    distribution_ns: Distribution,
 }
 
 impl Jitter {
@@ -21,7 +21,7 @@ impl Jitter {
             count: 0,
             sum_ns: 0,
             max_ns: 0,
-            distribution_ns: empty(),
+            distribution_ns: Distribution::default(),
         }
     }
 
@@ -30,7 +30,7 @@ impl Jitter {
         self.count += 1;
         self.sum_ns += u128::from(difference_ns);
         self.max_ns = self.max_ns.max(difference_ns);
-        add(&mut self.distribution_ns, difference_ns);
+        self.distribution_ns.record(difference_ns);
     }
 
     /// Takes in what another one counted.
@@ -38,9 +38,7 @@ impl Jitter {
         self.count += other.count;
         self.sum_ns += other.sum_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.distribution_ns
-            .add(&other.distribution_ns)
-            .expect("a growing histogram takes every value");
+        self.distribution_ns.add(&other.distribution_ns);
     }
 
     pub(super) fn reset(&mut self) {
@@ -59,22 +57,11 @@ impl Jitter {
     }
 }
 
-fn empty() -> Histogram<u64> {
-    Histogram::new(2).expect("two significant figures are allowed")
-}
-
-/// The same histogram without its counts, so that it keeps its room.
-fn emptied(histogram: &mut Histogram<u64>) -> Histogram<u64> {
-    let mut found = std::mem::replace(histogram, empty());
+/// The same distribution without its values, so that it keeps its room.
+fn emptied(distribution: &mut Distribution) -> Distribution {
+    let mut found = std::mem::take(distribution);
     found.reset();
     found
-}
-
-#[inline]
-fn add(histogram: &mut Histogram<u64>, value_ns: u64) {
-    histogram
-        .record(value_ns)
-        .expect("a growing histogram takes every value");
 }
 
 #[derive(Clone, Debug)]
@@ -82,7 +69,7 @@ pub(super) struct Delays {
     count: u64,
     sum_ns: u128,
     max_ns: u64,
-    distribution_ns: Histogram<u64>,
+    distribution_ns: Distribution,
     previous_ns: Option<u64>,
     /// The running estimate of RFC 3550, section 6.4.1, ns.
     jitter_ns: f64,
@@ -95,7 +82,7 @@ impl Delays {
             count: 0,
             sum_ns: 0,
             max_ns: 0,
-            distribution_ns: empty(),
+            distribution_ns: Distribution::default(),
             previous_ns: None,
             jitter_ns: 0.0,
             jitter: Jitter::new(),
@@ -107,7 +94,7 @@ impl Delays {
         self.count += 1;
         self.sum_ns += u128::from(delay_ns);
         self.max_ns = self.max_ns.max(delay_ns);
-        add(&mut self.distribution_ns, delay_ns);
+        self.distribution_ns.record(delay_ns);
         if let Some(previous_ns) = self.previous_ns.replace(delay_ns) {
             let difference_ns = delay_ns.abs_diff(previous_ns);
             self.jitter_ns += (difference_ns as f64 - self.jitter_ns) / 16.0;
@@ -141,9 +128,10 @@ impl Delays {
     }
 }
 
-/// A quantile of a histogram of ns, to within 1 %.
-pub(super) fn quantile_s(histogram: &Histogram<u64>, q: f64) -> Option<f64> {
-    (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 / 1e9)
+/// A quantile, to within 1 %.
+pub(super) fn quantile_s(distribution_ns: &Distribution, q: f64) -> Option<f64> {
+    let whole = distribution_ns.whole();
+    (!whole.is_empty()).then(|| whole.value_at_quantile(q) as f64 / 1e9)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ pub(crate) mod beam;
 mod delay;
 mod rows;
 
-use linkweir_core::{DropReason, Stat};
+use linkweir_core::{Distribution, DropReason, Stat};
 
 use crate::experiment::{Experiment, Traffic};
 use crate::satellite::harq::ATTEMPTS;
@@ -405,7 +405,7 @@ impl Recorder {
     pub(crate) fn finish<'h>(
         &mut self,
         now_ns: u64,
-        sojourn_ns: impl Fn(usize) -> &'h hdrhistogram::Histogram<u64>,
+        sojourn_ns: impl Fn(usize) -> &'h Distribution,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         for rows in [
@@ -457,7 +457,7 @@ impl Recorder {
         &mut self,
         now_ns: u64,
         span_s: f64,
-        sojourn_ns: impl Fn(usize) -> &'h hdrhistogram::Histogram<u64>,
+        sojourn_ns: impl Fn(usize) -> &'h Distribution,
     ) -> Rows {
         let mut rows = Rows::new(
             "classes",

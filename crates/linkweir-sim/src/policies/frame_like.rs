@@ -77,26 +77,38 @@ impl FrameLike {
         waiting
     }
 
-    /// Fills a frame for a rate; returns it and what it is worth. At least one packet is in it.
-    fn fill(view: &View<'_>, waiting: &[Waiting], rate_bps: u64) -> (VecDeque<usize>, f64) {
+    /// Fills a frame for a rate, with at least one packet, each given to `take`; returns what it is worth.
+    fn fill(
+        view: &View<'_>,
+        waiting: &[Waiting],
+        rate_bps: u64,
+        mut take: impl FnMut(usize),
+    ) -> f64 {
         let mut room_bytes = rate_bps as f64 * FRAME_S / 8.0;
-        let (mut frame, mut worth) = (VecDeque::new(), 0.0);
+        let (mut empty, mut worth) = (true, 0.0);
         for entry in waiting.iter().filter(|entry| entry.rate_bps >= rate_bps) {
             let queue = &view.queues[entry.q];
             let head_bytes = f64::from(queue.head_bytes.max(1));
             for _ in 0..queue.backlog_pkts {
-                if head_bytes > room_bytes && !frame.is_empty() {
+                if head_bytes > room_bytes && !empty {
                     break;
                 }
                 room_bytes -= head_bytes;
                 worth += entry.worth * head_bytes;
-                frame.push_back(entry.q);
+                empty = false;
+                take(entry.q);
             }
             if room_bytes <= 0.0 {
                 break;
             }
         }
-        (frame, worth)
+        worth
+    }
+
+    fn frame(view: &View<'_>, waiting: &[Waiting], rate_bps: u64) -> VecDeque<usize> {
+        let mut frame = VecDeque::new();
+        FrameLike::fill(view, waiting, rate_bps, |q| frame.push_back(q));
+        frame
     }
 
     fn build(&self, view: &View<'_>) -> VecDeque<usize> {
@@ -107,7 +119,7 @@ impl FrameLike {
                 .map(|entry| (entry.worth * entry.rate_bps as f64, entry))
                 .reduce(|best, next| if next.0 > best.0 { next } else { best });
             return best.map_or_else(VecDeque::new, |(_, entry)| {
-                FrameLike::fill(view, &waiting, entry.rate_bps).0
+                FrameLike::frame(view, &waiting, entry.rate_bps)
             });
         }
         let mut rates: Vec<u64> = waiting.iter().map(|entry| entry.rate_bps).collect();
@@ -115,10 +127,11 @@ impl FrameLike {
         rates.dedup();
         rates
             .into_iter()
-            .map(|rate_bps| FrameLike::fill(view, &waiting, rate_bps))
-            .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .unwrap_or_default()
-            .0
+            .map(|rate_bps| (FrameLike::fill(view, &waiting, rate_bps, |_| ()), rate_bps))
+            .reduce(|best, next| if next.0 > best.0 { next } else { best })
+            .map_or_else(VecDeque::new, |(_, rate_bps)| {
+                FrameLike::frame(view, &waiting, rate_bps)
+            })
     }
 }
 

@@ -16,8 +16,6 @@ pub(super) struct Means {
     since_ns: u64,
     /// exp((t - since) / Tc) at the time asked for last.
     factor: (u64, f64),
-    /// Its inverse.
-    shrunk: f64,
 }
 
 impl Means {
@@ -26,17 +24,17 @@ impl Means {
             sums: vec![0.0; nqueues],
             since_ns: 0,
             factor: (0, 1.0),
-            shrunk: 1.0,
         }
     }
 
-    /// Takes note of the time.
-    pub(super) fn clock(&mut self, now_ns: u64) {
+    /// Takes note of the time; whether all sums were changed.
+    pub(super) fn clock(&mut self, now_ns: u64) -> bool {
         if self.factor.0 == now_ns {
-            return;
+            return false;
         }
         let mut grown = libm::exp((now_ns - self.since_ns) as f64 * 1e-9 / TC_S);
-        if now_ns - self.since_ns > EPOCH_NS {
+        let anew = now_ns - self.since_ns > EPOCH_NS;
+        if anew {
             for sum in &mut self.sums {
                 *sum /= grown;
             }
@@ -44,7 +42,7 @@ impl Means {
             grown = 1.0;
         }
         self.factor = (now_ns, grown);
-        self.shrunk = 1.0 / grown;
+        anew
     }
 
     /// Bytes per second lately, as of the time noted last.
@@ -52,9 +50,14 @@ impl Means {
         self.sums[q] / self.factor.1 / TC_S
     }
 
-    /// The same but for some last bits, without division.
-    pub(super) fn nearly_bytes_s(&self, q: usize) -> f64 {
-        self.sums[q] * self.shrunk / TC_S
+    /// What is kept of a queue: its mean times [`Means::grown`].
+    pub(super) fn sum(&self, q: usize) -> f64 {
+        self.sums[q]
+    }
+
+    /// By how much sums are greater than means, as of the time noted last.
+    pub(super) fn grown(&self) -> f64 {
+        self.factor.1 * TC_S
     }
 
     pub(super) fn sent(&mut self, q: usize, now_ns: u64, bytes: u32) {

@@ -118,10 +118,10 @@ impl AnyPolicy {
             .map_err(Missing::Refused)
     }
 
-    /// After how long in its queue a packet is to be thrown away, ns.
-    pub(crate) fn timeout_ns(&self) -> Option<u64> {
+    /// A class of which packets may have waited too long, and how long they may, ns; None when there is no more.
+    pub(crate) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         match self {
-            AnyPolicy::TauranPf(policy) => policy.timeout_ns,
+            AnyPolicy::TauranPf(policy) => policy.overdue(now_ns),
             _ => None,
         }
     }

@@ -9,14 +9,24 @@
 //!
 //! With a timeout it is CoDeS: before each choice, what has waited longer at the head of a queue is thrown away.
 
+use std::collections::VecDeque;
+
 use linkweir_core::{Pick, Policy, View};
 
+use super::means::eligible;
 use crate::satellite::fading::Fading;
 
 /// What is added to an attenuation, dB.
 const RAISED_DB: f64 = 11.0;
 const KEPT: f64 = 0.95;
+/// Rates are measured by it until a mean has grown, so scores are then rates.
 const LEAST_MEAN: f64 = 1.0;
+
+/// Below every score.
+const NO_CLAIM: f64 = -1.0;
+
+/// Claims that are compared at a time.
+const LANES: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct TauranPf {
@@ -28,10 +38,14 @@ pub(crate) struct TauranPf {
     rates: Vec<f64>,
     scores: Vec<f64>,
     at: Option<usize>,
+    /// The scores of queues that may be served, [`NO_CLAIM`] of the others.
+    claims: Vec<f64>,
     /// The queues whose mean is not at its least: few, since a mean falls to it in some dozens of choices.
     raised: Vec<usize>,
     served: Option<usize>,
-    pub(super) timeout_ns: Option<u64>,
+    timeout_ns: Option<u64>,
+    /// With a timeout: when packets came and to which queue, those that may still wait.
+    arrivals: VecDeque<(u64, usize)>,
     /// The answer since the last event.
     answer: Option<Pick>,
 }
@@ -45,29 +59,52 @@ impl TauranPf {
             means: vec![LEAST_MEAN; ahead_ns.len()],
             rates: vec![0.0; ahead_ns.len()],
             scores: vec![0.0; ahead_ns.len()],
+            claims: vec![NO_CLAIM; ahead_ns.len()],
             at: None,
             raised: Vec::new(),
             served: None,
             timeout_ns,
+            arrivals: VecDeque::new(),
             answer: None,
         }
     }
 
-    fn choose(&mut self, view: &View<'_>) -> Pick {
-        self.look(self.fading.index(view.now_ns));
-        self.move_means();
-        let (mut best, mut most) = (None, -1.0);
-        for (q, (queue, &score)) in view.queues.iter().zip(&self.scores).enumerate() {
-            if queue.backlog_pkts == 0 || queue.rate_bps == 0 {
-                continue;
-            }
-            if score > most {
-                (best, most) = (Some(q), score);
-            }
+    /// A queue whose head may have waited longer than the timeout, and that timeout, ns.
+    pub(super) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
+        let timeout_ns = self.timeout_ns?;
+        let &(arrival_ns, q) = self.arrivals.front()?;
+        if now_ns - arrival_ns <= timeout_ns {
+            return None;
         }
-        match best {
-            Some(q) => Pick::Queue(q),
-            None => Pick::Nothing { retry_ns: None },
+        self.arrivals.pop_front();
+        Some((q, timeout_ns))
+    }
+
+    fn choose(&mut self, now_ns: u64) -> Pick {
+        self.look(self.fading.index(now_ns));
+        self.move_means();
+        let most = greatest(&self.claims);
+        if most == NO_CLAIM {
+            return Pick::Nothing { retry_ns: None };
+        }
+        let first = self.claims.iter().position(|&claim| claim == most);
+        Pick::Queue(first.expect("it is one of them"))
+    }
+
+    /// After anything that happened to a queue.
+    fn follow(&mut self, view: &View<'_>, q: usize) {
+        self.claims[q] = if eligible(&view.queues[q]) {
+            self.scores[q]
+        } else {
+            NO_CLAIM
+        };
+        self.answer = None;
+    }
+
+    fn score(&mut self, q: usize) {
+        self.scores[q] = self.rates[q] / self.means[q];
+        if self.claims[q] != NO_CLAIM {
+            self.claims[q] = self.scores[q];
         }
     }
 
@@ -85,7 +122,13 @@ impl TauranPf {
         self.at = Some(now);
         for q in 0..self.rates.len() {
             self.rates[q] = self.rate(now, q);
+        }
+        self.scores.copy_from_slice(&self.rates);
+        for &q in &self.raised {
             self.scores[q] = self.rates[q] / self.means[q];
+        }
+        for (claim, &score) in self.claims.iter_mut().zip(&self.scores) {
+            *claim = if *claim == NO_CLAIM { NO_CLAIM } else { score };
         }
     }
 
@@ -100,11 +143,26 @@ impl TauranPf {
             let reward = if served { self.rates[q] } else { 0.0 };
             let mean = (KEPT * self.means[q] + (1.0 - KEPT) * reward).max(LEAST_MEAN);
             self.means[q] = (KEPT * mean).max(LEAST_MEAN);
-            self.scores[q] = self.rates[q] / self.means[q];
+            self.score(q);
             self.means[q] > LEAST_MEAN
         });
         self.raised = raised;
     }
+}
+
+/// The greatest of the claims, or [`NO_CLAIM`].
+fn greatest(claims: &[f64]) -> f64 {
+    let mut most = [NO_CLAIM; LANES];
+    let rows = claims.chunks_exact(LANES);
+    let rest = rows.remainder();
+    for row in rows {
+        for (most, &claim) in most.iter_mut().zip(row) {
+            *most = if claim > *most { claim } else { *most };
+        }
+    }
+    most.iter()
+        .chain(rest)
+        .fold(NO_CLAIM, |a, &b| if b > a { b } else { a })
 }
 
 impl Policy for TauranPf {
@@ -112,26 +170,31 @@ impl Policy for TauranPf {
         if let Some(answer) = self.answer {
             return answer;
         }
-        let answer = self.choose(view);
+        let answer = self.choose(view.now_ns);
         self.answer = Some(answer);
         answer
     }
 
-    fn enqueued(&mut self, _: &View<'_>, _: usize, _: u32) {
-        self.answer = None;
+    fn enqueued(&mut self, view: &View<'_>, q: usize, _: u32) {
+        if self.timeout_ns.is_some() {
+            self.arrivals.push_back((view.now_ns, q));
+        }
+        self.follow(view, q);
     }
 
-    fn sent(&mut self, _: &View<'_>, q: usize, _: u32) {
+    fn sent(&mut self, view: &View<'_>, q: usize, _: u32) {
         self.served = Some(q);
-        self.answer = None;
+        self.follow(view, q);
     }
 
-    fn dropped(&mut self, _: &View<'_>, _: usize, _: u32) {
-        self.answer = None;
+    fn dropped(&mut self, view: &View<'_>, q: usize, _: u32) {
+        self.follow(view, q);
     }
 
-    fn rated(&mut self, _: &View<'_>) {
-        self.answer = None;
+    fn rated(&mut self, view: &View<'_>) {
+        for q in 0..self.claims.len() {
+            self.follow(view, q);
+        }
     }
 }
 
@@ -143,7 +206,7 @@ mod tests {
 
     const STEP_NS: u64 = 1_000;
     const OFFSET_NS: u64 = 7_000;
-    const USERS: usize = 5;
+    const USERS: usize = LANES + 3;
 
     /// Every mean moves at every choice, as the head of this file says.
     struct Plain {
@@ -174,6 +237,30 @@ mod tests {
     }
 
     #[test]
+    fn names_queues_whose_heads_may_be_late() {
+        let fading = Fading::new(STEP_NS, vec![0.0; 100]).unwrap();
+        let queues = [Queue::default(); 2];
+        let view = |now_ns| View {
+            now_ns,
+            link_bps: 1,
+            queues: &queues,
+        };
+        let mut pf = TauranPf::new(fading.clone(), &[0, 0], None);
+        let mut codes = TauranPf::new(fading, &[0, 0], Some(50));
+        for policy in [&mut pf, &mut codes] {
+            policy.enqueued(&view(10), 1, 1);
+            policy.enqueued(&view(10), 0, 1);
+            policy.enqueued(&view(30), 1, 1);
+        }
+        assert_eq!(pf.overdue(1000), None);
+        assert_eq!(codes.overdue(60), None);
+        assert_eq!(codes.overdue(61), Some((1, 50)));
+        assert_eq!(codes.overdue(61), Some((0, 50)));
+        assert_eq!(codes.overdue(61), None);
+        assert_eq!(codes.overdue(81), Some((1, 50)));
+    }
+
+    #[test]
     fn chooses_as_when_every_mean_moves() {
         let mut random = Random::new(1, 1);
         let samples_db: Vec<f32> = (0..100)
@@ -198,6 +285,9 @@ mod tests {
                 link_bps: 1,
                 queues: &queues,
             };
+            for q in 0..USERS {
+                policy.enqueued(&view, q, 1);
+            }
             let wanted = plain.choose(&samples_db, &queues, now_ns);
             let found = policy.pick(&view);
             assert_eq!(

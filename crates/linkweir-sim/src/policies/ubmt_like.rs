@@ -46,6 +46,10 @@ pub(crate) struct UbmtLike {
     targets: Vec<Target>,
     means: Means,
     urgency: Vec<f64>,
+    /// Steps of `urgency` per ns for a real-time queue; 0 for an elastic one.
+    steps_per_ns: Vec<f64>,
+    /// Rates over sums of the means, which time alone does not change.
+    channels: Vec<f64>,
 }
 
 impl UbmtLike {
@@ -53,6 +57,14 @@ impl UbmtLike {
     pub(super) fn new(targets: Vec<Target>) -> UbmtLike {
         UbmtLike {
             means: Means::new(targets.len()),
+            steps_per_ns: targets
+                .iter()
+                .map(|target| match *target {
+                    Target::Wait(ns) => STEPS as f64 / ns as f64,
+                    Target::Rate(_) => 0.0,
+                })
+                .collect(),
+            channels: vec![f64::INFINITY; targets.len()],
             targets,
             urgency: (0..=STEPS + 1)
                 .map(|i| 1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5))))
@@ -78,6 +90,19 @@ impl UbmtLike {
         before + (after - before) * (at - libm::floor(at))
     }
 
+    fn channel(&self, view: &View<'_>, q: usize) -> f64 {
+        view.queues[q].rate_bps as f64 / self.means.sum(q)
+    }
+
+    /// At least the utility, without division; 1 for an elastic queue.
+    fn greater_urgency(&self, view: &View<'_>, q: usize) -> f64 {
+        let at = age_ns(view, q) as f64 * self.steps_per_ns[q];
+        match self.targets[q] {
+            Target::Wait(_) => self.urgency[(at as usize).min(STEPS) + 1],
+            Target::Rate(_) => 1.0,
+        }
+    }
+
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
         // A queue that was never served has the mean of one byte per second.
         let mean = self.means.bytes_s(q).max(1.0);
@@ -87,17 +112,18 @@ impl UbmtLike {
 
 impl Policy for UbmtLike {
     fn pick(&mut self, view: &View<'_>) -> Pick {
-        self.means.clock(view.now_ns);
+        if self.means.clock(view.now_ns) {
+            self.rated(view);
+        }
         let mut best: Option<(f64, u64, usize)> = None;
+        let mut enough = 0.0;
         for (q, queue) in view.queues.iter().enumerate() {
             if !eligible(queue) {
                 continue;
             }
-            // No utility is above 1, so most claims need not be known.
-            let enough = |(most, _, _)| {
-                queue.rate_bps as f64 * ROUNDING < most * self.means.nearly_bytes_s(q)
-            };
-            if best.is_some_and(enough) {
+            // Most claims need not be known: they would be less with the next greater urgency of the table.
+            let channel = self.channels[q];
+            if channel < enough || channel * self.greater_urgency(view, q) < enough {
                 continue;
             }
             let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);
@@ -105,6 +131,7 @@ impl Policy for UbmtLike {
                 claim > most || (claim == most && head_ns < first_ns)
             }) {
                 best = Some((claim, head_ns, q));
+                enough = claim / self.means.grown() / ROUNDING;
             }
         }
         match best {
@@ -114,7 +141,17 @@ impl Policy for UbmtLike {
     }
 
     fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        if self.means.clock(view.now_ns) {
+            self.rated(view);
+        }
         self.means.sent(q, view.now_ns, bytes);
+        self.channels[q] = self.channel(view, q);
+    }
+
+    fn rated(&mut self, view: &View<'_>) {
+        for q in 0..self.channels.len() {
+            self.channels[q] = self.channel(view, q);
+        }
     }
 
     fn leaving(&mut self, view: &View<'_>, q: usize, _: bool) -> Verdict {
@@ -165,6 +202,7 @@ mod tests {
         ];
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));
         queues[1].rate_bps = 10_600; // 502.7 against 500
+        policy.rated(&view(&queues, 50 * MS));
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(1));
         policy.sent(&view(&queues, 50 * MS), 1, 100);
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Distributions of times, of which there may be thousands.
+//!
+//! The counts of a histogram lie far apart, and those of thousands do not stay in a cache: counting a value then costs
+//! waiting for memory. So values are first noted one after another, and counted by the dozen.
+
+use std::borrow::Cow;
+
+use hdrhistogram::Histogram;
+
+/// Values noted before they are counted.
+const NOTED: usize = 32;
+
+/// A distribution of times in ns, to within 1 %.
+#[derive(Clone, Debug)]
+pub struct Distribution {
+    noted: [u64; NOTED],
+    nnoted: usize,
+    /// Grows with the largest value seen, to 58 kB at the very most.
+    counted: Histogram<u64>,
+}
+
+impl Default for Distribution {
+    fn default() -> Distribution {
+        Distribution {
+            noted: [0; NOTED],
+            nnoted: 0,
+            counted: Histogram::new(2).expect("two significant figures are allowed"),
+        }
+    }
+}
+
+impl Distribution {
+    /// Takes in a value, ns.
+    #[inline]
+    pub fn record(&mut self, ns: u64) {
+        self.noted[self.nnoted] = ns;
+        self.nnoted += 1;
+        if self.nnoted == NOTED {
+            self.count();
+        }
+    }
+
+    /// Takes in the same value `times` times, ns.
+    #[inline]
+    pub fn record_n(&mut self, ns: u64, times: u64) {
+        if times == 1 {
+            self.record(ns);
+        } else {
+            count(&mut self.counted, ns, times);
+        }
+    }
+
+    /// Takes in all that another one has.
+    pub fn add(&mut self, other: &Distribution) {
+        self.counted
+            .add(&*other.whole())
+            .expect("a growing histogram takes every value");
+    }
+
+    /// Forgets all values and keeps its room.
+    pub fn reset(&mut self) {
+        self.nnoted = 0;
+        self.counted.reset();
+    }
+
+    /// All values so far.
+    #[must_use]
+    pub fn whole(&self) -> Cow<'_, Histogram<u64>> {
+        let mut whole = Cow::Borrowed(&self.counted);
+        for &ns in &self.noted[..self.nnoted] {
+            count(whole.to_mut(), ns, 1);
+        }
+        whole
+    }
+
+    #[inline(never)]
+    fn count(&mut self) {
+        for &ns in &self.noted[..self.nnoted] {
+            count(&mut self.counted, ns, 1);
+        }
+        self.nnoted = 0;
+    }
+}
+
+fn count(histogram: &mut Histogram<u64>, ns: u64, times: u64) {
+    histogram
+        .record_n(ns, times)
+        .expect("a growing histogram takes every value");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_what_is_noted_like_what_is_counted() {
+        let mut found = Distribution::default();
+        let mut wanted = Histogram::<u64>::new(2).unwrap();
+        for i in 0..=2 * NOTED as u64 {
+            assert_eq!(*found.whole(), wanted);
+            found.record(i * 1_000_000_007);
+            wanted.record(i * 1_000_000_007).unwrap();
+        }
+        found.record_n(5, 3);
+        found.record_n(6, 1);
+        wanted.record_n(5, 3).unwrap();
+        wanted.record(6).unwrap();
+        assert_eq!(*found.whole(), wanted);
+
+        let mut sum = Distribution::default();
+        sum.record(7);
+        sum.add(&found);
+        wanted.record(7).unwrap();
+        assert_eq!(*sum.whole(), wanted);
+        sum.reset();
+        assert!(sum.whole().is_empty());
+    }
+}
