@@ -10,6 +10,8 @@
 # make format  put everything in format
 # make lab     build the laboratory's kernel, in which scenarios run on Linux's own queues and TCP
 # make accuracy  emulated links and an overloaded gateway beside what is asked of them, in real time, as root
+# make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
+# make deb     the gateway's Debian package, in build/
 # make robust  tests and scenarios in a kernel that watches memory and locks
 
 SHELL := /bin/bash
@@ -19,12 +21,13 @@ SHELL := /bin/bash
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 SECONDS ?= 60
+CARGO_DEB := target/tools/bin/cargo-deb
 
 export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench fuzz prove mutate format clean build lab accuracy robust
+.PHONY: help demo test check bench fuzz prove mutate format clean build lab accuracy endure deb robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -95,6 +98,23 @@ accuracy: $(VENV)/.built
 	$(PYTHON) bench/emulator.py --trace scenarios/traces/lte-drive.csv --both
 	$(PYTHON) bench/overload.py
 	$(PYTHON) bench/feedback.py
+
+endure:
+	./setup.sh build test
+	LINKWEIR_DATAGRAMS=10000000 cargo test --locked --release -p linkweir-gateway --test datagrams -- --nocapture
+	for part in flood resume interop; do \
+		LINKWEIR_FLOOD_S=10 LINKWEIR_OUTAGE_S=60 cargo test --locked --release -p linkweir-gateway --test namespaces $$part || exit 1; \
+	done
+
+$(CARGO_DEB):
+	cargo install --locked --quiet --version 3.8.0 --no-default-features --root target/tools cargo-deb
+
+deb: $(CARGO_DEB)
+	./setup.sh build deb
+	cargo build --locked --release --quiet -p linkweir-gateway
+	mkdir -p build
+	$(CARGO_DEB) --package linkweir-gateway --no-build --locked --output build/linkweir-gateway.deb
+	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
 
 robust: $(VENV)/.built
 	./setup.sh lab

@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench prove fuzz kernel kernel-test kernel-deb kernel-install lab
+# Purposes: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
 
 rust_minimum=1.85
@@ -86,7 +86,13 @@ probe() {
 			need may clang "the core with a second compiler" command -v clang
 			need may gcc-multilib "the core for 32 bits" compiles_m32
 			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes
-			need may iproute2 "network namespaces for the gateway's tests" command -v ip ;;
+			need may iproute2 "network namespaces for the gateway's tests" command -v ip
+			need may util-linux "processes of the gateway's tests end with them" command -v setpriv
+			need may wireguard-go "another end for the gateway" command -v wireguard-go
+			need may iperf3 "traffic between both" command -v iperf3
+			need may prometheus "promtool reads the gateway's metrics" command -v promtool
+			need may chromium "the gateway's page in a browser" command -v chromium
+			need may systemd "systemd-analyze checks the gateway's unit" command -v systemd-analyze ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
@@ -95,6 +101,10 @@ probe() {
 			need may iperf3 "their TCP goodput" command -v iperf3
 			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
+		deb)
+			need must dpkg-dev "libraries a package depends on" command -v dpkg-shlibdeps
+			need must xz-utils "packs it" command -v xz
+			need may systemd "systemd-analyze checks the unit" command -v systemd-analyze ;;
 		prove)
 			need must frama-c-base "proofs" command -v frama-c
 			need must why3 "between Frama-C and the provers" command -v why3
@@ -141,7 +151,7 @@ probe() {
 			need may busybox-static "its user space" command -v busybox
 			need may dash "its shell" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
 	done
 }
@@ -164,8 +174,15 @@ if [ -n "$missing_must$missing_may" ]; then
 			"" | "(none)") wanted=$(echo " $wanted " | sed "s/ $package / /") ; echo "setup: no package $package here" ;;
 			esac
 		done
+		case " $wanted " in
+		*" prometheus "*) server=prometheus ;; # only its promtool is wanted
+		*) server= ;;
+		esac
+		[ -d /run/systemd/system ] || server=
+		[ -z "$server" ] || systemctl mask --runtime --quiet "$server"
 		# shellcheck disable=SC2086
 		[ -z "$wanted" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null || true
+		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	else
 		echo "setup: installing needs root; as root: apt-get install$missing_must$missing_may"

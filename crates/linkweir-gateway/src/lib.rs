@@ -5,6 +5,7 @@
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod below;
 pub mod checksum;
 pub mod classify;
@@ -15,7 +16,9 @@ pub mod control;
 pub mod conveyor;
 pub mod device;
 pub mod emulate;
+pub mod endpoints;
 pub mod feedback;
+pub mod http;
 pub mod hub;
 pub mod link;
 pub mod metrics;
@@ -23,11 +26,13 @@ pub mod mss;
 pub mod outbox;
 pub mod pace;
 pub mod packet;
+pub mod page;
 pub mod poll;
 pub mod priority;
 pub mod privileges;
 pub mod routing;
 pub mod seal;
+pub mod service;
 pub mod show;
 pub mod station;
 pub mod superpacket;

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `linkweir-gateway`: the command line. Exit codes: 0 done, 1 failed, 2 bad input.
 
-use std::io;
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use ipnet::IpNet;
 use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::{self, Config, Mode};
 use linkweir_gateway::control::{self, Request, Response};
+use linkweir_gateway::seal::Identity;
+use linkweir_gateway::show::Show;
 use linkweir_gateway::up::Gateway;
-use linkweir_gateway::{command, emulate, metrics, seal};
+use linkweir_gateway::{command, emulate, metrics, page, privileges, seal};
+
+/// How often `show --watch` shows anew.
+const WATCH: Duration = Duration::from_secs(1);
 
 /// A tunnel that schedules what it carries
 #[derive(Parser)]
@@ -40,12 +47,26 @@ enum Command {
         /// Allow mode = "cleartext": anyone on the path can read and forge packets
         #[arg(long)]
         cleartext: bool,
+        /// Only say what would be set up; needs no privileges but to read the configuration and the keys
+        #[arg(short = 'n', long)]
+        dry_run: bool,
     },
     /// Show what a running gateway does
     Show {
-        /// Print JSON
+        /// Print JSON; with --watch one object a line
         #[arg(long)]
         json: bool,
+        /// Show it anew every second until told to stop, with the rate of each class
+        #[arg(long)]
+        watch: bool,
+        #[command(flatten)]
+        gateway: Running,
+    },
+    /// Serve a web page of what a running gateway does, to browsers on this host
+    Page {
+        /// Loopback address to serve it at
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9706")]
+        listen: SocketAddr,
         #[command(flatten)]
         gateway: Running,
     },
@@ -144,14 +165,28 @@ fn obey(command: Command) -> Result<(), Failure> {
             );
             Ok(())
         }
-        Command::Up { config, cleartext } => {
+        Command::Up {
+            config,
+            cleartext,
+            dry_run,
+        } => {
             let sound = load(&config)?;
             if sound.mode == Mode::Cleartext && !cleartext {
                 let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
                                say --cleartext, too, if that is what you want";
                 return Err(Failure::Input(message.to_string()));
             }
+            if dry_run {
+                print!("{}", intent(&config, &sound)?);
+                return Ok(());
+            }
             Ok(Gateway::set_up(&config, sound)?.run()?)
+        }
+        Command::Page { listen, gateway } => {
+            page::serve(listen, &gateway.path()?).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidInput => Failure::Input(error.to_string()),
+                _ => Failure::from(error),
+            })
         }
         Command::Metrics {
             listen: Some(listen),
@@ -160,13 +195,10 @@ fn obey(command: Command) -> Result<(), Failure> {
         Command::Metrics {
             listen: None,
             gateway,
-        } => match gateway.ask(&Request::Show)? {
-            Response::Show(show) => {
-                print!("{}", metrics::text(&show));
-                Ok(())
-            }
-            other => Err(unexpected(other)),
-        },
+        } => {
+            print!("{}", metrics::text(&gateway.show()?));
+            Ok(())
+        }
         Command::Emulate {
             config,
             duration,
@@ -196,20 +228,26 @@ fn obey(command: Command) -> Result<(), Failure> {
             }
             Ok(())
         }
-        Command::Show { json, gateway } => match gateway.ask(&Request::Show)? {
-            Response::Show(show) if json => {
-                println!(
-                    "{}",
-                    serde_json::to_string_pretty(&show).map_err(io::Error::from)?
-                );
-                Ok(())
+        Command::Show {
+            json,
+            watch,
+            gateway,
+        } => {
+            let mut before = None;
+            loop {
+                let show = gateway.show()?;
+                match write_show(&show, before.as_ref(), json, watch) {
+                    // Nobody reads any more.
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+                    written => written?,
+                }
+                if !watch {
+                    return Ok(());
+                }
+                before = Some(show);
+                std::thread::sleep(WATCH);
             }
-            Response::Show(show) => {
-                print!("{}", show.text());
-                Ok(())
-            }
-            other => Err(unexpected(other)),
-        },
+        }
         Command::Set {
             what:
                 Setting::Capacity {
@@ -228,6 +266,80 @@ fn obey(command: Command) -> Result<(), Failure> {
             }
         }
     }
+}
+
+/// Writes what a gateway shows; `before` is what was written last.
+fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match (json, watch) {
+        (true, true) => writeln!(out, "{}", serde_json::to_string(show)?)?,
+        (true, false) => writeln!(out, "{}", serde_json::to_string_pretty(show)?)?,
+        (false, false) => write!(out, "{}", show.text())?,
+        (false, true) => {
+            // A terminal's screen is written over; elsewhere an empty line parts what is shown.
+            let parted = match (out.is_terminal(), before) {
+                (true, _) => "\x1b[H\x1b[2J",
+                (false, Some(_)) => "\n",
+                (false, None) => "",
+            };
+            write!(out, "{parted}{}", show.text_since(before))?;
+        }
+    }
+    out.flush()
+}
+
+/// What `up` would set up.
+fn intent(file: &Path, config: &Config) -> Result<String, Failure> {
+    let mut lines = vec![format!(
+        "device {}: MTU {} bytes, {}",
+        config.device,
+        config.mtu,
+        listed(&config.addresses, "no address")
+    )];
+    lines.push(match &config.private_key_file {
+        Some(file) => format!(
+            "listens on {} as {}",
+            config.listen,
+            seal::show_key(&Identity::new(seal::read_key(file)?).public())
+        ),
+        None => format!("listens on {} in cleartext", config.listen),
+    });
+    lines.push(format!("control socket {}", config.control.display()));
+    lines.push(format!(
+        "becomes {} then",
+        config.user.as_deref().unwrap_or(privileges::NOBODY)
+    ));
+    for peer in &config.peers {
+        if let Some(file) = &peer.preshared_key_file {
+            seal::read_key(file)?;
+        }
+        let inside = |net: &&IpNet| !config.addresses.iter().any(|own| own.contains(*net));
+        let routed: Vec<IpNet> = peer.allowed.iter().filter(inside).copied().collect();
+        lines.push(format!(
+            "peer {}: {}, {} at first, {}",
+            peer.name,
+            peer.endpoint.map_or_else(
+                || "waits until it speaks".to_string(),
+                |endpoint| format!("at {endpoint}")
+            ),
+            units::show_whole(peer.capacity.nominal_bps, Kind::Rate),
+            if config.routes {
+                format!("routes: {}", listed(&routed, "none"))
+            } else {
+                "no routes".to_string()
+            }
+        ));
+    }
+    let text: String = lines.iter().map(|line| format!("  {line}\n")).collect();
+    Ok(format!("{}: would set up\n{text}", file.display()))
+}
+
+fn listed(nets: &[IpNet], none: &str) -> String {
+    if nets.is_empty() {
+        return none.to_string();
+    }
+    let nets: Vec<String> = nets.iter().map(IpNet::to_string).collect();
+    nets.join(", ")
 }
 
 fn duration_ns(text: &str) -> Result<u64, String> {
@@ -251,6 +363,13 @@ fn unexpected(response: Response) -> Failure {
 impl Running {
     fn path(&self) -> Result<PathBuf, Failure> {
         self.control.clone().map_or_else(only_socket, Ok)
+    }
+
+    fn show(&self) -> Result<Show, Failure> {
+        match self.ask(&Request::Show)? {
+            Response::Show(show) => Ok(*show),
+            other => Err(unexpected(other)),
+        }
     }
 
     fn ask(&self, request: &Request) -> Result<Response, Failure> {

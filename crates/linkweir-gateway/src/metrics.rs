@@ -3,18 +3,13 @@
 //! socket: whatever comes by HTTP, the packets do not wait for it.
 
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::control::{self, Request, Response};
+use crate::http::{self, Answer};
 use crate::show::{ClassShow, FeedbackShow, PeerShow, Show};
-
-/// Largest HTTP request, bytes.
-const REQUEST_BYTES: usize = 8192;
-/// How long a client may take to ask, and to read.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A family of samples being written.
 struct Family<'t> {
@@ -298,54 +293,18 @@ pub fn text(show: &Show) -> String {
 /// # Errors
 /// When the address cannot be listened on.
 pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
-    let listener = TcpListener::bind(listen).map_err(|error| {
-        io::Error::new(error.kind(), format!("cannot listen on {listen}: {error}"))
-    })?;
-    for stream in listener.incoming() {
-        // Who hangs up or takes too long gets nothing; the next one is served.
-        let _ = stream.and_then(|stream| answer(stream, control));
-    }
-    Ok(())
-}
-
-fn answer(mut stream: TcpStream, control: &Path) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    let mut part = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_BYTES {
-        match stream.read(&mut part)? {
-            0 => return Ok(()),
-            count => request.extend_from_slice(&part[..count]),
+    http::serve(listen, "", |request| {
+        if request.path != "/metrics" {
+            return Answer::refusal("404 Not Found", "only /metrics is here");
         }
-    }
-    let line = request
-        .split(|byte| *byte == b'\r')
-        .next()
-        .unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let (status, kind, body) = if line.starts_with("GET /metrics ") {
         match control::ask(control, &Request::Show) {
-            Ok(Response::Show(show)) => ("200 OK", "text/plain; version=0.0.4", text(&show)),
-            Ok(_) => (
-                "502 Bad Gateway",
-                "text/plain",
-                "the gateway is of another version\n".to_string(),
-            ),
-            Err(error) => ("502 Bad Gateway", "text/plain", format!("{error}\n")),
+            Ok(Response::Show(show)) => {
+                Answer::ok("text/plain; version=0.0.4", text(&show).into_bytes())
+            }
+            Ok(_) => Answer::refusal("502 Bad Gateway", "the gateway is of another version"),
+            Err(error) => Answer::refusal("502 Bad Gateway", &error.to_string()),
         }
-    } else {
-        (
-            "404 Not Found",
-            "text/plain",
-            "only /metrics is here\n".to_string(),
-        )
-    };
-    let length = body.len();
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
+    })
 }
 
 #[cfg(test)]
@@ -369,6 +328,7 @@ mod tests {
             sojourn_p99_ns: 20_000_000,
             sojourn_max_ns: 30_000_000,
             state: BTreeMap::from([("credit_bits".to_string(), -5)]),
+            parameters: BTreeMap::from([("level".to_string(), 2)]),
         };
         Show {
             version: "1.2.3".to_string(),

@@ -18,12 +18,28 @@ use boringtun::noise::rate_limiter::RateLimiter;
 use boringtun::noise::{Packet, Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
 
+use crate::admission::Admission;
+
 /// Bytes a sealed packet is longer than itself.
 pub const OVERHEAD_BYTES: u32 = 32;
 /// How often [`Session::tick`] wants to be called, ns.
 pub const TICK_NS: u64 = 250_000_000;
+/// Ticks after which a handshake nobody answered is repeated while packets wait, or this end has just begun. The protocol's
+/// own 5 s would keep a peer that has come back waiting, or one that believes in the session of before. An answer must come
+/// before the next but one, so round trips up to 1.5 s are served.
+const AGAIN_TICKS: u32 = 3;
+/// The same once an answer came too late: 5 s, for peers that are farther away.
+const AGAIN_FAR_TICKS: u32 = 20;
+/// Handshakes that are repeated so soon because this end has just begun.
+const AT_FIRST: u32 = 20;
+/// First byte of a handshake's answer.
+const RESPONSE: u8 = 2;
+/// First byte of a cookie, which says that a sender must prove its address. Whoever saw the question can make one.
+const COOKIE: u8 = 3;
 /// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
 const HANDSHAKES: u64 = 200;
+/// Ticks in a second.
+const SECOND_TICKS: u32 = (1_000_000_000 / TICK_NS) as u32;
 /// Largest file of a key, bytes.
 const KEY_FILE_BYTES: u64 = 4096;
 
@@ -94,6 +110,9 @@ pub struct Identity {
     secret: StaticSecret,
     public: PublicKey,
     limiter: Arc<RateLimiter>,
+    admission: Admission,
+    /// Ticks of this second.
+    ticks: u32,
 }
 
 /// Whom a datagram claims to be for.
@@ -112,6 +131,8 @@ pub enum Refused {
     Forged,
     /// There are too many handshakes; this answer lets an honest sender prove its address.
     Cookie(Vec<u8>),
+    /// There are too many handshakes, also of senders who proved their addresses.
+    TooMany,
 }
 
 impl Identity {
@@ -124,6 +145,8 @@ impl Identity {
             limiter: Arc::new(RateLimiter::new(&public, HANDSHAKES)),
             secret,
             public,
+            admission: Admission::default(),
+            ticks: 0,
         }
     }
 
@@ -137,7 +160,7 @@ impl Identity {
     ///
     /// # Errors
     /// Why it is refused.
-    pub fn claim(&self, datagram: &[u8], from: SocketAddr) -> Result<Claim, Refused> {
+    pub fn claim(&mut self, datagram: &[u8], from: SocketAddr) -> Result<Claim, Refused> {
         let mut answer = [0; 128];
         let packet = match self
             .limiter
@@ -149,6 +172,13 @@ impl Identity {
             }
             Err(_) => return Err(Refused::Forged),
         };
+        let handshake = matches!(
+            packet,
+            Packet::HandshakeInit(_) | Packet::HandshakeResponse(_)
+        );
+        if handshake && !self.admission.admit(from.ip()) {
+            return Err(Refused::TooMany);
+        }
         match packet {
             Packet::HandshakeInit(init) => parse_handshake_anon(&self.secret, &self.public, &init)
                 .map(|half| Claim::Peer(half.peer_static_public))
@@ -159,9 +189,14 @@ impl Identity {
         }
     }
 
-    /// Lets handshakes through again; to be called every second.
-    pub fn tick(&self) {
+    /// Lets handshakes through again; to be called every [`TICK_NS`].
+    pub fn tick(&mut self) {
         self.limiter.reset_count();
+        self.ticks += 1;
+        if self.ticks == SECOND_TICKS {
+            self.ticks = 0;
+            self.admission.begin();
+        }
     }
 }
 
@@ -169,6 +204,12 @@ impl Identity {
 pub struct Session {
     tunnel: Box<Tunn>,
     index: u32,
+    /// Ticks since a handshake was begun or repeated here.
+    asked_ticks: u32,
+    /// Handshakes that will be repeated soon although nothing waits.
+    at_first: u32,
+    /// Whether an answer came too late.
+    far: bool,
 }
 
 /// What was in a datagram.
@@ -180,6 +221,8 @@ pub enum Opened<'b> {
     Answer(&'b [u8]),
     /// Nothing more.
     Nothing,
+    /// Something of a sender who has shown no key; to be answered with this, if with anything.
+    Unproven(Option<&'b [u8]>),
     /// It is not genuine, or came before.
     Refused,
 }
@@ -205,6 +248,9 @@ impl Session {
         Session {
             tunnel: Box::new(tunnel),
             index,
+            asked_ticks: 0,
+            at_first: AT_FIRST,
+            far: false,
         }
     }
 
@@ -223,7 +269,10 @@ impl Session {
     /// Begins a handshake unless one is under way; returns what is to be sent.
     pub fn knock<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         match self.tunnel.format_handshake_initiation(buffer, false) {
-            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+            TunnResult::WriteToNetwork(datagram) => {
+                self.asked_ticks = 0;
+                Some(datagram)
+            }
             _ => None,
         }
     }
@@ -254,15 +303,40 @@ impl Session {
             TunnResult::WriteToTunnelV4(packet, _) | TunnResult::WriteToTunnelV6(packet, _) => {
                 Opened::Packet(packet)
             }
+            TunnResult::WriteToNetwork(answer) if answer[0] == COOKIE => {
+                Opened::Unproven(Some(answer))
+            }
             TunnResult::WriteToNetwork(answer) => Opened::Answer(answer),
+            TunnResult::Done if datagram[0] == COOKIE => Opened::Unproven(None),
             TunnResult::Done => Opened::Nothing,
-            TunnResult::Err(_) => Opened::Refused,
+            TunnResult::Err(_) => {
+                self.far |=
+                    datagram[0] == RESPONSE && self.tunnel.time_since_last_handshake().is_none();
+                Opened::Refused
+            }
         }
     }
 
-    /// Repeats handshakes, renews keys and keeps alive; returns what is to be sent.
-    pub fn tick<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        match self.tunnel.update_timers(buffer) {
+    /// Repeats handshakes, sooner while packets are `waiting` and at first; renews keys and keeps alive; returns what is to be sent.
+    pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        self.asked_ticks = self.asked_ticks.saturating_add(1);
+        let again = if self.far {
+            AGAIN_FAR_TICKS
+        } else {
+            AGAIN_TICKS
+        };
+        if self.is_open() {
+            self.at_first = 0;
+        }
+        let soon = (waiting || self.at_first > 0) && !self.is_open();
+        let result = if soon && self.asked_ticks >= again {
+            self.asked_ticks = 0;
+            self.at_first = self.at_first.saturating_sub(1);
+            self.tunnel.format_handshake_initiation(buffer, true)
+        } else {
+            self.tunnel.update_timers(buffer)
+        };
+        match result {
             TunnResult::WriteToNetwork(datagram) => Some(datagram),
             _ => None,
         }
@@ -301,6 +375,7 @@ mod tests {
             Opened::Packet(packet) => ("packet", packet.to_vec()),
             Opened::Answer(answer) => ("answer", answer.to_vec()),
             Opened::Nothing => ("nothing", Vec::new()),
+            Opened::Unproven(answer) => ("unproven", answer.unwrap_or_default().to_vec()),
             Opened::Refused => ("refused", Vec::new()),
         }
     }
@@ -367,7 +442,7 @@ mod tests {
             "refused",
             "the shared keys differ"
         );
-        let stranger = Identity::new([9; 32]);
+        let mut stranger = Identity::new([9; 32]);
         assert_eq!(
             stranger.claim(&init, FROM.parse().unwrap()),
             Err(Refused::Forged),
@@ -393,14 +468,95 @@ mod tests {
     fn too_many_handshakes_must_prove_their_address() {
         let mut both = ends([None, None]);
         let init = knock(&mut both[0]);
-        let from = FROM.parse().unwrap();
         let claims: Vec<_> = (0..HANDSHAKES + 5)
-            .map(|_| both[1].identity.claim(&init, from))
+            .map(|number| both[1].identity.claim(&init, elsewhere(number)))
             .collect();
         assert!(claims[..HANDSHAKES as usize].iter().all(Result::is_ok));
         assert!(claims[HANDSHAKES as usize..]
             .iter()
             .all(|claim| matches!(claim, Err(Refused::Cookie(_)))));
+    }
+
+    /// Addresses that differ.
+    fn elsewhere(number: u64) -> SocketAddr {
+        let address = std::net::Ipv4Addr::from_bits(0xc633_6400 + number as u32);
+        SocketAddr::from((address, 51820))
+    }
+
+    #[test]
+    fn who_proved_an_address_may_not_ask_without_end() {
+        let mut both = ends([None, None]);
+        let init = knock(&mut both[0]);
+        for number in 0..HANDSHAKES {
+            assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
+        }
+        let from = FROM.parse().unwrap();
+        let Err(Refused::Cookie(cookie)) = both[1].identity.claim(&init, from) else {
+            panic!("there were too many");
+        };
+        assert_eq!(open(&mut both[0], &cookie).0, "unproven");
+        let mut buffer = [0; 2048];
+        let again = both[0]
+            .session
+            .tunnel
+            .format_handshake_initiation(&mut buffer, true);
+        let TunnResult::WriteToNetwork(proven) = again else {
+            panic!("it asks again");
+        };
+        for second in 0..2 {
+            let admitted = (0..1000)
+                .map(|_| both[1].identity.claim(proven, from))
+                .take_while(Result::is_ok)
+                .count();
+            assert_eq!(admitted, 50, "second {second}");
+            assert_eq!(both[1].identity.claim(proven, from), Err(Refused::TooMany));
+            for _ in 0..SECOND_TICKS {
+                both[1].identity.tick();
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_asked_for_a_proof_has_shown_no_key() {
+        let mut both = ends([None, None]);
+        let init = knock(&mut both[0]);
+        // The session looks at it once more, and is the one that finds too many.
+        for number in 0..HANDSHAKES - 1 {
+            assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
+        }
+        let from = FROM.parse().unwrap();
+        assert!(both[1].identity.claim(&init, from).is_ok());
+        let (kind, cookie) = open(&mut both[1], &init);
+        assert_eq!((kind, cookie[0]), ("unproven", COOKIE));
+    }
+
+    #[test]
+    fn a_handshake_nobody_answers_is_repeated_while_packets_wait() {
+        let mut both = ends([None, None]);
+        let asked = |end: &mut End, waiting: bool| {
+            let mut buffer = [0; 2048];
+            end.session.tick(waiting, &mut buffer).map(<[u8]>::to_vec)
+        };
+        knock(&mut both[0]);
+        let at_first = (0..200).filter_map(|_| asked(&mut both[0], false)).count();
+        assert_eq!(at_first, 20, "nothing waits, but it has just begun");
+        knock_is_under_way(&mut both[0]);
+        let repeated: Vec<Vec<u8>> = (0..7).filter_map(|_| asked(&mut both[0], true)).collect();
+        assert_eq!(repeated.len(), 3, "at once, and every 750 ms");
+        // The answer to the last but one is good, one to an older one says that the peer is far.
+        let (_, late) = open(&mut both[1], &repeated[0]);
+        assert_eq!(open(&mut both[0], &late).0, "refused");
+        let again = (0..20).filter_map(|_| asked(&mut both[0], true)).count();
+        assert_eq!(again, 1, "every 5 s");
+        let (_, answer) = open(&mut both[1], &repeated[2]);
+        assert_eq!(open(&mut both[0], &answer).0, "answer");
+        assert!(both[0].session.is_open());
+        assert_eq!(asked(&mut both[0], true), None);
+    }
+
+    fn knock_is_under_way(end: &mut End) {
+        let mut buffer = [0; 2048];
+        assert_eq!(end.session.knock(&mut buffer), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use linkweir_config::units::{self, Kind};
-use linkweir_core::PolicyInfo;
+use linkweir_core::{PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
@@ -121,6 +121,9 @@ pub struct ClassShow {
     pub sojourn_max_ns: u64,
     /// What the policy shows, by name and unit.
     pub state: BTreeMap<String, i64>,
+    /// Its parameters that are set, by name and unit.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, u64>,
 }
 
 /// What a policy shows, by name and unit.
@@ -148,6 +151,13 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
     let mut rows = Vec::with_capacity(config.classes.len());
     for (at, class) in config.classes.iter().enumerate() {
         link.mux().observe(now_ns, at, &mut values);
+        let parameters = info
+            .qparams
+            .iter()
+            .zip(&config.scheduler.qparams[at * info.qparams.len()..])
+            .filter(|(_, value)| **value != UNSET)
+            .map(|(param, value)| (format!("{}{}", param.name, param.unit.suffix()), *value))
+            .collect();
         let queue = link.mux().queues()[at];
         let backlog_pkts = link.mux().waiting_pkts(at);
         let counters = link.mux().counters(at);
@@ -166,6 +176,7 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sojourn_p99_ns: sojourn_ns.value_at_quantile(0.99),
             sojourn_max_ns: sojourn_ns.max(),
             state: named(info, &values),
+            parameters,
         });
     }
     rows
@@ -175,6 +186,13 @@ impl Show {
     /// For people.
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_since(None)
+    }
+
+    /// The same with the rate each class had since `before`, which the same gateway showed earlier.
+    #[must_use]
+    pub fn text_since(&self, before: Option<&Show>) -> String {
+        let before = before.filter(|before| before.uptime_s < self.uptime_s);
         let mut text = String::new();
         let _ = writeln!(
             text,
@@ -209,8 +227,8 @@ impl Show {
             );
             let _ = writeln!(
                 text,
-                "  {:<12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  state",
-                "class", "waiting", "sent pkts", "sent bytes", "dropped", "p50", "p99"
+                "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  state",
+                "class", "rate", "waiting", "sent pkts", "sent bytes", "dropped", "p50", "p99"
             );
             for class in &peer.classes {
                 let state: Vec<String> = class
@@ -220,8 +238,12 @@ impl Show {
                     .collect();
                 let _ = writeln!(
                     text,
-                    "  {:<12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  {}",
+                    "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  {}",
                     class.name,
+                    before.map_or_else(
+                        || "-".to_string(),
+                        |before| self.rate(before, &peer.name, class)
+                    ),
                     class.backlog_pkts,
                     class.sent_pkts,
                     class.sent_bytes,
@@ -233,6 +255,26 @@ impl Show {
             }
         }
         text
+    }
+}
+
+impl Show {
+    /// What a class sent since `before`, for people.
+    fn rate(&self, before: &Show, peer: &str, class: &ClassShow) -> String {
+        let earlier = before
+            .peers
+            .iter()
+            .find(|other| other.name == peer)
+            .and_then(|peer| peer.classes.iter().find(|other| other.name == class.name))
+            .and_then(|other| class.sent_bytes.checked_sub(other.sent_bytes));
+        match earlier {
+            Some(bytes) => {
+                let bps = bytes as f64 * 8.0 / (self.uptime_s - before.uptime_s);
+                // Whole kbit/s; a packet more or less is more than that.
+                units::show_whole((bps / 1000.0).round() as u64 * 1000, Kind::Rate)
+            }
+            None => "-".to_string(),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ use crate::command::{self, Running};
 use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
+use crate::endpoints::Endpoints;
 use crate::feedback::{self, Message, Reporter};
 use crate::hub::Hub;
 use crate::link::{self, Link, Next};
@@ -30,6 +31,7 @@ use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
 use crate::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
+use crate::service::Service;
 use crate::show::{self, BelowShow, Show};
 use crate::station::{count, count_all, shown, Inside, Reasons, Station};
 use crate::superpacket::{Malformed, Packet};
@@ -65,6 +67,8 @@ pub struct Gateway {
     by_endpoint: HashMap<SocketAddr, usize>,
     by_index: HashMap<u32, usize>,
     by_key: HashMap<Key, usize>,
+    /// Where peers are found again by who comes after this one.
+    endpoints: Endpoints,
     /// Index of the last new session.
     last_index: u32,
     /// When sessions are looked after again, ns.
@@ -164,6 +168,10 @@ impl Gateway {
             }
         }
         let control = Control::listen(&config.control, CLIENTS)?;
+        let endpoints = match &identity {
+            Some(_) => found_again(&config, &mut stations),
+            None => Endpoints::default(),
+        };
         privileges::drop_all(config.user.as_deref())?;
 
         let poll = Poll::new()?;
@@ -179,6 +187,7 @@ impl Gateway {
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
             by_key: HashMap::new(),
+            endpoints,
             last_index,
             tick_at_ns: now_ns,
             config,
@@ -234,6 +243,7 @@ impl Gateway {
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);
+        let mut service = Service::ready(now_ns());
         loop {
             self.poll.wait(alarm_ns, &mut happened)?;
             let mut now_ns = now_ns();
@@ -256,9 +266,13 @@ impl Gateway {
                 self.tick_at_ns = now_ns + seal::TICK_NS;
             }
             alarm_ns = self.serve(now_ns);
+            if let Some(ns) = service.alive(now_ns) {
+                alarm_ns = Some(alarm_ns.map_or(ns, |alarm| alarm.min(ns)));
+            }
             if let Some(stop_at_ns) = self.stop_at_ns {
                 let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
                 if stop_at_ns <= now_ns || (waiting == 0 && self.outbox.is_empty()) {
+                    service.stopping();
                     say(&format!(
                         "stopped; {waiting} packets waited and were dropped"
                     ));
@@ -396,7 +410,7 @@ impl Gateway {
         gathered: usize,
         of: &mut Option<usize>,
     ) -> Option<(usize, usize)> {
-        let Some(identity) = &self.identity else {
+        let Some(identity) = &mut self.identity else {
             return None;
         };
         let Received { from, tos, .. } = received;
@@ -407,6 +421,10 @@ impl Gateway {
             Err(Refused::Cookie(answer)) => {
                 count(&mut self.dropped, "handshake_unproven");
                 let _ = self.underlay.send(&answer, from, 0);
+                return None;
+            }
+            Err(Refused::TooMany) => {
+                count(&mut self.dropped, "handshake_excess");
                 return None;
             }
             Err(Refused::Forged) => {
@@ -428,6 +446,13 @@ impl Gateway {
         let bytes = match opened {
             Opened::Refused => {
                 count(&mut station.dropped, "not_genuine");
+                return None;
+            }
+            Opened::Unproven(answer) => {
+                if let Some(answer) = answer {
+                    count(&mut station.dropped, "handshake_unproven");
+                    let _ = self.underlay.send(answer, from, 0);
+                }
                 return None;
             }
             Opened::Nothing => 0,
@@ -538,14 +563,20 @@ impl Gateway {
             let Some(session) = &mut station.session else {
                 continue;
             };
+            let waiting = station.link.waiting_pkts() > 0;
             if let (Some(datagram), Some(endpoint)) =
-                (session.tick(&mut self.other), station.endpoint)
+                (session.tick(waiting, &mut self.other), station.endpoint)
             {
                 let _ = self.underlay.send(datagram, endpoint, 0);
             }
         }
-        if let Some(identity) = &self.identity {
+        if let Some(identity) = &mut self.identity {
             identity.tick();
+        }
+        let peers = self.config.peers.iter().zip(&self.stations);
+        let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
+        if let Err(error) = self.endpoints.keep(now) {
+            say(&format!("cannot remember where peers are: {error}"));
         }
     }
 
@@ -944,6 +975,25 @@ fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64
     if let Some(hub) = hub {
         hub.rated(now_ns, at, link);
     }
+}
+
+/// Peers whose endpoints are not configured are where a gateway before this one heard from them.
+fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
+    let path = config.control.with_extension("peers");
+    let endpoints = Endpoints::open(&path).unwrap_or_else(|error| {
+        say(&format!(
+            "cannot remember where peers are: {}: {error}",
+            path.display()
+        ));
+        Endpoints::default()
+    });
+    for (peer, station) in config.peers.iter().zip(stations) {
+        if station.endpoint.is_none() {
+            let known = peer.public_key.and_then(|key| endpoints.of(&key));
+            station.endpoint = known.filter(|at| at.is_ipv4() == config.listen.is_ipv4());
+        }
+    }
+    endpoints
 }
 
 /// Hands what came from a peer on into the device.

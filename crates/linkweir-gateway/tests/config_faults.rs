@@ -244,32 +244,66 @@ fn any_cut_or_changed_byte_is_refused_or_read_but_never_crashes() {
     }
 }
 
-#[test]
-fn check_prints_one_line_and_returns_2() {
-    let folder = std::env::temp_dir().join(format!("linkweir-check-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let check = |name: &str, text: &str| {
-        let file = folder.join(name);
-        fs::write(&file, text).unwrap();
-        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-            .arg("check")
-            .arg(&file)
+/// Files for `linkweir-gateway check`, gone with the test.
+struct Checked(std::path::PathBuf);
+
+impl Checked {
+    fn new(name: &str) -> Checked {
+        let name = format!("linkweir-check-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Checked(folder)
+    }
+
+    /// Exit code and what stands on standard error.
+    fn check(&self, text: &[u8]) -> (Option<i32>, String) {
+        fs::write(self.0.join("ground.toml"), text).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .args(["check", "ground.toml"])
+            .current_dir(&self.0)
             .output()
-            .unwrap()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), said)
+    }
+}
+
+impl Drop for Checked {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn check_says_every_mistake_in_one_line_and_returns_2() {
+    let checked = Checked::new("mistakes");
+    assert_eq!(checked.check(SHIPPED.as_bytes()), (Some(0), String::new()));
+    for (old, new, said) in MISTAKES {
+        let (code, line) = checked.check(changed(old, new).as_bytes());
+        assert_eq!(code, Some(2), "{new}");
+        assert_eq!(line.lines().count(), 1, "{new}: {line}");
+        let line = line.strip_prefix("linkweir-gateway: ").expect("who speaks");
+        assert!(
+            line.starts_with(said),
+            "{new}\n  said     {line}  expected {said}"
+        );
+    }
+    let (code, line) = checked.check(b"device = \"lw0\"");
+    assert_eq!((code, line.lines().count()), (Some(2), 1), "{line}");
+    let (code, line) = checked.check(b"\xff\xfe\0");
+    assert_eq!((code, line.lines().count()), (Some(2), 1), "{line}");
+}
+
+#[test]
+fn there_are_more_than_thirty_mistakes_of_different_kinds() {
+    // What is said behind file, line and key; values stripped of their digits.
+    let kind = |said: &str| -> String {
+        let at = said.rfind(": ").map_or(0, |at| at + 2);
+        said[at..].chars().filter(|c| !c.is_ascii_digit()).collect()
     };
-    let good = check("good.toml", SHIPPED);
-    let bad = check("bad.toml", &changed("20Mbit", "20"));
-    let no_text = check("no-text.toml", "device = \"lw0\"");
-    fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(good.status.code(), Some(0));
-    assert_eq!(bad.status.code(), Some(2));
-    let said = String::from_utf8(bad.stderr).unwrap();
-    assert!(
-        said.contains("bad.toml:14: link.rate = \"20\": needs a unit"),
-        "{said}"
-    );
-    assert_eq!(said.lines().count(), 1);
-    assert_eq!(no_text.status.code(), Some(2));
+    let kinds: std::collections::BTreeSet<String> =
+        MISTAKES.iter().map(|(_, _, said)| kind(said)).collect();
+    assert!(kinds.len() >= 30, "{} kinds", kinds.len());
 }
 
 const LINK: &str = include_str!("../configs/geo.toml");

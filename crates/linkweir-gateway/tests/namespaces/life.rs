@@ -2,13 +2,17 @@
 //! Starting, changing, disturbing and stopping.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::control::{Request, Response};
 use nix::sys::signal::Signal;
 
-use crate::place::{cabled, config, Folder, Gateway, Socket, Tunnel, STRICT};
+use crate::place::{
+    cabled, config, keygen, Folder, Gateway, Namespace, Socket, Tunnel, PSS_SLOW, STRICT,
+};
 use crate::PATIENCE;
 
 /// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
@@ -24,7 +28,10 @@ pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
             b.set_read_timeout(Some(PATIENCE)).unwrap();
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "nothing comes through");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "nothing comes through: {word:?}"
+        );
     }
 }
 
@@ -175,6 +182,82 @@ pub fn outages_of_anything_end() {
         let b = tunnel.there.socket("10.77.0.2:2002");
         comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
     }
+}
+
+/// With the capabilities of its unit, of which an installed one gives it no others.
+pub fn its_unit_gives_it_the_capabilities_it_needs() {
+    let unit = include_str!("../../debian/linkweir-gateway@.service");
+    let given = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="))
+        .unwrap();
+    let given: Vec<String> = given
+        .split(' ')
+        .map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase()))
+        .collect();
+    let (here, there) = cabled();
+    let folder = Folder::new();
+    let start = |namespace: &Namespace, last: u8, bounding: String| {
+        let text = config(&folder, last, STRICT).replace("user = \"root\"\n", "");
+        let file = folder.write(&format!("{last}.toml"), &text);
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL", "--no-new-privs", "--bounding-set"])
+            .arg(bounding)
+            .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .arg("up")
+            .arg(file)
+            .arg("--cleartext");
+        let control = folder.path(&format!("control{last}"));
+        Gateway::started(namespace, command, &control)
+    };
+    let _gateways = [(&here, 1), (&there, 2)]
+        .map(|(namespace, last)| start(namespace, last, format!("-all,{}", given.join(","))));
+    let (a, b) = (
+        here.socket("10.77.0.1:1000"),
+        there.socket("10.77.0.2:2000"),
+    );
+    comes_through(&a, &b, "10.77.0.2:2000", b"with few capabilities");
+}
+
+pub fn a_service_manager_hears_how_it_is() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    // Without privileges, as always.
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    let manager = UnixDatagram::bind(folder.path("manager")).unwrap();
+    fs::set_permissions(folder.path("manager"), fs::Permissions::from_mode(0o777)).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = || {
+        let mut buffer = [0; 200];
+        let count = loop {
+            match manager.recv(&mut buffer) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                count => break count.expect("it says something"),
+            }
+        };
+        String::from_utf8_lossy(&buffer[..count]).trim().to_string()
+    };
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--pdeathsig", "KILL"])
+        .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .arg("up")
+        .arg(&file)
+        .arg("--cleartext")
+        .env("NOTIFY_SOCKET", folder.path("manager"))
+        .env("WATCHDOG_USEC", "100000");
+    let mut child = here.inside(move || command.spawn().unwrap());
+    assert_eq!(heard(), "READY=1");
+    for _ in 0..5 {
+        assert_eq!(heard(), "WATCHDOG=1");
+    }
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
+    let last = std::iter::repeat_with(heard).find(|said| said != "WATCHDOG=1");
+    assert_eq!(last.as_deref(), Some("STOPPING=1"));
+    assert!(child.wait().unwrap().success());
 }
 
 pub fn the_end_of_the_device_is_an_error_that_says_so() {
@@ -396,12 +479,145 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
     assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
     assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
     assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     drop(tunnel.gateways);
     let ended = ask("GET /metrics HTTP/1.1\r\n\r\n");
     assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
     exporter.kill().unwrap();
     exporter.wait().unwrap();
+}
+
+pub fn up_can_say_what_it_would_do() {
+    let folder = Folder::new();
+    let public = keygen(&folder, 1);
+    let text = config(&folder, 1, STRICT)
+        .replace(
+            "mode = \"cleartext\"",
+            "mode = \"wireguard\"\nprivate_key_file = \"key1\"",
+        )
+        .replace(
+            "allowed_ips",
+            &format!("public_key = \"{public}\"\nallowed_ips"),
+        );
+    let file = folder.write("1.toml", &text);
+    let dry_run = || {
+        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .args(["up", "--dry-run"])
+            .arg(&file)
+            .output()
+            .unwrap()
+    };
+    let output = dry_run();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        // 1500 less 28 outside and 32 of the seal.
+        "device lw0: MTU 1440 bytes, 10.77.0.1/24, fd77::1/64",
+        &format!("listens on 192.0.2.1:51820 as {public}"),
+        "becomes root then",
+        // What is inside the device's own network needs no route.
+        "peer other: at 192.0.2.2:51820, 1Gbit at first, routes: 10.78.2.0/24\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(!folder.path("control1").exists());
+    // What only setting up would find is found.
+    fs::remove_file(folder.path("key1")).unwrap();
+    let output = dry_run();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("key1: cannot be read"));
+}
+
+pub fn what_it_shows_can_be_watched() {
+    use std::io::{BufRead, BufReader};
+    let tunnel = Tunnel::new(STRICT);
+    let watch = |json: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--pdeathsig",
+                "KILL",
+                env!("CARGO_BIN_EXE_linkweir-gateway"),
+            ])
+            .args(["show", "--watch"])
+            .args(json)
+            .arg("--control")
+            .arg(tunnel.folder.path("control1"))
+            .stdout(std::process::Stdio::piped());
+        // Started by a thread that stays, so that it is not taken for an orphan.
+        tunnel.here.inside(move || command.spawn().unwrap())
+    };
+    let mut json = watch(&["--json"]);
+    let lines = BufReader::new(json.stdout.take().unwrap()).lines().take(3);
+    let uptimes: Vec<f64> = lines
+        .map(|line| {
+            let show: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            show["uptime_s"].as_f64().unwrap()
+        })
+        .collect();
+    assert!(
+        uptimes[0] < uptimes[1] && uptimes[1] < uptimes[2],
+        "{uptimes:?}"
+    );
+
+    let mut text = watch(&[]);
+    let mut lines = BufReader::new(text.stdout.take().unwrap()).lines();
+    let mut next_rate = || {
+        let row = lines.find(|line| line.as_ref().unwrap().starts_with("  ef "));
+        let row = row.unwrap().unwrap();
+        row.split_whitespace().nth(1).unwrap().to_string()
+    };
+    assert_eq!(next_rate(), "-", "nothing to compare with yet");
+    let a = tunnel.here.socket("10.77.0.1:5060");
+    for _ in 0..100 {
+        a.send_to(&[7; 1000], "10.77.0.2:2000").unwrap();
+    }
+    let rates: Vec<String> = (0..2).map(|_| next_rate()).collect();
+    assert!(
+        rates
+            .iter()
+            .any(|rate| rate.ends_with("bit") && !rate.starts_with('0')),
+        "{rates:?}"
+    );
+    for mut child in [json, text] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+pub fn what_is_exported_passes_promtool() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let tunnel = Tunnel::new(PSS_SLOW);
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:3000"),
+        tunnel.there.socket("10.77.0.2:2000"),
+    );
+    comes_through(&a, &b, "10.77.0.2:2000", b"something to count");
+    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .args(["metrics", "--control"])
+        .arg(tunnel.folder.path("control1"))
+        .output()
+        .unwrap();
+    let promtool = |metrics: &[u8]| {
+        let mut child = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(metrics).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let checked = promtool(&output.stdout);
+    assert!(checked.status.success(), "{checked:?}");
+    assert!(
+        checked.stderr.is_empty() && checked.stdout.is_empty(),
+        "{checked:?}"
+    );
+    // It would have said so.
+    assert!(!promtool(b"linkweir_x{ 1\n").status.success());
 }
 
 pub fn a_program_says_the_capacity() {

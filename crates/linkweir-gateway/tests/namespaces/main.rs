@@ -10,13 +10,19 @@
 //! Where namespaces cannot be made the tests that need them are reported as ignored, and what is missing is said first.
 //! Cargo's own harness knows no test that decides this when it runs; hence the list below.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use libtest_mimic::{Arguments, Trial};
 
 mod below;
 mod carry;
 mod emulated;
+mod flood;
+mod interop;
 mod life;
+mod page;
 mod place;
+mod resume;
 mod sealed;
 mod shared;
 
@@ -24,7 +30,40 @@ mod shared;
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Tests that make no namespace.
-const ANYWHERE: [&str; 1] = ["life::cleartext_must_be_asked_for_twice"];
+const ANYWHERE: [&str; 2] = [
+    "life::cleartext_must_be_asked_for_twice",
+    "life::up_can_say_what_it_would_do",
+];
+
+/// Tests that need a program more than the others, and its Debian package.
+const PROGRAMS: [(&str, &str, &str); 6] = [
+    (
+        "interop::an_unmodified_peer_is_reached",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop::an_unmodified_peer_with_the_wrong_key_gets_nothing",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    (
+        "interop::iperf3_runs_both_ways",
+        "wireguard-go",
+        "wireguard-go",
+    ),
+    ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
+    (
+        "life::what_is_exported_passes_promtool",
+        "promtool",
+        "prometheus",
+    ),
+    (
+        "page::it_shows_live_figures_and_asks_nobody_else",
+        "chromium",
+        "chromium",
+    ),
+];
 
 /// Every test by its module; one that is left out is an unused function, which the lints refuse.
 macro_rules! trials {
@@ -37,9 +76,6 @@ fn main() {
     let arguments = Arguments::from_args();
     let missing = place::missing();
     let no_shaper = missing.is_empty() && !below::has_shaper();
-    if no_shaper {
-        eprintln!("skipped: slow interfaces; missing: the queueing discipline tbf");
-    }
     let tests = trials! {
         below {
             what_the_interface_cannot_take_waits_where_the_policy_rules,
@@ -66,6 +102,14 @@ fn main() {
             a_tunnel_runs_over_an_emulated_link,
             the_far_end_says_what_the_link_carries,
         }
+        flood {
+            forged_handshakes_cost_little_and_keep_nobody_out,
+        }
+        interop {
+            an_unmodified_peer_is_reached,
+            an_unmodified_peer_with_the_wrong_key_gets_nothing,
+            iperf3_runs_both_ways,
+        }
         life {
             cleartext_must_be_asked_for_twice,
             a_stop_removes_the_device_its_routes_and_the_control_socket,
@@ -73,6 +117,11 @@ fn main() {
             privileges_are_given_up,
             rubbish_is_counted_and_harms_nobody,
             outages_of_anything_end,
+            up_can_say_what_it_would_do,
+            what_it_shows_can_be_watched,
+            what_is_exported_passes_promtool,
+            its_unit_gives_it_the_capabilities_it_needs,
+            a_service_manager_hears_how_it_is,
             the_end_of_the_device_is_an_error_that_says_so,
             a_reload_loses_no_packet_and_changes_what_it_may,
             peers_come_and_go_with_a_reload,
@@ -80,6 +129,20 @@ fn main() {
             the_control_socket_answers_right_and_wrong_questions,
             metrics_are_served_by_a_process_of_their_own,
             a_program_says_the_capacity,
+        }
+        page {
+            it_is_for_this_host_alone,
+            it_shows_live_figures_and_asks_nobody_else,
+        }
+        resume {
+            whichever_end_starts_first,
+            after_either_end_was_killed,
+            after_a_kill_of_an_end_that_was_told_no_endpoint,
+            after_a_device_below_or_above_was_down,
+            after_an_outage_of_the_link,
+            among_rubbish,
+            a_reload_under_load_loses_nothing,
+            a_reload_keeps_the_credit,
         }
         sealed {
             packets_come_through_both_ways_whoever_speaks_first,
@@ -93,15 +156,29 @@ fn main() {
             peers_of_a_hub_share_one_link_by_their_air_time,
         }
     };
-    let skipped = |name: &str| {
-        (!missing.is_empty() && !ANYWHERE.contains(&name))
-            || (no_shaper && name.starts_with("below::"))
+    let without = |name: &str| -> Option<String> {
+        if !missing.is_empty() && !ANYWHERE.contains(&name) {
+            return Some(format!(
+                "gateways in network namespaces; missing: {}",
+                missing.join(", ")
+            ));
+        }
+        if no_shaper && name.starts_with("below::") {
+            return Some(format!("{name}; missing: the queueing discipline tbf"));
+        }
+        let lacking = PROGRAMS
+            .iter()
+            .find(|(test, program, _)| *test == name && !place::installed(program));
+        lacking.map(|(test, program, package)| {
+            format!("{test}; missing: {program} of the package {package}")
+        })
     };
-    if !missing.is_empty() && tests.iter().any(|(name, _)| skipped(name)) {
-        eprintln!(
-            "skipped: gateways in network namespaces; missing: {}",
-            missing.join(", ")
-        );
+    let skipped: BTreeMap<&str, String> = tests
+        .iter()
+        .filter_map(|(name, _)| Some((*name, without(name)?)))
+        .collect();
+    for why in skipped.values().collect::<BTreeSet<_>>() {
+        eprintln!("skipped: {why}");
     }
     let trials = tests
         .into_iter()
@@ -110,7 +187,7 @@ fn main() {
                 test();
                 Ok(())
             })
-            .with_ignored_flag(skipped(name))
+            .with_ignored_flag(skipped.contains_key(name))
         })
         .collect();
     libtest_mimic::run(&arguments, trials).exit();

@@ -16,9 +16,14 @@ use linkweir_gateway::control::{self, Request, Response};
 use linkweir_gateway::show::Show;
 use nix::sched::{unshare, CloneFlags};
 use nix::sys::signal::{kill, Signal};
+use nix::sys::socket::{setsockopt, sockopt};
+use nix::time::ClockId;
 use nix::unistd::{geteuid, gettid, Pid};
 
 use crate::PATIENCE;
+
+/// What a socket of a test may hold, bytes.
+const RECEIVE_BYTES: usize = 4 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -51,6 +56,12 @@ pub fn missing() -> Vec<String> {
         }
     }
     missing
+}
+
+/// Whether a program is in the path of programs.
+pub fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// A network namespace. Its thread holds it; whatever the thread starts dies with it.
@@ -115,6 +126,8 @@ impl Namespace {
             }
         });
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        // What a gateway delivered is not lost here because the test was not run for a while.
+        setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES).unwrap();
         Socket(socket)
     }
 }
@@ -301,19 +314,6 @@ pub struct Gateway {
 impl Gateway {
     /// Starts one and waits until it answers.
     pub fn start(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
-        let mut gateway = Gateway::begin(namespace, config, control);
-        let begun = Instant::now();
-        while control::ask(control, &Request::Show).is_err() {
-            if let Some(status) = gateway.child.try_wait().unwrap() {
-                panic!("the gateway ended: {status}");
-            }
-            assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
-            thread::sleep(Duration::from_millis(5));
-        }
-        gateway
-    }
-
-    fn begin(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
         let mut command = Command::new("setpriv");
         command
             .args([
@@ -323,14 +323,28 @@ impl Gateway {
                 "up",
             ])
             .arg(config)
-            .arg("--cleartext")
-            .stdin(Stdio::null());
+            .arg("--cleartext");
+        Gateway::started(namespace, command, control)
+    }
+
+    /// The same with a command of one's own.
+    pub fn started(namespace: &Namespace, mut command: Command, control: &Path) -> Gateway {
+        command.stdin(Stdio::null());
         let child =
             namespace.inside(move || command.spawn().expect("setpriv of util-linux is installed"));
-        Gateway {
+        let mut gateway = Gateway {
             child,
             control: control.to_path_buf(),
+        };
+        let begun = Instant::now();
+        while control::ask(control, &Request::Show).is_err() {
+            if let Some(status) = gateway.child.try_wait().unwrap() {
+                panic!("the gateway ended: {status}");
+            }
+            assert!(begun.elapsed() < PATIENCE, "the gateway does not answer");
+            thread::sleep(Duration::from_millis(5));
         }
+        gateway
     }
 
     pub fn pid(&self) -> u32 {
@@ -508,12 +522,55 @@ impl Tunnel {
     }
 }
 
+/// Processor time and resident memory of a process: seconds, kB.
+pub fn cost(pid: u32) -> (f64, u64) {
+    let clock = ClockId::pid_cpu_clock_id(Pid::from_raw(pid as i32)).unwrap();
+    let time = clock.now().unwrap();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kb = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    (time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9, kb)
+}
+
+/// A number from the environment, for the long forms of tests.
+pub fn environment(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} = {text}: must be a whole number")),
+        Err(_) => otherwise,
+    }
+}
+
 /// Gives a socket's packets this field.
 pub fn set_tos(socket: &UdpSocket, tos: u8) {
-    use nix::sys::socket::{setsockopt, sockopt};
     if socket.local_addr().unwrap().is_ipv4() {
         setsockopt(socket, sockopt::Ipv4Tos, &i32::from(tos)).unwrap();
     } else {
         setsockopt(socket, sockopt::Ipv6TClass, &i32::from(tos)).unwrap();
     }
 }
+
+/// A class that is promised so little that its credit falls slowly.
+pub const PSS_SLOW: &str = r#"[scheduler]
+policy = "pss"
+[[class]]
+name = "ef"
+match = [{ dscp = "EF" }]
+level = 0
+[[class]]
+name = "af"
+match = [{ port = 3000 }]
+level = 1
+low_level = 3
+rate = "10kbit"
+burst = "100p"
+limit = "900p"
+[[class]]
+name = "rest"
+level = 2
+limit = "900p"
+"#;

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# check.sh PACKAGE - lists what a package of the gateway holds, and fails unless it is what it should be: its program runs, takes the
+# examples, and is where its unit looks for it.
+set -eu
+
+package=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+dpkg-deb --info "$package"
+dpkg-deb --extract "$package" "$folder/root"
+(cd "$folder/root" && find . -type f | sort) >"$folder/files"
+cat "$folder/files"
+diff -u - "$folder/files" <<FILES
+./usr/bin/linkweir-gateway
+./usr/lib/systemd/system/linkweir-gateway@.service
+./usr/share/doc/linkweir-gateway/BSD-3-Clause.txt
+./usr/share/doc/linkweir-gateway/MIT-uPlot.txt
+./usr/share/doc/linkweir-gateway/copyright
+./usr/share/doc/linkweir-gateway/examples/geo.toml
+./usr/share/doc/linkweir-gateway/examples/ground.toml
+./usr/share/doc/linkweir-gateway/gateway.md
+FILES
+
+program=$folder/root/usr/bin/linkweir-gateway
+version=$("$program" --version)
+test "$version" = "linkweir-gateway $(dpkg-deb --field "$package" Version | sed 's/-[^-]*$//')"
+"$program" check "$folder/root/usr/share/doc/linkweir-gateway/examples/ground.toml"
+
+unit=$folder/root/usr/lib/systemd/system/linkweir-gateway@.service
+grep -q '^ExecStart=/usr/bin/linkweir-gateway ' "$unit"
+if command -v systemd-analyze >/dev/null; then
+	sed -i "s|^ExecStart=/usr/bin|ExecStart=$folder/root/usr/bin|" "$unit"
+	systemd-analyze verify "$unit"
+	systemd-analyze security --offline=true "$unit" | tail -n 1
+else
+	echo "check: the unit is not checked; missing: systemd-analyze of the package systemd"
+fi

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where peers were heard from last, in a file beside the control socket, so that a gateway that was killed finds those again whose
+//! endpoints nobody told it. What the file says is where to knock and nothing more: peers prove who they are by their keys.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::seal::{self, Key};
+
+/// Longest file that is read, bytes: of 10,000 peers.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Endpoints by public key, and the file they are kept in.
+#[derive(Default)]
+pub struct Endpoints {
+    file: Option<File>,
+    kept: BTreeMap<Key, SocketAddr>,
+}
+
+impl Endpoints {
+    /// Opens the file for reading now and for writing until the end, also without privileges. Lines that say nothing are
+    /// passed over.
+    ///
+    /// # Errors
+    /// When it can neither be opened nor made.
+    pub fn open(path: &Path) -> io::Result<Endpoints> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(nix::libc::O_NOFOLLOW)
+            .open(path)?;
+        let mut bytes = Vec::new();
+        (&file).take(MOST_BYTES).read_to_end(&mut bytes)?;
+        let mut kept = BTreeMap::new();
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            let Some((key, endpoint)) = line.split_once(' ') else {
+                continue;
+            };
+            if let (Some(key), Ok(endpoint)) = (seal::key(key), endpoint.parse()) {
+                // A gateway that was killed while it wrote left the rest of what was there before behind what is true.
+                kept.entry(key).or_insert(endpoint);
+            }
+        }
+        Ok(Endpoints {
+            file: Some(file),
+            kept,
+        })
+    }
+
+    /// Where this peer was.
+    #[must_use]
+    pub fn of(&self, key: &Key) -> Option<SocketAddr> {
+        self.kept.get(key).copied()
+    }
+
+    /// Keeps where peers are now, if that is not what was kept.
+    ///
+    /// # Errors
+    /// What the system says; nothing is kept from then on.
+    pub fn keep(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
+        let Some(file) = &mut self.file else {
+            return Ok(());
+        };
+        let now: BTreeMap<Key, SocketAddr> = now.collect();
+        if now == self.kept {
+            return Ok(());
+        }
+        let mut text = String::new();
+        for (key, endpoint) in &now {
+            let _ = writeln!(text, "{} {endpoint}", seal::show_key(key));
+        }
+        self.kept = now;
+        let written = file
+            .rewind()
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .and_then(|()| file.set_len(text.len() as u64));
+        if written.is_err() {
+            self.file = None;
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, 1], port))
+    }
+
+    #[test]
+    fn what_was_kept_is_found_again_whatever_else_the_file_holds() {
+        let name = format!("linkweir-endpoints-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let (one, two) = ([1; 32], [2; 32]);
+        let mut endpoints = Endpoints::open(&path).unwrap();
+        assert_eq!(endpoints.of(&one), None);
+        endpoints
+            .keep([(one, at(1000)), (two, at(2000))].into_iter())
+            .unwrap();
+        endpoints.keep([(two, at(3000))].into_iter()).unwrap();
+        let mut again = Endpoints::open(&path).unwrap();
+        assert_eq!((again.of(&one), again.of(&two)), (None, Some(at(3000))));
+
+        // The rest of a longer file, and rubbish.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let more = format!("{text}{} 192.0.2.9:9\nabc\n\u{0} x\n", seal::show_key(&two));
+        std::fs::write(&path, more).unwrap();
+        assert_eq!(Endpoints::open(&path).unwrap().of(&two), Some(at(3000)));
+        again.keep([(two, at(4))].into_iter()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, format!("{} 192.0.2.1:4\n", seal::show_key(&two)));
+
+        // Nobody's link is followed.
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        assert!(Endpoints::open(&path).is_err());
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A gateway and an unmodified WireGuard peer: wireguard-go.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use linkweir_gateway::seal::{self, Key};
+
+use crate::life::comes_through;
+use crate::place::{cabled, config, keygen, Folder, Gateway, Namespace, STRICT};
+use crate::PATIENCE;
+
+const TO: &str = "10.77.0.2:2000";
+const BACK: &str = "10.77.0.1:1000";
+
+/// wireguard-go at the second end, told what to do by its own socket.
+struct Other {
+    child: Child,
+    socket: PathBuf,
+}
+
+fn hexadecimal(key: &Key) -> String {
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Other {
+    fn start(there: &Namespace, key_file: &Path, gateway: &str) -> Other {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let device = format!("wg{}x{count}", std::process::id());
+        let mut command = Command::new("setpriv");
+        command
+            .args(["--pdeathsig", "KILL", "wireguard-go", "-f", &device])
+            .env("WG_I_PREFER_BUGGY_USERSPACE_TO_POLISHED_KMOD", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let child = there.inside(move || command.spawn().expect("setpriv is installed"));
+        let other = Other {
+            child,
+            socket: PathBuf::from(format!("/var/run/wireguard/{device}.sock")),
+        };
+        let begun = Instant::now();
+        while UnixStream::connect(&other.socket).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "wireguard-go makes no socket");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let gateway = hexadecimal(&seal::key(gateway).expect("a key"));
+        other.set(&format!(
+            "{}listen_port=51820\npublic_key={gateway}\nendpoint=192.0.2.1:51820\n\
+             allowed_ip=10.77.0.1/32\nallowed_ip=fd77::1/128\n",
+            private_key(key_file)
+        ));
+        for address in ["10.77.0.2/24", "fd77::2/64"] {
+            there.ip(&["address", "add", address, "dev", &device]);
+        }
+        there.ip(&["link", "set", &device, "mtu", "1440", "up"]);
+        other
+    }
+
+    /// Says something at the socket and hears that it was done.
+    fn set(&self, what: &str) {
+        let mut stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        write!(stream, "set=1\n{what}\n").unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        assert_eq!(answer, "errno=0\n", "{what}");
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.socket);
+    }
+}
+
+fn private_key(file: &Path) -> String {
+    format!(
+        "private_key={}\n",
+        hexadecimal(&seal::read_key(file).unwrap())
+    )
+}
+
+struct Pair {
+    gateway: Gateway,
+    other: Other,
+    here: Namespace,
+    there: Namespace,
+    folder: Folder,
+}
+
+impl Pair {
+    fn new() -> Pair {
+        let (here, there) = cabled();
+        let folder = Folder::new();
+        let [own, others] = [1, 2].map(|last| keygen(&folder, last));
+        let text = config(&folder, 1, STRICT)
+            .replace(
+                "mode = \"cleartext\"",
+                "mode = \"wireguard\"\nprivate_key_file = \"key1\"",
+            )
+            .replace(
+                "allowed_ips",
+                &format!("public_key = \"{others}\"\nallowed_ips"),
+            );
+        let file = folder.write("1.toml", &text);
+        let gateway = Gateway::start(&here, &file, &folder.path("control1"));
+        let other = Other::start(&there, &folder.path("key2"), &own);
+        Pair {
+            gateway,
+            other,
+            here,
+            there,
+            folder,
+        }
+    }
+}
+
+pub fn an_unmodified_peer_is_reached() {
+    let pair = Pair::new();
+    let (a, b) = (pair.here.socket(BACK), pair.there.socket(TO));
+    comes_through(&a, &b, TO, b"from the gateway");
+    comes_through(&b, &a, BACK, b"from wireguard-go");
+    let (c, d) = (
+        pair.here.socket("[fd77::1]:1000"),
+        pair.there.socket("[fd77::2]:2000"),
+    );
+    comes_through(&c, &d, "[fd77::2]:2000", &[7; 1392]);
+    comes_through(&d, &c, "[fd77::1]:1000", &[8; 1392]);
+    assert_eq!(pair.gateway.show().peers[0].session, Some(true));
+    if crate::place::installed("ping") {
+        for (namespace, to) in [(&pair.here, "10.77.0.2"), (&pair.there, "10.77.0.1")] {
+            let output = namespace.run("ping", &["-c", "5", "-i", "0.2", "-W", "5", to]);
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(" 0% packet loss"), "{said}");
+        }
+    }
+}
+
+pub fn an_unmodified_peer_with_the_wrong_key_gets_nothing() {
+    let pair = Pair::new();
+    let (a, b) = (pair.here.socket(BACK), pair.there.socket(TO));
+    comes_through(&a, &b, TO, b"at first");
+    let received = pair.gateway.show().peers[0].received_pkts;
+    keygen(&pair.folder, 3);
+    pair.other.set(&private_key(&pair.folder.path("key3")));
+    for _ in 0..20 {
+        let _ = b.send_to(b"let me in", BACK);
+    }
+    let show = pair.gateway.wait_until("a stranger knocked", |show| {
+        show.dropped_pkts.contains_key("stranger")
+    });
+    assert_eq!(show.peers[0].received_pkts, received);
+    // The right key again.
+    pair.other.set(&private_key(&pair.folder.path("key2")));
+    comes_through(&b, &a, BACK, b"at last");
+}
+
+pub fn iperf3_runs_both_ways() {
+    let pair = Pair::new();
+    let (a, b) = (pair.here.socket(BACK), pair.there.socket(TO));
+    comes_through(&a, &b, TO, b"at first");
+    let mut command = Command::new("setpriv");
+    command
+        .args(["--pdeathsig", "KILL", "iperf3", "-s", "-B", "10.77.0.2"])
+        .stdout(Stdio::null());
+    let mut server = pair.there.inside(move || command.spawn().unwrap());
+    for way in [&[][..], &["-R"]] {
+        let begun = Instant::now();
+        let report = loop {
+            let mut arguments = vec!["-J", "-c", "10.77.0.2", "-t", "2"];
+            arguments.extend(way);
+            let output = pair.here.run("iperf3", &arguments);
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            // The server takes a moment to begin.
+            if report["error"].is_null() || begun.elapsed() > PATIENCE {
+                break report;
+            }
+            thread::sleep(Duration::from_millis(50));
+        };
+        let received = &report["end"]["sum_received"];
+        let bytes = received["bytes"].as_u64().unwrap_or(0);
+        assert!(bytes > 1_000_000, "{report}");
+        println!("iperf3 {way:?}: {} bit/s", received["bits_per_second"]);
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+}
