@@ -30,29 +30,32 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
-	int64_t elastic, reach, most = 0;
+	int64_t elastic = 0, most, reach;
+	bool weighed = false;
 	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	elastic = exp_pf_elastic(st, &ages);
 	reach = lw_exponent(&ages, ages.most);
+	most = lw_exponent_least(st, &ages, reach);
 	for (q = 0; q < v->nqueues; q++) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
 		int64_t claim;
 
 		if (!lw_eligible(v, q))
 			continue;
-		claim = -lw_urgent_log(st, queue);
 		if (queue->target_ns) {
-			claim += lw_exponent_factor(st, queue);
-			if (best != LW_NONE && claim + reach < most)    /* not even with the greatest urgency */
+			claim = lw_exponent_base(st, queue);
+			if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
 				continue;
 			claim += lw_exponent(&ages, queue->urgency);
 		} else {
-			claim += elastic;
+			if (!weighed)
+				elastic = exp_pf_elastic(st, &ages);
+			weighed = true;
+			claim = elastic - lw_urgent_log(st, queue);
 		}
-		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))
+		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
 			continue;
 		best = q;
 		most = claim;

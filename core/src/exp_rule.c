@@ -14,25 +14,24 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
-	int64_t most = 0, reach;
+	int64_t most, reach;
 	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
 	reach = lw_exponent(&ages, ages.most);
+	most = lw_exponent_least(st, &ages, reach);
 	for (q = 0; q < v->nqueues; q++) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
 		int64_t claim;
 
 		if (!lw_eligible(v, q))
 			continue;
-		claim = -lw_urgent_log(st, queue);
-		if (queue->target_ns)
-			claim += lw_exponent_factor(st, queue);
-		if (best != LW_NONE && claim + reach < most)    /* not even with the greatest urgency */
+		claim = queue->target_ns ? lw_exponent_base(st, queue) : -lw_urgent_log(st, queue);
+		if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
 			continue;
 		claim += lw_exponent(&ages, queue->urgency);
-		if (best != LW_NONE && (claim < most || (claim == most && !lw_urgent_earlier(v, q, best))))
+		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
 			continue;
 		best = q;
 		most = claim;

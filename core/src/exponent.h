@@ -15,15 +15,16 @@
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
-	uint64_t most;                  /* the greatest urgency */
+	uint64_t most;                  /* the greatest urgency, and the first queue that has it, or LW_NONE */
 	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
+	uint32_t oldest;
 };
 
 /* looks at every queue that waits, and notes its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0, 0 };
+	struct lw_ages ages = { 0, 0, 0, 0, 0, LW_NONE };
 	uint64_t sum = 0;
 	uint32_t q;
 
@@ -36,8 +37,10 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 		if (!queue->target_ns)
 			continue;
 		sum = lw_soft_add(sum, queue->urgency);
-		if (queue->urgency > ages.most)
+		if (queue->urgency > ages.most) {
 			ages.most = queue->urgency;
+			ages.oldest = q;
+		}
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}
@@ -56,10 +59,30 @@ static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 	return below ? -log : log;
 }
 
+/* no less than lw_exponent of an urgency, without computing it; `reach` is that of the greatest */
+static inline int64_t lw_exponent_most(const struct lw_ages *ages, uint64_t u, int64_t reach)
+{
+	return u > ages->mean ? reach : 0;
+}
+
 /* log2 of what the exponential is multiplied by: 1, or a per second */
 static inline int64_t lw_exponent_factor(const struct lw_urgent *st, const struct lw_urgent_queue *queue)
 {
 	return st->factor ? lw_soft_log2(lw_soft_mul(queue->a, lw_soft_of(1000000000))) : 0;
+}
+
+/* what a real-time queue of mean urgency would claim; others claim lw_exponent more */
+static inline int64_t lw_exponent_base(const struct lw_urgent *st, struct lw_urgent_queue *queue)
+{
+	return lw_exponent_factor(st, queue) - lw_urgent_log(st, queue);
+}
+
+/* what the oldest queue claims, so the best one no less; below all claims when there is none */
+static inline int64_t lw_exponent_least(struct lw_urgent *st, const struct lw_ages *ages, int64_t reach)
+{
+	if (ages->oldest == LW_NONE)
+		return -((int64_t)1 << 62);
+	return lw_exponent_base(st, lw_urgent_queues(st) + ages->oldest) + reach;
 }
 
 #endif

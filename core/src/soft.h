@@ -145,11 +145,12 @@ static inline int64_t lw_soft_log2(uint64_t a)
 	int32_t bit;
 
 	for (bit = 1 << 23; bit; bit >>= 1) {
+		uint32_t more;
+
 		m = m * m >> 31;
-		if (m >> 32) {
-			m >>= 1;
-			log += bit;
-		}
+		more = (uint32_t)(m >> 32);     /* 0 or 1, as likely: no branch */
+		m = (uint32_t)(m >> more);
+		log += more ? bit : 0;
 	}
 	return log;
 }

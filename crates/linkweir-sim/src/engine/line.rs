@@ -17,21 +17,26 @@ impl<T> DelayLine<T> {
         }
     }
 
-    /// When an item comes out that is put in now, to come out at `out_ns`.
-    #[inline]
-    pub(super) fn out_ns(&self, out_ns: u64) -> u64 {
-        out_ns.max(self.last_ns)
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
     }
 
     /// Puts an item in that comes out at `out_ns`, or with the item before it if that is later. Returns the time when it
     /// is the first one, which must then be scheduled.
     #[inline]
     pub(super) fn push(&mut self, out_ns: u64, item: T) -> Option<u64> {
-        let out_ns = self.out_ns(out_ns);
+        let out_ns = out_ns.max(self.last_ns);
         self.last_ns = out_ns;
         let first = self.items.is_empty();
         self.items.push_back((out_ns, item));
         first.then_some(out_ns)
+    }
+
+    /// When each of the last `most` items comes out, and the item; the last one first.
+    #[inline]
+    pub(super) fn latest_mut(&mut self, most: usize) -> impl Iterator<Item = (u64, &mut T)> {
+        let latest = self.items.iter_mut().rev().take(most);
+        latest.map(|(out_ns, item)| (*out_ns, item))
     }
 
     #[inline]

@@ -26,7 +26,7 @@ use super::{event, left, nanoseconds, Engine, Kind, Packet, Varying};
 struct Piece {
     number: u64,
     block: Block,
-    /// What the attempt under way will meet when it is received, dB: looked up when it leaves, since nothing waits for it then.
+    /// What the attempt under way meets when it is received, dB, once [`Sky::look`] has been there.
     attenuation_db: f64,
 }
 
@@ -81,6 +81,11 @@ pub(super) struct Sky {
     /// What was gathered before of the packet on the device.
     sending: Piece,
     air: DelayLine<(Packet, Piece)>,
+    /// So many of the last attempts in the air lack what they meet. Users are far apart in the fading, so a look is a wait
+    /// for memory; many at once wait together.
+    unseen: usize,
+    /// What each class's channel is at, dB, in a round of telling.
+    heard_db: Vec<f64>,
     answers: DelayLine<(Packet, Piece)>,
     /// Packets each flow has sent over the link.
     numbers: Vec<u64>,
@@ -112,6 +117,8 @@ impl Sky {
             repeats: VecDeque::new(),
             sending: Piece::default(),
             air: DelayLine::new(),
+            unseen: 0,
+            heard_db: Vec::with_capacity(experiment.classes.len()),
             answers: DelayLine::new(),
             numbers: vec![0; nflows],
             order: satellite
@@ -131,6 +138,28 @@ impl Sky {
     /// Delay between satellite and user now, ns.
     pub(super) fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
         self.delay_ns(now_ns) + self.satellite.ground_delay_ns
+    }
+
+    /// Looks up what the attempts in the air will meet; what comes out after `end_ns` is not received.
+    #[inline(never)]
+    fn look(&mut self, end_ns: u64) {
+        for (out_ns, (packet, piece)) in self.air.latest_mut(self.unseen) {
+            let ahead_ns = if piece.block.attempts > 0 && self.satellite.repeats_see_first_user {
+                0
+            } else {
+                self.ahead.flows_ns[packet.flow as usize]
+            };
+            piece.attenuation_db = self.fading.at(out_ns.min(end_ns) + ahead_ns);
+        }
+        self.unseen = 0;
+    }
+
+    /// Takes the first attempt out of the air.
+    fn receive(&mut self, end_ns: u64) -> Option<(Packet, Piece)> {
+        if self.unseen == self.air.len() {
+            self.look(end_ns);
+        }
+        self.air.pop()
     }
 }
 
@@ -213,17 +242,9 @@ impl Engine<'_> {
     pub(super) fn leave_sky(&mut self, packet: Packet) {
         let sky = self.sky.as_mut().expect("there is a satellite");
         let delay_ns = sky.delay_ns(self.now_ns);
-        let out_ns = sky.air.out_ns(self.now_ns + delay_ns);
-        let mut piece = sky.sending;
-        let ahead_ns = if piece.block.attempts > 0 && sky.satellite.repeats_see_first_user {
-            0
-        } else {
-            sky.ahead.flows_ns[packet.flow as usize]
-        };
-        // What comes after the end is not received, and there is no fading for it.
-        let received_ns = out_ns.min(self.experiment.duration_ns);
-        piece.attenuation_db = sky.fading.at(received_ns + ahead_ns);
-        if let Some(first_ns) = sky.air.push(out_ns, (packet, piece)) {
+        let attempt = (packet, sky.sending);
+        sky.unseen += 1;
+        if let Some(first_ns) = sky.air.push(self.now_ns + delay_ns, attempt) {
             self.heap.push(first_ns, event::DECODE);
         }
     }
@@ -232,7 +253,7 @@ impl Engine<'_> {
     pub(super) fn decode(&mut self) -> Option<u64> {
         let sky = self.sky.as_mut()?;
         let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
-        let (packet, mut piece) = sky.air.pop()?;
+        let (packet, mut piece) = sky.receive(self.experiment.duration_ns)?;
         let Piece {
             number,
             block,
@@ -290,11 +311,19 @@ impl Engine<'_> {
     pub(super) fn tell_channels(&mut self) -> Option<u64> {
         let sky = self.sky.as_mut()?;
         let known_ns = self.now_ns.saturating_sub(sky.delay_ns(self.now_ns));
-        let satellite = &sky.satellite;
+        let Sky {
+            satellite,
+            fading,
+            ahead,
+            heard_db,
+            ..
+        } = sky;
+        heard_db.clear();
+        let classes_ns = ahead.classes_ns.iter();
+        heard_db.extend(classes_ns.map(|ahead_ns| fading.at(known_ns + ahead_ns)));
         let link_bps = self.mux.link_bps() as f64;
-        let rates_bps = sky.ahead.classes_ns.iter().map(|ahead_ns| {
-            let attenuation_db = sky.fading.at(known_ns + ahead_ns);
-            (link_bps * satellite.harq.useful_part(attenuation_db)).max(1.0) as u64
+        let rates_bps = heard_db.iter().map(|attenuation_db| {
+            (link_bps * satellite.harq.useful_part(*attenuation_db)).max(1.0) as u64
         });
         self.mux.set_rates(self.now_ns, rates_bps);
         Some(self.now_ns + satellite.csi_tick_ns)
