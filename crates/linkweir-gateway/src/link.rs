@@ -128,10 +128,7 @@ impl Link {
             self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
             return;
         }
-        // All packets but the last have one length.
-        let each_bytes = u64::from(wire_bytes(packet.pkt_bytes(0)));
-        let last_bytes = u64::from(wire_bytes(packet.pkt_bytes(pkts - 1)));
-        let bytes = (pkts as u64 - 1) * each_bytes + last_bytes;
+        let bytes = packet.sum(&wire_bytes);
         let whole_bytes = u128::from(self.known_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);

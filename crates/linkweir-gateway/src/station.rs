@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::command::Running;
 use crate::config::{Config, Peer};
-use crate::feedback::{Feedback, Reporter};
+use crate::feedback::{Feedback, Reporter, Sent};
 use crate::link::Link;
 use crate::mss;
 use crate::packet::{self, Header};
@@ -56,8 +56,8 @@ pub struct Station {
     pub reporter: Option<Reporter>,
     /// What it says came of what it was sent, where it is asked.
     pub feedback: Option<Feedback>,
-    /// Packets sent to it.
-    pub sent_pkts: u64,
+    /// What was sent to it.
+    pub sent: Sent,
     /// What was dropped outside the queues.
     pub dropped: Reasons,
     received_pkts: u64,
@@ -94,25 +94,34 @@ impl Station {
         };
         let link = Link::new(now_ns, config, &peer.capacity)
             .map_err(|fault| io::Error::other(fault.to_string()))?;
-        Ok(Station {
+        let mut station = Station {
             link,
             session,
             endpoint: peer.endpoint,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
             reporter: peer.report.then(Reporter::default),
-            feedback: Station::asks(peer),
-            sent_pkts: 0,
+            feedback: None,
+            sent: Sent::default(),
             dropped: Reasons::new(),
             received_pkts: 0,
             received_bytes: 0,
-        })
+        };
+        station.ask(now_ns, peer);
+        Ok(station)
     }
 
-    /// What asks a peer, as it is configured.
-    pub fn asks(peer: &Peer) -> Option<Feedback> {
-        let bounds = peer.capacity.feedback?;
-        Some(Feedback::new(bounds, peer.capacity.nominal_bps))
+    /// Asks the peer as it is configured. What was learned stays, unless the link has begun anew since: then it begins with
+    /// what that is taken to carry.
+    pub fn ask(&mut self, now_ns: u64, peer: &Peer) {
+        let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
+        self.feedback = bounds.map(|bounds| match known {
+            Some(mut known) => {
+                known.set_bounds(bounds);
+                known
+            }
+            None => Feedback::new(bounds, self.link.capacity_bps(now_ns)),
+        });
     }
 
     /// Whether it is said anything beside packets.
@@ -136,7 +145,7 @@ impl Station {
         self.session
             .as_ref()
             .is_none_or(Session::is_open)
-            .then(|| feedback.due_ns(self.sent_pkts))
+            .then(|| feedback.due_ns(self.sent.pkts))
     }
 
     /// Packets of this peer went into the device.

@@ -497,7 +497,7 @@ impl Gateway {
                 }
             }
             (Some(Message::Report(report)), _, Some(feedback)) => {
-                let heard = feedback.heard(now_ns, report, self.config.overhead_bytes);
+                let heard = feedback.heard(now_ns, report, self.config.wire());
                 if let Some(bps) = heard {
                     said(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
                 }
@@ -536,7 +536,7 @@ impl Gateway {
                 let Some(feedback) = &mut station.feedback else {
                     continue;
                 };
-                let mark = feedback.mark(now_ns, station.sent_pkts, wire_bytes);
+                let mark = feedback.mark(now_ns, station.sent, wire_bytes);
                 self.speak(now_ns, at, mark);
                 due_ns = self.stations[at].mark_ns().unwrap_or(due_ns);
             }
@@ -635,7 +635,9 @@ impl Gateway {
                 Next::Send(packet, marked) => {
                     let tos = tos_of(&packet);
                     let tos = if marked { tos | tos::CE } else { tos };
-                    self.stations[at].sent_pkts += packet.pkts() as u64;
+                    let sent = &mut self.stations[at].sent;
+                    sent.pkts += packet.pkts() as u64;
+                    sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
                     self.send(at, packet, tos);
                     let full = self.outbox.is_full()
                         || (self.below.is_some() && self.outbox.bytes() >= self.gather_bytes);
@@ -823,7 +825,10 @@ impl Gateway {
                     refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
                 }
                 if peers.0.capacity != peer.capacity {
-                    station.feedback = Station::asks(peer);
+                    if peers.0.capacity.offered != peer.capacity.offered {
+                        station.feedback = None;
+                    }
+                    station.ask(now_ns, peer);
                 }
                 if peers.0.report != peer.report {
                     station.reporter = peer.report.then(Reporter::default);
