@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 pub const MARK_NS: u64 = 100_000_000;
 /// The same while none are, ns.
 const IDLE_MARK_NS: u64 = 1_000_000_000;
-/// Most of the capacity that marks take, as one part of this many.
+/// Most of the capacity that marks take, and that reports take, as one part of this many.
 const MARK_PART: u64 = 100;
 /// Length of a message as a packet in the tunnel, bytes.
 pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
@@ -162,6 +162,8 @@ pub struct Reporter {
     pkts: u64,
     bytes: u64,
     next_ns: u64,
+    /// The last mark that came and has no report yet.
+    pending: Option<Report>,
 }
 
 impl Reporter {
@@ -171,19 +173,41 @@ impl Reporter {
         self.bytes += bytes as u64;
     }
 
-    /// The answer to a mark; none to one that comes too soon after another.
-    pub fn answer(&mut self, now_ns: u64, sent_ns: u64) -> Option<Message> {
-        if now_ns < self.next_ns {
-            return None;
-        }
-        self.next_ns = now_ns + REPORT_NS;
-        Some(Message::Report(Report {
+    /// A mark came; of several without a report the last is answered.
+    pub fn marked(&mut self, now_ns: u64, sent_ns: u64) {
+        self.pending = Some(Report {
             sent_ns,
             received_ns: now_ns,
             pkts: self.pkts,
             bytes: self.bytes,
-        }))
+        });
     }
+
+    /// When a report is due, ns; none while no mark waits for one.
+    #[must_use]
+    pub fn due_ns(&self) -> Option<u64> {
+        self.pending.map(|_| self.next_ns)
+    }
+
+    /// The report that is due now. It takes `wire_bytes` on a link of this capacity, bit/s, that so many peers share.
+    pub fn report(
+        &mut self,
+        now_ns: u64,
+        wire_bytes: u32,
+        capacity_bps: u64,
+        peers: u64,
+    ) -> Option<Message> {
+        let report = self.pending.take()?;
+        let apart_ns = apart_ns(wire_bytes, capacity_bps as f64, peers).max(REPORT_NS);
+        self.next_ns = now_ns.saturating_add(apart_ns);
+        Some(Message::Report(report))
+    }
+}
+
+/// How far apart messages must be for their part of a link of this capacity, bit/s, that so many peers share, ns.
+fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
+    let part = (MARK_PART * peers) as f64;
+    (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
 }
 
 /// Within which bounds reports are believed.
@@ -217,7 +241,8 @@ pub struct Wire {
 
 impl Wire {
     /// What so many packets of so many bytes take, bytes: at the least, where some are smaller than others.
-    fn bytes(self, pkts: u64, bytes: u64) -> f64 {
+    #[must_use]
+    pub fn bytes(self, pkts: u64, bytes: u64) -> f64 {
         let whole = i128::from(bytes) + i128::from(pkts) * i128::from(self.overhead_bytes);
         whole.max(i128::from(pkts) * i128::from(self.mpu_bytes)) as f64
     }
@@ -342,8 +367,7 @@ impl Feedback {
 
     /// The mark that is due now; it takes `wire_bytes` on the link, and `sent` is what was sent so far.
     pub fn mark(&mut self, now_ns: u64, sent: Sent, wire_bytes: u32) -> Message {
-        let part_ns = 8e9 * f64::from(wire_bytes) * MARK_PART as f64 / self.capacity_bps.max(1.0);
-        self.apart_ns = part_ns as u64;
+        self.apart_ns = apart_ns(wire_bytes, self.capacity_bps, 1);
         self.marked_ns = Some(now_ns);
         self.marked_pkts = sent.pkts;
         if self.unanswered.len() == UNANSWERED {
@@ -611,10 +635,10 @@ mod tests {
                         continue;
                     };
                     let clock_ns = at_ns - BEHIND_NS;
-                    self.reporter.next_ns = 0;
-                    let answer = self.reporter.answer(clock_ns, sent_ns);
+                    self.reporter.marked(clock_ns, sent_ns);
+                    let answer = self.reporter.report(clock_ns, 140, 10_000_000, 1);
                     let Some(Message::Report(report)) = answer else {
-                        panic!("marks are far enough apart");
+                        panic!("a mark waits for a report");
                     };
                     self.back.push_back((at_ns + self.way_ns, report));
                 }
@@ -789,10 +813,35 @@ mod tests {
         let mut feedback = Feedback::new(BOUNDS, 1_000_000);
         feedback.mark(S, Sent::default(), 140);
         assert_eq!(feedback.due_ns(1), S + 112 * MS);
-        let mut reporter = Reporter::default();
-        assert!(reporter.answer(0, 1).is_some());
-        assert!(reporter.answer(REPORT_NS - 1, 2).is_none());
-        assert!(reporter.answer(REPORT_NS, 3).is_some());
+        // Reports are no closer than 50 ms, and take one hundredth of their own link: 112 ms of 10 kbit/s in 11.2 s, and a
+        // third of that where three peers share it.
+        for (capacity_bps, peers, apart_ns) in [
+            (10_000_000, 1, REPORT_NS),
+            (10_000, 1, 11_200 * MS),
+            (10_000, 3, 33_600 * MS),
+        ] {
+            let mut reporter = Reporter::default();
+            assert_eq!(reporter.due_ns(), None);
+            assert_eq!(reporter.report(0, 140, capacity_bps, peers), None);
+            reporter.marked(S, 1);
+            assert!(reporter.due_ns().is_some_and(|ns| ns <= S));
+            assert!(reporter.report(S, 140, capacity_bps, peers).is_some());
+            assert_eq!(reporter.due_ns(), None, "one for each mark");
+            // Of two marks that come meanwhile the later one is answered.
+            reporter.marked(S + 1, 2);
+            reporter.count(1000);
+            reporter.marked(S + 2, 3);
+            assert_eq!(reporter.due_ns(), Some(S + apart_ns));
+            let Some(Message::Report(report)) =
+                reporter.report(S + apart_ns, 140, capacity_bps, peers)
+            else {
+                panic!("a mark waits for a report");
+            };
+            assert_eq!(
+                (report.sent_ns, report.received_ns, report.pkts),
+                (3, S + 2, 1)
+            );
+        }
     }
 
     #[test]
@@ -871,7 +920,7 @@ mod tests {
                         believed += 1;
                     }
                 }
-                Some(Message::Mark { sent_ns }) => drop(reporter.answer(now_ns, sent_ns)),
+                Some(Message::Mark { sent_ns }) => reporter.marked(now_ns, sent_ns),
                 None => {}
             }
             assert!(feedback.unanswered.len() <= UNANSWERED && feedback.seen.len() <= SEEN);

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::command::Running;
 use crate::config::{Config, Peer};
-use crate::feedback::{Feedback, Reporter, Sent};
+use crate::feedback::{Feedback, Message, Reporter, Sent};
 use crate::link::Link;
 use crate::mss;
 use crate::packet::{self, Header};
@@ -124,12 +124,6 @@ impl Station {
         });
     }
 
-    /// Whether it is said anything beside packets.
-    #[must_use]
-    pub fn converses(&self) -> bool {
-        self.reporter.is_some() || self.feedback.is_some()
-    }
-
     /// A packet came from it, whatever becomes of it.
     pub fn came(&mut self, bytes: usize) {
         if let Some(reporter) = &mut self.reporter {
@@ -137,15 +131,29 @@ impl Station {
         }
     }
 
-    /// When the next mark is due, ns.
+    /// When something is to be said to it, a mark or a report, ns.
     #[must_use]
-    pub fn mark_ns(&self) -> Option<u64> {
-        let feedback = self.feedback.as_ref()?;
+    pub fn due_ns(&self) -> Option<u64> {
         self.endpoint?;
-        self.session
-            .as_ref()
-            .is_none_or(Session::is_open)
-            .then(|| feedback.due_ns(self.sent.pkts))
+        if !self.session.as_ref().is_none_or(Session::is_open) {
+            return None;
+        }
+        let mark = self.feedback.as_ref();
+        let mark_ns = mark.map(|feedback| feedback.due_ns(self.sent.pkts));
+        let report_ns = self.reporter.as_ref().and_then(Reporter::due_ns);
+        mark_ns.into_iter().chain(report_ns).min()
+    }
+
+    /// What is to be said to it now. It takes `wire_bytes` on the link, which so many peers share.
+    pub fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
+        if let Some(reporter) = &mut self.reporter {
+            if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
+                let capacity_bps = self.link.known_bps(now_ns);
+                return reporter.report(now_ns, wire_bytes, capacity_bps, peers);
+            }
+        }
+        let feedback = self.feedback.as_mut()?;
+        Some(feedback.mark(now_ns, self.sent, wire_bytes))
     }
 
     /// Packets of this peer went into the device.
