@@ -2,46 +2,83 @@
 //! What the interface below takes, when it pushes back. No input or output and no clock.
 //!
 //! The socket is allowed little memory for what was sent and has not left the machine. When that is full, packets wait in the
-//! queues, where the policy rules. Between two moments at which it was full, what was sent is what has left: the capacity.
+//! queues, where the policy rules. Between two moments at which it was full, what was sent is what has left: the capacity,
+//! unless the queues were empty meanwhile, for then the interface may have been idle.
+
+use crate::feedback::Wire;
 
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 100_000_000;
 /// Moments further apart than this have nothing to do with each other, ns: the interface may have been idle.
 const APART_NS: u64 = 1_000_000_000;
+/// How long an interface may drop one and the same call before that is given up, ns.
+const GIVE_UP_NS: u64 = 100_000_000;
 /// How long after the interface dropped a datagram it is sent again, ns.
 pub const AGAIN_NS: u64 = 1_000_000;
 
 /// The interface below.
 #[derive(Clone, Debug, Default)]
 pub struct Below {
-    /// The last moment from which a rate is measured, ns, and bytes sent until then.
-    from: Option<(u64, u64)>,
+    /// The last moment from which a rate is measured, ns, and datagrams and bytes that had gone until then.
+    from: Option<(u64, (u64, u64))>,
+    /// Since when the interface drops the next datagram, ns, and how many had gone before it.
+    refused: Option<(u64, u64)>,
     full_ns: u64,
     fulls: u64,
     capacity_bps: Option<u64>,
 }
 
 impl Below {
-    /// There is no room, and `sent_bytes` have been sent since the start. Returns a capacity if one is known anew, bit/s.
-    pub fn full(&mut self, now_ns: u64, sent_bytes: u64) -> Option<u64> {
+    /// There is no room; so many datagrams and their bytes have gone since the start, and `wire` is what a datagram takes.
+    /// Returns a capacity if one is known anew, bit/s.
+    pub fn full(&mut self, now_ns: u64, gone: (u64, u64), wire: Wire) -> Option<u64> {
         self.fulls += 1;
         let apart = now_ns.saturating_sub(self.full_ns) > APART_NS;
         self.full_ns = now_ns;
-        let Some((from_ns, from_bytes)) = self.from.filter(|_| !apart) else {
-            self.from = Some((now_ns, sent_bytes));
+        let Some((from_ns, before)) = self.from.filter(|_| !apart) else {
+            self.from = Some((now_ns, gone));
             return None;
         };
-        let time_ns = now_ns - from_ns;
+        let time_ns = now_ns.saturating_sub(from_ns);
         if time_ns < RATE_NS {
             return None;
         }
-        self.from = Some((now_ns, sent_bytes));
-        let bits = 8 * u128::from(sent_bytes - from_bytes);
-        let bps = bits * 1_000_000_000 / u128::from(time_ns);
+        self.from = Some((now_ns, gone));
+        let bytes = wire.bytes(
+            gone.0.saturating_sub(before.0),
+            gone.1.saturating_sub(before.1),
+        );
         // Nothing was taken: that is an outage, of which the queues know without being told.
-        let bps = u64::try_from(bps).ok().filter(|bps| *bps > 0)?;
+        let bps = Some((8e9 * bytes / time_ns as f64) as u64).filter(|bps| *bps > 0)?;
         self.capacity_bps = Some(bps);
         Some(bps)
+    }
+
+    /// Nothing waits: from here on the interface may be idle.
+    pub fn idle(&mut self) {
+        self.from = None;
+    }
+
+    /// The interface dropped the next call, of so many bytes, after so many datagrams had gone. Whether it has done so for
+    /// 100 ms, or for as long as two such calls take if that is longer: then it never takes this one.
+    pub fn refuses(&mut self, now_ns: u64, call_bytes: usize, gone_datagrams: u64) -> bool {
+        let since = self.refused.filter(|(_, before)| *before == gone_datagrams);
+        let (since_ns, _) = *self
+            .refused
+            .insert(since.unwrap_or((now_ns, gone_datagrams)));
+        let twice_ns = self
+            .capacity_bps
+            .map_or(0.0, |bps| 16e9 * call_bytes as f64 / bps as f64);
+        let never = now_ns.saturating_sub(since_ns) >= GIVE_UP_NS.max(twice_ns as u64);
+        if never {
+            self.refused = None;
+        }
+        never
+    }
+
+    /// The interface took something, or was not asked.
+    pub fn takes(&mut self) {
+        self.refused = None;
     }
 
     /// How often there was no room.
@@ -63,20 +100,63 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
+    const WIRE: Wire = Wire {
+        overhead_bytes: 0,
+        mpu_bytes: 0,
+    };
+
+    #[test]
+    fn an_idle_interface_is_no_slow_one() {
+        let mut below = Below::default();
+        assert_eq!(below.full(0, (0, 0), WIRE), None);
+        below.idle();
+        assert_eq!(below.full(400 * MS, (10, 10_000), WIRE), None);
+        assert_eq!(
+            below.full(500 * MS, (60, 60_000), WIRE),
+            Some(4_000_000),
+            "50 kB in 0.1 s"
+        );
+        // 10 datagrams of 20 bytes that take 84 each: 67.2 kbit/s.
+        let wire = Wire {
+            mpu_bytes: 84,
+            ..WIRE
+        };
+        assert_eq!(below.full(600 * MS, (70, 60_200), wire), Some(67_200));
+    }
+
+    #[test]
+    fn what_is_dropped_again_and_again_is_given_up() {
+        let mut below = Below::default();
+        for at_ms in 0..100 {
+            assert!(!below.refuses(at_ms * MS, 1500, 7), "{at_ms} ms");
+        }
+        assert!(below.refuses(100 * MS, 1500, 7));
+        // The next one has its own time, and so has one after another that went.
+        assert!(!below.refuses(101 * MS, 1500, 7));
+        assert!(!below.refuses(190 * MS, 1500, 8));
+        assert!(!below.refuses(289 * MS, 1500, 8));
+        below.takes();
+        assert!(!below.refuses(291 * MS, 1500, 8));
+        // 1500 bytes take 187.5 ms of 64 kbit/s.
+        below.capacity_bps = Some(64_000);
+        assert!(!below.refuses(291 * MS + 374 * MS, 1500, 8));
+        assert!(below.refuses(291 * MS + 375 * MS, 1500, 8));
+    }
+
     #[test]
     fn what_left_between_two_full_moments_is_the_capacity() {
         let mut below = Below::default();
         // 1000 bytes each 2 ms are 4 Mbit/s.
         let mut known = Vec::new();
         for at in 0..=120 {
-            known.extend(below.full(at * 2 * MS, 5000 + at * 1000));
+            known.extend(below.full(at * 2 * MS, (at, 5000 + at * 1000), WIRE));
         }
         assert_eq!(known, [4_000_000, 4_000_000]);
         // After a second without, it begins anew.
-        assert_eq!(below.full(1500 * MS, 125_001), None);
-        assert_eq!(below.full(1600 * MS, 150_001), Some(2_000_000));
+        assert_eq!(below.full(1500 * MS, (0, 125_001), WIRE), None);
+        assert_eq!(below.full(1600 * MS, (0, 150_001), WIRE), Some(2_000_000));
         // An outage is not told.
-        assert_eq!(below.full(1700 * MS, 150_001), None);
+        assert_eq!(below.full(1700 * MS, (0, 150_001), WIRE), None);
         assert_eq!(below.capacity_bps(), Some(2_000_000));
         assert_eq!(below.fulls(), 124);
     }

@@ -10,15 +10,21 @@
 //! experimental protocol (RFC 3692) between two link-local addresses and never reach the device.
 //!
 //! The rule is one of delay and received rate, as in Carlucci, De Cicco, Holmer and Mascolo, 2016, section 3, without their
-//! filter. The way's own time is the shortest of the last ten seconds, and what a mark took longer is a queue below. Clocks
+//! filter. The way's own time is the shortest that is remembered, and what a mark took longer is a queue below. Clocks
 //! need not agree: only differences count.
 //!
-//! * More than `delay` longer: the link is full, and what was received is what it carries. The capacity becomes that less what
-//!   empties the queue: the part of a second that it is long, 5 .. 50 %. It follows upwards as the queue shrinks.
-//! * After that, `delay / 2` or less: not full any more. While what is received is 90 % of the capacity or more, so that this end
-//!   is what limits, the capacity grows by 10 % a second.
-//! * A second and a round trip after it was lowered, and not a quarter of the queue is gone: there was none. The way has become longer,
-//!   and its time now is its own.
+//! * More than `delay` longer, and the capacity was used: the link is full, and what was received is what it carries. The
+//!   capacity becomes that less what empties the queue: the part of a second that it is long, 5 .. 50 %. It follows upwards as
+//!   the queue shrinks. Used means that 90 % of it was sent or received. Where less is sent a late mark says nothing, but
+//!   marks that are late for a second and become later by `delay` do: then the link carries less than that little.
+//! * After that, `delay / 8` or less: empty, and not full any more.
+//! * While the queue is `delay / 2` or less and what is received is 90 % of the capacity or more, so that this end is what
+//!   limits, the capacity grows by 10 % a second.
+//! * A second and a round trip after it was lowered, and not a quarter of the queue is gone, or no more of it for 5 s: there was
+//!   none. The way has become longer, and its time now is its own.
+//! * The shortest time is forgotten after 5 .. 10 s, but not while the capacity is used, for a queue that stands would pass
+//!   for the way's own time. Instead, a queue that was not empty for 10 s is emptied as if the link were full, as BBR does
+//!   for the same reason (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, 2016).
 
 use std::collections::VecDeque;
 
@@ -26,7 +32,7 @@ use std::collections::VecDeque;
 pub const MARK_NS: u64 = 100_000_000;
 /// The same while none are, ns.
 const IDLE_MARK_NS: u64 = 1_000_000_000;
-/// Most of the capacity that marks take, as one part of this many.
+/// Most of the capacity that marks take, and that reports take, as one part of this many.
 const MARK_PART: u64 = 100;
 /// Length of a message as a packet in the tunnel, bytes.
 pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
@@ -40,9 +46,13 @@ const SEEN: usize = 64;
 const RATE_NS: u64 = 200_000_000;
 /// Half of the time for which the shortest way is remembered, ns.
 const SHORTEST_NS: u64 = 5_000_000_000;
+/// How long marks must be late before that says something of a link little is sent over, ns.
+const LATE_NS: u64 = 1_000_000_000;
+/// A queue shorter than this is none whatever `delay` is, as timers are no finer, ns.
+const EMPTY_NS: u64 = 1_000_000;
 /// Growth of the capacity in a second.
 const RAISE: f64 = 0.1;
-/// Part of the capacity that must have been received for it to grow.
+/// Part of the capacity that must have been received for it to grow, and sent or received for it to fall.
 const USED: f64 = 0.9;
 
 /// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then what tells these messages from others of it.
@@ -152,6 +162,8 @@ pub struct Reporter {
     pkts: u64,
     bytes: u64,
     next_ns: u64,
+    /// The last mark that came and has no report yet.
+    pending: Option<Report>,
 }
 
 impl Reporter {
@@ -161,19 +173,41 @@ impl Reporter {
         self.bytes += bytes as u64;
     }
 
-    /// The answer to a mark; none to one that comes too soon after another.
-    pub fn answer(&mut self, now_ns: u64, sent_ns: u64) -> Option<Message> {
-        if now_ns < self.next_ns {
-            return None;
-        }
-        self.next_ns = now_ns + REPORT_NS;
-        Some(Message::Report(Report {
+    /// A mark came; of several without a report the last is answered.
+    pub fn marked(&mut self, now_ns: u64, sent_ns: u64) {
+        self.pending = Some(Report {
             sent_ns,
             received_ns: now_ns,
             pkts: self.pkts,
             bytes: self.bytes,
-        }))
+        });
     }
+
+    /// When a report is due, ns; none while no mark waits for one.
+    #[must_use]
+    pub fn due_ns(&self) -> Option<u64> {
+        self.pending.map(|_| self.next_ns)
+    }
+
+    /// The report that is due now. It takes `wire_bytes` on a link of this capacity, bit/s, that so many peers share.
+    pub fn report(
+        &mut self,
+        now_ns: u64,
+        wire_bytes: u32,
+        capacity_bps: u64,
+        peers: u64,
+    ) -> Option<Message> {
+        let report = self.pending.take()?;
+        let apart_ns = apart_ns(wire_bytes, capacity_bps as f64, peers).max(REPORT_NS);
+        self.next_ns = now_ns.saturating_add(apart_ns);
+        Some(Message::Report(report))
+    }
+}
+
+/// How far apart messages must be for their part of a link of this capacity, bit/s, that so many peers share, ns.
+fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
+    let part = (MARK_PART * peers) as f64;
+    (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
 }
 
 /// Within which bounds reports are believed.
@@ -187,6 +221,33 @@ pub struct Bounds {
     pub delay_ns: u64,
 }
 
+/// What was sent to a peer since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Packets.
+    pub pkts: u64,
+    /// Their bytes on the link.
+    pub bytes: u64,
+}
+
+/// What a packet takes on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Bytes beyond its own.
+    pub overhead_bytes: i64,
+    /// Bytes at the least.
+    pub mpu_bytes: u32,
+}
+
+impl Wire {
+    /// What so many packets of so many bytes take, bytes: at the least, where some are smaller than others.
+    #[must_use]
+    pub fn bytes(self, pkts: u64, bytes: u64) -> f64 {
+        let whole = i128::from(bytes) + i128::from(pkts) * i128::from(self.overhead_bytes);
+        whole.max(i128::from(pkts) * i128::from(self.mpu_bytes)) as f64
+    }
+}
+
 /// Whether the link is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
@@ -198,6 +259,8 @@ enum State {
         queue_ns: u64,
         /// How short it became since, ns.
         shortest_ns: u64,
+        /// When it became so short, ns.
+        shrank_ns: u64,
     },
 }
 
@@ -207,17 +270,23 @@ pub struct Feedback {
     bounds: Bounds,
     capacity_bps: f64,
     state: State,
-    /// When marks were sent that have no report yet, ns, the earliest first.
-    unanswered: VecDeque<u64>,
+    /// When marks were sent that have no report yet, ns, and bytes sent on the link before each; the earliest first.
+    unanswered: VecDeque<(u64, u64)>,
     /// When the last mark was sent, ns, how many packets were before it, and how long no other may follow.
     marked_ns: Option<u64>,
     marked_pkts: u64,
     apart_ns: u64,
-    /// The last reports, with what came in bytes on the link.
-    seen: VecDeque<Report>,
+    /// The last reports, and bytes sent on the link before the mark of each.
+    seen: VecDeque<(Report, u64)>,
     /// Shortest differences of the clocks in this half of the time and the one before, and when this half began.
     shortest: [Option<i64>; 2],
     half_ns: u64,
+    /// Whether the capacity was used of late.
+    used: bool,
+    /// Since when every mark was late, ns, and how long the queue was at the least since then, ns.
+    late: Option<(u64, u64)>,
+    /// When the queue was empty last, ns.
+    empty_ns: u64,
     /// When the last report came, ns.
     heard_ns: u64,
     reports: u64,
@@ -240,7 +309,7 @@ impl Feedback {
     /// Nothing is known but the capacity to begin with.
     #[must_use]
     pub fn new(bounds: Bounds, capacity_bps: u64) -> Feedback {
-        Feedback {
+        let mut begins = Feedback {
             bounds,
             capacity_bps: capacity_bps as f64,
             state: State::Open,
@@ -251,17 +320,40 @@ impl Feedback {
             seen: VecDeque::new(),
             shortest: [None, None],
             half_ns: 0,
+            used: false,
+            late: None,
+            empty_ns: 0,
             heard_ns: 0,
             reports: 0,
             queue_ns: 0,
             received_bps: 0,
-        }
+        };
+        begins.hold();
+        begins
     }
 
     /// The bounds within which it believes.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         self.bounds
+    }
+
+    /// Believes within other bounds from now on; what it learned stays.
+    pub fn set_bounds(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+        self.hold();
+    }
+
+    /// Keeps the capacity within its bounds.
+    fn hold(&mut self) {
+        let Bounds {
+            floor_bps,
+            ceiling_bps,
+            ..
+        } = self.bounds;
+        self.capacity_bps = self
+            .capacity_bps
+            .clamp(floor_bps as f64, ceiling_bps as f64);
     }
 
     /// When the next mark is due, ns, if `sent_pkts` packets were sent so far.
@@ -273,69 +365,66 @@ impl Feedback {
             .map_or(0, |ns| ns + apart_ns.max(self.apart_ns))
     }
 
-    /// The mark that is due now; it takes `wire_bytes` on the link, and `sent_pkts` packets were sent so far.
-    pub fn mark(&mut self, now_ns: u64, sent_pkts: u64, wire_bytes: u32) -> Message {
-        let part_ns = 8e9 * f64::from(wire_bytes) * MARK_PART as f64 / self.capacity_bps.max(1.0);
-        self.apart_ns = part_ns as u64;
+    /// The mark that is due now; it takes `wire_bytes` on the link, and `sent` is what was sent so far.
+    pub fn mark(&mut self, now_ns: u64, sent: Sent, wire_bytes: u32) -> Message {
+        self.apart_ns = apart_ns(wire_bytes, self.capacity_bps, 1);
         self.marked_ns = Some(now_ns);
-        self.marked_pkts = sent_pkts;
+        self.marked_pkts = sent.pkts;
         if self.unanswered.len() == UNANSWERED {
             self.unanswered.pop_front();
         }
-        self.unanswered.push_back(now_ns);
+        self.unanswered.push_back((now_ns, sent.bytes));
         Message::Mark { sent_ns: now_ns }
     }
 
-    /// A report came; `overhead_bytes` is what each packet takes on the link beyond its own bytes. Returns the capacity, bit/s,
-    /// unless the report is none of a mark that waits for one, or contradicts those before.
-    pub fn heard(&mut self, now_ns: u64, mut report: Report, overhead_bytes: i64) -> Option<u64> {
-        let place = self
-            .unanswered
-            .iter()
-            .position(|ns| *ns == report.sent_ns)?;
-        self.unanswered.drain(..=place);
-        let overhead = i128::from(report.pkts) * i128::from(overhead_bytes);
-        let wire_bytes = i128::from(report.bytes) + overhead;
-        report.bytes = u64::try_from(wire_bytes.max(0)).unwrap_or(u64::MAX);
-        if let Some(last) = self.seen.back() {
+    /// A report came; `wire` is what a packet takes on the link. Returns the capacity, bit/s, unless the report is none of a
+    /// mark that waits for one, or contradicts those before.
+    pub fn heard(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
+        let mut marks = self.unanswered.iter();
+        let place = marks.position(|(ns, _)| *ns == report.sent_ns)?;
+        let (_, sent_bytes) = self.unanswered.drain(..=place).next_back()?;
+        if let Some((last, _)) = self.seen.back() {
             let goes_on = report.received_ns > last.received_ns
                 && report.pkts >= last.pkts
                 && report.bytes >= last.bytes;
             if !goes_on {
                 // Another receiver than before: nothing is known of it.
                 self.seen.clear();
-                self.shortest = [None, None];
-                self.state = State::Open;
+                self.own_way(now_ns);
             }
         }
         if self.seen.len() == SEEN {
             self.seen.pop_front();
         }
-        self.seen.push_back(report);
+        self.seen.push_back((report, sent_bytes));
         let rtt_ns = now_ns.saturating_sub(report.sent_ns);
         let since_ns = now_ns.saturating_sub(self.heard_ns).min(IDLE_MARK_NS);
         self.heard_ns = now_ns;
         self.reports += 1;
         self.queue_ns = self.queue(now_ns, report);
-        let received_bps = self.received()?;
+        let (received_bps, sent_bps) = self.rates(wire)?;
         self.received_bps = received_bps as u64;
+        let used_bps = USED * self.capacity_bps;
+        self.used = received_bps >= used_bps || sent_bps >= used_bps;
         self.decide(now_ns, rtt_ns, since_ns, received_bps);
-        let Bounds {
-            floor_bps,
-            ceiling_bps,
-            ..
-        } = self.bounds;
-        self.capacity_bps = self
-            .capacity_bps
-            .clamp(floor_bps as f64, ceiling_bps as f64);
+        self.hold();
         Some(self.capacity_bps as u64)
+    }
+
+    /// The way's time now is its own.
+    fn own_way(&mut self, now_ns: u64) {
+        self.shortest = [None, None];
+        self.state = State::Open;
+        self.late = None;
+        self.empty_ns = now_ns;
     }
 
     /// How much longer than its shortest the way took, ns.
     fn queue(&mut self, now_ns: u64, report: Report) -> u64 {
         // The clocks differ by anything.
         let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
-        if now_ns.saturating_sub(self.half_ns) > SHORTEST_NS {
+        let old = now_ns.saturating_sub(self.half_ns) > SHORTEST_NS;
+        if old && !self.used && self.state == State::Open {
             self.shortest = [None, self.shortest[0]];
             self.half_ns = now_ns;
         }
@@ -345,34 +434,60 @@ impl Feedback {
         way_ns.abs_diff(shortest_ns)
     }
 
-    /// What came of late, bit/s; none as long as there are too few reports.
-    fn received(&mut self) -> Option<f64> {
-        let last = *self.seen.back()?;
-        let long = |report: &Report| last.received_ns - report.received_ns >= RATE_NS;
+    /// What came of late and what was sent of it, bit/s; none as long as there are too few reports.
+    fn rates(&mut self, wire: Wire) -> Option<(f64, f64)> {
+        let (last, last_bytes) = *self.seen.back()?;
+        let long = |(report, _): &(Report, u64)| last.received_ns - report.received_ns >= RATE_NS;
         while self.seen.get(1).is_some_and(long) {
             self.seen.pop_front();
         }
-        let first = self.seen.front().filter(|report| long(report))?;
-        let bits = 8.0 * (last.bytes - first.bytes) as f64;
-        Some(bits * 1e9 / (last.received_ns - first.received_ns) as f64)
+        let (first, first_bytes) = *self.seen.front().filter(|seen| long(seen))?;
+        let came_bytes = wire.bytes(last.pkts - first.pkts, last.bytes - first.bytes);
+        let rate = |bytes: f64, time_ns: u64| 8e9 * bytes / time_ns.max(1) as f64;
+        Some((
+            rate(came_bytes, last.received_ns - first.received_ns),
+            rate(
+                last_bytes.saturating_sub(first_bytes) as f64,
+                last.sent_ns.saturating_sub(first.sent_ns),
+            ),
+        ))
+    }
+
+    /// Whether marks were late for a second and become later.
+    fn later(&mut self, now_ns: u64) -> bool {
+        let (queue_ns, delay_ns) = (self.queue_ns, self.bounds.delay_ns);
+        if queue_ns <= delay_ns {
+            self.late = None;
+            return false;
+        }
+        let (since_ns, shortest_ns) = self.late.get_or_insert((now_ns, queue_ns));
+        *shortest_ns = queue_ns.min(*shortest_ns);
+        now_ns.saturating_sub(*since_ns) >= LATE_NS
+            && queue_ns > shortest_ns.saturating_add(delay_ns)
     }
 
     fn decide(&mut self, now_ns: u64, rtt_ns: u64, since_ns: u64, received_bps: f64) {
         let queue_ns = self.queue_ns;
         let delay_ns = self.bounds.delay_ns;
+        let none_ns = (delay_ns / 8).max(EMPTY_NS).min(delay_ns / 2);
+        if queue_ns <= none_ns {
+            self.empty_ns = now_ns;
+        }
+        let limits = self.later(now_ns) || self.used;
         let emptying_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
         let full = State::Full {
             since_ns: now_ns,
             queue_ns,
             shortest_ns: queue_ns,
+            shrank_ns: now_ns,
         };
         match &mut self.state {
-            State::Open if queue_ns > delay_ns => {
-                self.state = full;
-                self.capacity_bps = self.capacity_bps.min(emptying_bps);
-            }
             State::Open => {
-                if queue_ns <= delay_ns / 2 && received_bps >= USED * self.capacity_bps {
+                let stands = self.used && now_ns.saturating_sub(self.empty_ns) > 2 * SHORTEST_NS;
+                if stands || (limits && queue_ns > delay_ns) {
+                    self.state = full;
+                    self.capacity_bps = self.capacity_bps.min(emptying_bps);
+                } else if queue_ns <= delay_ns / 2 && received_bps >= USED * self.capacity_bps {
                     self.capacity_bps *= 1.0 + RAISE * since_ns as f64 * 1e-9;
                 }
             }
@@ -380,19 +495,22 @@ impl Feedback {
                 since_ns,
                 queue_ns: was_ns,
                 shortest_ns,
+                shrank_ns,
             } => {
                 let patience_ns = rtt_ns.saturating_add(1_000_000_000);
-                *shortest_ns = queue_ns.min(*shortest_ns);
-                if queue_ns <= delay_ns / 2 {
+                if queue_ns < *shortest_ns {
+                    *shortest_ns = queue_ns;
+                    *shrank_ns = now_ns;
+                }
+                let waited = now_ns.saturating_sub(*since_ns) > patience_ns;
+                let shrinks = now_ns.saturating_sub(*shrank_ns) <= SHORTEST_NS;
+                if queue_ns <= none_ns {
                     self.state = State::Open;
-                } else if queue_ns > shortest_ns.saturating_add(delay_ns) {
+                } else if limits && queue_ns > shortest_ns.saturating_add(delay_ns) {
                     self.state = full;
                     self.capacity_bps = self.capacity_bps.min(emptying_bps);
-                } else if now_ns.saturating_sub(*since_ns) > patience_ns
-                    && queue_ns > *was_ns - *was_ns / 4
-                {
-                    self.shortest = [None, None];
-                    self.state = State::Open;
+                } else if (waited && *shortest_ns > *was_ns - *was_ns / 4) || !shrinks {
+                    self.own_way(now_ns);
                 } else {
                     self.capacity_bps = self.capacity_bps.max(emptying_bps);
                 }
@@ -424,6 +542,10 @@ mod tests {
         ceiling_bps: 40_000_000,
         delay_ns: 25 * MS,
     };
+    const WIRE: Wire = Wire {
+        overhead_bytes: 40,
+        mpu_bytes: 0,
+    };
     /// The receiver's clock is behind by more than the way takes.
     const BEHIND_NS: u64 = 90 * S;
 
@@ -436,15 +558,18 @@ mod tests {
         way_ns: u64,
         /// Most the queue below may be long, ns.
         queue_ns: u64,
-        /// Part of the capacity that the sender has packets for.
-        offered: f64,
+        /// What the sender has packets for, bit/s.
+        offered_bps: f64,
+        /// By how much a mark comes later, at the most and at random, ns.
+        jitter_ns: u64,
+        random: Pcg64,
         now_ns: u64,
         free_ns: u64,
         /// What is on its way to the receiver: when it comes, and the mark's time or none for a packet of 1000 bytes.
         there: VecDeque<(u64, Option<u64>)>,
         back: VecDeque<(u64, Report)>,
         lost_pkts: u64,
-        sent_pkts: u64,
+        sent: Sent,
         longest_ns: u64,
     }
 
@@ -456,13 +581,15 @@ mod tests {
                 capacity_bps: capacity_mbit * 1e6,
                 way_ns: 30 * MS,
                 queue_ns: 10 * S,
-                offered: 1.0,
+                offered_bps: f64::INFINITY,
+                jitter_ns: 0,
+                random: Pcg64::seed_from_u64(5),
                 now_ns: 100 * S,
                 free_ns: 0,
                 there: VecDeque::new(),
                 back: VecDeque::new(),
                 lost_pkts: 0,
-                sent_pkts: 0,
+                sent: Sent::default(),
                 longest_ns: 0,
             }
         }
@@ -475,7 +602,13 @@ mod tests {
             }
             self.longest_ns = self.longest_ns.max(begin_ns - self.now_ns);
             self.free_ns = begin_ns + (bytes * 8e9 / self.capacity_bps) as u64;
-            self.there.push_back((self.free_ns + self.way_ns, mark));
+            let mut at_ns = self.free_ns + self.way_ns;
+            if mark.is_some() && self.jitter_ns > 0 {
+                at_ns += self.random.next_u64() % self.jitter_ns;
+            }
+            // Nothing overtakes.
+            at_ns = at_ns.max(self.there.back().map_or(0, |(ns, _)| ns + 1));
+            self.there.push_back((at_ns, mark));
         }
 
         /// Goes on for some seconds; returns the mean of what came, Mbit/s.
@@ -484,13 +617,14 @@ mod tests {
             let before = self.reporter.bytes;
             self.longest_ns = 0;
             while self.now_ns < end_ns {
-                self.sent_pkts += 1;
+                self.sent.pkts += 1;
+                self.sent.bytes += 1000;
                 self.put(1000.0, None);
-                if self.feedback.due_ns(self.sent_pkts) <= self.now_ns {
-                    self.feedback.mark(self.now_ns, self.sent_pkts, 140);
+                if self.feedback.due_ns(self.sent.pkts) <= self.now_ns {
+                    self.feedback.mark(self.now_ns, self.sent, 140);
                     self.put(140.0, Some(self.now_ns));
                 }
-                self.now_ns += (8e12 / (self.feedback.capacity_bps * self.offered)) as u64;
+                self.now_ns += (8e12 / self.feedback.capacity_bps.min(self.offered_bps)) as u64;
                 while let Some((at_ns, mark)) = self.there.front().copied() {
                     if at_ns > self.now_ns {
                         break;
@@ -501,10 +635,10 @@ mod tests {
                         continue;
                     };
                     let clock_ns = at_ns - BEHIND_NS;
-                    self.reporter.next_ns = 0;
-                    let answer = self.reporter.answer(clock_ns, sent_ns);
+                    self.reporter.marked(clock_ns, sent_ns);
+                    let answer = self.reporter.report(clock_ns, 140, 10_000_000, 1);
                     let Some(Message::Report(report)) = answer else {
-                        panic!("marks are far enough apart");
+                        panic!("a mark waits for a report");
                     };
                     self.back.push_back((at_ns + self.way_ns, report));
                 }
@@ -513,7 +647,7 @@ mod tests {
                         break;
                     }
                     self.back.pop_front();
-                    if let Some(bps) = self.feedback.heard(at_ns, report, 40) {
+                    if let Some(bps) = self.feedback.heard(at_ns, report, WIRE) {
                         assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
                     }
                 }
@@ -552,11 +686,96 @@ mod tests {
     #[test]
     fn a_sender_with_little_to_say_learns_nothing_but_loses_nothing() {
         let mut path = Path::new(10.0, 8);
-        path.offered = 0.3;
+        path.offered_bps = 2.4e6;
         path.run(30.0);
         assert_eq!(path.feedback.capacity_bps, 8e6);
-        path.offered = 1.0;
+        path.offered_bps = f64::INFINITY;
         assert!(path.run(20.0) > 8.0);
+    }
+
+    #[test]
+    fn late_marks_among_little_else_say_nothing() {
+        let mut path = Path::new(10.0, 8);
+        path.offered_bps = 0.05 * 8e6;
+        // More than `delay`: one of three marks is late.
+        path.jitter_ns = 40 * MS;
+        path.run(120.0);
+        assert!(path.feedback.known().reports > 1000);
+        assert_eq!(path.feedback.capacity_bps, 8e6);
+        // Nor does a way that has become longer, as with another satellite.
+        path.jitter_ns = 20 * MS;
+        path.way_ns += 40 * MS;
+        path.run(120.0);
+        assert_eq!(path.feedback.capacity_bps, 8e6);
+    }
+
+    #[test]
+    fn a_link_that_carries_less_than_the_little_that_is_sent_is_found() {
+        for (offered_bps, capacity) in [(12e6, 5.0), (6e6, 5.0), (5.1e6, 5.0)] {
+            let mut path = Path::new(20.0, 20);
+            path.offered_bps = offered_bps;
+            path.run(10.0);
+            assert_eq!(path.feedback.capacity_bps, 20e6);
+            path.capacity_bps = capacity * 1e6;
+            path.run(20.0);
+            let mbit = path.run(30.0);
+            assert!(mbit > 0.9 * capacity, "{mbit} of {offered_bps}");
+            assert!(path.longest_ns < 150 * MS, "{} ns", path.longest_ns);
+        }
+    }
+
+    /// A queue that stands must not pass for the way's own time: it would grow with each time that is forgotten.
+    #[test]
+    fn the_queue_below_stays_short_for_ever() {
+        for delay_ms in [25, 50, 100, 200] {
+            for (capacity, ceiling) in [(10.0, 40), (2.0, 40), (39.2, 40)] {
+                let mut path = Path::new(capacity, 10);
+                path.feedback.set_bounds(Bounds {
+                    floor_bps: 1_000_000,
+                    ceiling_bps: ceiling * 1_000_000,
+                    delay_ns: delay_ms * MS,
+                });
+                path.run(40.0);
+                let mbit = path.run(360.0);
+                assert!(
+                    mbit > 0.93 * capacity,
+                    "{mbit} of {capacity}, {delay_ms} ms"
+                );
+                // What comes on top of `delay` is what was sent until that was heard, at 10 % a second too much.
+                let most_ns = (2 * delay_ms + 50) * MS;
+                assert!(
+                    path.longest_ns < most_ns,
+                    "{} ns of {capacity}, {delay_ms} ms",
+                    path.longest_ns
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn small_packets_take_what_the_link_takes_at_least() {
+        let wire = Wire {
+            overhead_bytes: 28,
+            mpu_bytes: 84,
+        };
+        assert_eq!(wire.bytes(10, 10 * 20), 840.0);
+        assert_eq!(wire.bytes(10, 10 * 972), 10_000.0);
+    }
+
+    #[test]
+    fn other_bounds_keep_what_was_learned() {
+        let mut path = Path::new(10.0, 40);
+        path.run(20.0);
+        let before_bps = path.feedback.capacity_bps;
+        assert!(before_bps < 12e6);
+        let narrower = |ceiling_bps| Bounds {
+            ceiling_bps,
+            ..BOUNDS
+        };
+        path.feedback.set_bounds(narrower(30_000_000));
+        assert_eq!(path.feedback.capacity_bps, before_bps);
+        path.feedback.set_bounds(narrower(5_000_000));
+        assert_eq!(path.feedback.capacity_bps, 5e6);
     }
 
     #[test]
@@ -577,9 +796,9 @@ mod tests {
         let mut path = Path::new(10.0, 10);
         path.queue_ns = 10 * MS;
         path.run(20.0);
-        let (lost, sent) = (path.lost_pkts, path.sent_pkts);
+        let (lost, sent) = (path.lost_pkts, path.sent.pkts);
         path.run(60.0);
-        let part = (path.lost_pkts - lost) as f64 / (path.sent_pkts - sent) as f64;
+        let part = (path.lost_pkts - lost) as f64 / (path.sent.pkts - sent) as f64;
         assert!(part < 0.11, "{part}");
     }
 
@@ -587,17 +806,42 @@ mod tests {
     fn marks_are_few() {
         let mut feedback = Feedback::new(BOUNDS, 10_000_000);
         assert_eq!(feedback.due_ns(0), 0);
-        feedback.mark(S, 0, 140);
+        feedback.mark(S, Sent::default(), 140);
         assert_eq!(feedback.due_ns(0), 2 * S, "idle");
         assert_eq!(feedback.due_ns(1), S + 100 * MS);
         // 140 bytes of 1 Mbit/s take 1.12 ms, which is one hundredth of 112 ms.
         let mut feedback = Feedback::new(BOUNDS, 1_000_000);
-        feedback.mark(S, 0, 140);
+        feedback.mark(S, Sent::default(), 140);
         assert_eq!(feedback.due_ns(1), S + 112 * MS);
-        let mut reporter = Reporter::default();
-        assert!(reporter.answer(0, 1).is_some());
-        assert!(reporter.answer(REPORT_NS - 1, 2).is_none());
-        assert!(reporter.answer(REPORT_NS, 3).is_some());
+        // Reports are no closer than 50 ms, and take one hundredth of their own link: 112 ms of 10 kbit/s in 11.2 s, and a
+        // third of that where three peers share it.
+        for (capacity_bps, peers, apart_ns) in [
+            (10_000_000, 1, REPORT_NS),
+            (10_000, 1, 11_200 * MS),
+            (10_000, 3, 33_600 * MS),
+        ] {
+            let mut reporter = Reporter::default();
+            assert_eq!(reporter.due_ns(), None);
+            assert_eq!(reporter.report(0, 140, capacity_bps, peers), None);
+            reporter.marked(S, 1);
+            assert!(reporter.due_ns().is_some_and(|ns| ns <= S));
+            assert!(reporter.report(S, 140, capacity_bps, peers).is_some());
+            assert_eq!(reporter.due_ns(), None, "one for each mark");
+            // Of two marks that come meanwhile the later one is answered.
+            reporter.marked(S + 1, 2);
+            reporter.count(1000);
+            reporter.marked(S + 2, 3);
+            assert_eq!(reporter.due_ns(), Some(S + apart_ns));
+            let Some(Message::Report(report)) =
+                reporter.report(S + apart_ns, 140, capacity_bps, peers)
+            else {
+                panic!("a mark waits for a report");
+            };
+            assert_eq!(
+                (report.sent_ns, report.received_ns, report.pkts),
+                (3, S + 2, 1)
+            );
+        }
     }
 
     #[test]
@@ -630,7 +874,14 @@ mod tests {
         let mut believed = 0;
         for round in 0..300_000_u64 {
             now_ns += random.next_u64() % (300 * MS);
-            let Message::Mark { sent_ns } = feedback.mark(now_ns, round, 140) else {
+            let Message::Mark { sent_ns } = feedback.mark(
+                now_ns,
+                Sent {
+                    pkts: round,
+                    bytes: 0,
+                },
+                140,
+            ) else {
                 panic!("it is a mark");
             };
             let mut any = || match random.next_u64() % 8 {
@@ -660,13 +911,16 @@ mod tests {
             }
             match Message::read(&packet) {
                 Some(Message::Report(report)) => {
-                    let overhead_bytes = [60, -1000, 1000][(round % 3) as usize];
-                    if let Some(bps) = feedback.heard(now_ns, report, overhead_bytes) {
+                    let wire = Wire {
+                        overhead_bytes: [60, -1000, 1000][(round % 3) as usize],
+                        mpu_bytes: [0, 84][(round % 2) as usize],
+                    };
+                    if let Some(bps) = feedback.heard(now_ns, report, wire) {
                         assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
                         believed += 1;
                     }
                 }
-                Some(Message::Mark { sent_ns }) => drop(reporter.answer(now_ns, sent_ns)),
+                Some(Message::Mark { sent_ns }) => reporter.marked(now_ns, sent_ns),
                 None => {}
             }
             assert!(feedback.unanswered.len() <= UNANSWERED && feedback.seen.len() <= SEEN);
@@ -685,27 +939,31 @@ mod tests {
             bytes: pkts * 1000,
         };
         for at in [0, 300 * MS, 600 * MS] {
-            feedback.mark(at, 1, 140);
+            feedback.mark(at, Sent::default(), 140);
         }
-        assert_eq!(feedback.heard(S, report(1, 5, 5), 0), None, "no such mark");
         assert_eq!(
-            feedback.heard(S, report(300 * MS, 5 * S, 10), 0),
+            feedback.heard(S, report(1, 5, 5), WIRE),
+            None,
+            "no such mark"
+        );
+        assert_eq!(
+            feedback.heard(S, report(300 * MS, 5 * S, 10), WIRE),
             None,
             "the first"
         );
         assert_eq!(
-            feedback.heard(S, report(300 * MS, 6 * S, 10), 0),
+            feedback.heard(S, report(300 * MS, 6 * S, 10), WIRE),
             None,
             "twice"
         );
         assert_eq!(
-            feedback.heard(S, report(0, 6 * S, 10), 0),
+            feedback.heard(S, report(0, 6 * S, 10), WIRE),
             None,
             "an earlier one"
         );
         assert_eq!(feedback.known().reports, 1);
         // Counters that go back are those of one that began anew.
-        assert_eq!(feedback.heard(S, report(600 * MS, 7 * S, 3), 0), None);
+        assert_eq!(feedback.heard(S, report(600 * MS, 7 * S, 3), WIRE), None);
         assert_eq!(feedback.seen.len(), 1);
     }
 }

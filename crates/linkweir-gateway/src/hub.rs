@@ -8,8 +8,8 @@
 //! ([`linkweir_core::PolicyInfo::nests`]).
 //!
 //! While a packet is sent, the link is occupied as long as the channel to its peer needs for it at the rate it had when the
-//! packet began, as in the simulator's beam. Where all peers have one rate, that is a link of this rate. A departure looks at
-//! every peer once, since what a peer would send may change as time passes.
+//! packet began, as in the simulator's beam, or less where the channel becomes faster meanwhile. Where all peers have one rate,
+//! that is a link of this rate. A departure looks at every peer once, since what a peer would send may change as time passes.
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View};
@@ -202,78 +202,68 @@ impl Hub {
                 continue;
             };
             let bytes = (before.backlog_bytes - after.backlog_bytes) as u32;
-            self.begin(now_ns, at, bytes, link.channel_bps(now_ns));
+            self.begin(now_ns, at, bytes, link);
             return (Next::Send(packet, marked || verdict == Verdict::Mark), at);
         }
     }
 
-    /// The link is occupied by something towards a peer that did not wait.
+    /// When something may be sent to a peer that did not wait, ns: the link is free then, and the channel carries something.
+    pub fn free_ns(&self, now_ns: u64, link: &mut Link) -> Option<u64> {
+        Some(self.occupied.free_ns().max(link.channel_ns(now_ns)?))
+    }
+
+    /// The link, which is free ([`Hub::free_ns`]), is occupied by something towards a peer that did not wait.
     pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
-        let rate_bps = link.channel_bps(now_ns);
-        if rate_bps > 0 {
-            self.begin(now_ns, at, bytes, rate_bps);
+        debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
+        if link.channel_bps(now_ns) > 0 {
+            self.begin(now_ns, at, bytes, link);
         }
     }
 
     /// A packet towards a peer begins.
-    fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, rate_bps: u64) {
-        debug_assert!(rate_bps > 0, "a policy picks no blocked queue");
-        let time_ns = 8e9 * f64::from(bytes) / rate_bps.max(1) as f64;
+    fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         let (from, _) = self.occupied.begins(now_ns);
-        self.occupied.until(from.plus(time_ns));
-        self.airtime_ns[at] += time_ns;
+        let end = link.through(now_ns, from, bytes);
+        self.occupied.until(end);
+        self.airtime_ns[at] += end.since(from);
         self.under_way = Some((at, bytes));
     }
 
     /// The link is occupied until then, or until the capacity of the peer that is being sent to is believed no more.
     fn until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
-        let Some(link) = self
-            .under_way
-            .and_then(|(at, _)| links.get_mut(at))
-            .map(AsMut::as_mut)
+        let under_way = self.under_way;
+        let Some((at, link)) =
+            under_way.and_then(|(at, _)| Some((at, links.get_mut(at)?.as_mut())))
         else {
             return Next::At(free_ns);
         };
         let doubt_ns = link.or_doubt_ns(free_ns);
         if doubt_ns <= now_ns {
-            let (at, _) = self.under_way.unwrap_or_default();
-            self.rated(now_ns, at, link);
+            self.channel_changed(now_ns, at, link);
             return Next::At(self.occupied.free_ns());
         }
         Next::At(doubt_ns)
     }
 
     /// The channel to a peer carries something else: what is being sent to it ends no later than if it began now.
-    pub fn rated(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+    pub fn channel_changed(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let rate_bps = link.channel_bps(now_ns);
         if let Some((_, bytes)) = self.under_way.filter(|(of, _)| *of == at && rate_bps > 0) {
-            let time_ns = 8e9 * f64::from(bytes) / rate_bps as f64;
-            let end = Instant::at(now_ns).plus(time_ns);
+            let end = link.through(now_ns, Instant::at(now_ns), bytes);
             self.airtime_ns[at] -= self.occupied.no_later_than(end);
         }
     }
 
-    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
-    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
-        let Hub { policy, shown, .. } = self;
-        shown.clock(now_ns);
-        shown.below_bps = Some(bps);
-        let told_bps = shown.link_bps;
-        shown.rate();
-        if is_news(shown.link_bps, told_bps) {
-            policy.rated(&shown.view());
-        } else {
-            shown.link_bps = told_bps;
-        }
-    }
-
-    /// Looks at the channel to each peer, and at what would be sent to it.
+    /// Looks at the channel to each peer and at what would be sent to it, and at what the interface below takes as far as that
+    /// is known.
     fn look<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
         let Hub { policy, shown, .. } = self;
         let mut news = false;
+        let mut below_bps = None;
         for (queue, link) in shown.queues.iter_mut().zip(links) {
             let link = link.as_mut();
             let rate_bps = link.channel_bps(now_ns);
+            below_bps = below_bps.max(link.below_bps(now_ns));
             if is_news(rate_bps, queue.rate_bps) {
                 queue.rate_bps = rate_bps;
                 news = true;
@@ -283,9 +273,15 @@ impl Hub {
                 queue.head_arrival_ns = head.head_arrival_ns;
             }
         }
-        if news {
+        if news || below_bps != shown.below_bps {
+            shown.below_bps = below_bps;
+            let told_bps = shown.link_bps;
             shown.rate();
-            policy.rated(&shown.view());
+            if news || is_news(shown.link_bps, told_bps) {
+                policy.rated(&shown.view());
+            } else {
+                shown.link_bps = told_bps;
+            }
         }
     }
 
@@ -303,6 +299,19 @@ impl Hub {
             .chain(retry_ns)
             .min()
             .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + PATIENCE_NS)))
+    }
+
+    /// Whether the policy would take these parameters over.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = scheduler;
+        linkweir_core::check(info, &self.shown.view(), params, qparams)
     }
 
     /// Takes new parameters over; queues and credit stay.
@@ -409,7 +418,7 @@ mod tests {
         fn set_capacity(&mut self, at: usize, bps: u64) {
             let link = &mut self.links[at].0;
             link.set_capacity(self.now_ns, bps);
-            self.hub.rated(self.now_ns, at, link);
+            self.hub.channel_changed(self.now_ns, at, link);
         }
 
         fn next(&mut self) -> (Next, usize) {
@@ -722,6 +731,75 @@ mod tests {
         assert_eq!(shared.hub.airtime_ns(0), 12 * MS);
         shared.now_ns = 12 * MS;
         assert!(matches!(shared.next(), (Next::Send(..), 0)));
+    }
+
+    #[test]
+    fn a_packet_begun_in_a_fade_is_through_when_the_trace_says_so() {
+        use linkweir_config::signal::{Capacity, End, Signal};
+        let mut config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
+        // 80 bits in 10 ms, and 7920 more in 0.99 ms.
+        config.peers[0].capacity.offered = Capacity::Rate(Signal::Steps {
+            points: vec![(0, 8000.0), (10 * MS, 8e6), (40 * MS, 0.0)].into(),
+            end: End::Hold,
+        });
+        let mut shared = Shared::new(&config);
+        for number in 0..2 {
+            shared.arrive(0, 0, 1000, number);
+            shared.arrive(1, 0, 1000, number);
+        }
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+        assert_eq!(shared.next().0, Next::At(10_990_000));
+        assert_eq!(shared.hub.airtime_ns(0), 10_990_000);
+        // What begins before an outage keeps the time it began with and holds nobody for longer.
+        shared.now_ns = 10_990_000;
+        assert!(matches!(shared.next(), (Next::Send(..), 1)));
+        shared.now_ns = 39_500_000;
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+        assert_eq!(shared.next().0, Next::At(40_500_000));
+    }
+
+    #[test]
+    fn what_did_not_wait_is_a_packet_of_its_own() {
+        let config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
+        let mut shared = Shared::new(&config);
+        shared.arrive(0, 0, 1000, 1);
+        shared.arrive(0, 0, 1000, 2);
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+        let Shared { hub, links, .. } = &mut shared;
+        assert_eq!(hub.free_ns(0, &mut links[1].0), Some(MS), "after it");
+        hub.occupy(MS, 1, 1000, &mut links[1].0);
+        shared.now_ns = MS;
+        assert_eq!(shared.next().0, Next::At(2 * MS));
+        // The peer that had its turn before has become faster, and that is not its packet.
+        shared.set_capacity(0, 80_000_000);
+        assert_eq!(shared.next().0, Next::At(2 * MS));
+        assert_eq!([0, 1].map(|at| shared.hub.airtime_ns(at)), [MS, MS]);
+        shared.set_capacity(1, 80_000_000);
+        assert_eq!(shared.next().0, Next::At(MS + MS / 10));
+        assert_eq!(shared.hub.airtime_ns(1), MS / 10);
+        // Nothing is said to who cannot be reached.
+        let Shared { hub, links, .. } = &mut shared;
+        links[1].0.set_open(false);
+        assert_eq!(hub.free_ns(MS, &mut links[1].0), None);
+    }
+
+    #[test]
+    fn what_the_interface_below_took_once_is_forgotten() {
+        let peer = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"1Mbit\"";
+        let mut config = config("{ policy = \"rr\" }", FIFO, &[peer, peer]);
+        config.below_bytes = Some(16_000);
+        let mut shared = Shared::new(&config);
+        let told = |shared: &mut Shared, now_ns| {
+            shared.hub.look(now_ns, &mut shared.links);
+            shared.hub.shown.link_bps
+        };
+        assert_eq!(told(&mut shared, 0), 8_000_000);
+        for link in &mut shared.links {
+            link.0.set_below(0, 2_000_000);
+        }
+        assert_eq!(told(&mut shared, 1), 2_000_000);
+        assert_eq!(told(&mut shared, 99 * MS), 2_000_000);
+        assert_eq!(told(&mut shared, 100 * MS), 1_000_000, "the floor");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! Where peers share one link ([`crate::hub`]) the pace is that link's, and this one says only what the channel to the peer
 //! carries; what happens to the queues is then noted for the policy across peers.
 
-use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES};
+use linkweir_config::signal::Instant;
+use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, View, MAX_PACKET_BYTES};
 
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::pace::Pace;
@@ -128,10 +129,7 @@ impl Link {
             self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
             return;
         }
-        // All packets but the last have one length.
-        let each_bytes = u64::from(wire_bytes(packet.pkt_bytes(0)));
-        let last_bytes = u64::from(wire_bytes(packet.pkt_bytes(pkts - 1)));
-        let bytes = (pkts as u64 - 1) * each_bytes + last_bytes;
+        let bytes = packet.sum(&wire_bytes);
         let whole_bytes = u128::from(self.known_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
@@ -192,11 +190,11 @@ impl Link {
     }
 
     /// What was said of the capacity is believed no more, if its time has come.
-    fn doubt(&mut self, now_ns: u64) -> bool {
-        let stale = self
+    fn doubt(&mut self, now_ns: u64) {
+        if self
             .said_until_ns
-            .is_some_and(|until_ns| until_ns <= now_ns);
-        if stale {
+            .is_some_and(|until_ns| until_ns <= now_ns)
+        {
             self.said_until_ns = None;
             self.pace.set_rate(now_ns, self.floor_bps);
         }
@@ -205,7 +203,6 @@ impl Link {
                 self.below = Some((bps.min(self.floor_bps), None));
             }
         }
-        stale
     }
 
     /// The interface below takes so much, bit/s: the scheduler is told no more than that.
@@ -216,8 +213,15 @@ impl Link {
         }
     }
 
+    /// What the interface below takes as far as it is known, bit/s; none where nobody measures.
+    pub fn below_bps(&mut self, now_ns: u64) -> Option<u64> {
+        self.doubt(now_ns);
+        self.below.map(|(bps, _)| bps)
+    }
+
     /// The capacity as far as it is known, bit/s: that of the link, and that of the interface below.
-    fn known_bps(&mut self, now_ns: u64) -> u64 {
+    pub fn known_bps(&mut self, now_ns: u64) -> u64 {
+        self.doubt(now_ns);
         let bps = self.pace.rate_bps(now_ns);
         self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
@@ -270,8 +274,20 @@ impl Link {
         }
     }
 
-    /// When a channel that carries nothing may carry something again by itself, ns.
+    /// When a packet towards the peer that begins at `from` is through: as the channel is now, or sooner where it becomes
+    /// faster by itself.
+    pub fn through(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
+        let rate_bps = self.channel_bps(now_ns).max(1);
+        let end = from.plus(8e9 * f64::from(bytes) / rate_bps as f64);
+        let sooner = self.pace.would_end(from, bytes);
+        sooner
+            .filter(|sooner| end.since(*sooner) >= 1.0)
+            .unwrap_or(end)
+    }
+
+    /// When a link that is the peer's own is free, and a channel that carries nothing may carry something again by itself, ns.
     pub fn channel_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.doubt(now_ns);
         if !self.open {
             return None;
         }
@@ -363,9 +379,27 @@ impl Link {
         }
     }
 
-    /// The link is occupied by something that did not wait.
+    /// The link, which is free ([`Link::channel_ns`]), is occupied by something that did not wait.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
         self.pace.begin(now_ns, wire_bytes);
+    }
+
+    /// Whether the policy would take these parameters over at the capacity it was told.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub fn accepts(&self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = scheduler;
+        let view = View {
+            now_ns,
+            link_bps: self.mux.link_bps(),
+            queues: self.mux.queues(),
+        };
+        linkweir_core::check(info, &view, params, qparams)
     }
 
     /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
@@ -385,18 +419,32 @@ impl Link {
         for (at, class) in classes.iter().enumerate() {
             self.mux.set_limit(at, class.limit);
         }
-        let capacity = &new.capacity;
-        self.follow = capacity.follow;
-        self.stale_ns = capacity.stale_ns;
-        self.floor_bps = capacity.floor_bps;
-        if old.capacity.offered != capacity.offered {
+        let (old, new) = (&old.capacity, &new.capacity);
+        self.follow = new.follow;
+        self.stale_ns = new.stale_ns;
+        self.floor_bps = new.floor_bps;
+        let doubted = old.stale_ns.is_some() && self.said_until_ns.is_none() && !self.measured;
+        let another_says =
+            old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
+        let begins_anew = old.offered != new.offered
+            || another_says
+            // The floor would be believed for ever.
+            || (doubted && new.stale_ns.is_none());
+        if begins_anew {
             let free_ns = self.pace.free_ns();
-            self.pace = Pace::new(
-                &capacity.offered,
-                now_ns.max(free_ns.min(now_ns + 1_000_000)),
-            );
-            let stale_ns = capacity.stale_ns.filter(|_| !self.measured);
+            self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
+            let stale_ns = new.stale_ns.filter(|_| !self.measured);
             self.said_until_ns = stale_ns.map(|ns| now_ns + ns);
+        } else if doubted && old.floor_bps != new.floor_bps {
+            self.pace.set_rate(now_ns, new.floor_bps);
+        } else if let (Some(until_ns), Some(old_ns)) = (self.said_until_ns, old.stale_ns) {
+            let said_ns = until_ns.saturating_sub(old_ns);
+            self.said_until_ns = new.stale_ns.map(|ns| said_ns + ns);
+        } else if old.stale_ns.is_none() && !self.measured {
+            self.said_until_ns = new.stale_ns.map(|ns| now_ns + ns);
+        }
+        if let (Some((_, until_ns)), None) = (&mut self.below, new.stale_ns) {
+            *until_ns = None;
         }
         Ok(())
     }
@@ -526,6 +574,58 @@ mod tests {
         link.arrive(100 * MS, 0, 1000, &[0]);
         serve(&mut link, 100 * MS, 101 * MS);
         assert_eq!(link.capacity_bps(100 * MS), 5_600_000);
+    }
+
+    /// Reloads that say something else of the capacity.
+    #[test]
+    fn a_reload_leaves_no_time_behind_at_which_the_capacity_falls() {
+        const STALE: &str = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"2Mbit\"";
+        const FEEDBACK: &str = "rate = \"8Mbit\"\nstale = \"3s\"\nfloor = \"2Mbit\"\nfeedback = { ceiling = \"20Mbit\" }";
+        const PLAIN: &str = "rate = \"8Mbit\"";
+        // What was, what is from 50 or 150 ms on, and the capacity 10 s after that where 5 Mbit/s were said at first.
+        for (old, new, at_ms, mbit) in [
+            (STALE, PLAIN, 50, 5),
+            (STALE, PLAIN, 150, 8),
+            (STALE, STALE, 50, 2),
+            (PLAIN, STALE, 50, 2),
+            (FEEDBACK, PLAIN, 50, 8),
+            (FEEDBACK, PLAIN, 4000, 8),
+            (PLAIN, PLAIN, 50, 5),
+        ] {
+            let (old_config, new_config) = (config(old), config(new));
+            let mut link = link(&old_config);
+            link.set_capacity(0, 5_000_000);
+            let now_ns = at_ms * MS;
+            link.channel_bps(now_ns);
+            let peers = (&old_config.peers[0], &new_config.peers[0]);
+            link.change(now_ns, &new_config.scheduler, &new_config.classes, peers)
+                .unwrap();
+            let bps = link.channel_bps(now_ns + 10_000 * MS);
+            assert_eq!(bps, mbit * 1_000_000, "{old} to {new} at {at_ms} ms");
+        }
+        // Time that has passed since it was said counts.
+        let (short, long) = (config(STALE), config(&STALE.replace("100ms", "1s")));
+        let mut link = link(&short);
+        link.set_capacity(0, 5_000_000);
+        let peers = (&short.peers[0], &long.peers[0]);
+        link.change(50 * MS, &long.scheduler, &long.classes, peers)
+            .unwrap();
+        assert_eq!(link.channel_bps(999 * MS), 5_000_000);
+        assert_eq!(link.channel_bps(1000 * MS), 2_000_000);
+    }
+
+    #[test]
+    fn what_did_not_wait_begins_when_the_link_is_free() {
+        let config = config("rate = \"8Mbit\"");
+        let mut link = link(&config);
+        link.arrive(0, 0, 1000, &[1]);
+        link.arrive(0, 0, 1000, &[2]);
+        assert!(matches!(link.next(0, |_| false), Next::Send(..)));
+        assert_eq!(link.channel_ns(0), Some(MS));
+        link.occupy(MS, 500);
+        assert_eq!(link.next(MS, |_| false), Next::At(MS + MS / 2));
+        link.set_open(false);
+        assert_eq!(link.channel_ns(2 * MS), None);
     }
 
     #[test]

@@ -201,9 +201,9 @@ impl Outbox {
             .collect()
     }
 
-    /// The first `count` datagrams of the next call were sent, or given up.
+    /// The first `count` datagrams of the next call were sent.
     pub fn sent(&mut self, count: usize) {
-        let Some(call) = self.calls.get_mut(self.done) else {
+        let Some(call) = self.calls.get(self.done) else {
             return;
         };
         let gone = &self.datagrams[call.first..call.first + count];
@@ -212,6 +212,14 @@ impl Outbox {
             .iter()
             .map(|datagram| datagram.bytes as u64)
             .sum::<u64>();
+        self.given_up(count);
+    }
+
+    /// The first `count` datagrams of the next call do not go.
+    pub fn given_up(&mut self, count: usize) {
+        let Some(call) = self.calls.get_mut(self.done) else {
+            return;
+        };
         call.first += count;
         call.datagrams -= count;
         if call.datagrams == 0 {
@@ -410,6 +418,20 @@ pub(crate) mod tests {
             .map(|fill| (usize::from(fill == 5), 0, vec![vec![fill; 100]]))
             .collect();
         assert_eq!(calls(&mut outbox), expected);
+    }
+
+    #[test]
+    fn what_was_given_up_has_not_gone() {
+        let mut outbox = Outbox::default();
+        for fill in 0..3 {
+            outbox.add_clear(way(0, 0), packet(100, fill));
+        }
+        outbox.sent(1);
+        outbox.given_up(1);
+        assert_eq!(outbox.gone(), (1, 100));
+        outbox.sent(1);
+        assert_eq!(outbox.gone(), (2, 200));
+        assert!(outbox.is_empty());
     }
 
     #[test]

@@ -206,6 +206,18 @@ impl Pace {
         self.free_ns()
     }
 
+    /// When a packet of `bytes` would end that begins then and has the capacity to itself; none where that does not add up.
+    /// Both on the clock of whoever asks.
+    pub fn would_end(&mut self, mut from: Instant, bytes: u32) -> Option<Instant> {
+        let Offered::Rate(rate) = &mut self.offered else {
+            return None;
+        };
+        from.ns = from.ns.saturating_sub(self.origin_ns);
+        let mut end = rate.reaches(from, 8.0 * f64::from(bytes), NEVER_NS)?;
+        end.ns += self.origin_ns;
+        Some(end)
+    }
+
     /// The capacity is `bps` from now on. A packet under way ends no later than if it began now.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
         let mut rate = Track::new(&Signal::Constant(bps as f64));

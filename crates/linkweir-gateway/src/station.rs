@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::command::Running;
 use crate::config::{Config, Peer};
-use crate::feedback::{Feedback, Reporter};
+use crate::feedback::{Feedback, Message, Reporter, Sent};
 use crate::link::Link;
 use crate::mss;
 use crate::packet::{self, Header};
@@ -56,8 +56,8 @@ pub struct Station {
     pub reporter: Option<Reporter>,
     /// What it says came of what it was sent, where it is asked.
     pub feedback: Option<Feedback>,
-    /// Packets sent to it.
-    pub sent_pkts: u64,
+    /// What was sent to it.
+    pub sent: Sent,
     /// What was dropped outside the queues.
     pub dropped: Reasons,
     received_pkts: u64,
@@ -94,31 +94,34 @@ impl Station {
         };
         let link = Link::new(now_ns, config, &peer.capacity)
             .map_err(|fault| io::Error::other(fault.to_string()))?;
-        Ok(Station {
+        let mut station = Station {
             link,
             session,
             endpoint: peer.endpoint,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
             reporter: peer.report.then(Reporter::default),
-            feedback: Station::asks(peer),
-            sent_pkts: 0,
+            feedback: None,
+            sent: Sent::default(),
             dropped: Reasons::new(),
             received_pkts: 0,
             received_bytes: 0,
-        })
+        };
+        station.ask(now_ns, peer);
+        Ok(station)
     }
 
-    /// What asks a peer, as it is configured.
-    pub fn asks(peer: &Peer) -> Option<Feedback> {
-        let bounds = peer.capacity.feedback?;
-        Some(Feedback::new(bounds, peer.capacity.nominal_bps))
-    }
-
-    /// Whether it is said anything beside packets.
-    #[must_use]
-    pub fn converses(&self) -> bool {
-        self.reporter.is_some() || self.feedback.is_some()
+    /// Asks the peer as it is configured. What was learned stays, unless the link has begun anew since: then it begins with
+    /// what that is taken to carry.
+    pub fn ask(&mut self, now_ns: u64, peer: &Peer) {
+        let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
+        self.feedback = bounds.map(|bounds| match known {
+            Some(mut known) => {
+                known.set_bounds(bounds);
+                known
+            }
+            None => Feedback::new(bounds, self.link.capacity_bps(now_ns)),
+        });
     }
 
     /// A packet came from it, whatever becomes of it.
@@ -128,15 +131,29 @@ impl Station {
         }
     }
 
-    /// When the next mark is due, ns.
+    /// When something is to be said to it, a mark or a report, ns.
     #[must_use]
-    pub fn mark_ns(&self) -> Option<u64> {
-        let feedback = self.feedback.as_ref()?;
+    pub fn due_ns(&self) -> Option<u64> {
         self.endpoint?;
-        self.session
-            .as_ref()
-            .is_none_or(Session::is_open)
-            .then(|| feedback.due_ns(self.sent_pkts))
+        if !self.session.as_ref().is_none_or(Session::is_open) {
+            return None;
+        }
+        let mark = self.feedback.as_ref();
+        let mark_ns = mark.map(|feedback| feedback.due_ns(self.sent.pkts));
+        let report_ns = self.reporter.as_ref().and_then(Reporter::due_ns);
+        mark_ns.into_iter().chain(report_ns).min()
+    }
+
+    /// What is to be said to it now. It takes `wire_bytes` on the link, which so many peers share.
+    pub fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
+        if let Some(reporter) = &mut self.reporter {
+            if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
+                let capacity_bps = self.link.known_bps(now_ns);
+                return reporter.report(now_ns, wire_bytes, capacity_bps, peers);
+            }
+        }
+        let feedback = self.feedback.as_mut()?;
+        Some(feedback.mark(now_ns, self.sent, wire_bytes))
     }
 
     /// Packets of this peer went into the device.

@@ -171,6 +171,14 @@ impl Packet {
         self.header_bytes() + self.payload(at).len()
     }
 
+    /// What all its packets take, where `wire_bytes` says what a packet of some bytes does.
+    pub fn sum(&self, wire_bytes: impl Fn(usize) -> u32) -> u64 {
+        // All packets but the last have one length.
+        let last = self.pkts() - 1;
+        last as u64 * u64::from(wire_bytes(self.pkt_bytes(0)))
+            + u64::from(wire_bytes(self.pkt_bytes(last)))
+    }
+
     /// Where the payload of the packet with this number lies; of a single packet, all of it.
     fn payload(&self, at: usize) -> Range<usize> {
         let Some(train) = self.train else {

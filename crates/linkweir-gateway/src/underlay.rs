@@ -111,13 +111,25 @@ impl Underlay {
         })
     }
 
-    /// Lets about this many bytes wait below, and hears when the interface drops one of them.
+    /// Lets about this many bytes wait below, and hears when the interface drops one of them. Datagrams go one by one then:
+    /// where the system cuts them behind the socket, a shaper drops some of them without a word.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Those of the system, and when it holds fewer bytes than that.
     pub fn limit_below(&mut self, bytes: u32) -> io::Result<()> {
+        let bytes = bytes as usize;
+        // Beyond the system's limit only root may go.
+        if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
+            setsockopt(&self.socket, sockopt::SndBuf, &bytes)?;
+        }
         // The system doubles it for what a packet costs beside its bytes.
-        setsockopt(&self.socket, sockopt::SndBuf, &(bytes as usize))?;
+        let held_bytes = socket::getsockopt(&self.socket, sockopt::SndBuf)? / 2;
+        if held_bytes < bytes {
+            return Err(io::Error::other(format!(
+                "link.below: the system holds {held_bytes} bytes at the most; lower it, or raise net.core.wmem_max"
+            )));
+        }
+        self.cuts = false;
         // Without, the system keeps to itself what the interface drops.
         if self.v6 {
             setsockopt(&self.socket, sockopt::Ipv6RecvErr, &true)?;
@@ -199,8 +211,10 @@ impl Underlay {
                     _ => "underlay_down",
                 };
                 lost(station, count, reason);
+                outbox.given_up(count);
+            } else {
+                outbox.sent(count);
             }
-            outbox.sent(count);
         }
         Ok(())
     }
@@ -361,6 +375,26 @@ mod tests {
                     assert!(calls < sent.len() / 5, "together: {calls}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_limit_below_is_kept_or_said() {
+        let mut one = Underlay::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        // Beyond what the system allows by itself.
+        let most: usize = std::fs::read_to_string("/proc/sys/net/core/wmem_max")
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let bytes = most + 100_000;
+        match one.limit_below(bytes as u32) {
+            Ok(()) => {
+                let held_bytes = socket::getsockopt(&one.socket, sockopt::SndBuf).unwrap();
+                assert_eq!(held_bytes, 2 * bytes);
+                assert!(!one.cuts);
+            }
+            Err(error) => assert!(error.to_string().contains("net.core.wmem_max"), "{error}"),
         }
     }
 

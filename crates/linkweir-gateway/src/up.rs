@@ -21,7 +21,7 @@ use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
 use crate::endpoints::Endpoints;
-use crate::feedback::{self, Message, Reporter};
+use crate::feedback::{self, Message, Reporter, Wire};
 use crate::hub::Hub;
 use crate::link::{self, Link, Next};
 use crate::mss;
@@ -86,6 +86,8 @@ pub struct Gateway {
     below: Option<Below>,
     /// Bytes to gather before they are sent, where it is to push back: what it takes within 1 ms.
     gather_bytes: usize,
+    /// Until when that is believed, ns.
+    gather_until_ns: Option<u64>,
     /// What came and goes into the device next.
     inbox: Coalescer,
     /// Source of the packet before, and the peer behind it, within one batch.
@@ -205,6 +207,7 @@ impl Gateway {
             again_ns: None,
             below,
             gather_bytes: 0,
+            gather_until_ns: None,
             turn: 0,
             started_ns: now_ns,
             dropped: Reasons::new(),
@@ -309,6 +312,11 @@ impl Gateway {
                 continue;
             };
             pkts += packet.pkts();
+            // Nobody but a gateway says these.
+            if feedback::is_message(&packet) {
+                count(&mut self.dropped, "unasked");
+                continue;
+            }
             let Some(at) = self.routing.peer(header.destination) else {
                 count_all(&mut self.dropped, "no_peer", packet.pkts());
                 continue;
@@ -360,7 +368,7 @@ impl Gateway {
         for place in received.places() {
             let packet = &mut self.buffer[place.clone()];
             let station = &mut self.stations[at];
-            if station.converses() && feedback::is_message(packet) {
+            if feedback::is_message(packet) {
                 let message = Message::read(packet);
                 self.hear(at, message);
                 continue;
@@ -474,7 +482,7 @@ impl Gateway {
             mss_mtu: self.config.mss_mtu(),
         };
         let place = gathered..gathered + bytes;
-        if station.converses() && feedback::is_message(&self.other[place.clone()]) {
+        if feedback::is_message(&self.other[place.clone()]) {
             let message = Message::read(&self.other[place]);
             self.hear(at, message);
             return None;
@@ -492,12 +500,10 @@ impl Gateway {
         let station = &mut self.stations[at];
         match (message, &mut station.reporter, &mut station.feedback) {
             (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
-                if let Some(report) = reporter.answer(now_ns, sent_ns) {
-                    self.speak(now_ns, at, report);
-                }
+                reporter.marked(now_ns, sent_ns);
             }
             (Some(Message::Report(report)), _, Some(feedback)) => {
-                let heard = feedback.heard(now_ns, report, self.config.overhead_bytes);
+                let heard = feedback.heard(now_ns, report, self.config.wire());
                 if let Some(bps) = heard {
                     said(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
                 }
@@ -507,42 +513,46 @@ impl Gateway {
         }
     }
 
-    /// Says something to a peer; it leaves before what waits, and the link is occupied by it.
-    fn speak(&mut self, now_ns: u64, at: usize, message: Message) {
-        // What has no room below has no end, either.
-        if self.blocked || self.again_ns.is_some() {
-            return;
-        }
-        let packet = message.packet();
-        let wire_bytes = self.config.wire_bytes(packet.len());
-        let link = &mut self.stations[at].link;
-        match &mut self.hub {
-            Some(hub) => hub.occupy(now_ns, at, wire_bytes, link),
-            None => link.occupy(now_ns, wire_bytes),
-        }
-        self.send(at, Packet::from(&packet[..]), 0);
-    }
-
-    /// Marks what is sent to peers that report; returns when that is due again.
-    fn mark(&mut self, now_ns: u64) -> Option<u64> {
+    /// Says to peers what is to be said, marks and reports: it leaves before what waits, where the link is free. Returns when
+    /// something is to be said again.
+    fn converse(&mut self, now_ns: u64) -> Option<u64> {
+        let peers = self.hub.as_ref().map_or(1, |_| self.stations.len() as u64);
+        let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
         let mut next_ns: Option<u64> = None;
         for at in 0..self.stations.len() {
-            let Some(mut due_ns) = self.stations[at].mark_ns() else {
+            let Some(mut due_ns) = self.due_ns(now_ns, at) else {
                 continue;
             };
             if due_ns <= now_ns {
-                let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
                 let station = &mut self.stations[at];
-                let Some(feedback) = &mut station.feedback else {
+                let Some(message) = station.message(now_ns, wire_bytes, peers) else {
                     continue;
                 };
-                let mark = feedback.mark(now_ns, station.sent_pkts, wire_bytes);
-                self.speak(now_ns, at, mark);
-                due_ns = self.stations[at].mark_ns().unwrap_or(due_ns);
+                match &mut self.hub {
+                    Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
+                    None => station.link.occupy(now_ns, wire_bytes),
+                }
+                self.send(at, Packet::from(&message.packet()[..]), 0);
+                let Some(again_ns) = self.due_ns(now_ns, at) else {
+                    continue;
+                };
+                due_ns = again_ns;
             }
             next_ns = next_ns.into_iter().chain([due_ns]).min();
         }
         next_ns
+    }
+
+    /// When something is to be said to a peer and the link is free, ns.
+    fn due_ns(&mut self, now_ns: u64, at: usize) -> Option<u64> {
+        let station = &mut self.stations[at];
+        let due_ns = station.due_ns()?;
+        let link = &mut station.link;
+        let free_ns = match &self.hub {
+            Some(hub) => hub.free_ns(now_ns, link),
+            None => link.channel_ns(now_ns),
+        };
+        Some(due_ns.max(free_ns?))
     }
 
     /// Asks a peer for a session unless that is under way.
@@ -588,9 +598,10 @@ impl Gateway {
             .iter()
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
+        self.doubt_below(now_ns);
         if self.flush(now_ns) {
             self.see_sessions();
-            earliest_ns = earliest_ns.into_iter().chain(self.mark(now_ns)).min();
+            earliest_ns = earliest_ns.into_iter().chain(self.converse(now_ns)).min();
             let stations = self.stations.len();
             let links = if self.hub.is_some() { 1 } else { stations };
             for step in 0..links {
@@ -605,6 +616,7 @@ impl Gateway {
             }
             self.turn = (self.turn + 1) % stations.max(1);
             self.flush(now_ns);
+            self.see_idle();
         }
         earliest_ns.into_iter().chain(self.again_ns).min()
     }
@@ -635,7 +647,9 @@ impl Gateway {
                 Next::Send(packet, marked) => {
                     let tos = tos_of(&packet);
                     let tos = if marked { tos | tos::CE } else { tos };
-                    self.stations[at].sent_pkts += packet.pkts() as u64;
+                    let sent = &mut self.stations[at].sent;
+                    sent.pkts += packet.pkts() as u64;
+                    sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
                     self.send(at, packet, tos);
                     let full = self.outbox.is_full()
                         || (self.below.is_some() && self.outbox.bytes() >= self.gather_bytes);
@@ -690,7 +704,12 @@ impl Gateway {
     /// Sends what is ready; whether the socket has room for more.
     fn flush(&mut self, now_ns: u64) -> bool {
         if self.outbox.is_empty() {
+            self.again_ns = None;
+            self.wait_for_room(false);
             return true;
+        }
+        if self.again_ns.is_some_and(|ns| now_ns < ns) {
+            return false;
         }
         let stations = &mut self.stations;
         let sent = self
@@ -702,38 +721,77 @@ impl Gateway {
         let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
         // The socket tells when there is room again; the interface that drops does not.
         self.again_ns = dropped.then_some(now_ns + below::AGAIN_NS);
-        let blocked = full && !dropped;
         if full {
-            self.measure_below(now_ns);
+            self.measure_below(now_ns, dropped);
         } else {
             let device = &mut self.device;
             self.outbox.clear(|packet| device.recycle(packet));
         }
+        self.wait_for_room(full && !dropped);
+        !full
+    }
+
+    /// Whether the socket is to tell when it has room.
+    fn wait_for_room(&mut self, blocked: bool) {
         if blocked != self.blocked {
             let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
             self.blocked = blocked;
         }
-        !full
     }
 
-    /// There is no room below.
-    fn measure_below(&mut self, now_ns: u64) {
+    /// There is no room below; `dropped`: the interface said so of the next call.
+    fn measure_below(&mut self, now_ns: u64, dropped: bool) {
         let Some(below) = &mut self.below else {
             return;
         };
-        let (datagrams, bytes) = self.outbox.gone();
+        let gone = self.outbox.gone();
+        match self.outbox.call() {
+            Some(call) if dropped => {
+                let (station, datagrams) = (call.way.station, call.datagrams);
+                if below.refuses(now_ns, call.segment_bytes * datagrams, gone.0) {
+                    count_all(
+                        &mut self.stations[station].dropped,
+                        "underlay_down",
+                        datagrams,
+                    );
+                    self.outbox.given_up(datagrams);
+                }
+            }
+            _ => below.takes(),
+        }
         let sealed_bytes = i64::from(self.config.mode.overhead_bytes());
-        let each_bytes = self.config.overhead_bytes - sealed_bytes;
-        let wire_bytes = bytes.saturating_add_signed(each_bytes.saturating_mul(datagrams as i64));
-        let Some(bps) = below.full(now_ns, wire_bytes) else {
+        let wire = Wire {
+            overhead_bytes: self.config.overhead_bytes - sealed_bytes,
+            mpu_bytes: self.config.mpu_bytes,
+        };
+        let Some(bps) = below.full(now_ns, gone, wire) else {
             return;
         };
         self.gather_bytes = (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize;
+        let peers = self.config.peers.iter();
+        let stale_ns = peers.filter_map(|peer| peer.capacity.stale_ns).min();
+        self.gather_until_ns = stale_ns.map(|ns| now_ns + ns);
         for station in &mut self.stations {
             station.link.set_below(now_ns, bps);
         }
-        if let Some(hub) = &mut self.hub {
-            hub.set_below(now_ns, bps);
+    }
+
+    /// What was measured below is believed no more, if its time has come.
+    fn doubt_below(&mut self, now_ns: u64) {
+        if self.gather_until_ns.is_some_and(|ns| ns <= now_ns) {
+            self.gather_until_ns = None;
+            self.gather_bytes = 0;
+        }
+    }
+
+    /// Nothing waits here: the interface below may be idle from now on.
+    fn see_idle(&mut self) {
+        let Some(below) = &mut self.below else {
+            return;
+        };
+        let mut stations = self.stations.iter();
+        if self.outbox.is_empty() && stations.all(|station| station.link.waiting_pkts() == 0) {
+            below.idle();
         }
     }
 
@@ -741,7 +799,10 @@ impl Gateway {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo == Signal::SIGHUP as u32 {
                 match self.reload(now_ns) {
-                    Ok(()) => say(&format!("took over {}", self.file.display())),
+                    Ok(refused) => {
+                        say(&format!("took over {}", self.file.display()));
+                        refused.iter().for_each(|message| say(message));
+                    }
                     Err(message) => say(&format!("nothing changed: {message}")),
                 }
             } else if self.stop_at_ns.is_none() {
@@ -754,8 +815,11 @@ impl Gateway {
         }
     }
 
-    /// Takes the configuration over anew; queues and credit stay.
-    fn reload(&mut self, now_ns: u64) -> Result<(), String> {
+    /// Takes the configuration over anew; queues and credit stay. Returns what was not taken over all the same.
+    ///
+    /// # Errors
+    /// Why nothing was.
+    fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
         let new = config::load(&self.file).map_err(|fault| fault.to_string())?;
         fixed(&self.config, &new)?;
         // A peer with another key is another peer.
@@ -784,6 +848,12 @@ impl Gateway {
             .map_err(|error| error.to_string())?
             .into_iter();
         let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
+        for (peer, place) in new.peers.iter().zip(&places) {
+            if let Some(place) = *place {
+                let accepts = self.stations[place].link.accepts(now_ns, &new.scheduler);
+                accepts.map_err(|fault| format!("peer {}: {fault}", peer.name))?;
+            }
+        }
         let unmoved = places.len() == self.stations.len()
             && places
                 .iter()
@@ -805,8 +875,12 @@ impl Gateway {
             }
             _ => None,
         };
+        if let (Some(across), Some(running), None) = (&new.across, &self.hub, &hub) {
+            let accepts = running.accepts(across);
+            accepts.map_err(|fault| format!("link.across: {fault}"))?;
+        }
         let mut old: Vec<Option<Station>> = self.stations.drain(..).map(Some).collect();
-        let mut refused = Ok(());
+        let mut refused = Vec::new();
         for (at, (peer, place)) in new.peers.iter().zip(&places).enumerate() {
             let Some(mut station) = place
                 .and_then(|place| old[place].take())
@@ -820,10 +894,13 @@ impl Gateway {
                     .link
                     .change(now_ns, &new.scheduler, &new.classes, peers);
                 if let Err(fault) = changed {
-                    refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
+                    refused.push(format!("peer {} keeps its parameters: {fault}", peer.name));
                 }
                 if peers.0.capacity != peer.capacity {
-                    station.feedback = Station::asks(peer);
+                    if peers.0.capacity.offered != peer.capacity.offered {
+                        station.feedback = None;
+                    }
+                    station.ask(now_ns, peer);
                 }
                 if peers.0.report != peer.report {
                     station.reporter = peer.report.then(Reporter::default);
@@ -843,12 +920,12 @@ impl Gateway {
                 let before = std::mem::replace(running, hub);
                 running.succeed(before, &places);
             } else if let Err(fault) = running.change(now_ns, across) {
-                refused = Err(format!("link.across keeps its parameters: {fault}"));
+                refused.push(format!("link.across keeps its parameters: {fault}"));
             }
         }
         if let Some(hub) = &mut self.hub {
             for (at, station) in self.stations.iter_mut().enumerate() {
-                hub.rated(now_ns, at, &mut station.link);
+                hub.channel_changed(now_ns, at, &mut station.link);
             }
         }
         self.outbox
@@ -856,7 +933,7 @@ impl Gateway {
         self.classifier.set_rules(new.rules.clone());
         self.config = new;
         self.know_peers();
-        refused
+        Ok(refused)
     }
 
     fn answer(&mut self, now_ns: u64, key: u64) {
@@ -973,7 +1050,7 @@ impl Gateway {
 fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
     link.set_capacity(now_ns, bps);
     if let Some(hub) = hub {
-        hub.rated(now_ns, at, link);
+        hub.channel_changed(now_ns, at, link);
     }
 }
 

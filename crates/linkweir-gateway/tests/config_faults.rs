@@ -52,6 +52,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is what to begin with and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\", delay = \"2s\" }", "ground.toml:17: link.feedback.delay = \"2s\": must be 1ms .. 1s"),
     ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both say the capacity; leave one out"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }\nacross = { policy = \"pf\" }", "ground.toml:17: link.feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other: what a peer received of a link that others share is not what its channel carries; leave one out"),
     ("rate = \"20Mbit\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:14: link.feedback = { ceiling = \"40Mbit\" }: is only for a table with rate or trace"),
     ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
     ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
@@ -195,6 +196,7 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
     for (old, new, said) in [
         ("weight = 3", "weight = 0", "ground.toml:48: peer[1].across.weight = 0: must be a whole number 1 .. 65535 (multiplies"),
         ("weight = 3", "wight = 3", "ground.toml:48: peer[1].across.wight = 3: unknown key; did you mean weight?"),
+        ("across = { weight = 3 }", "rate = \"9Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:51: peer[1].feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other:"),
         ("{ weight = 3 }", "3", "ground.toml:48: peer[1].across = 3: must be a table like { weight = 2 }"),
     ] {
         let fault = parse(&text.replace(old, new)).unwrap_err().to_string();

@@ -50,6 +50,12 @@ impl<'s, 'i> Across<'s, 'i> {
 
     /// Refuses a capacity that a link cannot have of which each packet takes its time.
     pub(super) fn fits(&self, capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), Fault> {
+        if capacity.feedback.is_some() {
+            return Err(place.fault_at(
+                "feedback",
+                "and link.across exclude each other: what a peer received of a link that others share is not what its channel carries; leave one out, or let a command say the capacity",
+            ));
+        }
         match capacity.offered {
             signal::Capacity::Rate(_) => Ok(()),
             signal::Capacity::Opportunities { .. } => Err(place.fault_at(

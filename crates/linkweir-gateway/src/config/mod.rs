@@ -21,6 +21,7 @@ use linkweir_core::{Limit, PolicyInfo};
 
 use crate::classify::Rules;
 use crate::control;
+use crate::feedback::Wire;
 use crate::seal;
 use crate::tos::Model;
 
@@ -158,6 +159,15 @@ impl Config {
     pub fn fastest_bps(&self) -> u64 {
         let capacities = self.peers.iter().map(|peer| peer.capacity.nominal_bps);
         capacities.max().unwrap_or_default()
+    }
+
+    /// What packets take on the link.
+    #[must_use]
+    pub fn wire(&self) -> Wire {
+        Wire {
+            overhead_bytes: self.overhead_bytes,
+            mpu_bytes: self.mpu_bytes,
+        }
     }
 
     /// Bytes by which a packet of `bytes` is accounted on the link.

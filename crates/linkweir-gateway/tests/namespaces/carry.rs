@@ -451,9 +451,8 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
             one.wait_until("reports come", |show| reports(show) >= 2);
             assert_eq!(two.show().peers[0].dropped_pkts, Default::default());
         } else {
-            // To who did not ask for them they are packets of nobody.
             two.wait_until("marks are refused", |show| {
-                show.peers[0].dropped_pkts.get("not_allowed") >= Some(&2)
+                show.peers[0].dropped_pkts.get("unasked") >= Some(&2)
             });
             let show = one.wait_until("the floor is believed", |show| {
                 show.peers[0].capacity_bps == 1_000_000
