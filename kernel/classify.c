@@ -19,6 +19,20 @@ int linkweir_dsfield_slow(struct sk_buff *skb)
 	}
 }
 
+bool linkweir_ecn_capable_slow(const struct sk_buff *skb)
+{
+	const unsigned char *header = skb_network_header(skb), *end = skb_tail_pointer(skb);
+
+	switch (skb_protocol(skb, true)) {
+	case htons(ETH_P_IP):
+		return header + sizeof(struct iphdr) <= end && INET_ECN_is_capable(ip_hdr(skb)->tos);
+	case htons(ETH_P_IPV6):
+		return header + sizeof(struct ipv6hdr) <= end && INET_ECN_is_capable(ipv6_get_dsfield(ipv6_hdr(skb)));
+	default:
+		return false;
+	}
+}
+
 /* index of the class of the filters, LW_NONE for none of ours, or LINKWEIR_TAKEN */
 static u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters, u32 nclasses)
 {

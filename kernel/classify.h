@@ -12,6 +12,7 @@
 #define LINKWEIR_TAKEN 0x80000000u      /* instead of a class: a filter has the packet; the rest is what enqueue answers */
 
 int linkweir_dsfield_slow(struct sk_buff *skb);
+bool __pure linkweir_ecn_capable_slow(const struct sk_buff *skb);
 u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch);
 
 /* nearly every packet is IPv4 with its header in the first piece */
@@ -26,11 +27,10 @@ static __always_inline int linkweir_dsfield(struct sk_buff *skb)
 	return likely(linkweir_plain(skb)) ? ipv4_get_dsfield(ip_hdr(skb)) : linkweir_dsfield_slow(skb);
 }
 
-static __always_inline bool linkweir_ecn_capable(struct sk_buff *skb)
+/* Can INET_ECN_set_ce() mark it? Reads only, and says so. */
+static __always_inline bool linkweir_ecn_capable(const struct sk_buff *skb)
 {
-	int dsfield = linkweir_dsfield(skb);
-
-	return dsfield >= 0 && INET_ECN_is_capable(dsfield);
+	return likely(linkweir_plain(skb)) ? INET_ECN_is_capable(ip_hdr(skb)->tos) : linkweir_ecn_capable_slow(skb);
 }
 
 static __always_inline u32 linkweir_by_dsfield(const struct linkweir_settings *set, u8 dsfield)

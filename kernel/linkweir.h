@@ -69,7 +69,7 @@ struct linkweir_sched {
 	u64 best_bps;                   /* the largest capacity told */
 	u32 arriving;                   /* class of the present enqueue, */
 	u32 stay;                       /* and its packets that have not been dropped: those at the tail */
-	int gone_pkts;                  /* of this call: what the parents count and is not here */
+	int gone_pkts;                  /* what the parents count and is not here */
 	int gone_bytes;
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
@@ -125,16 +125,17 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 	return skb;
 }
 
-/* what the parents still count and is no longer here */
-static inline void linkweir_tell_parents(struct Qdisc *sch)
+/* What the parents still count and is no longer here; false when there is none, or they have to be told in a later call. */
+static inline bool linkweir_tell_parents(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
-	if (!s->gone_pkts && !s->gone_bytes)
-		return;
+	if ((!s->gone_pkts && !s->gone_bytes) || !linkweir_compat_may_tell(sch))
+		return false;
 	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
 	s->gone_pkts = 0;
 	s->gone_bytes = 0;
+	return true;
 }
 
 /* drop.c */

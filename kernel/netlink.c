@@ -14,7 +14,8 @@
 #define LINKWEIR_MAX_BPS 1000000000000ull
 #define LINKWEIR_MAX_LIMIT_PKTS 100000000u
 #define LINKWEIR_MAX_LIMIT_BYTES 1000000000000ull
-#define LINKWEIR_LIMIT_PKTS 1000u       /* unless given */
+#define LINKWEIR_LIMIT_PKTS 1000u       /* unless a limit is given */
+#define LINKWEIR_NOT_GIVEN 0u           /* of packets, while a new qdisc is parsed */
 
 static const struct nla_policy linkweir_attrs[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_CLASSES] = { .type = NLA_U32 },
@@ -95,7 +96,7 @@ static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *p
 	for (q = 0; q < nclasses; q++) {
 		for (i = 0; i < policy->nqparams; i++)
 			set->qparams[q * policy->nqparams + i] = policy->qparams[i].def;
-		set->classes[q].limit_pkts = LINKWEIR_LIMIT_PKTS;
+		set->classes[q].limit_pkts = LINKWEIR_NOT_GIVEN;
 		set->classes[q].limit_bytes = U64_MAX;
 		set->classes[q].rate_bps = LW_UNSET;
 	}
@@ -219,15 +220,15 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 	err = linkweir_parse_nest(tb, TCA_LINKWEIR_PARAM_MAX, attr, "param", linkweir_param_attrs, fields, number, extack);
 	if (err)
 		return err;
-	NL_SET_BAD_ATTR(extack, attr);
 	if (!tb[TCA_LINKWEIR_PARAM_NAME] || !tb[TCA_LINKWEIR_PARAM_VALUE]) {
+		NL_SET_BAD_ATTR(extack, attr);
 		linkweir_refuse(extack, "param%s needs a name and a value", linkweir_owner(number).text);
 		return -EINVAL;
 	}
 	param = linkweir_param_of(tb[TCA_LINKWEIR_PARAM_NAME], params, nparams);
 	if (!param) {
-		linkweir_refuse(extack, "%s of this module has no %s parameter %s", policy->name, number ? "class" : "qdisc",
-				(const char *)nla_data(tb[TCA_LINKWEIR_PARAM_NAME]));
+		NL_SET_BAD_ATTR(extack, attr);
+		linkweir_refuse(extack, "%s of this module has no %s param of that name", policy->name, number ? "class" : "qdisc");
 		return -EINVAL;
 	}
 	value = nla_get_u64(tb[TCA_LINKWEIR_PARAM_VALUE]);
@@ -239,6 +240,7 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 			return err;
 	}
 	if (made && (param->flags & LW_AT_INIT) && row[param - params] != value) {
+		NL_SET_BAD_ATTR(extack, attr);
 		linkweir_refuse(extack, "%s is fixed when the qdisc is made: delete it and add it anew", param->name);
 		return -EOPNOTSUPP;
 	}
@@ -258,8 +260,6 @@ static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct lin
 	if (attr) {
 		class->limit_bytes = nla_get_u64(attr);
 		err = linkweir_in_range(class->limit_bytes, &fields[TCA_LINKWEIR_CLASS_LIMIT_BYTES], q + 1, attr, extack);
-		if (!made)
-			class->limit_pkts = U32_MAX;
 	}
 	attr = tb[TCA_LINKWEIR_CLASS_LIMIT];
 	if (!err && attr) {
@@ -383,6 +383,16 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 	return err ? err : linkweir_check(s, set, extack);
 }
 
+/* Packets of classes that were not given a limit of them: as many as their bytes allow, when these are limited. */
+static void linkweir_default_limits(struct linkweir_settings *set)
+{
+	u32 q;
+
+	for (q = 0; q < set->nclasses; q++)
+		if (set->classes[q].limit_pkts == LINKWEIR_NOT_GIVEN)
+			set->classes[q].limit_pkts = set->classes[q].limit_bytes != U64_MAX ? U32_MAX : LINKWEIR_LIMIT_PKTS;
+}
+
 /* what a qdisc, new or not, is to be */
 struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
@@ -412,9 +422,8 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 	set = linkweir_settings_new(s->policy, nclasses, old);
 	if (IS_ERR(set))
 		return set;
-	if (!opt)
-		return set;
-	err = linkweir_parse_attrs(s, set, old, opt, tb, extack);
+	err = opt ? linkweir_parse_attrs(s, set, old, opt, tb, extack) : 0;
+	linkweir_default_limits(set);
 	if (!err)
 		return set;
 	kvfree(set);
@@ -437,6 +446,11 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 				  extack);
 	if (err)
 		return ERR_PTR(err);
+	if (tb[TCA_LINKWEIR_CLASS_NUMBER] && nla_get_u32(tb[TCA_LINKWEIR_CLASS_NUMBER]) != q + 1) {
+		NL_SET_BAD_ATTR(extack, tb[TCA_LINKWEIR_CLASS_NUMBER]);
+		linkweir_refuse(extack, "number of a class must be %u here: leave it out", q + 1);
+		return ERR_PTR(-EINVAL);
+	}
 	set = linkweir_settings_new(s->policy, s->settings->nclasses, s->settings);
 	if (IS_ERR(set))
 		return set;

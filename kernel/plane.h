@@ -77,7 +77,7 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 	netdev_features_t features = netif_skb_features(skb);
 	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
 	struct linkweir_sched *s = qdisc_priv(sch);
-	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
+	int pkts = sch->q.qlen + s->gone_pkts, bytes = sch->qstats.backlog + s->gone_bytes;
 
 	if (IS_ERR_OR_NULL(segments)) {
 		s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
@@ -118,6 +118,8 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 
 /* ---- departures ---- */
 
+#define LINKWEIR_MOST_DROPS 64          /* in one dequeue, which runs under the lock; then the device asks again */
+
 static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -141,10 +143,13 @@ static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, 
 static __always_inline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	bool ecn = linkweir_ecn_capable(s->classes[q].waiting.next);
-	enum lw_verdict verdict = linkweir_policy->leaving(s->state, &s->view, q, ecn);
+	const struct sk_buff *skb = s->classes[q].waiting.next;
+	enum lw_verdict verdict;
 
-	trace_linkweir_verdict(sch, q, verdict, ecn);
+	/* asked twice: the compiler leaves the first out where the policy does not care, the second is for who records */
+	verdict = linkweir_policy->leaving(s->state, &s->view, q, linkweir_ecn_capable(skb));
+	if (trace_linkweir_verdict_enabled())
+		trace_linkweir_verdict(sch, q, verdict, linkweir_ecn_capable(skb));
 	return verdict;
 }
 
@@ -153,6 +158,7 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 	struct linkweir_sched *s = qdisc_priv(sch);
 	enum lw_verdict verdict = LW_PASS;
 	struct lw_pick pick;
+	u32 drops = 0;
 
 	linkweir_clock(s);
 	for (;;) {
@@ -167,6 +173,8 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 			break;
 		s->stay = 0;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
+		if (unlikely(++drops == LINKWEIR_MOST_DROPS))
+			return linkweir_rest(sch, LW_NONE, s->view.now_ns);
 	}
 	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
 	if (linkweir_policy->leaving)

@@ -25,9 +25,12 @@ struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
-	if (!WARN_ON_ONCE(q != LW_NONE) && retry_ns != LW_NEVER)
+	if (WARN_ON_ONCE(q != LW_NONE))
+		retry_ns = LW_NEVER;
+	if (linkweir_tell_parents(sch))         /* some parents end their turn with a child that had packets and gives none */
+		retry_ns = s->view.now_ns;
+	if (retry_ns != LW_NEVER)
 		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
-	linkweir_tell_parents(sch);
 	return NULL;
 }
 
@@ -193,11 +196,15 @@ static void linkweir_reset(struct Qdisc *sch)
 	struct linkweir_sched *s = qdisc_priv(sch);
 	u32 q;
 
+	if (!s->view.nqueues)           /* init failed */
+		return;
 	for (q = 0; q < s->view.nqueues; q++) {
 		__skb_queue_purge(&s->classes[q].waiting);
 		s->queues[q].backlog_pkts = 0;
 		s->queues[q].backlog_bytes = 0;
 	}
+	s->gone_pkts = 0;
+	s->gone_bytes = 0;
 	linkweir_begin(sch);
 	qdisc_watchdog_cancel(&s->watchdog);
 }
@@ -378,15 +385,15 @@ static void linkweir_unregister(u32 n)
 static int __init linkweir_load(void)
 {
 	u32 i;
-	int err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
+	int err;
 
+	for (i = 0; i < ARRAY_SIZE(linkweir_kinds); i++)
+		if (linkweir_kinds[i]->policy->abi != LW_ABI || linkweir_kinds[i]->policy->nstats > LINKWEIR_MAX_STATS)
+			return -EINVAL;
+	err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
 		struct linkweir_kind *kind = linkweir_kinds[i];
 
-		if (kind->policy->abi != LW_ABI || kind->policy->nstats > LINKWEIR_MAX_STATS) {
-			err = -EINVAL;
-			break;
-		}
 		kind->ops = linkweir_ops;
 		kind->ops.enqueue = kind->enqueue;
 		kind->ops.dequeue = kind->dequeue;

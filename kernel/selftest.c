@@ -139,15 +139,15 @@ static int __init open_plane(struct replay *r)
 	if (!r->policy || !r->nqueues)
 		return wrong(r, "policy, queues and link must come first");
 	r->fifos = kvcalloc(r->nqueues, sizeof(*r->fifos), GFP_KERNEL);
+	for (q = 0; r->fifos && q < r->nqueues; q++)    /* before anything fails, since close_plane() walks them */
+		INIT_LIST_HEAD(&r->fifos[q]);
 	r->queues = kvcalloc(r->nqueues, sizeof(*r->queues), GFP_KERNEL);
 	r->params = kvcalloc(r->policy->nparams + 1, sizeof(u64), GFP_KERNEL);
 	r->qparams = kvcalloc(r->nqueues * r->policy->nqparams + 1, sizeof(u64), GFP_KERNEL);
 	if (!r->fifos || !r->queues || !r->params || !r->qparams)
 		return -ENOMEM;
-	for (q = 0; q < r->nqueues; q++) {
-		INIT_LIST_HEAD(&r->fifos[q]);
+	for (q = 0; q < r->nqueues; q++)
 		r->queues[q].rate_bps = r->link_bps;
-	}
 	set_defaults(r);
 	r->view.queues = r->queues;
 	r->view.nqueues = r->nqueues;

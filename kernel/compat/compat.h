@@ -8,6 +8,7 @@
 
 #include <linux/netdevice.h>
 #include <linux/netlink.h>
+#include <linux/version.h>
 #include <net/sch_generic.h>
 
 #if __has_include(<net/gso.h>)
@@ -22,6 +23,27 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 	qdisc_skb_cb(skb)->pkt_segs = 1;
 #endif
 }
+
+/*
+ * May parents be told that we became empty, from inside of their dequeue? An HTB that has no other class with packets ran into a
+ * BUG_ON then, until "Return NULL when htb_lookup_leaf encounters an empty rbtree". Its source is not among the headers, so versions
+ * decide. Below such an HTB the parents are told in a later call, when something waits again; below others at once, since they
+ * take us out of their turns then.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 147) || \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 100)) || \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 40)) || \
+	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 8))
+#define LINKWEIR_HTB_FEARS_EMPTY_ROWS
+#endif
+#ifdef LINKWEIR_HTB_FEARS_EMPTY_ROWS
+bool linkweir_compat_may_tell(struct Qdisc *sch);
+#else
+static inline bool linkweir_compat_may_tell(struct Qdisc *sch)
+{
+	return true;
+}
+#endif
 
 /* tc asks for a module by one or the other name */
 #ifndef MODULE_ALIAS_NET_SCH

@@ -4,7 +4,7 @@
  *
  * A text must outlive the request, since it is copied after the lock is gone. So every text is kept and found again until the
  * module goes; RTNL, which every caller holds, guards the list. There are about as many as parameters and classes that
- * were ever refused; beyond a bound one text serves all.
+ * were ever refused, since no text repeats a name that the sender made up; beyond a bound one text serves all.
  */
 #include <linux/list.h>
 #include <linux/slab.h>
@@ -34,7 +34,7 @@ static const char *keep(const char *wanted)
 			return text->text;
 	text = ntexts < MOST_TEXTS ? kmalloc(sizeof(*text), GFP_KERNEL) : NULL;
 	if (!text)
-		return "a parameter is refused, see its range in tc's help";
+		return "refused: see the ranges in the help";
 	strscpy(text->text, wanted, sizeof(text->text));
 	list_add(&text->list, &texts);
 	ntexts++;

@@ -10,6 +10,7 @@
  * text names no attribute; the first of these are shown. Exit code 0, or 1 with a message.
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <net/if.h>
@@ -238,12 +239,28 @@ static const struct lw_policy *policy_of(const char *name)
 	return NULL;
 }
 
+/* as words: not as a part of another */
+static bool has_words(const char *text, const char *words)
+{
+	const char *at = text;
+
+	while ((at = strstr(at, words))) {
+		const char *end = at + strlen(words);
+		bool begins = at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
+
+		if (begins && !(isalnum((unsigned char)*end) || *end == '_'))
+			return true;
+		at = end;
+	}
+	return false;
+}
+
 static bool names_one(const char *text, const struct lw_param *params, uint32_t nparams)
 {
 	uint32_t i;
 
 	for (i = 0; i < nparams; i++)
-		if (strstr(text, params[i].name))
+		if (has_words(text, params[i].name))
 			return true;
 	return false;
 }
@@ -252,12 +269,13 @@ static bool names_one(const char *text, const struct lw_param *params, uint32_t 
 static bool names_attribute(const char *text, const struct lw_policy *policy)
 {
 	static const char *const names[] = {
-		"classes", "link", "dscp", "default", "param", "options", "class must be", "class: ", "number of a class", "limit", "rate"
+		"classes", "link", "dscp", "default", "param", "name of a parameter", "value of a parameter", "options",
+		"class must be", "class: the last", "class: there", "number of a class", "limit", "limit_bytes", "rate"
 	};
 	uint32_t i;
 
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strstr(text, names[i]))
+		if (has_words(text, names[i]))
 			return true;
 	return names_one(text, policy->params, policy->nparams) || names_one(text, policy->qparams, policy->nqparams);
 }

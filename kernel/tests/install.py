@@ -77,8 +77,8 @@ def release(system: Path) -> str:
     return max(path.name for path in (system / "lib/modules").iterdir())
 
 
-def boot(system: Path, what: str) -> list[str]:
-    """What is wrong with what the booted system says."""
+def boot(system: Path, what: str, place: str) -> list[str]:
+    """What is wrong with what the booted system says, or with where its module comes from: `place` of its modules."""
     script = system / "linkweir-test"
     shutil.copy(HERE / "guest/install.sh", script)
     script.chmod(0o755)
@@ -95,6 +95,8 @@ def boot(system: Path, what: str) -> list[str]:
     disk.unlink()
     text = log.read_text(errors="replace").replace("\r", "")
     wrong = judge(text, ["install"])
+    if f"\nmodule /lib/modules/{name}/{place}/sch_linkweir.ko" not in text:
+        wrong.append(f"the module does not come from {place}")
     held = sum(line.startswith("ok ") for line in text.splitlines())
     for line in wrong:
         print(f"{name}: {what}: {line}")
@@ -114,11 +116,11 @@ def main() -> int:
     log.unlink(missing_ok=True)
     system = make_system(mirror, log)
     inside(system, "cd linkweir && ./setup.sh kernel && make -C kernel && make -C kernel install", log)
-    wrong = boot(system, "make-install")
+    wrong = boot(system, "make-install", "extra")
     inside(system, "cd linkweir && make -C kernel uninstall && make -C kernel deb", log)
     packages = "./kernel/build/linkweir-dkms_*.deb ./kernel/build/iproute2-linkweir_*.deb"
     inside(system, f"cd linkweir && apt-get install -y {packages}", log)
-    wrong += boot(system, "make-deb")
+    wrong += boot(system, "make-deb", "updates/dkms")
     shutil.rmtree(system)
     return 1 if wrong else 0
 

@@ -28,7 +28,7 @@ import trace_vectors as trace
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
-MODULES = ["veth", "dummy"]
+MODULES = ["veth", "dummy", "tun"]
 MODULES += ["sch_htb", "sch_tbf", "sch_drr", "sch_prio", "sch_netem", "sch_ingress", "sch_cake"]
 MODULES += ["cls_matchall", "cls_flower", "cls_basic", "cls_u32", "act_gact", "act_skbedit"]
 TOOLS = ["/bin/dash", "/sbin/tc", "/sbin/ip"]
@@ -159,7 +159,7 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
         try:
             lives = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
         except trace.UnreadableError as error:
-            wrong.append(f"{name}: {error}")
+            wrong.append(f"replay of {name}: {error}")
             continue
         files = []
         for number, life in enumerate(lives, 1):
@@ -167,7 +167,7 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
             files[-1].write_text(life)
         done = subprocess.run([BUILD / "replay", *files], capture_output=True, text=True)
         if done.returncode or not files:
-            wrong.append(f"{name}: {done.stderr.strip() or 'nothing was recorded'}")
+            wrong.append(f"replay of {name}: {done.stderr.strip() or 'nothing was recorded'}")
         else:
             print(f"{release}: {name} replayed: {done.stdout.strip()}")
     return wrong

@@ -7,13 +7,17 @@
  *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses, and says how many the queue refused
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
+ *   traffic frame DEVICE HEX COUNT                       COUNT Ethernet frames of these bytes, header and all
  *
  * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/ethernet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <netpacket/packet.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -89,6 +93,21 @@ static void offer_all(int s, long count, size_t bytes)
 	printf("%ld\n", refused);
 }
 
+static void send_frames(const char *device, const char *hex, long count)
+{
+	int s = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(device) };
+	unsigned char frame[256] = { 0 };
+	size_t length;
+
+	for (length = 0; length < sizeof(frame) && sscanf(hex + 2 * length, "%2hhx", &frame[length]) == 1; length++)
+		;
+	memcpy(&to.sll_protocol, frame + 12, sizeof(to.sll_protocol));
+	while (count--)
+		if (sendto(s, frame, length, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+			fail("frame");
+}
+
 static void count_all(int nports, char **ports)
 {
 	struct pollfd polls[MOST_PORTS + 1];
@@ -151,10 +170,12 @@ int main(int argc, char **argv)
 		send_all(s, atol(argv[5]), (size_t)atol(argv[6]), 0);
 	} else if (argc == 7 && !strcmp(argv[1], "offer")) {
 		offer_all(sender(argv[2], argv[3], argv[4]), atol(argv[5]), (size_t)atol(argv[6]));
+	} else if (argc == 5 && !strcmp(argv[1], "frame")) {
+		send_frames(argv[2], argv[3], atol(argv[4]));
 	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "count")) {
 		count_all(argc - 2, argv + 2);
 	} else {
-		fprintf(stderr, "usage: traffic send|offer|super|count ...\n");
+		fprintf(stderr, "usage: traffic send|offer|super|count|frame ...\n");
 		return 2;
 	}
 	return 0;

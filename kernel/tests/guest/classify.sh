@@ -39,6 +39,23 @@ same "the priority before the code point" "$(counts)" "5 3 0 0 "
 tc qdisc del dev v0 clsact
 clear
 
+# frames: UDP over IPv6 or IPv4, alone or behind a VLAN tag, and what is no IP
+tc qdisc add dev v0 root handle 1: pds classes 4 limit 100000 default 4 dscp EF=1,AF11=2 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
+mac=020000000002020000000001 tag=81000005 zeros=00000000000000000000000000000000 udp=2328138800080000
+ipv6=0000000811"40$zeros$zeros$udp" ipv4=001c0000000040110000"0000000000000000$udp"
+frame() { traffic frame v0 "$mac$1" "$2"; }
+frame "86dd6b80$ipv6" 2
+same "IPv6: its traffic class" "$(counts)" "2 0 0 0 "
+frame "86dd62b0$ipv6" 4
+same "whatever the two bits below say" "$(counts)" "2 4 0 0 "
+frame "${tag}080045b8$ipv4" 8
+same "IPv4 behind a VLAN tag" "$(counts)" "10 4 0 0 "
+frame "${tag}86dd6280$ipv6" 16
+same "IPv6 behind a VLAN tag" "$(counts)" "10 20 0 0 "
+frame "88b56b80$ipv6" 32
+same "no IP: the default" "$(counts)" "10 20 0 32 "
+clear
+
 # one super-packet of 20 pieces of 1000 bytes: 20 packets of 1042
 tc qdisc add dev v0 root handle 1: htb default 1
 tc class add dev v0 parent 1: classid 1:1 htb rate 1gbit

@@ -119,6 +119,25 @@ for parent in $parents; do
 	clear
 done
 
+# drr ends its turn with a child that gives nothing: a blocked one holds up the others, one that dropped all it had does not
+tc qdisc add dev v0 root handle 1: drr
+for class in 1 2; do
+	tc class add dev v0 parent 1: classid 1:$class drr
+	tc filter add dev v0 parent 1: protocol ip prio $class flower ip_proto udp dst_port 500$class classid 1:$class
+done
+holds "codes beside a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
+begin_count 5001 5002
+offer 1 100 500
+offer 2 5 500
+same "the blocked one holds up the other" "$(backlog 1:)" 105
+sleep 0.1
+tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
+drained "the other goes on when the packets of the first are dropped" 1:
+same "all of them" "$(stat dropped_leaving 10:1)" 100p
+end_count
+same "what arrived is the other's" "$arrived" "0 5"
+clear
+
 # bounds in bytes: 5 packets of 1042 bytes fit into 5500
 tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit_bytes 5500
 offer 3 9 1000

@@ -19,24 +19,35 @@ measure() { # measure NAME CLASSES PRIORITY KIND ...: PRIORITY 0 or the handle's
 		costs="$costs $(dmesg | sed -n 's/.*cost .* in turn \(.*\) loaded \(.*\)/\1 \2/p' | tail -1)"
 	done
 	tc qdisc del dev d0 root
-	same "$name: four costs" "$(echo "$costs" | wc -w)" 4
+	same "$name: four costs, none of them 0" "$(echo "$costs" | awk '{ for (i = 1; i <= NF; i++) n += $i > 0; print NF, n }')" "4 4"
 	echo "cost $name$costs"
 }
 
-bounded() { # bounded NAME: without a hash, no more than fq_codel
-	if [ "$(echo "$costs" | awk '{ print $3 }')" -le "$in_turn" ]; then pass "$1 in turn"; else fault "$1 in turn" "$costs"; fi
-	if [ "$(echo "$costs" | awk '{ print $4 }')" -le "$loaded" ]; then pass "$1 loaded"; else fault "$1 loaded" "$costs"; fi
+below() { # below WHAT COLUMN FACTOR COSTS: in this column no more than these costs' times the factor
+	if echo "$costs $4" | awk -v column="$2" -v factor="$3" '{ exit !($column > 0 && $column <= factor * $(column + 4)) }'; then
+		pass "$1"
+	else
+		fault "$1" "$costs, beside$4"
+	fi
+}
+
+bounded() { # bounded NAME: without a hash, no more than fq_codel; never more than 0.3 of cake
+	below "$1 in turn" 3 1 "$fq_codel"
+	below "$1 loaded" 4 1 "$fq_codel"
+	for column in 1 2 3 4; do below "$1 beside cake, column $column" $column 0.3 "$cake"; done
 }
 
 measure pfifo 3 0 pfifo limit 1000
 measure prio 3 0x10000 prio
 measure drr 3 0x10000 drr
 measure cake 3 0 cake unlimited
+cake=$costs
 measure fq_codel 3 0 fq_codel
-in_turn=$(echo "$costs" | awk '{ print $3 }') loaded=$(echo "$costs" | awk '{ print $4 }')
+fq_codel=$costs
 classes="classes 3 dscp EF=1,AF11=2,CS0=3"
 measure pss 3 0 pss $classes link 1gbit class 2 low_level 4 rate 400mbit
 bounded pss
+below "pss loaded, with a hash" 2 1 "$fq_codel"
 measure pds 3 0 pds $classes limit 1000
 bounded pds
 measure pds-ring 3 0 pds $classes limit 1000 history ring
@@ -44,11 +55,14 @@ bounded pds-ring
 measure pf 3 0 pf $classes
 bounded pf
 measure codes 3 0 codes $classes
+bounded codes
 eight="classes 8 dscp EF=1,AF11=2,CS0=3,AF21=4,AF31=5,AF41=6,CS1=7,CS2=8"
 measure pss-8 8 0 pss $eight link 1gbit class 2 low_level 9 rate 400mbit
 bounded pss-8
 measure pds-8 8 0 pds $eight limit 1000
 bounded pds-8
 measure pf-8 8 0 pf $eight
+bounded pf-8
 measure codes-8 8 0 codes $eight
+bounded codes-8
 ip link del d0

@@ -60,8 +60,8 @@ refused "a class without a number" "number of a class is outside 1 .. 2 (at clas
 says_of qdisc 17/4 "options: there is no attribute 17"
 says_of class 9/4 "options of class 2: there is no attribute 9"
 says_of class_param 9/4 "param of class 2: there is no attribute 9"
-refused "a parameter that is none" "pss of this module has no qdisc parameter hue (at param{)" $qdisc param{ name=hue value=1 } }
-refused "one of a class that is none" "pss of this module has no class parameter sat (at param{)" $qdisc class{ number=2 param{ name=sat value=1 } } }
+refused "a parameter that is none" "pss of this module has no qdisc param of that name (at param{)" $qdisc param{ name=hue value=1 } }
+refused "one of a class that is none" "pss of this module has no class param of that name (at param{)" $qdisc class{ number=2 param{ name=sat value=1 } } }
 refused "options that are cut off" "options: the last attribute is cut off (at options{)" $qdisc cut }
 refused "a class that is cut off" "options of class 2: the last attribute is cut off (at class{)" $qdisc class{ number=2 cut } }
 refused "a parameter that is cut off" "param: the last attribute is cut off (at param{)" $qdisc param{ name=sat cut } }
@@ -75,6 +75,9 @@ says_of class limit=0 "limit of class 2 is outside 1 .. 100000000 packets"
 says_of class limit_bytes=0 "limit_bytes of class 2 is outside 1 .. 1000000000000 bytes"
 says_of class rate=1000000000001 "rate of class 2 is outside 0 .. 1000000000000 bit/s"
 says_of param value=2 "sat is outside 0 .. 1"
+# a rule across parameters blames none of those that were good
+refused "a rule across parameters" "class 2: a queue with a low_level needs a reservation: give rate or share (at nothing)" \
+	$qdisc class{ number=2 param{ name=low_level value=4 } } }
 says_of class_param value=604800000000001 "memory of class 2 is outside 0 .. 604800000000000 ns"
 same "nothing was made" "$(tc qdisc show dev v0 | grep -c ' 1: ')" 0
 
@@ -83,12 +86,21 @@ holds "pds" tc qdisc add dev v0 root handle 1: pds classes 2 limit 80
 widths own limit "limit of class 1 must be u32, 1 .. 100000000 packets" 0 3 5 8
 widths own_param value "delay of class 1 must be u64, 1 .. 65535" 0 4 7 9
 says_of own rate=1000000000001 "rate of class 1 is outside 0 .. 1000000000000 bit/s"
+says_of own number=2 "number of a class must be 1 here: leave it out"
 says_of own 9/4 "options of class 1: there is no attribute 9"
 refused "no options" "options are missing: nothing to change" attributes v0 class pds
 refused "options without their flag, of a class" "options of class 1 must be a nest (NLA_F_NESTED) (at options[)" attributes v0 class pds options[ limit=1 }
 refused "another number of classes" "classes is fixed when the qdisc is made: delete it and add it anew (at classes=3)" attributes v0 change pds options{ classes=3 }
 same "nothing was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pds 1:1 parent 1: limit 1000p delay 1 loss 1"
+refused "what is fixed" "k is fixed when the qdisc is made: delete it and add it anew (at param{)" attributes v0 change pds options{ param{ name=k value=7 } }
+holds "its own number" attributes v0 class pds options{ number=1 limit=7 }
 holds "what is right is still taken" attributes v0 class pds options{ limit=7 param{ name=delay value=3 } }
 same "and was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pds 1:1 parent 1: limit 7p delay 3 loss 1"
+clear
+
+# a class in two nests, which tc sends as one
+holds "a limit, then one in bytes" attributes v0 add pf options{ classes=2 class{ number=1 limit=7 } class{ number=1 limit_bytes=5000 } class{ number=2 limit_bytes=5000 } }
+same "both hold" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pf 1:1 parent 1: limit 7p limit_bytes 5000b weight 1"
+same "and bytes alone where only they are given" "$(tc class show dev v0 classid 1:2 | sed 's/ *$//')" "class pf 1:2 parent 1: limit_bytes 5000b weight 1"
 clear
 unwire

@@ -79,13 +79,16 @@ refused "equal levels" "class 2: another queue has this level: all levels, high 
 refused "peld needs decay" "early=peld needs history=decayed: choose that, or early=off" $add pds classes 2 early peld history ring
 refused "the parameter before a rule that does not name it" "share of class 3: the reservations add up to more than the link: lower some" $add pss classes 3 link 20mbit class 2 low_level 4 share 60% class 3 low_level 5 share 60%
 refused "too many levels" "low_level of class 4096: more than 4096 levels: use fewer controlled queues" $add pss classes 4096 link 20mbit class 1 low_level 5000 rate 1mbit
+checked=
 while read -r kind scope name value text; do
+	case " $checked" in *" $kind "*) ;; *) checked="$checked$kind " ;; esac
 	link=
 	[ "$kind" = pss ] && link="link 20mbit"
 	of=
 	[ "$scope" = class ] && of="class 2"
 	refused "$kind $name $value" "$text" $add "$kind" classes 2 $link $of "$name" "$value"
 done </guest/bounds
+same "a bound of every kind was tried" "$(for kind in $checked; do echo "$kind"; done | sort | tr '\n' ' ')" "codes exp_pf exp_rule mlwdf pds pf pss "
 
 # of a qdisc that exists: nothing changes when something is refused
 holds "pds" $add pds classes 2 limit 80 k 1000
@@ -112,4 +115,15 @@ refused "a choice that is none" "sat takes exact|paper, not \"half\"" $add pss c
 refused "a value that is missing" "a value must follow \"link\"" $add pss classes 2 link
 refused "a code point that is none" "dscp takes CODE=CLASS,..., not \"AF99=1\"" $add pss classes 2 dscp AF99=1
 refused "help" "Usage: ... codes classes N" $add codes help
+
+# --- as the default of devices, which gives no options: the device goes without ---
+modprobe tun
+[ -e /dev/net/tun ] || { mkdir -p /dev/net && mknod /dev/net/tun c 10 200; }
+default=$(cat /proc/sys/net/core/default_qdisc)
+holds "pds is the default qdisc" sh -c 'echo pds >/proc/sys/net/core/default_qdisc'
+holds "a device that wants one" ip tuntap add t0 mode tun
+holds "it comes up" ip link set t0 up
+says "without one" "qdisc noqueue" ip link show t0
+ip link del t0
+echo "$default" >/proc/sys/net/core/default_qdisc
 unwire
