@@ -97,6 +97,7 @@ accuracy: $(VENV)/.built
 	cargo build --locked --release --quiet -p linkweir-gateway
 	$(PYTHON) bench/emulator.py --trace scenarios/traces/lte-drive.csv --both
 	$(PYTHON) bench/overload.py
+	$(PYTHON) bench/feedback.py
 
 endure:
 	./setup.sh build test

@@ -187,6 +187,14 @@ impl PolicyInfo {
         row.repeat(nqueues)
     }
 
+    /// Whether each of its queues may stand for queues that another policy schedules. It must not drop tails, since only the
+    /// other policy knows which packet is the last, nor count its judgements of heads, since the other policy may drop
+    /// what it let pass: what it judges by is what it answers to `expired`, which reads the state only.
+    #[must_use]
+    pub fn nests(&self) -> bool {
+        self.table.victim.is_none() && self.table.leaving.is_some() == self.table.expired.is_some()
+    }
+
     /// Index of a parameter of the policy.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<usize> {

@@ -17,5 +17,5 @@ pub use ffi::Queue;
 pub use info::{
     policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET,
 };
-pub use mux::{Counters, Departure, DropReason, Limit, Mux};
+pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
 pub use policy::{Pick, Policy, Verdict, Victim, View};

@@ -70,6 +70,22 @@ pub struct Departure<T> {
     pub marked: bool,
 }
 
+/// What became of the packet whose turn it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step<T> {
+    /// It leaves.
+    Leaves(Departure<T>),
+    /// It was dropped.
+    Dropped {
+        /// Its class.
+        class: usize,
+        /// The packet.
+        item: T,
+        /// Its accounted length.
+        bytes: u32,
+    },
+}
+
 /// What happened to the packets of a class since the start or the last reset.
 #[derive(Clone, Debug)]
 pub struct Counters {
@@ -317,27 +333,26 @@ impl<P: Policy, T> Mux<P, T> {
         ecn: impl Fn(&T) -> bool,
         mut dropped: impl FnMut(T, usize, DropReason),
     ) -> Option<Departure<T>> {
-        self.clock(now_ns);
-        let (class, marked) = loop {
-            let class = match self.policy.pick(&self.scene.view()) {
-                Pick::Queue(class) => class,
-                Pick::Nothing { retry_ns } => {
-                    self.retry_ns = retry_ns;
-                    return None;
-                }
-            };
-            let head = self.classes[class].waiting.front();
-            let ecn = head.is_some_and(|head| ecn(&head.item));
-            match self.policy.leaving(&self.scene.view(), class, ecn) {
-                Verdict::Pass => break (class, false),
-                Verdict::Mark => break (class, true),
-                Verdict::Drop => {
-                    let item = self.drop_one(class, VecDeque::pop_front)?;
-                    dropped(item, class, DropReason::Policy);
-                }
+        loop {
+            match self.step(now_ns, &ecn)? {
+                Step::Leaves(departure) => return Some(departure),
+                Step::Dropped { class, item, .. } => dropped(item, class, DropReason::Policy),
             }
+        }
+    }
+
+    /// As [`Mux::dequeue`], but a packet that the policy lets nobody have ends the step, too: for who serves several of
+    /// these and asks anew which.
+    #[inline]
+    pub fn step(&mut self, now_ns: u64, ecn: impl Fn(&T) -> bool) -> Option<Step<T>> {
+        let class = self.next_class(now_ns)?;
+        let head = self.classes[class].waiting.front();
+        let ecn = head.is_some_and(|head| ecn(&head.item));
+        let marked = match self.policy.leaving(&self.scene.view(), class, ecn) {
+            Verdict::Pass => false,
+            Verdict::Mark => true,
+            Verdict::Drop => return self.drop_head(now_ns, class),
         };
-        self.retry_ns = None;
         let Class {
             waiting,
             waiting_pkts,
@@ -367,13 +382,43 @@ impl<P: Policy, T> Mux<P, T> {
             queue.head_bytes = head.bytes;
         }
         self.policy.sent(&self.scene.view(), class, bytes);
-        Some(Departure {
+        Some(Step::Leaves(Departure {
             class,
             item,
             bytes,
             sojourn_ns,
             marked,
-        })
+        }))
+    }
+
+    /// The class that would go next, if any. Asking changes nothing.
+    #[inline]
+    pub fn next_class(&mut self, now_ns: u64) -> Option<usize> {
+        self.clock(now_ns);
+        match self.policy.pick(&self.scene.view()) {
+            Pick::Queue(class) => {
+                self.retry_ns = None;
+                Some(class)
+            }
+            Pick::Nothing { retry_ns } => {
+                self.retry_ns = retry_ns;
+                None
+            }
+        }
+    }
+
+    /// The packet at the head of a class, if any.
+    #[must_use]
+    pub fn head(&self, class: usize) -> Option<&T> {
+        self.classes[class].waiting.front().map(|head| &head.item)
+    }
+
+    /// Drops the head of a class, if it has one; it counts as a drop of the policy, which is told.
+    pub fn drop_head(&mut self, now_ns: u64, class: usize) -> Option<Step<T>> {
+        self.clock(now_ns);
+        let bytes = self.scene.queues[class].head_bytes;
+        let item = self.drop_one(class, VecDeque::pop_front)?;
+        Some(Step::Dropped { class, item, bytes })
     }
 
     /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`.

@@ -5,8 +5,8 @@
 
 use crate::packet::Header;
 
-/// Words summed side by side, so that the compiler can use vectors.
-const LANES: usize = 8;
+/// Words of 64 bits summed side by side, each with the carries of its own: the next need not wait for the one before.
+const SIDE_BY_SIDE: usize = 4;
 
 fn fold(mut sum: u64) -> u16 {
     while sum >> 16 != 0 {
@@ -18,19 +18,22 @@ fn fold(mut sum: u64) -> u16 {
 /// The sum of `bytes`, with a zero behind an odd number of them.
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {
-    // The order of bytes within words does not matter to the sum (RFC 1071, section 2 B): the machine's own is summed and
-    // the result turned. 32 bits in 64 cannot overflow below 16 GB.
-    let mut lanes = [0_u64; LANES];
-    let mut blocks = bytes.chunks_exact(4 * LANES);
+    // Neither the order of bytes within words nor the length of words matters to the sum (RFC 1071, section 2): the machine's
+    // own are summed and the result turned. An addition and one of its carry take half the instructions that vectors of
+    // 32 bits in 64 take, which must be unpacked.
+    let mut sums = [0_u128; SIDE_BY_SIDE];
+    let mut blocks = bytes.chunks_exact(8 * SIDE_BY_SIDE);
     for block in &mut blocks {
-        for (lane, word) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-            *lane += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        for (sum, word) in sums.iter_mut().zip(block.chunks_exact(8)) {
+            let word = [
+                word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7],
+            ];
+            *sum += u128::from(u64::from_ne_bytes(word));
         }
     }
-    let mut total = lanes.iter().fold(0, |total, lane| {
-        // 16 bits each, so that the total cannot overflow.
-        total + u64::from(fold(*lane))
-    });
+    let whole: u128 = sums.iter().sum();
+    // 16 bits each, so that the total cannot overflow.
+    let mut total = u64::from(fold(whole as u64)) + u64::from(fold((whole >> 64) as u64));
     for pair in blocks.remainder().chunks(2) {
         let word = [pair[0], pair.get(1).copied().unwrap_or(0)];
         total += u64::from(u16::from_ne_bytes(word));

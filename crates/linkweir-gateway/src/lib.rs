@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod below;
 pub mod checksum;
 pub mod classify;
 pub mod coalesce;
@@ -16,7 +17,9 @@ pub mod conveyor;
 pub mod device;
 pub mod emulate;
 pub mod endpoints;
+pub mod feedback;
 pub mod http;
+pub mod hub;
 pub mod link;
 pub mod metrics;
 pub mod mss;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
+//!
+//! Where peers share one link ([`crate::hub`]) the pace is that link's, and this one says only what the channel to the peer
+//! carries; what happens to the queues is then noted for the policy across peers.
 
-use linkweir_core::{CorePolicy, Fault, Mux, MAX_PACKET_BYTES};
+use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES};
 
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::pace::Pace;
@@ -11,19 +14,52 @@ use crate::superpacket::Packet;
 pub const WHOLE_NS: u64 = 1_000_000;
 
 /// Capacities below this are told to the scheduler as this, bit/s.
-const TOLD_LEAST_BPS: u64 = 1000;
+pub const TOLD_LEAST_BPS: u64 = 1000;
+
+/// A packet that waits.
+#[derive(Debug)]
+pub struct Waiting {
+    packet: Packet,
+    /// What it takes on the link.
+    wire_bytes: u32,
+}
+
+/// What happened to a packet towards a peer, with its bytes on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It waits.
+    Enqueued(u32),
+    /// It was sent.
+    Sent(u32),
+    /// It waited and was dropped.
+    Dropped(u32),
+}
+
+/// Whether a rate differs enough from what was told to be told: by more than 1 %.
+#[must_use]
+pub fn is_news(bps: u64, told_bps: u64) -> bool {
+    bps.abs_diff(told_bps) > told_bps / 100
+}
 
 /// Queues, policy and pace towards one peer.
 #[derive(Debug)]
 pub struct Link {
-    mux: Mux<CorePolicy, Packet>,
+    mux: Mux<CorePolicy, Waiting>,
     pace: Pace,
     follow: bool,
     /// What was said from outside, and until when it holds, ns.
     stale_ns: Option<u64>,
     floor_bps: u64,
     said_until_ns: Option<u64>,
+    /// What the interface below takes, bit/s, and until when that holds, ns; none where nobody measures.
+    below: Option<(u64, Option<u64>)>,
+    /// Whether that is measured; nobody says the pace then, so it does not become stale.
+    measured: bool,
     waiting_pkts: u32,
+    /// Whether packets can be sent at all, as far as the session goes.
+    open: bool,
+    /// What happened since it was taken note of; none where the link is the peer's own.
+    events: Option<Vec<Event>>,
 }
 
 /// What becomes of a link's next packet.
@@ -52,14 +88,23 @@ impl Link {
         let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
         })?;
+        // What the interface below takes is no part of the pace.
+        let measured = config.below_bytes.is_some();
         Ok(Link {
             mux,
             pace: Pace::new(&capacity.offered, now_ns),
             follow: capacity.follow,
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
-            said_until_ns: capacity.stale_ns.map(|ns| now_ns + ns),
+            said_until_ns: capacity
+                .stale_ns
+                .filter(|_| !measured)
+                .map(|ns| now_ns + ns),
+            below: None,
+            measured,
             waiting_pkts: 0,
+            open: true,
+            events: config.across.as_ref().map(|_| Vec::new()),
         })
     }
 
@@ -87,8 +132,7 @@ impl Link {
         let each_bytes = u64::from(wire_bytes(packet.pkt_bytes(0)));
         let last_bytes = u64::from(wire_bytes(packet.pkt_bytes(pkts - 1)));
         let bytes = (pkts as u64 - 1) * each_bytes + last_bytes;
-        let whole_bytes =
-            u128::from(self.pace.rate_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
+        let whole_bytes = u128::from(self.known_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
         if short && self.mux.has_room_for(class, pkts, bytes) {
@@ -106,44 +150,103 @@ impl Link {
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
-        let waiting_pkts = &mut self.waiting_pkts;
-        self.mux
-            .enqueue_train(now_ns, class, wire_bytes, pkts, packet, |dropped, _, _| {
-                *waiting_pkts -= dropped.pkts() as u32
-            });
+        let Link {
+            mux,
+            waiting_pkts,
+            events,
+            ..
+        } = self;
+        let first = events.as_mut().map_or(0, |events| {
+            events.push(Event::Enqueued(wire_bytes));
+            events.len() - 1
+        });
+        let mut refused = false;
+        let waiting = Waiting { packet, wire_bytes };
+        mux.enqueue_train(
+            now_ns,
+            class,
+            wire_bytes,
+            pkts,
+            waiting,
+            |dropped, _, reason| {
+                *waiting_pkts -= dropped.packet.pkts() as u32;
+                match reason {
+                    DropReason::Limit => refused = true,
+                    DropReason::Policy => {
+                        if let Some(events) = events {
+                            events.push(Event::Dropped(dropped.wire_bytes));
+                        }
+                    }
+                }
+            },
+        );
+        // What its own limit refuses never waited.
+        if let (true, Some(events)) = (refused, &mut self.events) {
+            events.remove(first);
+        }
+    }
+
+    /// Whether packets can be sent at all; while they cannot, none is asked for.
+    pub fn set_open(&mut self, open: bool) {
+        self.open = open;
+    }
+
+    /// What was said of the capacity is believed no more, if its time has come.
+    fn doubt(&mut self, now_ns: u64) -> bool {
+        let stale = self
+            .said_until_ns
+            .is_some_and(|until_ns| until_ns <= now_ns);
+        if stale {
+            self.said_until_ns = None;
+            self.pace.set_rate(now_ns, self.floor_bps);
+        }
+        if let Some((bps, Some(until_ns))) = self.below {
+            if until_ns <= now_ns {
+                self.below = Some((bps.min(self.floor_bps), None));
+            }
+        }
+        stale
+    }
+
+    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
+    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
+        self.below = Some((bps, self.stale_ns.map(|ns| now_ns + ns)));
+        if self.follow {
+            self.tell(now_ns);
+        }
+    }
+
+    /// The capacity as far as it is known, bit/s: that of the link, and that of the interface below.
+    fn known_bps(&mut self, now_ns: u64) -> u64 {
+        let bps = self.pace.rate_bps(now_ns);
+        self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
 
     /// What goes next. A packet that is sent occupies the link from now on.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
-        if self
-            .said_until_ns
-            .is_some_and(|until_ns| until_ns <= now_ns)
-        {
-            self.said_until_ns = None;
-            self.pace.set_rate(now_ns, self.floor_bps);
-        }
-        if self.waiting_pkts == 0 {
+        self.doubt(now_ns);
+        if self.waiting_pkts == 0 || !self.open {
             return Next::Nothing;
         }
         let ready_ns = self.pace.ready_ns(now_ns);
         if now_ns < ready_ns {
-            return Next::At(
-                self.said_until_ns
-                    .map_or(ready_ns, |until_ns| until_ns.min(ready_ns)),
-            );
+            return Next::At(self.or_doubt_ns(ready_ns));
         }
         if self.follow {
             self.tell(now_ns);
         }
         let waiting_pkts = &mut self.waiting_pkts;
-        let departure = self.mux.dequeue(now_ns, ecn, |dropped, _, _| {
-            *waiting_pkts -= dropped.pkts() as u32
-        });
+        let departure = self.mux.dequeue(
+            now_ns,
+            |waiting| ecn(&waiting.packet),
+            |dropped, _, _| *waiting_pkts -= dropped.packet.pkts() as u32,
+        );
         match departure {
             Some(departure) => {
-                self.waiting_pkts -= departure.item.pkts() as u32;
+                let Waiting { packet, .. } = departure.item;
+                self.waiting_pkts -= packet.pkts() as u32;
                 self.pace.begin(now_ns, departure.bytes);
-                Next::Send(departure.item, departure.marked)
+                Next::Send(packet, departure.marked)
             }
             None => {
                 self.pace.idle();
@@ -152,11 +255,99 @@ impl Link {
         }
     }
 
+    /// This time, or when what was said is believed no more, if that is sooner.
+    pub fn or_doubt_ns(&self, ns: u64) -> u64 {
+        self.said_until_ns.map_or(ns, |until_ns| until_ns.min(ns))
+    }
+
+    /// What the channel to the peer carries now, bit/s; 0 while nothing can be sent.
+    pub fn channel_bps(&mut self, now_ns: u64) -> u64 {
+        self.doubt(now_ns);
+        if self.open {
+            self.pace.rate_bps(now_ns)
+        } else {
+            0
+        }
+    }
+
+    /// When a channel that carries nothing may carry something again by itself, ns.
+    pub fn channel_ns(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.open {
+            return None;
+        }
+        let ready_ns = self.pace.ready_ns(now_ns);
+        Some(self.or_doubt_ns(ready_ns))
+    }
+
+    /// The queue whose head goes next, and whether that packet can carry a mark.
+    pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
+        if self.waiting_pkts == 0 {
+            return None;
+        }
+        if self.follow {
+            self.tell(now_ns);
+        }
+        let class = self.mux.next_class(now_ns)?;
+        let head = self.mux.head(class)?;
+        Some((self.mux.queues()[class], ecn(&head.packet)))
+    }
+
+    /// All that waits as one queue, as the policy across peers sees it.
+    pub fn shown(&mut self, now_ns: u64) -> Queue {
+        let rate_bps = self.channel_bps(now_ns);
+        let head = self.head(now_ns, |_| false);
+        let queues = self.mux.queues();
+        Queue {
+            backlog_bytes: queues.iter().map(|queue| queue.backlog_bytes).sum(),
+            backlog_pkts: queues.iter().map(|queue| queue.backlog_pkts).sum(),
+            rate_bps,
+            ..head.map(|(head, _)| head).unwrap_or_default()
+        }
+    }
+
+    /// Takes the packet whose turn it is, whatever the pace; none when its policy dropped it. Its bytes on the link are what
+    /// the last event says.
+    pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
+        let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
+        self.note(step)
+    }
+
+    /// Drops the packet whose turn it is: it has waited too long for the policy across peers.
+    pub fn drop_head(&mut self, now_ns: u64) {
+        let step = self
+            .mux
+            .next_class(now_ns)
+            .and_then(|class| self.mux.drop_head(now_ns, class));
+        if let Some(step) = step {
+            self.note(step);
+        }
+    }
+
+    fn note(&mut self, step: Step<Waiting>) -> Option<(Packet, bool)> {
+        let (waiting, event, sent) = match step {
+            Step::Leaves(departure) => (
+                departure.item,
+                Event::Sent(departure.bytes),
+                Some(departure.marked),
+            ),
+            Step::Dropped { item, bytes, .. } => (item, Event::Dropped(bytes), None),
+        };
+        self.waiting_pkts -= waiting.packet.pkts() as u32;
+        if let Some(events) = &mut self.events {
+            events.push(event);
+        }
+        sent.map(|marked| (waiting.packet, marked))
+    }
+
+    /// What happened since this was last asked, in its order.
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.iter_mut().flat_map(|events| events.drain(..))
+    }
+
     /// Tells the scheduler a capacity that differs by more than 1 % from what it was told.
     fn tell(&mut self, now_ns: u64) {
-        let bps = self.pace.rate_bps(now_ns).max(TOLD_LEAST_BPS);
-        let told_bps = self.mux.link_bps();
-        if bps.abs_diff(told_bps) > told_bps / 100 {
+        let bps = self.known_bps(now_ns).max(TOLD_LEAST_BPS);
+        if is_news(bps, self.mux.link_bps()) {
             self.mux.set_link(now_ns, bps);
             self.mux
                 .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
@@ -170,6 +361,11 @@ impl Link {
         if self.follow {
             self.tell(now_ns);
         }
+    }
+
+    /// The link is occupied by something that did not wait.
+    pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
+        self.pace.begin(now_ns, wire_bytes);
     }
 
     /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
@@ -199,7 +395,8 @@ impl Link {
                 &capacity.offered,
                 now_ns.max(free_ns.min(now_ns + 1_000_000)),
             );
-            self.said_until_ns = capacity.stale_ns.map(|ns| now_ns + ns);
+            let stale_ns = capacity.stale_ns.filter(|_| !self.measured);
+            self.said_until_ns = stale_ns.map(|ns| now_ns + ns);
         }
         Ok(())
     }
@@ -216,7 +413,7 @@ impl Link {
     }
 
     /// The queues, for statistics.
-    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Packet> {
+    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Waiting> {
         &mut self.mux
     }
 }

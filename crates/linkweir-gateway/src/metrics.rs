@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::control::{self, Request, Response};
 use crate::http::{self, Answer};
-use crate::show::{ClassShow, PeerShow, Show};
+use crate::show::{ClassShow, FeedbackShow, PeerShow, Show};
 
 /// A family of samples being written.
 struct Family<'t> {
@@ -53,6 +53,13 @@ type OfClass = (
     &'static str,
     fn(&ClassShow) -> f64,
 );
+/// A sample of a peer's reports.
+type OfFeedback = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&FeedbackShow) -> f64,
+);
 
 const OF_PEER: &[OfPeer] = &[
     (
@@ -78,6 +85,27 @@ const OF_PEER: &[OfPeer] = &[
         "gauge",
         "1 while packets can be sent to the peer.",
         |peer| f64::from(u8::from(peer.session.unwrap_or(true))),
+    ),
+];
+
+const OF_FEEDBACK: &[OfFeedback] = &[
+    (
+        "linkweir_feedback_reports_total",
+        "counter",
+        "Reports of the peer that were believed.",
+        |feedback| feedback.reports as f64,
+    ),
+    (
+        "linkweir_feedback_queue_seconds",
+        "gauge",
+        "How much longer than its shortest the way to the peer took last.",
+        |feedback| feedback.queue_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_feedback_received_bytes_per_second",
+        "gauge",
+        "What the peer received of late, as bytes on the link.",
+        |feedback| feedback.received_bps as f64 / 8.0,
     ),
 ];
 
@@ -151,6 +179,17 @@ pub fn text(show: &Show) -> String {
     for (reason, count) in &show.dropped_pkts {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
+    if let Some(below) = &show.below {
+        let labels = [("device", device)];
+        let name = "linkweir_below_full_total";
+        let help = "How often the interface below had no room.";
+        family(&mut text, name, "counter", help).sample(&labels, below.fulls as f64);
+        if let Some(bps) = below.capacity_bps {
+            let name = "linkweir_below_capacity_bytes_per_second";
+            let help = "What the interface below took when it had no room last.";
+            family(&mut text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
+        }
+    }
     for (name, kind, help, value) in OF_PEER {
         let mut family = family(&mut text, name, kind, help);
         for peer in &show.peers {
@@ -168,6 +207,33 @@ pub fn text(show: &Show) -> String {
         for (reason, count) in &peer.dropped_pkts {
             let labels = [("device", device), ("peer", &peer.name), ("reason", reason)];
             dropped.sample(&labels, *count as f64);
+        }
+    }
+    for (name, kind, help, value) in OF_FEEDBACK {
+        let mut family = family(&mut text, name, kind, help);
+        for peer in &show.peers {
+            if let Some(feedback) = &peer.feedback {
+                family.sample(&[("device", device), ("peer", &peer.name)], value(feedback));
+            }
+        }
+    }
+    let shared = || {
+        let peers = show.peers.iter();
+        peers.filter_map(|peer| Some((peer.name.as_str(), peer.across.as_ref()?)))
+    };
+    let name = "linkweir_peer_airtime_seconds_total";
+    let help = "How long the peer's packets occupied the link that peers share.";
+    let mut airtime = family(&mut text, name, "counter", help);
+    for (peer, across) in shared() {
+        let labels = [("device", device), ("peer", peer)];
+        airtime.sample(&labels, across.airtime_ns as f64 * 1e-9);
+    }
+    let help = "What the policy among peers shows of a peer, in the unit its name says.";
+    let mut state = family(&mut text, "linkweir_peer_state", "gauge", help);
+    for (peer, across) in shared() {
+        for (what, value) in &across.state {
+            let labels = [("device", device), ("peer", peer), ("state", what)];
+            state.sample(&labels, *value as f64);
         }
     }
     let classes = || {
@@ -244,6 +310,7 @@ pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::show::{AcrossShow, BelowShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -268,8 +335,13 @@ mod tests {
             device: "lw0".to_string(),
             mode: "wireguard".to_string(),
             policy: "pss".to_string(),
+            across: Some("pf".to_string()),
             uptime_s: 1.0,
             dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            below: Some(BelowShow {
+                capacity_bps: Some(8000),
+                fulls: 6,
+            }),
             peers: vec![PeerShow {
                 name: "a \"ship\"\\".to_string(),
                 endpoint: None,
@@ -279,6 +351,15 @@ mod tests {
                 received_pkts: 4,
                 received_bytes: 400,
                 dropped_pkts: BTreeMap::from([("malformed".to_string(), 2)]),
+                across: Some(AcrossShow {
+                    airtime_ns: 1_250_000_000,
+                    state: BTreeMap::from([("mean".to_string(), 8)]),
+                }),
+                feedback: Some(FeedbackShow {
+                    reports: 9,
+                    queue_ns: 4_000_000,
+                    received_bps: 800,
+                }),
                 classes: vec![class("ef"), class("rest")],
             }],
         }
@@ -291,6 +372,13 @@ mod tests {
             "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 2500000",
             "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
             "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
+            "linkweir_peer_airtime_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1.25",
+            "linkweir_feedback_reports_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 9",
+            "linkweir_feedback_queue_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0.004",
+            "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
+            "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
+            "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",
             "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",

@@ -71,6 +71,8 @@ pub struct Outbox {
     done: usize,
     bytes: usize,
     scratch: Vec<u8>,
+    /// Datagrams that have gone since the start, and their bytes.
+    gone: (u64, u64),
 }
 
 impl Outbox {
@@ -204,11 +206,29 @@ impl Outbox {
         let Some(call) = self.calls.get_mut(self.done) else {
             return;
         };
+        let gone = &self.datagrams[call.first..call.first + count];
+        self.gone.0 += count as u64;
+        self.gone.1 += gone
+            .iter()
+            .map(|datagram| datagram.bytes as u64)
+            .sum::<u64>();
         call.first += count;
         call.datagrams -= count;
         if call.datagrams == 0 {
             self.done += 1;
         }
+    }
+
+    /// Datagrams that have gone since the start, and their bytes.
+    #[must_use]
+    pub fn gone(&self) -> (u64, u64) {
+        self.gone
+    }
+
+    /// Bytes of all it holds or has sent since it was empty.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The datagrams of the next call are sent one by one: the system refuses them together.

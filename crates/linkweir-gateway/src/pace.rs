@@ -14,16 +14,80 @@ pub const CATCH_UP_NS: u64 = 10_000_000;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
 
+/// Until when a link is occupied, on the clock of whoever asks.
+#[derive(Debug)]
+pub struct Occupied {
+    /// End of the packet before.
+    free: Instant,
+    /// Packets waited when it ended.
+    busy: bool,
+}
+
+impl Occupied {
+    /// A free link.
+    #[must_use]
+    pub fn new() -> Occupied {
+        Occupied {
+            free: Instant::at(0),
+            busy: false,
+        }
+    }
+
+    /// When it is free, ns.
+    #[must_use]
+    pub fn free_ns(&self) -> u64 {
+        let begun = self.free.since(Instant::at(self.free.ns)) > 0.0;
+        self.free.ns + u64::from(begun)
+    }
+
+    /// Nobody waited when the link became free: the next packet begins when it comes.
+    pub fn idle(&mut self) {
+        self.busy = false;
+    }
+
+    /// When a packet begins that is sent now, and whether that is right after the one before it.
+    #[must_use]
+    pub fn begins(&self, now_ns: u64) -> (Instant, bool) {
+        let follows = self.busy && now_ns.saturating_sub(self.free.ns) <= CATCH_UP_NS;
+        let from = if follows {
+            self.free
+        } else {
+            Instant::at(now_ns)
+        };
+        (from, follows)
+    }
+
+    /// A packet is being sent that ends then.
+    pub fn until(&mut self, end: Instant) {
+        self.free = end;
+        self.busy = true;
+    }
+
+    /// What is being sent ends then, if that is sooner; returns by how much, ns.
+    pub fn no_later_than(&mut self, end: Instant) -> f64 {
+        let sooner_ns = self.free.since(end);
+        if sooner_ns <= 0.0 {
+            return 0.0;
+        }
+        self.free = end;
+        sooner_ns
+    }
+}
+
+impl Default for Occupied {
+    fn default() -> Occupied {
+        Occupied::new()
+    }
+}
+
 /// The pace of one link.
 #[derive(Debug)]
 pub struct Pace {
     offered: Offered,
     /// When time 0 of the capacity was, ns.
     origin_ns: u64,
-    /// End of the packet before, on the capacity's clock.
-    free: Instant,
-    /// Packets waited when the one before ended.
-    busy: bool,
+    /// On the capacity's clock.
+    occupied: Occupied,
     /// Length of the packet before, bytes.
     last_bytes: u32,
 }
@@ -96,8 +160,7 @@ impl Pace {
         Pace {
             offered,
             origin_ns: now_ns,
-            free: Instant::at(0),
-            busy: false,
+            occupied: Occupied::new(),
             last_bytes: 0,
         }
     }
@@ -105,8 +168,7 @@ impl Pace {
     /// When the link is free, ns.
     #[must_use]
     pub fn free_ns(&self) -> u64 {
-        let begun = self.free.since(Instant::at(self.free.ns)) > 0.0;
-        self.origin_ns + self.free.ns + u64::from(begun)
+        self.origin_ns + self.occupied.free_ns()
     }
 
     /// When a packet may begin at the earliest, ns: the link is free, and there is no outage.
@@ -127,21 +189,19 @@ impl Pace {
 
     /// Nobody waited when the link became free: the next packet begins when it comes.
     pub fn idle(&mut self) {
-        self.busy = false;
+        self.occupied.idle();
     }
 
     /// A packet of `bytes` begins now, or began when the link became free. Returns when it ends, ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
-        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
-        let follows = self.busy && now.ns.saturating_sub(self.free.ns) <= CATCH_UP_NS;
-        let from = if follows { self.free } else { now };
-        self.free = match &mut self.offered {
+        let now_ns = now_ns.saturating_sub(self.origin_ns);
+        let (from, follows) = self.occupied.begins(now_ns);
+        self.occupied.until(match &mut self.offered {
             Offered::Rate(rate) => rate
                 .reaches(from, 8.0 * f64::from(bytes), NEVER_NS)
                 .unwrap_or(Instant::at(NEVER_NS)),
             Offered::Opportunities(opportunities) => opportunities.end(from, follows, bytes),
-        };
-        self.busy = true;
+        });
         self.last_bytes = bytes;
         self.free_ns()
     }
@@ -150,11 +210,10 @@ impl Pace {
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
         let mut rate = Track::new(&Signal::Constant(bps as f64));
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
-        if self.free.ns > now.ns {
-            let again = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS);
-            self.free = again
-                .filter(|end| end.ns < self.free.ns)
-                .unwrap_or(self.free);
+        if self.occupied.free.ns > now.ns {
+            if let Some(again) = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS) {
+                self.occupied.no_later_than(again);
+            }
         }
         self.offered = Offered::Rate(rate);
     }

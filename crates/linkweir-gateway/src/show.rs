@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use linkweir_config::units::{self, Kind};
-use linkweir_core::UNSET;
+use linkweir_core::{PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::hub::Hub;
 use crate::link::Link;
 
 /// A gateway.
@@ -23,12 +24,25 @@ pub struct Show {
     pub mode: String,
     /// Its policy.
     pub policy: String,
+    /// The policy among peers; none where each has a link of its own.
+    pub across: Option<String>,
     /// How long it runs, s.
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// What the interface below took; none where it is not asked to push back.
+    pub below: Option<BelowShow>,
     /// Its peers.
     pub peers: Vec<PeerShow>,
+}
+
+/// The interface below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BelowShow {
+    /// What it took when there was no room last, bit/s on the link; none: there always was.
+    pub capacity_bps: Option<u64>,
+    /// How often there was no room.
+    pub fulls: u64,
 }
 
 /// A peer.
@@ -50,8 +64,32 @@ pub struct PeerShow {
     pub received_bytes: u64,
     /// Datagrams from it and packets to it that were dropped outside the queues, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
+    /// Its part of the link that peers share; none where each has a link of its own.
+    pub across: Option<AcrossShow>,
+    /// What it reports of the way there; none where it is not asked.
+    pub feedback: Option<FeedbackShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+}
+
+/// What a peer reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeedbackShow {
+    /// Reports that were believed.
+    pub reports: u64,
+    /// How much longer than its shortest the way took last, ns.
+    pub queue_ns: u64,
+    /// What came there of late, bit/s on the link.
+    pub received_bps: u64,
+}
+
+/// A peer's part of a link that peers share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcrossShow {
+    /// How long its packets occupied the link, ns.
+    pub airtime_ns: u64,
+    /// What the policy among peers shows, by name and unit.
+    pub state: BTreeMap<String, i64>,
 }
 
 /// A class towards a peer. Bytes are those on the link, with outer headers.
@@ -88,24 +126,36 @@ pub struct ClassShow {
     pub parameters: BTreeMap<String, u64>,
 }
 
+/// What a policy shows, by name and unit.
+fn named(info: &PolicyInfo, values: &[i64]) -> BTreeMap<String, i64> {
+    let named = info.stats.iter().zip(values);
+    named
+        .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
+        .collect()
+}
+
+/// A peer's part of a shared link as of `now_ns`.
+pub fn across(now_ns: u64, info: &PolicyInfo, hub: &mut Hub, at: usize) -> AcrossShow {
+    let mut values = vec![0; info.stats.len()];
+    hub.observe(now_ns, at, &mut values);
+    AcrossShow {
+        airtime_ns: hub.airtime_ns(at),
+        state: named(info, &values),
+    }
+}
+
 /// The classes of a link as of `now_ns`.
 pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> {
-    let stats = &config.scheduler.info.stats;
-    let mut values = vec![0; stats.len()];
+    let info = config.scheduler.info;
+    let mut values = vec![0; info.stats.len()];
     let mut rows = Vec::with_capacity(config.classes.len());
     for (at, class) in config.classes.iter().enumerate() {
         link.mux().observe(now_ns, at, &mut values);
-        let state = stats
-            .iter()
-            .zip(&values)
-            .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
-            .collect();
-        let parameters = config
-            .scheduler
-            .info
+        let qparams = &config.scheduler.qparams[at * info.qparams.len()..];
+        let parameters = info
             .qparams
             .iter()
-            .zip(&config.scheduler.qparams[at * config.scheduler.info.qparams.len()..])
+            .zip(qparams)
             .filter(|(_, value)| **value != UNSET)
             .map(|(param, value)| (format!("{}{}", param.name, param.unit.suffix()), *value))
             .collect();
@@ -126,7 +176,7 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sojourn_p50_ns: sojourn_ns.value_at_quantile(0.5),
             sojourn_p99_ns: sojourn_ns.value_at_quantile(0.99),
             sojourn_max_ns: sojourn_ns.max(),
-            state,
+            state: named(info, &values),
             parameters,
         });
     }
@@ -147,9 +197,12 @@ impl Show {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{}: {}, {}, up {:.0} s{}",
+            "{}: {}{}, {}, up {:.0} s{}",
             self.device,
             self.policy,
+            self.across
+                .as_ref()
+                .map_or_else(String::new, |across| format!(" within {across}")),
             self.mode,
             self.uptime_s,
             listed(&self.dropped_pkts)
@@ -157,7 +210,7 @@ impl Show {
         for peer in &self.peers {
             let _ = writeln!(
                 text,
-                "\npeer {} at {}{}: {}, received {} packets{}",
+                "\npeer {} at {}{}: {}{}, received {} packets{}",
                 peer.name,
                 peer.endpoint
                     .map_or_else(|| "an unknown place".to_string(), |at| at.to_string()),
@@ -167,6 +220,9 @@ impl Show {
                     ""
                 },
                 units::show_whole(peer.capacity_bps, Kind::Rate),
+                peer.across.as_ref().map_or_else(String::new, |across| {
+                    format!(", air time {:.1} s", across.airtime_ns as f64 * 1e-9)
+                }),
                 peer.received_pkts,
                 listed(&peer.dropped_pkts)
             );

@@ -7,12 +7,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::command::Running;
 use crate::config::{Config, Peer};
+use crate::feedback::{Feedback, Reporter};
 use crate::link::Link;
 use crate::mss;
 use crate::packet::{self, Header};
 use crate::routing::Routing;
 use crate::seal::{self, Identity, Session};
-use crate::show::{self, PeerShow};
+use crate::show::{self, FeedbackShow, PeerShow};
 use crate::tos::Model;
 
 /// Bits of a session's index.
@@ -51,6 +52,12 @@ pub struct Station {
     pub command: Option<Running>,
     /// When that is started again, ns.
     pub command_at_ns: Option<u64>,
+    /// What came from it, where it is told.
+    pub reporter: Option<Reporter>,
+    /// What it says came of what it was sent, where it is asked.
+    pub feedback: Option<Feedback>,
+    /// Packets sent to it.
+    pub sent_pkts: u64,
     /// What was dropped outside the queues.
     pub dropped: Reasons,
     received_pkts: u64,
@@ -93,10 +100,43 @@ impl Station {
             endpoint: peer.endpoint,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            reporter: peer.report.then(Reporter::default),
+            feedback: Station::asks(peer),
+            sent_pkts: 0,
             dropped: Reasons::new(),
             received_pkts: 0,
             received_bytes: 0,
         })
+    }
+
+    /// What asks a peer, as it is configured.
+    pub fn asks(peer: &Peer) -> Option<Feedback> {
+        let bounds = peer.capacity.feedback?;
+        Some(Feedback::new(bounds, peer.capacity.nominal_bps))
+    }
+
+    /// Whether it is said anything beside packets.
+    #[must_use]
+    pub fn converses(&self) -> bool {
+        self.reporter.is_some() || self.feedback.is_some()
+    }
+
+    /// A packet came from it, whatever becomes of it.
+    pub fn came(&mut self, bytes: usize) {
+        if let Some(reporter) = &mut self.reporter {
+            reporter.count(bytes);
+        }
+    }
+
+    /// When the next mark is due, ns.
+    #[must_use]
+    pub fn mark_ns(&self) -> Option<u64> {
+        let feedback = self.feedback.as_ref()?;
+        self.endpoint?;
+        self.session
+            .as_ref()
+            .is_none_or(Session::is_open)
+            .then(|| feedback.due_ns(self.sent_pkts))
     }
 
     /// Packets of this peer went into the device.
@@ -105,7 +145,7 @@ impl Station {
         self.received_bytes += bytes as u64;
     }
 
-    /// Everything there is to see.
+    /// Everything there is to see, but for its part of a shared link.
     pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
         PeerShow {
             name: peer.name.clone(),
@@ -116,8 +156,23 @@ impl Station {
             received_pkts: self.received_pkts,
             received_bytes: self.received_bytes,
             dropped_pkts: shown(&self.dropped),
+            across: None,
+            feedback: self.feedback.as_ref().map(|feedback| {
+                let known = feedback.known();
+                FeedbackShow {
+                    reports: known.reports,
+                    queue_ns: known.queue_ns,
+                    received_bps: known.received_bps,
+                }
+            }),
             classes: show::classes(now_ns, config, &mut self.link),
         }
+    }
+}
+
+impl AsMut<Link> for Station {
+    fn as_mut(&mut self) -> &mut Link {
+        &mut self.link
     }
 }
 

@@ -15,6 +15,8 @@ use crate::outbox::{Outbox, Way};
 
 /// Bytes the kernel may hold of what was not read yet.
 const RECEIVE_BYTES: usize = 4 << 20;
+/// Messages of ICMP forgotten at once.
+const ERRORS: usize = 64;
 
 /// A UDP socket that never blocks, and knows the differentiated services field of what it sends and receives.
 pub struct Underlay {
@@ -22,6 +24,8 @@ pub struct Underlay {
     v6: bool,
     /// Whether the system cuts what it sends into datagrams.
     cuts: bool,
+    /// Whether it is heeded when the interface below drops.
+    heeds: bool,
     /// Field of the packet before.
     tos: u8,
     /// Room for what comes beside a datagram.
@@ -101,9 +105,43 @@ impl Underlay {
             socket: socket.into(),
             v6,
             cuts,
+            heeds: false,
             tos: 0,
             beside: nix::cmsg_space!(i32, i32, i32),
         })
+    }
+
+    /// Lets about this many bytes wait below, and hears when the interface drops one of them.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn limit_below(&mut self, bytes: u32) -> io::Result<()> {
+        // The system doubles it for what a packet costs beside its bytes.
+        setsockopt(&self.socket, sockopt::SndBuf, &(bytes as usize))?;
+        // Without, the system keeps to itself what the interface drops.
+        if self.v6 {
+            setsockopt(&self.socket, sockopt::Ipv6RecvErr, &true)?;
+        } else {
+            setsockopt(&self.socket, sockopt::Ipv4RecvErr, &true)?;
+        }
+        self.heeds = true;
+        Ok(())
+    }
+
+    /// Reads and forgets what ICMP said of datagrams sent; it would wake for ever.
+    pub fn forget_errors(&mut self) {
+        if !self.heeds {
+            return;
+        }
+        let mut byte = [0];
+        for _ in 0..ERRORS {
+            let mut slices = [IoSliceMut::new(&mut byte)];
+            let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
+            let fd = self.socket.as_raw_fd();
+            if recvmsg::<SockaddrStorage>(fd, &mut slices, None, flags).is_err() {
+                return;
+            }
+        }
     }
 
     /// Where it listens.
@@ -127,7 +165,8 @@ impl Underlay {
     /// datagrams, and why.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room below; what is left stays in the outbox.
+    /// `WouldBlock` when there is no room below, `ENOBUFS` when the interface dropped it for that reason and that is heeded;
+    /// what is left stays in the outbox.
     pub fn send_all(
         &mut self,
         outbox: &mut Outbox,
@@ -136,7 +175,13 @@ impl Underlay {
         while let Some(call) = outbox.call() {
             let Way { station, to, tos } = call.way;
             let count = if self.cuts { call.datagrams } else { 1 };
-            let sent = self.send_call(outbox, count, to, tos);
+            let mut sent = self.send_call(outbox, count, to, tos);
+            let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
+            let full = [Some(nix::libc::EAGAIN), Some(nix::libc::ENOBUFS)];
+            if self.heeds && error.is_some() && !full.contains(&error) {
+                // It may be about a datagram before.
+                sent = self.send_call(outbox, count, to, tos);
+            }
             if count > 1 {
                 let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
                 // EIO: a device below that cannot, and says so late. The others speak of this call alone.
@@ -149,6 +194,7 @@ impl Underlay {
             if let Err(error) = sent {
                 let reason = match error.raw_os_error() {
                     Some(nix::libc::EAGAIN) => return Err(error),
+                    Some(nix::libc::ENOBUFS) if self.heeds => return Err(error),
                     Some(nix::libc::EMSGSIZE) => "too_big",
                     _ => "underlay_down",
                 };

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
+use crate::below::{self, Below};
 use crate::classify::Classifier;
 use crate::coalesce::Coalescer;
 use crate::command::{self, Running};
@@ -20,16 +21,18 @@ use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
 use crate::endpoints::Endpoints;
-use crate::link::Next;
+use crate::feedback::{self, Message, Reporter};
+use crate::hub::Hub;
+use crate::link::{self, Link, Next};
 use crate::mss;
 use crate::outbox::{self, Outbox, Way};
 use crate::packet;
 use crate::poll::{now_ns, Poll};
 use crate::privileges;
 use crate::routing::Routing;
-use crate::seal::{self, Claim, Identity, Key, Opened, Refused};
+use crate::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
 use crate::service::Service;
-use crate::show::Show;
+use crate::show::{self, BelowShow, Show};
 use crate::station::{count, count_all, shown, Inside, Reasons, Station};
 use crate::superpacket::{Malformed, Packet};
 use crate::tos;
@@ -71,10 +74,18 @@ pub struct Gateway {
     /// When sessions are looked after again, ns.
     tick_at_ns: u64,
     stations: Vec<Station>,
+    /// The link they share; none where each has one of its own.
+    hub: Option<Hub>,
     /// What leaves next.
     outbox: Outbox,
     /// Whether the socket had no room for it.
     blocked: bool,
+    /// When to try again, as the interface below dropped it, ns.
+    again_ns: Option<u64>,
+    /// What the interface below takes, where it is to push back.
+    below: Option<Below>,
+    /// Bytes to gather before they are sent, where it is to push back: what it takes within 1 ms.
+    gather_bytes: usize,
     /// What came and goes into the device next.
     inbox: Coalescer,
     /// Source of the packet before, and the peer behind it, within one batch.
@@ -123,7 +134,24 @@ impl Gateway {
             .iter()
             .map(|peer| Station::new(now_ns, &config, peer, identity.as_ref(), &mut last_index))
             .collect::<io::Result<Vec<_>>>()?;
-        let underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let shown = stations
+            .iter_mut()
+            .map(|station| station.link.shown(now_ns))
+            .collect();
+        let hub = config
+            .across
+            .as_ref()
+            .map(|across| Hub::new(now_ns, across, config.fastest_bps(), shown))
+            .transpose()
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
+        let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
+        let below = match config.below_bytes {
+            Some(bytes) => {
+                underlay.limit_below(bytes)?;
+                Some(Below::default())
+            }
+            None => None,
+        };
         let device = Device::create(
             &config.device,
             config.mtu,
@@ -171,8 +199,12 @@ impl Gateway {
             control,
             poll,
             stations,
+            hub,
             outbox: Outbox::default(),
             blocked: false,
+            again_ns: None,
+            below,
+            gather_bytes: 0,
             turn: 0,
             started_ns: now_ns,
             dropped: Reasons::new(),
@@ -286,15 +318,18 @@ impl Gateway {
             }
             let class = self.classifier.class(now_ns, &header);
             let config = &self.config;
-            self.stations[at]
-                .link
-                .arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
+            let link = &mut self.stations[at].link;
+            link.arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
+            if let Some(hub) = &mut self.hub {
+                hub.follow(now_ns, at, link);
+            }
         }
         Ok(())
     }
 
     /// Datagrams from the socket into the device.
     fn read_underlay(&mut self) {
+        self.underlay.forget_errors();
         let mut pkts = 0;
         while pkts < BATCH {
             let received = match self.underlay.receive(&mut self.buffer) {
@@ -310,33 +345,41 @@ impl Gateway {
             pkts += received.datagrams();
             match self.config.mode {
                 Mode::Wireguard => self.unseal(received),
-                Mode::Cleartext => {
-                    let Some(&at) = self.by_endpoint.get(&received.from) else {
-                        count_all(&mut self.dropped, "stranger", received.datagrams());
-                        continue;
-                    };
-                    let mut inside = Inside {
-                        routing: &self.routing,
-                        last: None,
-                        dscp: self.config.dscp,
-                        mss_mtu: self.config.mss_mtu(),
-                    };
-                    for place in received.places() {
-                        let packet = &mut self.buffer[place.clone()];
-                        let station = &mut self.stations[at];
-                        if let Some(header) = inside.admit(at, station, packet, received.tos) {
-                            self.inbox.add(&self.buffer, place, &header);
-                        }
-                    }
-                    hand_on(
-                        &mut self.inbox,
-                        &mut self.buffer,
-                        &self.device,
-                        &mut self.stations[at],
-                    );
-                }
+                Mode::Cleartext => self.take_clear(received),
             }
         }
+    }
+
+    /// Datagrams that are packets as they are.
+    fn take_clear(&mut self, received: Received) {
+        let Some(&at) = self.by_endpoint.get(&received.from) else {
+            count_all(&mut self.dropped, "stranger", received.datagrams());
+            return;
+        };
+        self.last_source = None;
+        for place in received.places() {
+            let packet = &mut self.buffer[place.clone()];
+            let station = &mut self.stations[at];
+            if station.converses() && feedback::is_message(packet) {
+                let message = Message::read(packet);
+                self.hear(at, message);
+                continue;
+            }
+            station.came(packet.len());
+            let mut inside = Inside {
+                routing: &self.routing,
+                last: self.last_source,
+                dscp: self.config.dscp,
+                mss_mtu: self.config.mss_mtu(),
+            };
+            let header = inside.admit(at, station, packet, received.tos);
+            self.last_source = inside.last;
+            if let Some(header) = header {
+                self.inbox.add(&self.buffer, place, &header);
+            }
+        }
+        let station = &mut self.stations[at];
+        hand_on(&mut self.inbox, &mut self.buffer, &self.device, station);
     }
 
     /// Datagrams of sessions, or that ask for a session.
@@ -431,10 +474,75 @@ impl Gateway {
             mss_mtu: self.config.mss_mtu(),
         };
         let place = gathered..gathered + bytes;
+        if station.converses() && feedback::is_message(&self.other[place.clone()]) {
+            let message = Message::read(&self.other[place]);
+            self.hear(at, message);
+            return None;
+        }
+        station.came(bytes);
         let header = inside.admit(at, station, &mut self.other[place.clone()], tos)?;
         self.last_source = inside.last;
         self.inbox.add(&self.other, place, &header);
         Some((at, bytes))
+    }
+
+    /// A peer said something about the way there or back, or something broken.
+    fn hear(&mut self, at: usize, message: Option<Message>) {
+        let now_ns = now_ns();
+        let station = &mut self.stations[at];
+        match (message, &mut station.reporter, &mut station.feedback) {
+            (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
+                if let Some(report) = reporter.answer(now_ns, sent_ns) {
+                    self.speak(now_ns, at, report);
+                }
+            }
+            (Some(Message::Report(report)), _, Some(feedback)) => {
+                let heard = feedback.heard(now_ns, report, self.config.overhead_bytes);
+                if let Some(bps) = heard {
+                    said(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
+                }
+            }
+            (Some(_), ..) => count(&mut station.dropped, "unasked"),
+            (None, ..) => count(&mut station.dropped, "malformed"),
+        }
+    }
+
+    /// Says something to a peer; it leaves before what waits, and the link is occupied by it.
+    fn speak(&mut self, now_ns: u64, at: usize, message: Message) {
+        // What has no room below has no end, either.
+        if self.blocked || self.again_ns.is_some() {
+            return;
+        }
+        let packet = message.packet();
+        let wire_bytes = self.config.wire_bytes(packet.len());
+        let link = &mut self.stations[at].link;
+        match &mut self.hub {
+            Some(hub) => hub.occupy(now_ns, at, wire_bytes, link),
+            None => link.occupy(now_ns, wire_bytes),
+        }
+        self.send(at, Packet::from(&packet[..]), 0);
+    }
+
+    /// Marks what is sent to peers that report; returns when that is due again.
+    fn mark(&mut self, now_ns: u64) -> Option<u64> {
+        let mut next_ns: Option<u64> = None;
+        for at in 0..self.stations.len() {
+            let Some(mut due_ns) = self.stations[at].mark_ns() else {
+                continue;
+            };
+            if due_ns <= now_ns {
+                let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
+                let station = &mut self.stations[at];
+                let Some(feedback) = &mut station.feedback else {
+                    continue;
+                };
+                let mark = feedback.mark(now_ns, station.sent_pkts, wire_bytes);
+                self.speak(now_ns, at, mark);
+                due_ns = self.stations[at].mark_ns().unwrap_or(due_ns);
+            }
+            next_ns = next_ns.into_iter().chain([due_ns]).min();
+        }
+        next_ns
     }
 
     /// Asks a peer for a session unless that is under way.
@@ -474,61 +582,78 @@ impl Gateway {
 
     /// Lets leave what may leave; returns when there will be more.
     fn serve(&mut self, mut now_ns: u64) -> Option<u64> {
-        if !self.flush() {
-            return None;
-        }
         let ticks = self.identity.is_some().then_some(self.tick_at_ns);
         let commands = self
             .stations
             .iter()
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
-        let stations = self.stations.len();
-        for step in 0..stations {
-            let at = (self.turn + step) % stations;
-            let station = &self.stations[at];
-            if station
-                .session
-                .as_ref()
-                .is_some_and(|session| !session.is_open())
-            {
-                if station.link.waiting_pkts() > 0 {
-                    self.knock(at);
-                }
-                continue;
+        if self.flush(now_ns) {
+            self.see_sessions();
+            earliest_ns = earliest_ns.into_iter().chain(self.mark(now_ns)).min();
+            let stations = self.stations.len();
+            let links = if self.hub.is_some() { 1 } else { stations };
+            for step in 0..links {
+                let of = match self.hub {
+                    Some(_) => None,
+                    None => Some((self.turn + step) % stations),
+                };
+                let Some(more_ns) = self.serve_link(&mut now_ns, of) else {
+                    break;
+                };
+                earliest_ns = earliest_ns.into_iter().chain(more_ns).min();
             }
-            loop {
-                match self.stations[at]
-                    .link
-                    .next(now_ns, |packet| tos_of(packet) & 3 != 0)
-                {
-                    Next::Send(packet, marked) => {
-                        let tos = tos_of(&packet);
-                        let tos = if marked { tos | tos::CE } else { tos };
-                        self.send(at, packet, tos);
-                        if self.outbox.is_full() && !self.flush() {
-                            return None;
-                        }
-                    }
-                    Next::At(ns) => {
-                        // On a fast link it has come meanwhile, and what may leave leaves together.
-                        let later_ns = self::now_ns();
-                        if ns <= later_ns {
-                            now_ns = later_ns;
-                            continue;
-                        }
-                        earliest_ns = Some(earliest_ns.map_or(ns, |earliest| earliest.min(ns)));
-                        break;
-                    }
-                    Next::Nothing => break,
-                }
+            self.turn = (self.turn + 1) % stations.max(1);
+            self.flush(now_ns);
+        }
+        earliest_ns.into_iter().chain(self.again_ns).min()
+    }
+
+    /// Only who has a session can be sent to; where somebody waits for one, it is asked for.
+    fn see_sessions(&mut self) {
+        for at in 0..self.stations.len() {
+            let Station { link, session, .. } = &mut self.stations[at];
+            let open = session.as_ref().is_none_or(Session::is_open);
+            link.set_open(open);
+            if !open && link.waiting_pkts() > 0 {
+                self.knock(at);
             }
         }
-        self.turn = (self.turn + 1) % stations.max(1);
-        if !self.flush() {
-            return None;
+    }
+
+    /// Lets leave what may leave over the link of one peer, or over the one that all share. Says when there will be more, if
+    /// that is known; none when there is no room below.
+    fn serve_link(&mut self, now_ns: &mut u64, of: Option<usize>) -> Option<Option<u64>> {
+        let ecn = |packet: &Packet| tos_of(packet) & 3 != 0;
+        loop {
+            let (next, at) = match (&mut self.hub, of) {
+                (Some(hub), _) => hub.next(*now_ns, &mut self.stations, ecn),
+                (None, Some(at)) => (self.stations[at].link.next(*now_ns, ecn), at),
+                (None, None) => return Some(None),
+            };
+            match next {
+                Next::Send(packet, marked) => {
+                    let tos = tos_of(&packet);
+                    let tos = if marked { tos | tos::CE } else { tos };
+                    self.stations[at].sent_pkts += packet.pkts() as u64;
+                    self.send(at, packet, tos);
+                    let full = self.outbox.is_full()
+                        || (self.below.is_some() && self.outbox.bytes() >= self.gather_bytes);
+                    if full && !self.flush(*now_ns) {
+                        return None;
+                    }
+                }
+                Next::At(ns) => {
+                    // On a fast link it has come meanwhile, and what may leave leaves together.
+                    let later_ns = self::now_ns();
+                    if later_ns < ns {
+                        return Some(Some(ns));
+                    }
+                    *now_ns = later_ns;
+                }
+                Next::Nothing => return Some(None),
+            }
         }
-        earliest_ns
     }
 
     /// Seals a packet and puts it to what leaves next.
@@ -563,7 +688,7 @@ impl Gateway {
     }
 
     /// Sends what is ready; whether the socket has room for more.
-    fn flush(&mut self) -> bool {
+    fn flush(&mut self, now_ns: u64) -> bool {
         if self.outbox.is_empty() {
             return true;
         }
@@ -573,8 +698,14 @@ impl Gateway {
             .send_all(&mut self.outbox, |at, datagrams, reason| {
                 count_all(&mut stations[at].dropped, reason, datagrams)
             });
-        let blocked = sent.is_err();
-        if !blocked {
+        let full = sent.is_err();
+        let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
+        // The socket tells when there is room again; the interface that drops does not.
+        self.again_ns = dropped.then_some(now_ns + below::AGAIN_NS);
+        let blocked = full && !dropped;
+        if full {
+            self.measure_below(now_ns);
+        } else {
             let device = &mut self.device;
             self.outbox.clear(|packet| device.recycle(packet));
         }
@@ -582,7 +713,28 @@ impl Gateway {
             let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
             self.blocked = blocked;
         }
-        !blocked
+        !full
+    }
+
+    /// There is no room below.
+    fn measure_below(&mut self, now_ns: u64) {
+        let Some(below) = &mut self.below else {
+            return;
+        };
+        let (datagrams, bytes) = self.outbox.gone();
+        let sealed_bytes = i64::from(self.config.mode.overhead_bytes());
+        let each_bytes = self.config.overhead_bytes - sealed_bytes;
+        let wire_bytes = bytes.saturating_add_signed(each_bytes.saturating_mul(datagrams as i64));
+        let Some(bps) = below.full(now_ns, wire_bytes) else {
+            return;
+        };
+        self.gather_bytes = (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize;
+        for station in &mut self.stations {
+            station.link.set_below(now_ns, bps);
+        }
+        if let Some(hub) = &mut self.hub {
+            hub.set_below(now_ns, bps);
+        }
     }
 
     fn heed(&mut self, now_ns: u64) {
@@ -632,6 +784,27 @@ impl Gateway {
             .map_err(|error| error.to_string())?
             .into_iter();
         let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
+        let unmoved = places.len() == self.stations.len()
+            && places
+                .iter()
+                .enumerate()
+                .all(|(at, place)| *place == Some(at));
+        // Other queues are another state of the policy across peers.
+        let hub = match &new.across {
+            Some(across) if !unmoved => {
+                let shown = places
+                    .iter()
+                    .map(|place| {
+                        place.map_or_else(Default::default, |place| {
+                            self.stations[place].link.shown(now_ns)
+                        })
+                    })
+                    .collect();
+                let hub = Hub::new(now_ns, across, new.fastest_bps(), shown);
+                Some(hub.map_err(|fault| fault.to_string())?)
+            }
+            _ => None,
+        };
         let mut old: Vec<Option<Station>> = self.stations.drain(..).map(Some).collect();
         let mut refused = Ok(());
         for (at, (peer, place)) in new.peers.iter().zip(&places).enumerate() {
@@ -649,6 +822,12 @@ impl Gateway {
                 if let Err(fault) = changed {
                     refused = Err(format!("peer {} keeps its parameters: {fault}", peer.name));
                 }
+                if peers.0.capacity != peer.capacity {
+                    station.feedback = Station::asks(peer);
+                }
+                if peers.0.report != peer.report {
+                    station.reporter = peer.report.then(Reporter::default);
+                }
                 if peers.0.endpoint != peer.endpoint {
                     station.endpoint = peer.endpoint;
                 }
@@ -658,6 +837,19 @@ impl Gateway {
                 }
             }
             self.stations.push(station);
+        }
+        if let (Some(across), Some(running)) = (&new.across, &mut self.hub) {
+            if let Some(hub) = hub {
+                let before = std::mem::replace(running, hub);
+                running.succeed(before, &places);
+            } else if let Err(fault) = running.change(now_ns, across) {
+                refused = Err(format!("link.across keeps its parameters: {fault}"));
+            }
+        }
+        if let Some(hub) = &mut self.hub {
+            for (at, station) in self.stations.iter_mut().enumerate() {
+                hub.rated(now_ns, at, &mut station.link);
+            }
         }
         self.outbox
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
@@ -673,33 +865,48 @@ impl Gateway {
             poll,
             config,
             stations,
+            hub,
+            below,
             dropped,
             started_ns,
             ..
         } = self;
         control.serve(key, poll, |request| match request {
             Request::Show => {
-                let peers = config
+                let mut peers: Vec<_> = config
                     .peers
                     .iter()
                     .zip(stations)
                     .map(|(peer, station)| station.show(now_ns, config, peer))
                     .collect();
+                if let (Some(hub), Some(across)) = (hub, &config.across) {
+                    for (at, peer) in peers.iter_mut().enumerate() {
+                        peer.across = Some(show::across(now_ns, across.info, hub, at));
+                    }
+                }
                 Response::Show(Box::new(Show {
                     version: env!("CARGO_PKG_VERSION").to_string(),
                     device: config.device.clone(),
                     mode: config.mode.name().to_string(),
                     policy: config.scheduler.info.name.to_string(),
+                    across: config
+                        .across
+                        .as_ref()
+                        .map(|across| across.info.name.to_string()),
                     uptime_s: (now_ns - *started_ns) as f64 * 1e-9,
                     dropped_pkts: shown(dropped),
+                    below: below.as_ref().map(|below| BelowShow {
+                        capacity_bps: below.capacity_bps(),
+                        fulls: below.fulls(),
+                    }),
                     peers,
                 }))
             }
             Request::SetCapacity { peer, capacity_bps } => {
                 let mut known = false;
-                for (config, station) in config.peers.iter().zip(stations) {
+                for (at, (config, station)) in config.peers.iter().zip(stations).enumerate() {
                     if peer.as_ref().is_none_or(|name| *name == config.name) {
-                        station.link.set_capacity(now_ns, capacity_bps);
+                        said(now_ns, hub.as_mut(), at, &mut station.link, capacity_bps);
                         known = true;
                     }
                 }
@@ -747,7 +954,7 @@ impl Gateway {
             return;
         };
         match running.read() {
-            Ok(Some(Ok(bps))) => station.link.set_capacity(now_ns, bps),
+            Ok(Some(Ok(bps))) => said(now_ns, self.hub.as_mut(), at, &mut station.link, bps),
             Ok(Some(Err(what))) => say(&format!(
                 "the program of peer {}: {what}",
                 self.config.peers[at].name
@@ -779,6 +986,14 @@ fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
         }
     }
     endpoints
+}
+
+/// Somebody said the capacity towards a peer.
+fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
+    link.set_capacity(now_ns, bps);
+    if let Some(hub) = hub {
+        hub.rated(now_ns, at, link);
+    }
 }
 
 /// Hands what came from a peer on into the device.
@@ -817,6 +1032,7 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             .map(|class| class.name.clone())
             .collect()
     };
+    let across = |config: &Config| config.across.as_ref().map(|across| across.info.name);
     let changed = [
         ("gateway.device", old.device != new.device),
         ("gateway.address", old.addresses != new.addresses),
@@ -832,6 +1048,11 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         (
             "scheduler.policy",
             old.scheduler.info.name != new.scheduler.info.name,
+        ),
+        ("link.below", old.below_bytes != new.below_bytes),
+        (
+            "link.across.policy, or whether there is one,",
+            across(old) != across(new),
         ),
         (
             "the names and the order of the classes",

@@ -45,6 +45,25 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is no file; name a program"),
     ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" beside it"),
     ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
+    ("overhead = \"14B\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:15: link.feedback = { ceiling = \"40Mbit\" }: needs stale = \"3s\" at least, for while nothing is sent a report comes every second, and floor, the least rate it may say"),
+    ("overhead = \"14B\"", "feedback = true", "ground.toml:15: link.feedback = true: must be a table like { ceiling = \"40Mbit\" }"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { delay = \"9ms\" }", "ground.toml:17: link.feedback.ceiling: is missing; write ceiling = \"40Mbit\""),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"900kbit\" }", "ground.toml:17: link.feedback.ceiling = \"900kbit\": must be 1Mbit .. 400Gbit"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is what to begin with and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\", delay = \"2s\" }", "ground.toml:17: link.feedback.delay = \"2s\": must be 1ms .. 1s"),
+    ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both say the capacity; leave one out"),
+    ("rate = \"20Mbit\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:14: link.feedback = { ceiling = \"40Mbit\" }: is only for a table with rate or trace"),
+    ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
+    ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
+    ("overhead = \"14B\"", "below = 16000", "ground.toml:15: link.below = 16000: needs a unit: one of"),
+    ("endpoint =", "below = \"16kB\"\nendpoint =", "ground.toml:42: peer[0].below = \"16kB\": unknown key;"),
+    ("overhead = \"14B\"", "across = \"pf\"", "ground.toml:15: link.across = \"pf\": must be a table like { policy = \"pf\" }"),
+    ("overhead = \"14B\"", "across = { tc = \"1s\" }", "ground.toml:15: link.across.policy: is missing; write policy = \"pf\""),
+    ("overhead = \"14B\"", "across = { policy = \"codel\" }", "ground.toml:15: link.across.policy = \"codel\": must be one of fifo, strict, rr, wrr, drr, pss, pf, codes, mlwdf, exp_rule, exp_pf; did you mean \"codes\"?"),
+    ("overhead = \"14B\"", "across = { policy = \"pf\", tc = \"1ms\" }", "ground.toml:15: link.across.tc = \"1ms\": must be 10ms .. 100s (time constant"),
+    ("overhead = \"14B\"", "across = { policy = \"drr\", weight = 2 }", "ground.toml:15: link.across.weight = 2: unknown key;"),
+    ("overhead = \"14B\"", "across = { policy = \"pss\", level = 1, low_level = 3, rate = \"21Mbit\" }", "ground.toml:15: link.across.rate = \"21Mbit\": "),
+    ("endpoint =", "across = { weight = 2 }\nendpoint =", "ground.toml:42: peer[0].across = { weight = 2 }: is only for a link that peers share; write across = { policy = \"pf\" } in [link]"),
     ("overhead = \"14B\"", "overhead = \"14kB\"", "ground.toml:15: link.overhead = \"14kB\": must be whole and -1kB .. 1kB"),
     ("policy = \"pss\"", "policy = \"ps\"", "ground.toml:18: scheduler.policy = \"ps\": must be one of"),
     ("policy = \"pss\"", "policy = \"pss\"\nsaturation = \"never\"", "ground.toml:19: scheduler.saturation = \"never\": unknown key;"),
@@ -88,6 +107,17 @@ fn the_shipped_configuration_is_sound() {
     assert_eq!(config.wire_bytes(1472), 1514, "with 14 of Ethernet");
     assert_eq!(config.rules.rest, 2);
     assert_eq!(config.peers[0].capacity.nominal_bps, 20_000_000);
+}
+
+#[test]
+fn the_shipped_hub_is_sound() {
+    let text = include_str!("../configs/hub.toml");
+    let config = config::parse(text, Path::new("hub.toml")).unwrap();
+    let across = config.across.as_ref().unwrap();
+    assert_eq!(across.info.name, "pf");
+    let weight = across.info.qparam("weight").unwrap();
+    assert_eq!([across.qparams[weight], across.qparams[1 + weight]], [2, 1]);
+    assert_eq!(config.fastest_bps(), 20_000_000);
 }
 
 #[test]
@@ -142,6 +172,59 @@ fn a_peer_may_have_a_capacity_of_its_own() {
         fault.starts_with("ground.toml:31: class[1].rate = \"5Mbit\": "),
         "{fault}"
     );
+}
+
+#[test]
+fn peers_that_share_a_link_have_parameters_of_their_own() {
+    const TWO: &str = "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.79.0.0/16\"\n";
+    let text = changed(
+        "overhead = \"14B\"",
+        "across = { policy = \"codes\", tc = \"2s\", timeout = \"80ms\" }",
+    );
+    let text = text.replace(
+        "10.78.0.0/16\"]",
+        &format!("{TWO}across = {{ weight = 3 }}"),
+    );
+    let across = parse(&text).unwrap().across.unwrap();
+    assert_eq!(across.params[0], 2_000_000_000);
+    assert_eq!(
+        across.qparams,
+        [1, 80_000_000, 3, 80_000_000],
+        "weight and timeout of each"
+    );
+    for (old, new, said) in [
+        ("weight = 3", "weight = 0", "ground.toml:48: peer[1].across.weight = 0: must be a whole number 1 .. 65535 (multiplies"),
+        ("weight = 3", "wight = 3", "ground.toml:48: peer[1].across.wight = 3: unknown key; did you mean weight?"),
+        ("{ weight = 3 }", "3", "ground.toml:48: peer[1].across = 3: must be a table like { weight = 2 }"),
+    ] {
+        let fault = parse(&text.replace(old, new)).unwrap_err().to_string();
+        assert!(fault.starts_with(said), "{fault}\n  expected {said}");
+    }
+    let folder = std::env::temp_dir().join(format!("linkweir-instants-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("instants"), "1\n2\n").unwrap();
+    let text = text.replace(
+        "rate = \"20Mbit\"",
+        "trace = \"instants\"\ntrace_format = \"mahimahi\"",
+    );
+    let fault = config::parse(&text, &folder.join("ground.toml"))
+        .unwrap_err()
+        .to_string();
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(
+        fault.contains("ground.toml:14: link.trace = \"instants\": lists instants, which peers that share a link cannot divide"),
+        "{fault}"
+    );
+}
+
+#[test]
+fn an_interface_of_many_peers_is_a_link_they_share() {
+    let two = "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.79.0.0/16\"\n";
+    let text = changed("10.78.0.0/16\"]", two).replace("overhead = \"14B\"", "below = \"16kB\"");
+    let fault = parse(&text).unwrap_err().to_string();
+    assert_eq!(fault, "ground.toml:15: link.below = \"16kB\": is about one interface, which 2 peers share; write across = { policy = \"drr\" } beside it");
+    let text = text.replace("\"16kB\"", "\"16kB\"\nacross = { policy = \"drr\" }");
+    assert_eq!(parse(&text).unwrap().below_bytes, Some(16_000));
 }
 
 #[test]

@@ -9,11 +9,14 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 
 use super::{folder, Fault};
+use crate::feedback::Bounds;
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;
 /// Time over which the mean of a signal without end is taken, ns.
 const MEAN_NS: u64 = 3_600_000_000_000;
+/// Least time that what reports say is believed, ns.
+const FEEDBACK_STALE_NS: u64 = 3_000_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
 
@@ -37,6 +40,8 @@ pub struct Capacity {
     pub stale_ns: Option<u64>,
     /// What is believed from then on, bit/s.
     pub floor_bps: u64,
+    /// Within which bounds the far end's reports are believed; none: it is not asked.
+    pub feedback: Option<Bounds>,
 }
 
 /// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
@@ -50,13 +55,14 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let follow = section.find("follow");
     let stale = section.find("stale");
     let floor = section.find("floor");
+    let feedback = section.find("feedback");
     let Some((offered, trace)) = offered else {
         if let Some((_, entry)) = command {
             return Err(
                 entry.fault("needs a rate to begin with; write rate = \"20Mbit\" beside it")
             );
         }
-        return match nominal.or(follow).or(stale).or(floor) {
+        return match nominal.or(follow).or(stale).or(floor).or(feedback) {
             Some(entry) => Err(entry.fault("is only for a table with rate or trace")),
             None => Ok(None),
         };
@@ -70,7 +76,16 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
         let message = format!("has a column {column}, which is for `linkweir-gateway emulate`; the gateway takes capacity alone");
         return Err(section.fault_at("trace", message));
     }
-    if let Some((_, entry)) = &command {
+    if let (Some(_), Some(entry)) = (&command, &feedback) {
+        return Err(
+            entry.fault("and command exclude each other: both say the capacity; leave one out")
+        );
+    }
+    let says = command
+        .as_ref()
+        .map(|(_, entry)| entry)
+        .or(feedback.as_ref());
+    if let Some(entry) = says {
         if !matches!(offered, signal::Capacity::Rate(Signal::Constant(_))) {
             return Err(entry.fault("needs a rate that does not change by itself; leave one out"));
         }
@@ -95,6 +110,10 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
         }
         (None, None) => LEAST_BPS,
     };
+    let feedback = match feedback {
+        Some(entry) => Some(read_bounds(&entry, &offered, stale_ns, floor_bps)?),
+        None => None,
+    };
     Ok(Some(Capacity {
         offered,
         nominal_bps,
@@ -102,7 +121,44 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
         command: command.map(|(words, _)| words),
         stale_ns,
         floor_bps,
+        feedback,
     }))
+}
+
+/// Reads `feedback`; the floor is that of stale capacities.
+fn read_bounds(
+    entry: &Entry<'_, '_>,
+    offered: &signal::Capacity,
+    stale_ns: Option<u64>,
+    floor_bps: u64,
+) -> Result<Bounds, Fault> {
+    let example = "{ ceiling = \"40Mbit\" }";
+    let Some(mut table) = entry.table() else {
+        return Err(entry.fault(format!("must be a table like {example}")));
+    };
+    if stale_ns.is_none_or(|ns| ns < FEEDBACK_STALE_NS) {
+        return Err(entry.fault(format!(
+            "needs stale = \"{}\" at least, for while nothing is sent a report comes every second, and floor, the least rate it may say",
+            units::show_whole(FEEDBACK_STALE_NS, Kind::Time)
+        )));
+    }
+    let ceiling = table.need("ceiling", "\"40Mbit\"")?;
+    let ceiling_bps = ceiling.whole(Kind::Rate, (floor_bps, limits::RATE_BPS))?;
+    let delay_ns = table.whole("delay", Kind::Time, (1_000_000, 1_000_000_000), 25_000_000)?;
+    table.finish()?;
+    let begin_bps = mean_bps(offered);
+    if !(floor_bps..=ceiling_bps).contains(&begin_bps) {
+        return Err(ceiling.fault(format!(
+            "rate is what to begin with and must lie between floor and ceiling, {} .. {}",
+            units::show_whole(floor_bps, Kind::Rate),
+            units::show_whole(ceiling_bps, Kind::Rate)
+        )));
+    }
+    Ok(Bounds {
+        floor_bps,
+        ceiling_bps,
+        delay_ns,
+    })
 }
 
 /// A rate or a trace, with what else the trace says.

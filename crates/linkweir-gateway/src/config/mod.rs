@@ -4,6 +4,7 @@
 //! [`load`] checks everything before anything is set up. The first thing wrong comes back as a [`Fault`] with file, line,
 //! key and cure.
 
+mod across;
 mod capacity;
 mod classes;
 pub mod emulate;
@@ -23,6 +24,7 @@ use crate::control;
 use crate::seal;
 use crate::tos::Model;
 
+use across::Across;
 pub use capacity::Capacity;
 pub use linkweir_config::Fault;
 pub use peers::Peer;
@@ -37,6 +39,8 @@ const PEERS: usize = 1024;
 const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
 const DRAIN_NS: u64 = 60_000_000_000;
+/// Bytes that may be allowed to wait below.
+const BELOW_BYTES: (u64, u64) = (3000, 10_000_000);
 /// What a waiting packet costs beside its own bytes.
 pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
@@ -91,7 +95,7 @@ pub struct Scheduler {
     pub info: &'static PolicyInfo,
     /// One value per parameter.
     pub params: Vec<u64>,
-    /// One row per class.
+    /// One row per queue.
     pub qparams: Vec<u64>,
 }
 
@@ -128,6 +132,10 @@ pub struct Config {
     pub overhead_bytes: i64,
     /// Smallest packet on the link, bytes, as it is accounted.
     pub mpu_bytes: u32,
+    /// About how many bytes may wait in the system and the interface below; none: what the system likes.
+    pub below_bytes: Option<u32>,
+    /// Policy among peers, where they share one link; a row of parameters per peer.
+    pub across: Option<Scheduler>,
     /// Policy of the queues towards each peer.
     pub scheduler: Scheduler,
     /// Classes in queue order.
@@ -143,6 +151,13 @@ impl Config {
     #[must_use]
     pub fn mss_mtu(&self) -> Option<u32> {
         self.mss_clamp.then_some(self.mtu)
+    }
+
+    /// What the policy across peers is told of their link at first, bit/s: the capacity of the fastest.
+    #[must_use]
+    pub fn fastest_bps(&self) -> u64 {
+        let capacities = self.peers.iter().map(|peer| peer.capacity.nominal_bps);
+        capacities.max().unwrap_or_default()
     }
 
     /// Bytes by which a packet of `bytes` is accounted on the link.
@@ -212,6 +227,15 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         None => 0,
     };
     let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
+    let below = link.find("below");
+    let below_bytes = match &below {
+        Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
+        None => None,
+    };
+    let across = Across::read(&mut link)?;
+    if let (Some(across), Some(capacity)) = (&across, &whole_link) {
+        across.fits(capacity, &link)?;
+    }
     link.finish()?;
 
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
@@ -227,7 +251,19 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let mut sections = top.tables("class", CLASSES)?;
     let (classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
-    let peers = peers::read(&mut peer_sections, mode, listen, whole_link.as_ref())?;
+    let (peers, rows, said) = peers::read(
+        &mut peer_sections,
+        mode,
+        listen,
+        whole_link.as_ref(),
+        across.as_ref(),
+    )?;
+    if let (Some(entry), None, 2..) = (&below, &across, peers.len()) {
+        return Err(entry.fault(format!(
+            "is about one interface, which {} peers share; write across = {{ policy = \"drr\" }} beside it",
+            peers.len()
+        )));
+    }
     if routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
     }
@@ -243,6 +279,9 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         let told_bps = peer.capacity.nominal_bps;
         parameters::check(info, told_bps, &params, &qparams, &scheduler, &places)?;
     }
+    let across = across
+        .map(|across| across.scheduler(&peers, rows, &said))
+        .transpose()?;
     held(&top_level(&source, &document), &classes, mtu, peers.len())?;
 
     Ok(Config {
@@ -261,6 +300,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         drain_ns,
         overhead_bytes: overhead_bytes + i64::from(outer),
         mpu_bytes,
+        below_bytes,
+        across,
         scheduler: Scheduler {
             info,
             params,

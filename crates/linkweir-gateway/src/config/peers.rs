@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
 
+use super::across::{self, Across};
 use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
 use crate::seal::{self, Key};
 
@@ -28,16 +29,23 @@ pub struct Peer {
     pub allowed: Vec<IpNet>,
     /// Capacity of the way there.
     pub capacity: Capacity,
+    /// Whether it is told what came from it.
+    pub report: bool,
 }
 
-/// Reads all peers; `link` is the capacity of those that do not say their own.
-pub(super) fn read(
-    sections: &mut [Section<'_, '_>],
+/// Peers, and what each says of the policy among them: a row of parameters, and the table it stands in.
+type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
+
+/// Reads all peers; `link` is the capacity of those that do not say their own, `across` the policy among them.
+pub(super) fn read<'s, 'i>(
+    sections: &mut [Section<'s, 'i>],
     mode: Mode,
     listen: SocketAddr,
     link: Option<&Capacity>,
-) -> Result<Vec<Peer>, Fault> {
+    across: Option<&Across<'_, '_>>,
+) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
+    let (mut rows, mut said) = (Vec::new(), Vec::new());
     for section in sections {
         let entry = section.need("name", "\"ground\"")?;
         let name = word(&entry)?;
@@ -90,6 +98,7 @@ pub(super) fn read(
                 )));
             }
         }
+        let report = section.flag("report", false)?;
         let capacity = match (capacity::read(section)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
@@ -100,6 +109,12 @@ pub(super) fn read(
                 ));
             }
         };
+        if let Some(across) = across {
+            across.fits(&capacity, section)?;
+        }
+        let (row, table) = across::of_peer(across, section)?;
+        rows.push(row);
+        said.push(table);
         section.known()?;
         peers.push(Peer {
             name,
@@ -109,9 +124,10 @@ pub(super) fn read(
             keepalive_s: known.keepalive_s,
             allowed,
             capacity,
+            report,
         });
     }
-    Ok(peers)
+    Ok((peers, rows, said))
 }
 
 fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {

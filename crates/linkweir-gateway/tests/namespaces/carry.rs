@@ -255,7 +255,7 @@ fn pattern(bytes: usize) -> Vec<u8> {
 }
 
 /// A connection through a tunnel, from here to there.
-fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream; 2] {
+pub fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream; 2] {
     use std::net::{TcpListener, TcpStream};
     let begun = Instant::now();
     let listener = tunnel.there.inside(move || loop {
@@ -430,5 +430,36 @@ impl Receiver {
             _ => None,
         });
         field.unwrap()
+    }
+}
+
+pub fn what_came_is_said_only_where_both_ends_want_it() {
+    const ASKS: &str =
+        "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
+    for answers in [true, false] {
+        let tunnel = Tunnel::clear(STRICT, |text, last| {
+            let says = match last {
+                1 => ASKS.to_string(),
+                _ => format!("report = {answers}"),
+            };
+            text.replace("allowed_ips", &format!("{says}\nallowed_ips"))
+        });
+        let [one, two] = &tunnel.gateways;
+        let reports =
+            |show: &linkweir_gateway::show::Show| show.peers[0].feedback.as_ref().unwrap().reports;
+        if answers {
+            one.wait_until("reports come", |show| reports(show) >= 2);
+            assert_eq!(two.show().peers[0].dropped_pkts, Default::default());
+        } else {
+            // To who did not ask for them they are packets of nobody.
+            two.wait_until("marks are refused", |show| {
+                show.peers[0].dropped_pkts.get("not_allowed") >= Some(&2)
+            });
+            let show = one.wait_until("the floor is believed", |show| {
+                show.peers[0].capacity_bps == 1_000_000
+            });
+            assert_eq!(reports(&show), 0);
+        }
+        assert_eq!(two.show().peers[0].feedback, None);
     }
 }

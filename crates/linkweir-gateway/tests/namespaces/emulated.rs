@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Emulated links: what crosses them, what does not, and what the emulator says of itself.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::place::{config, Emulated, Folder, Gateway, STRICT};
+use linkweir_gateway::metrics;
+use nix::sys::signal::Signal;
+
+use crate::place::{config, keygen, Emulated, Folder, Gateway, STRICT};
 
 fn sum(way: &serde_json::Value, keys: &[&str]) -> u64 {
     keys.iter().map(|key| way[key].as_u64().unwrap()).sum()
@@ -102,4 +107,53 @@ pub fn a_tunnel_runs_over_an_emulated_link() {
     assert_eq!(a.recv(&mut buffer).unwrap(), 8);
     assert!(begun.elapsed() >= Duration::from_millis(50));
     drop(gateways);
+}
+
+pub fn the_far_end_says_what_the_link_carries() {
+    let way = "rate = \"4Mbit\"\ndelay = \"10ms\"\nlimit = \"1000p\"";
+    let link = Emulated::new(way, way);
+    let folder = Folder::new();
+    let publics = [1, 2].map(|last| keygen(&folder, last));
+    let mut gateways = [(&link.here, 1), (&link.there, 2)].map(|(namespace, last)| {
+        let public = &publics[usize::from(2 - last)];
+        let says = match last {
+            1 => "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }",
+            _ => "report = true",
+        };
+        let text = config(&folder, last, STRICT)
+            .replace("mode = \"cleartext\"", &format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\""))
+            .replace("allowed_ips", &format!("public_key = \"{public}\"\n{says}\nallowed_ips"));
+        let file = folder.write(&format!("{last}.toml"), &text);
+        Gateway::start(namespace, &file, &folder.path(&format!("control{last}")))
+    });
+    let a = link.here.socket("10.77.0.1:1000");
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let sender = std::thread::spawn(move || {
+        while !stopped.load(Ordering::Relaxed) {
+            for _ in 0..4 {
+                let _ = a.send_to(&[7; 1200], "10.77.0.2:2000");
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    // 20 Mbit/s were too much.
+    let show = gateways[0].wait_until("the capacity is found", |show| {
+        show.peers[0].capacity_bps < 5_000_000
+    });
+    let said = show.peers[0].feedback.as_ref().unwrap();
+    assert!(
+        said.reports > 0 && said.received_bps < 5_000_000,
+        "{show:?}"
+    );
+    assert!(show.peers[0].capacity_bps >= 1_000_000, "{show:?}");
+    assert!(metrics::text(&show).contains("linkweir_feedback_queue_seconds{"));
+    // Nobody says anything any more.
+    gateways[1].signal(Signal::SIGKILL);
+    gateways[1].ended();
+    gateways[0].wait_until("the floor is believed", |show| {
+        show.peers[0].capacity_bps == 1_000_000
+    });
+    stop.store(true, Ordering::Relaxed);
+    sender.join().unwrap();
 }

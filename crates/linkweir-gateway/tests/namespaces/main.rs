@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use libtest_mimic::{Arguments, Trial};
 
+mod below;
 mod carry;
 mod emulated;
 mod flood;
@@ -23,6 +24,7 @@ mod page;
 mod place;
 mod resume;
 mod sealed;
+mod shared;
 
 /// How long anything is waited for.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
@@ -73,7 +75,13 @@ macro_rules! trials {
 fn main() {
     let arguments = Arguments::from_args();
     let missing = place::missing();
+    let no_shaper = missing.is_empty() && !below::has_shaper();
     let tests = trials! {
+        below {
+            what_the_interface_cannot_take_waits_where_the_policy_rules,
+            what_the_interface_drops_is_sent_again,
+            super_packets_pass_a_slow_interface,
+        }
         carry {
             both_versions_of_ip_go_both_ways,
             the_tunnel_itself_may_be_ipv6,
@@ -86,11 +94,13 @@ fn main() {
             super_packets_carry_the_same_bytes,
             datagrams_sent_together_come_one_by_one,
             code_points_and_congestion_are_seen_outside_and_inside,
+            what_came_is_said_only_where_both_ends_want_it,
         }
         emulated {
             packets_cross_in_order_and_no_sooner_than_the_delay,
             what_finds_no_room_and_what_is_lost_is_counted,
             a_tunnel_runs_over_an_emulated_link,
+            the_far_end_says_what_the_link_carries,
         }
         flood {
             forged_handshakes_cost_little_and_keep_nobody_out,
@@ -142,6 +152,9 @@ fn main() {
             the_wrong_key_gets_nothing,
             rubbish_costs_little_and_harms_nobody,
         }
+        shared {
+            peers_of_a_hub_share_one_link_by_their_air_time,
+        }
     };
     let without = |name: &str| -> Option<String> {
         if !missing.is_empty() && !ANYWHERE.contains(&name) {
@@ -149,6 +162,9 @@ fn main() {
                 "gateways in network namespaces; missing: {}",
                 missing.join(", ")
             ));
+        }
+        if no_shaper && name.starts_with("below::") {
+            return Some("slow interfaces; missing: the queueing discipline tbf".to_string());
         }
         let lacking = PROGRAMS
             .iter()

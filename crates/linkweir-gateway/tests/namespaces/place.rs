@@ -133,6 +133,14 @@ impl Namespace {
 }
 
 impl Namespace {
+    /// A cable from this device to the device `out` of another namespace.
+    pub fn cable(&self, device: &str, other: &Namespace) {
+        let tid = other.tid.to_string();
+        self.ip(&[
+            "link", "add", device, "type", "veth", "peer", "name", "out", "netns", &tid,
+        ]);
+    }
+
     /// Path of the namespace.
     pub fn path(&self) -> String {
         format!("/proc/{}/task/{}/ns/net", std::process::id(), self.tid)
@@ -242,10 +250,7 @@ impl Deref for Socket {
 /// Two namespaces with a cable between their devices `out`.
 pub fn cabled() -> (Namespace, Namespace) {
     let (here, there) = (Namespace::new(), Namespace::new());
-    let tid = there.tid.to_string();
-    here.ip(&[
-        "link", "add", "out", "type", "veth", "peer", "name", "out", "netns", &tid,
-    ]);
+    here.cable("out", &there);
     for (namespace, last) in [(&here, 1), (&there, 2)] {
         namespace.ip(&[
             "address",

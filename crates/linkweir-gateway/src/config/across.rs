@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! `across`: the policy among peers that share one link, in `[link]`, and its parameters of each peer, in `[[peer]]`.
+
+use linkweir_config::parameters;
+use linkweir_config::reader::{Entry, Section};
+use linkweir_config::signal;
+use linkweir_core::PolicyInfo;
+
+use super::{Capacity, Fault, Peer, Scheduler};
+
+/// The policy among peers as `[link]` has it.
+pub(super) struct Across<'s, 'i> {
+    section: Section<'s, 'i>,
+    info: &'static PolicyInfo,
+    params: Vec<u64>,
+    /// Its parameters of a peer that does not say its own.
+    row: Vec<u64>,
+}
+
+impl<'s, 'i> Across<'s, 'i> {
+    /// Reads what `[link]` says, if it says anything.
+    pub(super) fn read(link: &mut Section<'s, 'i>) -> Result<Option<Across<'s, 'i>>, Fault> {
+        let Some(entry) = link.find("across") else {
+            return Ok(None);
+        };
+        let mut section = table(&entry, "{ policy = \"pf\" }")?;
+        let known = linkweir_core::policies().iter();
+        let nesting: Vec<&'static PolicyInfo> = known.filter(|info| info.nests()).collect();
+        let names: Vec<&str> = nesting.iter().map(|info| info.name).collect();
+        let info = nesting[section.need("policy", "\"pf\"")?.choice(&names)?];
+        let mut read = |param| parameters::read(&mut section, param);
+        let params = info
+            .params
+            .iter()
+            .map(&mut read)
+            .collect::<Result<_, _>>()?;
+        let row = info
+            .qparams
+            .iter()
+            .map(&mut read)
+            .collect::<Result<_, _>>()?;
+        section.known()?;
+        Ok(Some(Across {
+            section,
+            info,
+            params,
+            row,
+        }))
+    }
+
+    /// Refuses a capacity that a link cannot have of which each packet takes its time.
+    pub(super) fn fits(&self, capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), Fault> {
+        match capacity.offered {
+            signal::Capacity::Rate(_) => Ok(()),
+            signal::Capacity::Opportunities { .. } => Err(place.fault_at(
+                "trace",
+                "lists instants, which peers that share a link cannot divide; give a trace of rates, t_s,capacity_bps",
+            )),
+        }
+    }
+
+    /// The whole of it, once all peers are read; `rows` and `sections` are what each peer said.
+    pub(super) fn scheduler(
+        &self,
+        peers: &[Peer],
+        rows: Vec<Vec<u64>>,
+        sections: &[Option<Section<'s, 'i>>],
+    ) -> Result<Scheduler, Fault> {
+        let qparams = rows.concat();
+        let fastest = peers.iter().map(|peer| peer.capacity.nominal_bps).max();
+        let places: Vec<&Section<'s, 'i>> = sections
+            .iter()
+            .map(|section| section.as_ref().unwrap_or(&self.section))
+            .collect();
+        let link_bps = fastest.unwrap_or_default();
+        parameters::check(
+            self.info,
+            link_bps,
+            &self.params,
+            &qparams,
+            &self.section,
+            &places,
+        )?;
+        Ok(Scheduler {
+            info: self.info,
+            params: self.params.clone(),
+            qparams,
+        })
+    }
+}
+
+/// What a peer says: its parameters, and the table they stand in, if there is one.
+pub(super) type Said<'s, 'i> = (Vec<u64>, Option<Section<'s, 'i>>);
+
+/// Reads the parameters of a peer.
+pub(super) fn of_peer<'s, 'i>(
+    across: Option<&Across<'_, '_>>,
+    peer: &mut Section<'s, 'i>,
+) -> Result<Said<'s, 'i>, Fault> {
+    let entry = peer.find("across");
+    let Some(across) = across else {
+        return match entry {
+            Some(entry) => Err(entry.fault(
+                "is only for a link that peers share; write across = { policy = \"pf\" } in [link]",
+            )),
+            None => Ok((Vec::new(), None)),
+        };
+    };
+    let Some(entry) = entry else {
+        return Ok((across.row.clone(), None));
+    };
+    let mut section = table(&entry, "{ weight = 2 }")?;
+    let mut row = across.row.clone();
+    for (value, param) in row.iter_mut().zip(&across.info.qparams) {
+        if section.find(param.name).is_some() {
+            *value = parameters::read(&mut section, param)?;
+        }
+    }
+    section.known()?;
+    Ok((row, Some(section)))
+}
+
+fn table<'s, 'i>(entry: &Entry<'s, 'i>, example: &str) -> Result<Section<'s, 'i>, Fault> {
+    let wanted = || entry.fault(format!("must be a table like {example}"));
+    entry.table().ok_or_else(wanted)
+}

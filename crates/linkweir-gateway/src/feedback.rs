@@ -1,0 +1,711 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Capacity by what the far end received. No input or output and no clock.
+//!
+//! ```text
+//!   sender ── packets, and ten times a second a mark with the time it was sent ──▶ receiver
+//!          ◀── a report: the mark's time, the time it came, all that came so far ──
+//! ```
+//!
+//! Both are packets of the tunnel like others, so they are sealed and cannot be replayed where it is. They look like IPv6 of an
+//! experimental protocol (RFC 3692) between two link-local addresses and never reach the device.
+//!
+//! The rule is one of delay and received rate, as in Carlucci, De Cicco, Holmer and Mascolo, 2016, section 3, without their
+//! filter. The way's own time is the shortest of the last ten seconds, and what a mark took longer is a queue below. Clocks
+//! need not agree: only differences count.
+//!
+//! * More than `delay` longer: the link is full, and what was received is what it carries. The capacity becomes that less what
+//!   empties the queue: the part of a second that it is long, 5 .. 50 %. It follows upwards as the queue shrinks.
+//! * After that, `delay / 2` or less: not full any more. While what is received is 90 % of the capacity or more, so that this end
+//!   is what limits, the capacity grows by 10 % a second.
+//! * A second and a round trip after it was lowered, and not a quarter of the queue is gone: there was none. The way has become longer,
+//!   and its time now is its own.
+
+use std::collections::VecDeque;
+
+/// Time between marks while packets are sent, ns.
+pub const MARK_NS: u64 = 100_000_000;
+/// The same while none are, ns.
+const IDLE_MARK_NS: u64 = 1_000_000_000;
+/// Most of the capacity that marks take, as one part of this many.
+const MARK_PART: u64 = 100;
+/// Length of a message as a packet in the tunnel, bytes.
+pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
+/// Reports are no closer together, ns.
+const REPORT_NS: u64 = 50_000_000;
+/// Marks that may be without a report.
+const UNANSWERED: usize = 256;
+/// Reports over which a rate is measured, at the most.
+const SEEN: usize = 64;
+/// Shortest time over which a rate is measured, ns.
+const RATE_NS: u64 = 200_000_000;
+/// Half of the time for which the shortest way is remembered, ns.
+const SHORTEST_NS: u64 = 5_000_000_000;
+/// Growth of the capacity in a second.
+const RAISE: f64 = 0.1;
+/// Part of the capacity that must have been received for it to grow.
+const USED: f64 = 0.9;
+
+/// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then what tells these messages from others of it.
+const HEADER: [u8; 44] = [
+    0x60, 0, 0, 0, 0, 40, 253, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, b'L', b'w', b'f', b'b',
+];
+
+/// What both ends say to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Tell me when this came.
+    Mark {
+        /// When it was sent, on the sender's clock, ns.
+        sent_ns: u64,
+    },
+    /// It came.
+    Report(Report),
+}
+
+/// What the receiver saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// When the mark was sent, on the sender's clock, ns.
+    pub sent_ns: u64,
+    /// When it came, on the receiver's clock, ns.
+    pub received_ns: u64,
+    /// Packets that came before it since the receiver began.
+    pub pkts: u64,
+    /// Their bytes, without outer headers.
+    pub bytes: u64,
+}
+
+/// Behind the header: which message, three bytes of 0, and four numbers.
+const KIND: usize = HEADER.len();
+const NUMBERS: usize = KIND + 4;
+
+/// Whether a packet of the tunnel is for this module, well formed or not.
+#[must_use]
+pub fn is_message(packet: &[u8]) -> bool {
+    packet.starts_with(&HEADER)
+}
+
+impl Message {
+    /// Reads a packet; none when it is no message, or a broken one.
+    #[must_use]
+    pub fn read(packet: &[u8]) -> Option<Message> {
+        if packet.len() != MESSAGE_BYTES || !is_message(packet) {
+            return None;
+        }
+        let (kind, numbers) = packet[KIND..].split_at(NUMBERS - KIND);
+        let mut number = numbers
+            .chunks_exact(8)
+            .map(|bytes| bytes.try_into().map_or(0, u64::from_be_bytes));
+        let mut next = || number.next().unwrap_or_default();
+        let report = Report {
+            sent_ns: next(),
+            received_ns: next(),
+            pkts: next(),
+            bytes: next(),
+        };
+        let sent_ns = report.sent_ns;
+        match kind {
+            [1, 0, 0, 0] => (report
+                == Report {
+                    sent_ns,
+                    ..Report::default()
+                })
+            .then_some(Message::Mark { sent_ns }),
+            [2, 0, 0, 0] => Some(Message::Report(report)),
+            _ => None,
+        }
+    }
+
+    /// As a packet of the tunnel.
+    #[must_use]
+    pub fn packet(&self) -> [u8; MESSAGE_BYTES] {
+        let (kind, report) = match *self {
+            Message::Mark { sent_ns } => (
+                1,
+                Report {
+                    sent_ns,
+                    ..Report::default()
+                },
+            ),
+            Message::Report(report) => (2, report),
+        };
+        let mut packet = [0; MESSAGE_BYTES];
+        packet[..KIND].copy_from_slice(&HEADER);
+        packet[KIND] = kind;
+        let numbers = [
+            report.sent_ns,
+            report.received_ns,
+            report.pkts,
+            report.bytes,
+        ];
+        for (place, number) in packet[NUMBERS..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        packet
+    }
+}
+
+/// The receiver: what came from a peer that may ask.
+#[derive(Debug, Default)]
+pub struct Reporter {
+    pkts: u64,
+    bytes: u64,
+    next_ns: u64,
+}
+
+impl Reporter {
+    /// A packet came.
+    pub fn count(&mut self, bytes: usize) {
+        self.pkts += 1;
+        self.bytes += bytes as u64;
+    }
+
+    /// The answer to a mark; none to one that comes too soon after another.
+    pub fn answer(&mut self, now_ns: u64, sent_ns: u64) -> Option<Message> {
+        if now_ns < self.next_ns {
+            return None;
+        }
+        self.next_ns = now_ns + REPORT_NS;
+        Some(Message::Report(Report {
+            sent_ns,
+            received_ns: now_ns,
+            pkts: self.pkts,
+            bytes: self.bytes,
+        }))
+    }
+}
+
+/// Within which bounds reports are believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Least capacity, bit/s.
+    pub floor_bps: u64,
+    /// Greatest capacity, bit/s.
+    pub ceiling_bps: u64,
+    /// How much longer than its shortest the way may take, ns.
+    pub delay_ns: u64,
+}
+
+/// Whether the link is full.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Open,
+    Full {
+        /// When the capacity was lowered, ns.
+        since_ns: u64,
+        /// How long the queue was then, ns.
+        queue_ns: u64,
+        /// How short it became since, ns.
+        shortest_ns: u64,
+    },
+}
+
+/// The sender: what reports say of the way to a peer.
+#[derive(Debug)]
+pub struct Feedback {
+    bounds: Bounds,
+    capacity_bps: f64,
+    state: State,
+    /// When marks were sent that have no report yet, ns, the earliest first.
+    unanswered: VecDeque<u64>,
+    /// When the last mark was sent, ns, how many packets were before it, and how long no other may follow.
+    marked_ns: Option<u64>,
+    marked_pkts: u64,
+    apart_ns: u64,
+    /// The last reports, with what came in bytes on the link.
+    seen: VecDeque<Report>,
+    /// Shortest differences of the clocks in this half of the time and the one before, and when this half began.
+    shortest: [Option<i64>; 2],
+    half_ns: u64,
+    /// When the last report came, ns.
+    heard_ns: u64,
+    reports: u64,
+    queue_ns: u64,
+    received_bps: u64,
+}
+
+/// What is known of the way to a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Reports that were believed.
+    pub reports: u64,
+    /// How much longer than its shortest the way took last, ns.
+    pub queue_ns: u64,
+    /// What came of late, bit/s on the link.
+    pub received_bps: u64,
+}
+
+impl Feedback {
+    /// Nothing is known but the capacity to begin with.
+    #[must_use]
+    pub fn new(bounds: Bounds, capacity_bps: u64) -> Feedback {
+        Feedback {
+            bounds,
+            capacity_bps: capacity_bps as f64,
+            state: State::Open,
+            unanswered: VecDeque::new(),
+            marked_ns: None,
+            marked_pkts: 0,
+            apart_ns: 0,
+            seen: VecDeque::new(),
+            shortest: [None, None],
+            half_ns: 0,
+            heard_ns: 0,
+            reports: 0,
+            queue_ns: 0,
+            received_bps: 0,
+        }
+    }
+
+    /// The bounds within which it believes.
+    #[must_use]
+    pub fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// When the next mark is due, ns, if `sent_pkts` packets were sent so far.
+    #[must_use]
+    pub fn due_ns(&self, sent_pkts: u64) -> u64 {
+        let idle = sent_pkts == self.marked_pkts;
+        let apart_ns = if idle { IDLE_MARK_NS } else { MARK_NS };
+        self.marked_ns
+            .map_or(0, |ns| ns + apart_ns.max(self.apart_ns))
+    }
+
+    /// The mark that is due now; it takes `wire_bytes` on the link, and `sent_pkts` packets were sent so far.
+    pub fn mark(&mut self, now_ns: u64, sent_pkts: u64, wire_bytes: u32) -> Message {
+        let part_ns = 8e9 * f64::from(wire_bytes) * MARK_PART as f64 / self.capacity_bps.max(1.0);
+        self.apart_ns = part_ns as u64;
+        self.marked_ns = Some(now_ns);
+        self.marked_pkts = sent_pkts;
+        if self.unanswered.len() == UNANSWERED {
+            self.unanswered.pop_front();
+        }
+        self.unanswered.push_back(now_ns);
+        Message::Mark { sent_ns: now_ns }
+    }
+
+    /// A report came; `overhead_bytes` is what each packet takes on the link beyond its own bytes. Returns the capacity, bit/s,
+    /// unless the report is none of a mark that waits for one, or contradicts those before.
+    pub fn heard(&mut self, now_ns: u64, mut report: Report, overhead_bytes: i64) -> Option<u64> {
+        let place = self
+            .unanswered
+            .iter()
+            .position(|ns| *ns == report.sent_ns)?;
+        self.unanswered.drain(..=place);
+        let overhead = i128::from(report.pkts) * i128::from(overhead_bytes);
+        let wire_bytes = i128::from(report.bytes) + overhead;
+        report.bytes = u64::try_from(wire_bytes.max(0)).unwrap_or(u64::MAX);
+        if let Some(last) = self.seen.back() {
+            let goes_on = report.received_ns > last.received_ns
+                && report.pkts >= last.pkts
+                && report.bytes >= last.bytes;
+            if !goes_on {
+                // Another receiver than before: nothing is known of it.
+                self.seen.clear();
+                self.shortest = [None, None];
+                self.state = State::Open;
+            }
+        }
+        if self.seen.len() == SEEN {
+            self.seen.pop_front();
+        }
+        self.seen.push_back(report);
+        let rtt_ns = now_ns.saturating_sub(report.sent_ns);
+        let since_ns = now_ns.saturating_sub(self.heard_ns).min(IDLE_MARK_NS);
+        self.heard_ns = now_ns;
+        self.reports += 1;
+        self.queue_ns = self.queue(now_ns, report);
+        let received_bps = self.received()?;
+        self.received_bps = received_bps as u64;
+        self.decide(now_ns, rtt_ns, since_ns, received_bps);
+        let Bounds {
+            floor_bps,
+            ceiling_bps,
+            ..
+        } = self.bounds;
+        self.capacity_bps = self
+            .capacity_bps
+            .clamp(floor_bps as f64, ceiling_bps as f64);
+        Some(self.capacity_bps as u64)
+    }
+
+    /// How much longer than its shortest the way took, ns.
+    fn queue(&mut self, now_ns: u64, report: Report) -> u64 {
+        // The clocks differ by anything.
+        let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
+        if now_ns.saturating_sub(self.half_ns) > SHORTEST_NS {
+            self.shortest = [None, self.shortest[0]];
+            self.half_ns = now_ns;
+        }
+        let shortest_ns = self.shortest[0].map_or(way_ns, |ns| ns.min(way_ns));
+        self.shortest[0] = Some(shortest_ns);
+        let shortest_ns = self.shortest[1].map_or(shortest_ns, |ns| ns.min(shortest_ns));
+        way_ns.abs_diff(shortest_ns)
+    }
+
+    /// What came of late, bit/s; none as long as there are too few reports.
+    fn received(&mut self) -> Option<f64> {
+        let last = *self.seen.back()?;
+        let long = |report: &Report| last.received_ns - report.received_ns >= RATE_NS;
+        while self.seen.get(1).is_some_and(long) {
+            self.seen.pop_front();
+        }
+        let first = self.seen.front().filter(|report| long(report))?;
+        let bits = 8.0 * (last.bytes - first.bytes) as f64;
+        Some(bits * 1e9 / (last.received_ns - first.received_ns) as f64)
+    }
+
+    fn decide(&mut self, now_ns: u64, rtt_ns: u64, since_ns: u64, received_bps: f64) {
+        let queue_ns = self.queue_ns;
+        let delay_ns = self.bounds.delay_ns;
+        let emptying_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
+        let full = State::Full {
+            since_ns: now_ns,
+            queue_ns,
+            shortest_ns: queue_ns,
+        };
+        match &mut self.state {
+            State::Open if queue_ns > delay_ns => {
+                self.state = full;
+                self.capacity_bps = self.capacity_bps.min(emptying_bps);
+            }
+            State::Open => {
+                if queue_ns <= delay_ns / 2 && received_bps >= USED * self.capacity_bps {
+                    self.capacity_bps *= 1.0 + RAISE * since_ns as f64 * 1e-9;
+                }
+            }
+            State::Full {
+                since_ns,
+                queue_ns: was_ns,
+                shortest_ns,
+            } => {
+                let patience_ns = rtt_ns.saturating_add(1_000_000_000);
+                *shortest_ns = queue_ns.min(*shortest_ns);
+                if queue_ns <= delay_ns / 2 {
+                    self.state = State::Open;
+                } else if queue_ns > shortest_ns.saturating_add(delay_ns) {
+                    self.state = full;
+                    self.capacity_bps = self.capacity_bps.min(emptying_bps);
+                } else if now_ns.saturating_sub(*since_ns) > patience_ns
+                    && queue_ns > *was_ns - *was_ns / 4
+                {
+                    self.shortest = [None, None];
+                    self.state = State::Open;
+                } else {
+                    self.capacity_bps = self.capacity_bps.max(emptying_bps);
+                }
+            }
+        }
+    }
+
+    /// What is known.
+    #[must_use]
+    pub fn known(&self) -> Known {
+        Known {
+            reports: self.reports,
+            queue_ns: self.queue_ns,
+            received_bps: self.received_bps,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_pcg::rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64;
+
+    const MS: u64 = 1_000_000;
+    const S: u64 = 1000 * MS;
+    const BOUNDS: Bounds = Bounds {
+        floor_bps: 1_000_000,
+        ceiling_bps: 40_000_000,
+        delay_ns: 25 * MS,
+    };
+    /// The receiver's clock is behind by more than the way takes.
+    const BEHIND_NS: u64 = 90 * S;
+
+    /// A sender, a queue below whose link has a capacity of its own, and a receiver.
+    struct Path {
+        feedback: Feedback,
+        reporter: Reporter,
+        capacity_bps: f64,
+        /// Time through the empty link, either way, ns.
+        way_ns: u64,
+        /// Most the queue below may be long, ns.
+        queue_ns: u64,
+        /// Part of the capacity that the sender has packets for.
+        offered: f64,
+        now_ns: u64,
+        free_ns: u64,
+        /// What is on its way to the receiver: when it comes, and the mark's time or none for a packet of 1000 bytes.
+        there: VecDeque<(u64, Option<u64>)>,
+        back: VecDeque<(u64, Report)>,
+        lost_pkts: u64,
+        sent_pkts: u64,
+        longest_ns: u64,
+    }
+
+    impl Path {
+        fn new(capacity_mbit: f64, begin_mbit: u64) -> Path {
+            Path {
+                feedback: Feedback::new(BOUNDS, begin_mbit * 1_000_000),
+                reporter: Reporter::default(),
+                capacity_bps: capacity_mbit * 1e6,
+                way_ns: 30 * MS,
+                queue_ns: 10 * S,
+                offered: 1.0,
+                now_ns: 100 * S,
+                free_ns: 0,
+                there: VecDeque::new(),
+                back: VecDeque::new(),
+                lost_pkts: 0,
+                sent_pkts: 0,
+                longest_ns: 0,
+            }
+        }
+
+        fn put(&mut self, bytes: f64, mark: Option<u64>) {
+            let begin_ns = self.free_ns.max(self.now_ns);
+            if begin_ns - self.now_ns > self.queue_ns {
+                self.lost_pkts += 1;
+                return;
+            }
+            self.longest_ns = self.longest_ns.max(begin_ns - self.now_ns);
+            self.free_ns = begin_ns + (bytes * 8e9 / self.capacity_bps) as u64;
+            self.there.push_back((self.free_ns + self.way_ns, mark));
+        }
+
+        /// Goes on for some seconds; returns the mean of what came, Mbit/s.
+        fn run(&mut self, seconds: f64) -> f64 {
+            let end_ns = self.now_ns + (seconds * 1e9) as u64;
+            let before = self.reporter.bytes;
+            self.longest_ns = 0;
+            while self.now_ns < end_ns {
+                self.sent_pkts += 1;
+                self.put(1000.0, None);
+                if self.feedback.due_ns(self.sent_pkts) <= self.now_ns {
+                    self.feedback.mark(self.now_ns, self.sent_pkts, 140);
+                    self.put(140.0, Some(self.now_ns));
+                }
+                self.now_ns += (8e12 / (self.feedback.capacity_bps * self.offered)) as u64;
+                while let Some((at_ns, mark)) = self.there.front().copied() {
+                    if at_ns > self.now_ns {
+                        break;
+                    }
+                    self.there.pop_front();
+                    let Some(sent_ns) = mark else {
+                        self.reporter.count(960);
+                        continue;
+                    };
+                    let clock_ns = at_ns - BEHIND_NS;
+                    self.reporter.next_ns = 0;
+                    let answer = self.reporter.answer(clock_ns, sent_ns);
+                    let Some(Message::Report(report)) = answer else {
+                        panic!("marks are far enough apart");
+                    };
+                    self.back.push_back((at_ns + self.way_ns, report));
+                }
+                while let Some((at_ns, report)) = self.back.front().copied() {
+                    if at_ns > self.now_ns {
+                        break;
+                    }
+                    self.back.pop_front();
+                    if let Some(bps) = self.feedback.heard(at_ns, report, 40) {
+                        assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
+                    }
+                }
+            }
+            (self.reporter.bytes - before) as f64 / 960.0 * 8e-3 / seconds
+        }
+    }
+
+    #[test]
+    fn a_steady_link_is_found_and_used() {
+        for (capacity, begin) in [(10.0, 10), (10.0, 40), (10.0, 2), (3.0, 10)] {
+            let mut path = Path::new(capacity, begin);
+            path.run(20.0);
+            let mbit = path.run(60.0);
+            assert!(mbit > 0.93 * capacity, "{mbit} of {capacity} from {begin}");
+            assert!(path.longest_ns < 100 * MS, "{} ns", path.longest_ns);
+        }
+    }
+
+    #[test]
+    fn a_fade_is_followed_and_its_end_as_well() {
+        let mut path = Path::new(20.0, 20);
+        path.run(20.0);
+        path.capacity_bps = 5e6;
+        path.run(5.0);
+        let mbit = path.run(20.0);
+        assert!(mbit > 0.9 * 5.0, "{mbit}");
+        assert!(path.longest_ns < 150 * MS, "{} ns", path.longest_ns);
+        path.capacity_bps = 20e6;
+        // 5 % less than 5 Mbit/s grows by 10 % a second to 18 within 15 s.
+        path.run(15.0);
+        let mbit = path.run(20.0);
+        assert!(mbit > 0.9 * 20.0, "{mbit}");
+    }
+
+    #[test]
+    fn a_sender_with_little_to_say_learns_nothing_but_loses_nothing() {
+        let mut path = Path::new(10.0, 8);
+        path.offered = 0.3;
+        path.run(30.0);
+        assert_eq!(path.feedback.capacity_bps, 8e6);
+        path.offered = 1.0;
+        assert!(path.run(20.0) > 8.0);
+    }
+
+    #[test]
+    fn a_longer_way_is_no_queue() {
+        let mut path = Path::new(100.0, 40);
+        path.run(20.0);
+        path.way_ns += 40 * MS;
+        path.run(3.0);
+        assert_eq!(path.feedback.state, State::Open);
+        // 5 % less, once, and 10 % a second more.
+        assert!(path.run(1.0) > 0.94 * 40.0);
+        path.way_ns -= 60 * MS;
+        assert!(path.run(5.0) > 0.99 * 40.0);
+    }
+
+    #[test]
+    fn a_queue_too_short_to_be_seen_costs_a_tenth_at_the_most() {
+        let mut path = Path::new(10.0, 10);
+        path.queue_ns = 10 * MS;
+        path.run(20.0);
+        let (lost, sent) = (path.lost_pkts, path.sent_pkts);
+        path.run(60.0);
+        let part = (path.lost_pkts - lost) as f64 / (path.sent_pkts - sent) as f64;
+        assert!(part < 0.11, "{part}");
+    }
+
+    #[test]
+    fn marks_are_few() {
+        let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+        assert_eq!(feedback.due_ns(0), 0);
+        feedback.mark(S, 0, 140);
+        assert_eq!(feedback.due_ns(0), 2 * S, "idle");
+        assert_eq!(feedback.due_ns(1), S + 100 * MS);
+        // 140 bytes of 1 Mbit/s take 1.12 ms, which is one hundredth of 112 ms.
+        let mut feedback = Feedback::new(BOUNDS, 1_000_000);
+        feedback.mark(S, 0, 140);
+        assert_eq!(feedback.due_ns(1), S + 112 * MS);
+        let mut reporter = Reporter::default();
+        assert!(reporter.answer(0, 1).is_some());
+        assert!(reporter.answer(REPORT_NS - 1, 2).is_none());
+        assert!(reporter.answer(REPORT_NS, 3).is_some());
+    }
+
+    #[test]
+    fn messages_are_packets_that_say_what_was_put_into_them() {
+        let report = Report {
+            sent_ns: 1,
+            received_ns: u64::MAX,
+            pkts: 3,
+            bytes: 1 << 40,
+        };
+        for message in [Message::Mark { sent_ns: 77 }, Message::Report(report)] {
+            let packet = message.packet();
+            assert_eq!(Message::read(&packet), Some(message));
+            let header = crate::packet::parse(&packet).expect("it passes for IPv6");
+            assert_eq!((packet.len(), header.protocol), (80, 253));
+        }
+        let mut mark = Message::Mark { sent_ns: 77 }.packet();
+        mark[60] = 1;
+        assert!(is_message(&mark) && Message::read(&mark).is_none());
+    }
+
+    /// What a hostile peer may send: anything.
+    #[test]
+    fn whatever_comes_the_capacity_stays_within_its_bounds() {
+        let mut random = Pcg64::seed_from_u64(3);
+        let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+        let mut reporter = Reporter::default();
+        let mut now_ns = 5 * S;
+        let mut last = Report::default();
+        let mut believed = 0;
+        for round in 0..300_000_u64 {
+            now_ns += random.next_u64() % (300 * MS);
+            let Message::Mark { sent_ns } = feedback.mark(now_ns, round, 140) else {
+                panic!("it is a mark");
+            };
+            let mut any = || match random.next_u64() % 8 {
+                0 => 0,
+                1 => u64::MAX,
+                2 => sent_ns,
+                3 => last.received_ns,
+                4 => last.received_ns.wrapping_add(random.next_u64() % S),
+                5 => last.bytes.wrapping_add(random.next_u64() % 1_000_000),
+                6 => now_ns,
+                _ => random.next_u64(),
+            };
+            let report = Report {
+                sent_ns: [any(), sent_ns][usize::from(round % 4 > 0)],
+                received_ns: any(),
+                pkts: any(),
+                bytes: any(),
+            };
+            last = report;
+            let mut packet = Message::Report(report).packet().to_vec();
+            if round % 3 == 0 {
+                let at = random.next_u64() as usize % packet.len();
+                packet[at] ^= 1 << (random.next_u64() % 8);
+            }
+            if round % 5 == 0 {
+                packet.truncate(random.next_u64() as usize % 90);
+            }
+            match Message::read(&packet) {
+                Some(Message::Report(report)) => {
+                    let overhead_bytes = [60, -1000, 1000][(round % 3) as usize];
+                    if let Some(bps) = feedback.heard(now_ns, report, overhead_bytes) {
+                        assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
+                        believed += 1;
+                    }
+                }
+                Some(Message::Mark { sent_ns }) => drop(reporter.answer(now_ns, sent_ns)),
+                None => {}
+            }
+            assert!(feedback.unanswered.len() <= UNANSWERED && feedback.seen.len() <= SEEN);
+            let _ = feedback.due_ns(round);
+        }
+        assert!(believed > 1000, "{believed}");
+    }
+
+    #[test]
+    fn reports_of_unsent_marks_and_of_another_receiver_are_not_believed() {
+        let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+        let report = |sent_ns, received_ns, pkts| Report {
+            sent_ns,
+            received_ns,
+            pkts,
+            bytes: pkts * 1000,
+        };
+        for at in [0, 300 * MS, 600 * MS] {
+            feedback.mark(at, 1, 140);
+        }
+        assert_eq!(feedback.heard(S, report(1, 5, 5), 0), None, "no such mark");
+        assert_eq!(
+            feedback.heard(S, report(300 * MS, 5 * S, 10), 0),
+            None,
+            "the first"
+        );
+        assert_eq!(
+            feedback.heard(S, report(300 * MS, 6 * S, 10), 0),
+            None,
+            "twice"
+        );
+        assert_eq!(
+            feedback.heard(S, report(0, 6 * S, 10), 0),
+            None,
+            "an earlier one"
+        );
+        assert_eq!(feedback.known().reports, 1);
+        // Counters that go back are those of one that began anew.
+        assert_eq!(feedback.heard(S, report(600 * MS, 7 * S, 3), 0), None);
+        assert_eq!(feedback.seen.len(), 1);
+    }
+}

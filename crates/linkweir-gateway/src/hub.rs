@@ -1,0 +1,801 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A link that peers share: a policy chooses among peers, and the policy of the peer among its classes. No input or output
+//! and no clock.
+//!
+//! To the policy across peers a peer is one queue. Its backlog is that of all its classes, its head is the packet its own
+//! policy would send next, and its rate is that of the channel to it: 0 without a session or in an outage, which blocks this
+//! peer and no other. What is dropped there is that head. So only policies that take heads may stand here
+//! ([`linkweir_core::PolicyInfo::nests`]).
+//!
+//! While a packet is sent, the link is occupied as long as the channel to its peer needs for it at the rate it had when the
+//! packet began, as in the simulator's beam. Where all peers have one rate, that is a link of this rate. A departure looks at
+//! every peer once, since what a peer would send may change as time passes.
+
+use linkweir_config::signal::Instant;
+use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View};
+
+use crate::config::Scheduler;
+use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
+use crate::pace::Occupied;
+use crate::superpacket::Packet;
+
+/// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
+const PATIENCE_NS: u64 = 100_000;
+
+/// The scheduler of a link that peers share.
+#[derive(Debug)]
+pub struct Hub {
+    policy: CorePolicy,
+    shown: Shown,
+    occupied: Occupied,
+    /// The peer that is being sent to, and the bytes.
+    under_way: Option<(usize, u32)>,
+    /// How long the link was occupied by each peer's packets, ns.
+    airtime_ns: Vec<f64>,
+}
+
+/// What the policy sees.
+#[derive(Debug)]
+struct Shown {
+    queues: Vec<Queue>,
+    now_ns: u64,
+    link_bps: u64,
+    /// What the interface below takes, bit/s; none where nobody measures.
+    below_bps: Option<u64>,
+    /// What waits in all queues.
+    waiting_pkts: u64,
+}
+
+impl Shown {
+    fn view(&self) -> View<'_> {
+        View {
+            now_ns: self.now_ns,
+            link_bps: self.link_bps,
+            queues: &self.queues,
+        }
+    }
+
+    /// Time stands still rather than going back.
+    fn clock(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    /// The greatest rate of a channel is that of the link; nothing changes while all are blocked.
+    fn rate(&mut self) {
+        let greatest = self.queues.iter().map(|queue| queue.rate_bps).max();
+        if let Some(greatest_bps) = greatest.filter(|bps| *bps > 0) {
+            let known_bps = self
+                .below_bps
+                .map_or(greatest_bps, |bps| bps.min(greatest_bps));
+            self.link_bps = known_bps.max(TOLD_LEAST_BPS);
+        }
+    }
+}
+
+impl Hub {
+    /// A free link to peers that are shown so, whose scheduler is told this capacity at first.
+    ///
+    /// # Errors
+    /// Parameters the policy refuses.
+    pub fn new(
+        now_ns: u64,
+        scheduler: &Scheduler,
+        nominal_bps: u64,
+        queues: Vec<Queue>,
+    ) -> Result<Hub, Fault> {
+        let shown = Shown {
+            waiting_pkts: queues
+                .iter()
+                .map(|queue| u64::from(queue.backlog_pkts))
+                .sum(),
+            queues,
+            now_ns,
+            link_bps: nominal_bps,
+            below_bps: None,
+        };
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = scheduler;
+        Ok(Hub {
+            policy: CorePolicy::new(info, &shown.view(), params, qparams)?,
+            occupied: Occupied::new(),
+            under_way: None,
+            airtime_ns: vec![0.0; shown.queues.len()],
+            shown,
+        })
+    }
+
+    /// Goes on where a hub stopped that had other peers, or these in another order; `places` says which each was.
+    pub fn succeed(&mut self, before: Hub, places: &[Option<usize>]) {
+        self.occupied = before.occupied;
+        self.shown.below_bps = before.shown.below_bps;
+        let now_at = |old: usize| places.iter().position(|place| *place == Some(old));
+        let under_way = before.under_way;
+        self.under_way = under_way.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
+        for (airtime_ns, place) in self.airtime_ns.iter_mut().zip(places) {
+            *airtime_ns = place.map_or(0.0, |old| before.airtime_ns[old]);
+        }
+    }
+
+    /// Takes note of what happened to the queues towards a peer.
+    pub fn follow(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let Hub { policy, shown, .. } = self;
+        shown.clock(now_ns);
+        let head = link.head(now_ns, |_| false);
+        if shown.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
+            self.occupied.idle();
+        }
+        for event in link.events() {
+            let queue = &mut shown.queues[at];
+            if let Event::Enqueued(bytes) = event {
+                shown.waiting_pkts += 1;
+                queue.backlog_pkts += 1;
+                queue.backlog_bytes += u64::from(bytes);
+            } else {
+                let (Event::Enqueued(bytes) | Event::Sent(bytes) | Event::Dropped(bytes)) = event;
+                shown.waiting_pkts -= 1;
+                queue.backlog_pkts -= 1;
+                queue.backlog_bytes -= u64::from(bytes);
+            }
+            match (head, event) {
+                (Some((head, _)), _) => {
+                    queue.head_bytes = head.head_bytes;
+                    queue.head_arrival_ns = head.head_arrival_ns;
+                }
+                (None, Event::Enqueued(bytes)) => {
+                    queue.head_bytes = bytes;
+                    queue.head_arrival_ns = shown.now_ns;
+                }
+                (None, _) => {}
+            }
+            let view = shown.view();
+            match event {
+                Event::Enqueued(bytes) => policy.enqueued(&view, at, bytes),
+                Event::Sent(bytes) => policy.sent(&view, at, bytes),
+                Event::Dropped(bytes) => policy.dropped(&view, at, bytes),
+            }
+        }
+    }
+
+    /// What goes next, and to which peer. A packet that is sent occupies the link from now on.
+    pub fn next<L: AsMut<Link>>(
+        &mut self,
+        now_ns: u64,
+        links: &mut [L],
+        ecn: impl Fn(&Packet) -> bool,
+    ) -> (Next, usize) {
+        self.shown.clock(now_ns);
+        let free_ns = self.occupied.free_ns();
+        if now_ns < free_ns {
+            return (self.until(now_ns, free_ns, links), 0);
+        }
+        self.look(now_ns, links);
+        loop {
+            let at = match self.policy.pick(&self.shown.view()) {
+                Pick::Queue(at) => at,
+                Pick::Nothing { retry_ns } => {
+                    self.occupied.idle();
+                    return (self.wake(now_ns, retry_ns, links), 0);
+                }
+            };
+            let link = links[at].as_mut();
+            let can_mark = link.head(now_ns, &ecn).is_some_and(|(_, ecn)| ecn);
+            let verdict = self.policy.leaving(&self.shown.view(), at, can_mark);
+            let taken = match verdict {
+                Verdict::Drop => {
+                    link.drop_head(now_ns);
+                    None
+                }
+                Verdict::Pass | Verdict::Mark => link.take(now_ns, &ecn),
+            };
+            let before = self.shown.queues[at];
+            self.follow(now_ns, at, link);
+            let after = self.shown.queues[at];
+            if after.backlog_pkts == before.backlog_pkts {
+                // A policy that names a queue without a packet would be asked for ever.
+                debug_assert!(false, "nothing came of the pick");
+                return (Next::Nothing, 0);
+            }
+            let Some((packet, marked)) = taken else {
+                continue;
+            };
+            let bytes = (before.backlog_bytes - after.backlog_bytes) as u32;
+            self.begin(now_ns, at, bytes, link.channel_bps(now_ns));
+            return (Next::Send(packet, marked || verdict == Verdict::Mark), at);
+        }
+    }
+
+    /// The link is occupied by something towards a peer that did not wait.
+    pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
+        let rate_bps = link.channel_bps(now_ns);
+        if rate_bps > 0 {
+            self.begin(now_ns, at, bytes, rate_bps);
+        }
+    }
+
+    /// A packet towards a peer begins.
+    fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, rate_bps: u64) {
+        debug_assert!(rate_bps > 0, "a policy picks no blocked queue");
+        let time_ns = 8e9 * f64::from(bytes) / rate_bps.max(1) as f64;
+        let (from, _) = self.occupied.begins(now_ns);
+        self.occupied.until(from.plus(time_ns));
+        self.airtime_ns[at] += time_ns;
+        self.under_way = Some((at, bytes));
+    }
+
+    /// The link is occupied until then, or until the capacity of the peer that is being sent to is believed no more.
+    fn until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
+        let Some(link) = self
+            .under_way
+            .and_then(|(at, _)| links.get_mut(at))
+            .map(AsMut::as_mut)
+        else {
+            return Next::At(free_ns);
+        };
+        let doubt_ns = link.or_doubt_ns(free_ns);
+        if doubt_ns <= now_ns {
+            let (at, _) = self.under_way.unwrap_or_default();
+            self.rated(now_ns, at, link);
+            return Next::At(self.occupied.free_ns());
+        }
+        Next::At(doubt_ns)
+    }
+
+    /// The channel to a peer carries something else: what is being sent to it ends no later than if it began now.
+    pub fn rated(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let rate_bps = link.channel_bps(now_ns);
+        if let Some((_, bytes)) = self.under_way.filter(|(of, _)| *of == at && rate_bps > 0) {
+            let time_ns = 8e9 * f64::from(bytes) / rate_bps as f64;
+            let end = Instant::at(now_ns).plus(time_ns);
+            self.airtime_ns[at] -= self.occupied.no_later_than(end);
+        }
+    }
+
+    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
+    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
+        let Hub { policy, shown, .. } = self;
+        shown.clock(now_ns);
+        shown.below_bps = Some(bps);
+        let told_bps = shown.link_bps;
+        shown.rate();
+        if is_news(shown.link_bps, told_bps) {
+            policy.rated(&shown.view());
+        } else {
+            shown.link_bps = told_bps;
+        }
+    }
+
+    /// Looks at the channel to each peer, and at what would be sent to it.
+    fn look<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
+        let Hub { policy, shown, .. } = self;
+        let mut news = false;
+        for (queue, link) in shown.queues.iter_mut().zip(links) {
+            let link = link.as_mut();
+            let rate_bps = link.channel_bps(now_ns);
+            if is_news(rate_bps, queue.rate_bps) {
+                queue.rate_bps = rate_bps;
+                news = true;
+            }
+            if let Some((head, _)) = link.head(now_ns, |_| false) {
+                queue.head_bytes = head.head_bytes;
+                queue.head_arrival_ns = head.head_arrival_ns;
+            }
+        }
+        if news {
+            shown.rate();
+            policy.rated(&shown.view());
+        }
+    }
+
+    /// When to look again, since nothing can be sent now.
+    fn wake<L: AsMut<Link>>(
+        &mut self,
+        now_ns: u64,
+        retry_ns: Option<u64>,
+        links: &mut [L],
+    ) -> Next {
+        let waiting = links.iter_mut().map(AsMut::as_mut);
+        waiting
+            .filter(|link| link.waiting_pkts() > 0)
+            .filter_map(|link| link.channel_ns(now_ns))
+            .chain(retry_ns)
+            .min()
+            .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + PATIENCE_NS)))
+    }
+
+    /// Takes new parameters over; queues and credit stay.
+    ///
+    /// # Errors
+    /// Parameters the running policy refuses; nothing has changed then.
+    pub fn change(&mut self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
+        self.shown.clock(now_ns);
+        self.policy
+            .change(&self.shown.view(), &scheduler.params, &scheduler.qparams)
+    }
+
+    /// How long the link was occupied by a peer's packets, ns.
+    #[must_use]
+    pub fn airtime_ns(&self, at: usize) -> u64 {
+        self.airtime_ns[at] as u64
+    }
+
+    /// What the policy shows of a peer.
+    pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
+        self.shown.clock(now_ns);
+        self.policy.observe(&self.shown.view(), at, values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use linkweir_core::{Limit, Mux, PolicyInfo};
+    use rand_pcg::rand_core::{Rng, SeedableRng};
+    use rand_pcg::Pcg64;
+    use std::path::Path;
+
+    const MS: u64 = 1_000_000;
+    /// One class, so that a peer is a queue.
+    const FIFO: &str =
+        "[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\n";
+
+    /// A hub with these peers; each is what stands in its table beside what every peer needs.
+    fn config(across: &str, scheduler: &str, peers: &[&str]) -> Config {
+        let mut text = format!(
+            "[gateway]\ndevice = \"lw0\"\nlisten = \"0.0.0.0:51820\"\nmode = \"cleartext\"\n\
+             [link]\nrate = \"8Mbit\"\nacross = {across}\n{scheduler}"
+        );
+        for (at, peer) in peers.iter().enumerate() {
+            text.push_str(&format!(
+                "[[peer]]\nname = \"p{at}\"\nendpoint = \"192.0.2.{at}:51820\"\nallowed_ips = \"10.{at}.0.0/16\"\n{peer}\n"
+            ));
+        }
+        crate::config::parse(&text, Path::new("hub.toml")).unwrap()
+    }
+
+    struct Shared {
+        hub: Hub,
+        links: Vec<Boxed>,
+        now_ns: u64,
+    }
+
+    struct Boxed(Link);
+
+    impl AsMut<Link> for Boxed {
+        fn as_mut(&mut self) -> &mut Link {
+            &mut self.0
+        }
+    }
+
+    impl Shared {
+        fn new(config: &Config) -> Shared {
+            let peers = config.peers.iter();
+            let mut links: Vec<Boxed> = peers
+                .map(|peer| Boxed(Link::new(0, config, &peer.capacity).unwrap()))
+                .collect();
+            let shown = links.iter_mut().map(|link| link.0.shown(0)).collect();
+            let across = config.across.as_ref().unwrap();
+            Shared {
+                hub: Hub::new(0, across, config.fastest_bps(), shown).unwrap(),
+                links,
+                now_ns: 0,
+            }
+        }
+
+        fn arrive(&mut self, at: usize, class: usize, wire_bytes: u32, number: u8) {
+            let link = &mut self.links[at].0;
+            link.arrive(self.now_ns, class, wire_bytes, &[number]);
+            self.hub.follow(self.now_ns, at, link);
+            self.is_true();
+        }
+
+        /// What the policy sees is what waits.
+        fn is_true(&mut self) {
+            for (at, link) in self.links.iter_mut().enumerate() {
+                let mut waits = link.0.shown(self.now_ns);
+                let seen = self.hub.shown.queues[at];
+                waits.rate_bps = seen.rate_bps;
+                if waits.backlog_pkts == 0 {
+                    (waits.head_bytes, waits.head_arrival_ns) =
+                        (seen.head_bytes, seen.head_arrival_ns);
+                }
+                assert_eq!(seen, waits, "peer {at}");
+            }
+        }
+
+        fn set_capacity(&mut self, at: usize, bps: u64) {
+            let link = &mut self.links[at].0;
+            link.set_capacity(self.now_ns, bps);
+            self.hub.rated(self.now_ns, at, link);
+        }
+
+        fn next(&mut self) -> (Next, usize) {
+            let next = self.hub.next(self.now_ns, &mut self.links, |_| false);
+            if matches!(next.0, Next::Send(..)) {
+                self.is_true();
+            }
+            next
+        }
+
+        /// Serves until a time; returns peer and number of each packet.
+        fn serve(&mut self, until_ns: u64) -> Vec<(usize, u8)> {
+            let mut sent = Vec::new();
+            while self.now_ns < until_ns {
+                match self.next() {
+                    (Next::Send(packet, _), at) => sent.push((at, packet[0])),
+                    (Next::At(ns), _) => {
+                        assert!(ns > self.now_ns, "time goes on");
+                        self.now_ns = ns.min(until_ns);
+                    }
+                    (Next::Nothing, _) => break,
+                }
+            }
+            self.now_ns = self.now_ns.max(until_ns);
+            sent
+        }
+
+        /// Keeps all classes of all peers backlogged; returns the packets of each peer and class.
+        fn saturate(
+            &mut self,
+            seconds: u64,
+            wire_bytes: &[u32],
+            classes: &[usize],
+        ) -> Vec<[u64; 4]> {
+            let mut sent = vec![[0; 4]; self.links.len()];
+            while self.now_ns < seconds * 1000 * MS {
+                for (at, bytes) in wire_bytes.iter().enumerate() {
+                    for &class in classes {
+                        while self.links[at].0.mux().queues()[class].backlog_pkts < 4 {
+                            self.arrive(at, class, *bytes, class as u8);
+                        }
+                    }
+                }
+                match self.next() {
+                    (Next::Send(packet, _), at) => sent[at][usize::from(packet[0])] += 1,
+                    (Next::At(ns), _) => self.now_ns = ns,
+                    (Next::Nothing, _) => panic!("something waits"),
+                }
+            }
+            sent
+        }
+    }
+
+    /// Mbit/s of each peer that always has something to send.
+    fn mbit(across: &str, peers: &[&str], wire_bytes: &[u32]) -> Vec<f64> {
+        const SECONDS: u64 = 60;
+        let config = config(across, FIFO, peers);
+        let sent = Shared::new(&config).saturate(SECONDS, wire_bytes, &[0]);
+        sent.iter()
+            .zip(wire_bytes)
+            .map(|(sent, bytes)| sent[0] as f64 * f64::from(*bytes) * 8e-6 / SECONDS as f64)
+            .collect()
+    }
+
+    fn assert_near(found: &[f64], expected: &[f64]) {
+        assert_eq!(found.len(), expected.len());
+        for (one, other) in found.iter().zip(expected) {
+            assert!(
+                (one / other - 1.0).abs() < 0.002,
+                "{found:?} for {expected:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn saturated_peers_have_what_theory_gives_them() {
+        let fast_and_slow = ["rate = \"10Mbit\"", "rate = \"5Mbit\""];
+        // Proportional fairness gives both the same time; equal bytes take 1 / (1/10 + 1/5) of each.
+        assert_near(
+            &mbit("{ policy = \"pf\" }", &fast_and_slow, &[1500, 1500]),
+            &[5.0, 2.5],
+        );
+        for round_robin in ["{ policy = \"rr\" }", "{ policy = \"drr\" }"] {
+            assert_near(
+                &mbit(round_robin, &fast_and_slow, &[1500, 1500]),
+                &[10.0 / 3.0, 10.0 / 3.0],
+            );
+        }
+        // drr counts bytes, rr packets: 1500 and 500 bytes take 1.2 and 0.8 ms.
+        let drr = mbit("{ policy = \"drr\" }", &fast_and_slow, &[1500, 500]);
+        assert_near(&drr, &[10.0 / 3.0, 10.0 / 3.0]);
+        let rr = mbit("{ policy = \"rr\" }", &fast_and_slow, &[1500, 500]);
+        assert_near(&rr, &[6.0, 2.0]);
+        // Without rates of their own peers share one capacity; 1:2:1 by their quanta.
+        let quanta = ["", "across = { quantum = \"3000B\" }", ""];
+        let across = "{ policy = \"drr\", quantum = \"1500B\" }";
+        assert_near(&mbit(across, &quanta, &[1500, 1000, 300]), &[2.0, 4.0, 2.0]);
+        // The time of an idle link is everybody's.
+        let with_weight = [
+            "rate = \"10Mbit\"\nacross = { weight = 3 }",
+            "rate = \"5Mbit\"",
+        ];
+        let pf = mbit(
+            "{ policy = \"pf\", tc = \"2s\" }",
+            &with_weight,
+            &[1500, 1500],
+        );
+        assert_near(&pf, &[7.5, 1.25]);
+    }
+
+    #[test]
+    fn a_reservation_within_a_peer_is_kept_from_its_part_of_the_link() {
+        let pss = "[scheduler]\npolicy = \"pss\"\n[[class]]\nname = \"af\"\nmatch = [{ dscp = \"AF11\" }]\nlevel = 0\n\
+                   low_level = 2\nrate = \"1Mbit\"\n[[class]]\nname = \"rest\"\nlevel = 1\n";
+        let config = config("{ policy = \"drr\", quantum = \"1500B\" }", pss, &["", ""]);
+        let sent = Shared::new(&config).saturate(120, &[1500, 1500], &[0, 1]);
+        for sent in sent {
+            let mbit = sent.map(|pkts| pkts as f64 * 12e-3 / 120.0);
+            assert_near(&mbit[..1], &[1.0]);
+            assert_near(&mbit[1..2], &[3.0]);
+        }
+    }
+
+    /// A peer with one queue is a queue: the hub does what the policy does with queues of its own.
+    #[test]
+    fn peers_with_one_class_are_served_as_queues_of_the_policy() {
+        let nesting = linkweir_core::policies().iter().filter(|info| info.nests());
+        let mut names = Vec::new();
+        for info in nesting {
+            names.push(info.name);
+            compare(info);
+        }
+        for (name, nests) in [
+            ("pf", true),
+            ("codes", true),
+            ("mlwdf", true),
+            ("codel", false),
+            ("pds", false),
+            ("fq_codel", false),
+        ] {
+            assert_eq!(names.contains(&name), nests, "{name}");
+        }
+    }
+
+    fn compare(info: &'static PolicyInfo) {
+        const RATES: [u64; 3] = [8_000_000, 4_000_000, 2_000_000];
+        // Levels and reservations differ where a policy has them.
+        let own = |at: usize| -> String {
+            let has = |name: &str| info.qparam(name).is_some();
+            let mut said = Vec::new();
+            if has("level") {
+                said.push(format!("level = {at}"));
+            }
+            if info.name == "pss" && at == 1 {
+                said.push("low_level = 3, rate = \"1Mbit\"".to_string());
+            }
+            if has("timeout") {
+                said.push("timeout = \"30ms\"".to_string());
+            }
+            format!(
+                "rate = \"{}bit\"\nacross = {{ {} }}",
+                RATES[at],
+                said.join(", ")
+            )
+        };
+        let peers = [own(0), own(1), own(2)];
+        let peers: Vec<&str> = peers.iter().map(String::as_str).collect();
+        let config = config(&format!("{{ policy = \"{}\" }}", info.name), FIFO, &peers);
+        let mut shared = Shared::new(&config);
+        let across = config.across.as_ref().unwrap();
+        let limits = [Limit {
+            pkts: Some(9000),
+            bytes: None,
+        }; 3];
+        let mut mux = Mux::new(0, RATES[0], &limits, |view| {
+            CorePolicy::new(info, view, &across.params, &across.qparams)
+        })
+        .unwrap();
+        mux.set_rates(0, RATES);
+        let mut random = Pcg64::seed_from_u64(7);
+        let (mut sent, mut dropped) = (0, 0);
+        let mut free_ns = 0;
+        for step in 0..4000_u64 {
+            let mut draw = |below: u64| random.next_u64() % below;
+            for _ in 0..draw(4) {
+                let at = draw(3) as usize;
+                let bytes = 40 + draw(30) as u32 * 50;
+                let number = step as u8;
+                shared.arrive(at, 0, bytes, number);
+                mux.enqueue(shared.now_ns, at, bytes, number, |_, _, _| {
+                    panic!("no limit")
+                });
+            }
+            // A channel may fail, and come back.
+            if draw(50) == 0 {
+                let at = draw(3) as usize;
+                let bps = if draw(4) == 0 { 0 } else { RATES[at] };
+                shared.set_capacity(at, bps);
+                mux.set_rate(shared.now_ns, at, bps);
+                // The hub tells the greatest rate of its peers as the link's.
+                let greatest = mux
+                    .queues()
+                    .iter()
+                    .map(|queue| queue.rate_bps)
+                    .max()
+                    .unwrap();
+                if greatest > 0 {
+                    mux.set_link(shared.now_ns, greatest);
+                }
+                shared.hub.look(shared.now_ns, &mut shared.links);
+            }
+            if free_ns <= shared.now_ns {
+                let (next, at) = shared.next();
+                let expected = mux.dequeue(shared.now_ns, |_| false, |_, _, _| dropped += 1);
+                match (next, expected) {
+                    (Next::Send(packet, _), Some(departure)) => {
+                        assert_eq!(
+                            (at, packet[0]),
+                            (departure.class, departure.item),
+                            "{} at step {step}",
+                            info.name
+                        );
+                        let time_ns = 8_000_000_000 * u64::from(departure.bytes);
+                        free_ns = shared.now_ns + time_ns.div_ceil(RATES[at]);
+                        sent += 1;
+                    }
+                    (Next::Send(..), None) | (_, Some(_)) => panic!("{} at step {step}", info.name),
+                    _ => {}
+                }
+            }
+            shared.now_ns += draw(2 * MS);
+        }
+        let waiting: u32 = mux.queues().iter().map(|queue| queue.backlog_pkts).sum();
+        let hub_waiting: u32 = shared.links.iter().map(|link| link.0.waiting_pkts()).sum();
+        assert_eq!(hub_waiting, waiting, "{}", info.name);
+        assert!(sent > 1000, "{}: {sent} sent", info.name);
+        let drops: u64 = (0..3)
+            .map(|at| shared.links[at].0.mux().counters(0).dropped_policy_pkts)
+            .sum();
+        assert_eq!(drops, dropped, "{}", info.name);
+        assert_eq!(
+            dropped > 0,
+            ["codes"].contains(&info.name),
+            "{}: {dropped} dropped",
+            info.name
+        );
+    }
+
+    #[test]
+    fn what_waited_too_long_for_its_peers_turn_is_dropped() {
+        let strict = "[scheduler]\npolicy = \"strict\"\n[[class]]\nname = \"ef\"\nmatch = [{ dscp = \"EF\" }]\nlevel = 0\n[[class]]\nname = \"rest\"\nlevel = 1\n";
+        let across = "{ policy = \"codes\", timeout = \"10ms\" }";
+        let config = config(across, strict, &["", "across = { timeout = \"0ms\" }"]);
+        let mut shared = Shared::new(&config);
+        // 1000 bytes take 1 ms. Numbers from 100 on are of the second peer, who has no timeout.
+        shared.set_capacity(0, 0);
+        shared.set_capacity(1, 0);
+        for number in 0..3 {
+            shared.arrive(0, 1, 1000, number);
+            shared.arrive(1, 1, 1000, 100 + number);
+        }
+        assert_eq!(shared.serve(11 * MS), []);
+        shared.arrive(0, 0, 1000, 50);
+        shared.set_capacity(0, 8_000_000);
+        // What would go next is not too old; what is goes when its turn comes.
+        assert_eq!(shared.serve(12 * MS), [(0, 50)]);
+        assert_eq!(shared.serve(13 * MS), []);
+        assert_eq!(shared.links[0].0.mux().counters(1).dropped_policy_pkts, 3);
+        assert_eq!(shared.links[0].0.waiting_pkts(), 0);
+        shared.set_capacity(1, 8_000_000);
+        assert_eq!(shared.serve(20 * MS), [(1, 100), (1, 101), (1, 102)]);
+    }
+
+    #[test]
+    fn an_outage_or_no_session_blocks_its_peer_alone() {
+        let config = config("{ policy = \"rr\" }", FIFO, &["", "", ""]);
+        let mut shared = Shared::new(&config);
+        for number in 0..4 {
+            for at in 0..3 {
+                shared.arrive(at, 0, 1000, number);
+            }
+        }
+        shared.set_capacity(0, 0);
+        shared.links[1].0.set_open(false);
+        assert_eq!(shared.serve(3 * MS), [(2, 0), (2, 1), (2, 2)]);
+        shared.links[1].0.set_open(true);
+        assert_eq!(shared.serve(5 * MS), [(2, 3), (1, 0)]);
+        shared.set_capacity(0, 8_000_000);
+        assert_eq!(shared.serve(8 * MS), [(1, 1), (0, 0), (1, 2)]);
+    }
+
+    #[test]
+    fn a_packet_keeps_its_time_but_is_not_held_by_a_channel_that_has_become_faster() {
+        let config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
+        let mut shared = Shared::new(&config);
+        for number in 0..3 {
+            shared.arrive(0, 0, 1000, number);
+        }
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+        // Slower, or none at all: what is being sent ends as it began.
+        shared.set_capacity(0, 0);
+        shared.now_ns = MS;
+        assert!(matches!(shared.next().0, Next::At(ns) if ns > 1 << 60));
+        shared.set_capacity(0, 8000);
+        assert!(matches!(shared.next(), (Next::Send(..), 0)), "1 s");
+        assert_eq!(shared.next().0, Next::At(1001 * MS));
+        shared.now_ns = 11 * MS;
+        shared.set_capacity(0, 8_000_000);
+        assert_eq!(shared.next().0, Next::At(12 * MS));
+        assert_eq!(shared.hub.airtime_ns(0), 12 * MS);
+        shared.now_ns = 12 * MS;
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+    }
+
+    #[test]
+    fn a_floor_frees_the_link() {
+        let peers = ["stale = \"100ms\"\nfloor = \"8Mbit\"\nrate = \"8Mbit\"", ""];
+        let config = config("{ policy = \"rr\" }", FIFO, &peers);
+        let mut shared = Shared::new(&config);
+        shared.set_capacity(0, 8000);
+        shared.arrive(0, 0, 1000, 1);
+        shared.arrive(0, 0, 1000, 2);
+        shared.arrive(1, 0, 1000, 3);
+        // 1 s at 8 kbit/s, which nobody repeats for 100 ms.
+        assert_eq!(shared.serve(102 * MS), [(0, 1), (1, 3)]);
+        assert_eq!(shared.serve(103 * MS), [(0, 2)]);
+    }
+
+    #[test]
+    fn waking_late_does_not_cost_rate() {
+        let config = config(
+            "{ policy = \"rr\" }",
+            FIFO,
+            &["rate = \"3Mbit\"", "rate = \"3Mbit\""],
+        );
+        let mut shared = Shared::new(&config);
+        for number in 0..250 {
+            shared.arrive(0, 0, 1000, number);
+            shared.arrive(1, 0, 1000, number);
+        }
+        for packet in 1..=500_u64 {
+            assert!(matches!(shared.next(), (Next::Send(..), _)), "{packet}");
+            // 8000 / 3e6 s each.
+            let end_ns = (packet * 8_000_000).div_ceil(3);
+            assert_eq!(shared.hub.occupied.free_ns(), end_ns);
+            shared.now_ns = end_ns + packet * 7919 % crate::pace::CATCH_UP_NS;
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_queues_and_credit() {
+        let config = config("{ policy = \"pf\", tc = \"10s\" }", FIFO, &["", ""]);
+        let mut shared = Shared::new(&config);
+        for number in 0..100 {
+            shared.arrive(0, 0, 1000, number);
+        }
+        shared.serve(50 * MS);
+        let mean = |shared: &mut Shared| {
+            let mut values = [0];
+            shared.hub.observe(50 * MS, 0, &mut values);
+            values[0]
+        };
+        let before = mean(&mut shared);
+        assert!(before > 0);
+        let mut other = config.across.clone().unwrap();
+        other.qparams[1] = 5;
+        shared.hub.change(50 * MS, &other).unwrap();
+        assert_eq!(mean(&mut shared), before);
+        assert_eq!(shared.links[0].0.waiting_pkts(), 50);
+        // A newcomer begins with the claim of the best; from there on weight 5 is five packets for one.
+        for number in 0..100 {
+            shared.arrive(1, 0, 1000, number);
+        }
+        let sent = shared.serve(60 * MS);
+        let peers: Vec<usize> = sent.iter().map(|(at, _)| *at).collect();
+        assert_eq!(peers, [0, 1, 1, 1, 1, 1, 0, 1, 1, 1]);
+
+        // Other peers are another state; what waits stays, and so does the time each had.
+        let shown = [1, 0].map(|at: usize| shared.links[at].0.shown(60 * MS));
+        let across = config.across.as_ref().unwrap();
+        let mut hub = Hub::new(60 * MS, across, config.fastest_bps(), shown.to_vec()).unwrap();
+        std::mem::swap(&mut hub, &mut shared.hub);
+        shared.hub.succeed(hub, &[Some(1), Some(0)]);
+        shared.links.swap(0, 1);
+        assert_eq!(shared.hub.airtime_ns(1), 52 * MS);
+        assert_eq!(shared.hub.airtime_ns(0), 8 * MS);
+        assert_eq!(shared.serve(62 * MS).len(), 2);
+    }
+}
