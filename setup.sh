@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench deb prove fuzz kernel kernel-test kernel-deb lab
+# Purposes: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
 
 rust_minimum=1.85
@@ -132,10 +132,15 @@ probe() {
 			need must kmod "finds modules" have_sbin depmod
 			need must xz-utils "unpacks modules" command -v xz ;;
 		kernel-deb)
+			need must build-essential "builds packages" dpkg-query -s build-essential
 			need must dpkg-dev "builds packages" command -v dpkg-buildpackage
 			need must debhelper "builds packages" command -v dh
 			need must dh-dkms "packages of modules" command -v dh_dkms
 			need must dkms "builds the packaged module" have_sbin dkms ;;
+		kernel-install)
+			need must debootstrap "a Debian of its own" have_sbin debootstrap
+			need must e2fsprogs "its disk" have_sbin mke2fs
+			need must qemu-system-x86 "its machine" command -v qemu-system-x86_64 ;;
 		lab)
 			need may linux-source-6.12 "sources of the laboratory's kernel" test -e /usr/src/linux-source-6.12.tar.xz
 			need may flex "building it" command -v flex
@@ -146,7 +151,7 @@ probe() {
 			need may busybox-static "its user space" command -v busybox
 			need may dash "its shell" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench prove fuzz kernel kernel-test kernel-deb lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
 	done
 }

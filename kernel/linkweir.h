@@ -15,7 +15,13 @@
 struct linkweir_kind {
 	struct Qdisc_ops ops;
 	const struct lw_policy *policy;
+	int (*enqueue)(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+	struct sk_buff *(*dequeue)(struct Qdisc *sch);
 };
+
+#define LW_POLICY(name) extern struct linkweir_kind linkweir_kind_##name;
+#include "kinds.h"
+#undef LW_POLICY
 
 struct linkweir_class_settings {
 	u64 limit_bytes;
@@ -87,10 +93,58 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 	return (struct linkweir_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* classify.c */
-#define LINKWEIR_TAKEN 0x80000000u      /* instead of a class: a filter has the packet; the rest is what enqueue answers */
-u32 linkweir_classify(struct sk_buff *skb, struct Qdisc *sch);
-bool linkweir_ecn_capable(struct sk_buff *skb);
+/* ---- the queues and the view ---- */
+
+static __always_inline void linkweir_clock(struct linkweir_sched *s)
+{
+	s->view.now_ns = ktime_get_ns();        /* never behind the last one, on any processor */
+}
+
+static __always_inline bool linkweir_has_room(const struct linkweir_class *class, const struct lw_queue *queue, u32 bytes)
+{
+	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
+}
+
+/* the head or the tail of a queue that has one */
+static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct sk_buff_head *waiting = &s->classes[q].waiting;
+	struct lw_queue *queue = &s->queues[q];
+	struct sk_buff *skb = head ? waiting->next : waiting->prev, *next;
+
+	__skb_unlink(skb, waiting);
+	queue->backlog_bytes -= linkweir_cb(skb)->bytes;
+	if (--queue->backlog_pkts) {
+		next = waiting->next;
+		queue->head_arrival_ns = linkweir_cb(next)->arrival_ns;
+		queue->head_bytes = linkweir_cb(next)->bytes;
+	}
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	return skb;
+}
+
+/* what the parents still count and is no longer here */
+static inline void linkweir_tell_parents(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+
+	if (!s->gone_pkts && !s->gone_bytes)
+		return;
+	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
+	s->gone_pkts = 0;
+	s->gone_bytes = 0;
+}
+
+/* drop.c */
+void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free);
+bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free);
+bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free);
+void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb);
+
+/* qdisc.c */
+struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns);
 
 /* netlink.c */
 struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack);
@@ -102,6 +156,6 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 		       const s64 *values, struct gnet_dump *d);
 
 /* selftest.c */
-int linkweir_selftest(const struct linkweir_kind *kinds, u32 nkinds);
+int linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds);
 
 #endif

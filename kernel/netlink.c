@@ -199,7 +199,7 @@ static const struct lw_param *linkweir_param_of(const struct nlattr *name, const
 static struct linkweir_field linkweir_param_field(const struct lw_param *param)
 {
 	if (!param)
-		return (struct linkweir_field){ "value", "", 0, U64_MAX };
+		return (struct linkweir_field){ "value of a parameter", "", 0, U64_MAX };
 	return (struct linkweir_field){ param->name, linkweir_unit(param), param->min, param->max };
 }
 

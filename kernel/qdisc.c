@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * qdisc.c - the data plane of the policies in the kernel: one qdisc kind for each, a FIFO for each class.
+ * qdisc.c - the policies as qdiscs, one kind for each: made, changed, shown and removed. What packets pass is plane.h.
  *
- * The protocol of an arrival and of a departure is that of linkweir/policy.h. Everything a policy is asked or told runs under the
- * root lock of the device's qdisc, which enqueue, dequeue and reset come with and the control path takes.
- *
- * Parents count what waits below them. enqueue answers for the new packet alone, so whatever else became of the queues during the
- * call is told to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
- *
- * A super-packet (GSO) is split on arrival: a policy that promises rates and delays decides about what goes on the wire. Its pieces
- * count what they are, without a size table, whose function no module may call.
- * TCQ_F_CAN_BYPASS is not set, since credits and histories have to see every packet.
+ * Everything a policy is asked or told runs under the root lock of the device's qdisc, which enqueue, dequeue and reset come with
+ * and the control path takes. TCQ_F_CAN_BYPASS is not set, since credits and histories have to see every packet.
  */
 #include <linux/module.h>
-#include <net/inet_ecn.h>
 
 #include "linkweir.h"
 #define CREATE_TRACE_POINTS
@@ -22,291 +14,21 @@
 /* What a channel carries when neither its rate nor the link's is known; policies compare channels, so any number does. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
 
-static const struct Qdisc_ops linkweir_ops;
-
-#define LW_POLICY(name) { .policy = &lw_policy_##name },
-static struct linkweir_kind linkweir_kinds[] = {
+#define LW_POLICY(name) &linkweir_kind_##name,
+static struct linkweir_kind *const linkweir_kinds[] = {
 #include "kinds.h"
 };
 #undef LW_POLICY
 
-static __always_inline void linkweir_clock(struct linkweir_sched *s)
-{
-	s->view.now_ns = ktime_get_ns();        /* never behind the last one, on any processor */
-}
-
-/* the length as the policy sees it: with what a size table adds, which knows no bound */
-static u32 linkweir_bytes(const struct sk_buff *skb)
-{
-	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
-}
-
-/* what the parents still count and is no longer here */
-static __always_inline void linkweir_tell_parents(struct Qdisc *sch)
+/* Nobody to send now (q is LW_NONE, or the policy is at fault): ask again when the policy says so. */
+struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
-	if (likely(!s->gone_pkts && !s->gone_bytes))
-		return;
-	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
-	s->gone_pkts = 0;
-	s->gone_bytes = 0;
-}
-
-/* ---- the queues and the view ---- */
-
-static bool linkweir_has_room(const struct linkweir_class *class, const struct lw_queue *queue, u32 bytes)
-{
-	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
-}
-
-static __always_inline void linkweir_push(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	struct lw_queue *queue = &s->queues[q];
-	u64 now_ns = s->view.now_ns;
-
-	linkweir_cb(skb)->arrival_ns = now_ns;
-	linkweir_cb(skb)->bytes = bytes;
-	s->stay++;
-	if (!queue->backlog_pkts++) {
-		queue->head_arrival_ns = now_ns;
-		queue->head_bytes = bytes;
-	}
-	queue->backlog_bytes += bytes;
-	__skb_queue_tail(&s->classes[q].waiting, skb);
-	qdisc_qstats_backlog_inc(sch, skb);
-	sch->q.qlen++;
-}
-
-/* the head or the tail of a queue that has one */
-static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	struct sk_buff_head *waiting = &s->classes[q].waiting;
-	struct lw_queue *queue = &s->queues[q];
-	struct sk_buff *skb = head ? waiting->next : waiting->prev;
-
-	__skb_unlink(skb, waiting);
-	queue->backlog_bytes -= linkweir_cb(skb)->bytes;
-	if (--queue->backlog_pkts) {
-		queue->head_arrival_ns = linkweir_cb(waiting->next)->arrival_ns;
-		queue->head_bytes = linkweir_cb(waiting->next)->bytes;
-	}
-	qdisc_qstats_backlog_dec(sch, skb);
-	sch->q.qlen--;
-	return skb;
-}
-
-/* to_free: where enqueue leaves what is to be freed without the lock; NULL in dequeue */
-static noinline void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	u32 fresh = q == s->arriving ? s->stay : 0;      /* at the tail of this queue */
-	bool known = head ? fresh < s->queues[q].backlog_pkts : !fresh;
-	struct sk_buff *skb = linkweir_pop(sch, q, head);
-	u32 bytes = linkweir_cb(skb)->bytes;
-
-	if (known) {
-		s->gone_pkts++;
-		s->gone_bytes += qdisc_pkt_len(skb);
-	} else {
-		s->stay--;
-	}
-	s->classes[q].counters.dropped_pkts[reason]++;
-	qdisc_qstats_drop(sch);
-	if (head)
-		trace_linkweir_dropped_head(sch, q, bytes);
-	else
-		trace_linkweir_dropped_tail(sch, q, bytes);
-	if (to_free)
-		__qdisc_drop(skb, to_free);
-	else
-		kfree_skb(skb);
-	if (s->policy->dropped)
-		s->policy->dropped(s->state, &s->view, q, bytes);
-}
-
-/* ---- arrivals ---- */
-
-static bool linkweir_expired(struct Qdisc *sch, u32 q)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	bool expired;
-
-	if (!s->queues[q].backlog_pkts || !s->policy->expired)
-		return false;
-	expired = s->policy->expired(s->state, &s->view, q);
-	trace_linkweir_expired(sch, q, expired, false);
-	return expired;
-}
-
-/* Room for a packet of class q, by what may expire; without any, the packet is dropped. */
-static noinline bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-
-	do {
-		if (!linkweir_expired(sch, q)) {
-			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
-			trace_linkweir_dropped_limit(sch, q, bytes);
-			qdisc_drop(skb, sch, to_free);
-			return false;
-		}
-		linkweir_drop(sch, q, true, LINKWEIR_EXPIRED, to_free);
-	} while (!linkweir_has_room(&s->classes[q], &s->queues[q], bytes));
-	return true;
-}
-
-static noinline bool linkweir_drop_victim(struct Qdisc *sch, u32 victim, struct sk_buff **to_free)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	u32 q = victim & ~LW_FROM_HEAD;
-
-	if (WARN_ON_ONCE(q >= s->view.nqueues || !s->queues[q].backlog_pkts))
-		return false;
-	linkweir_drop(sch, q, victim & LW_FROM_HEAD, LINKWEIR_VICTIM, to_free);
-	return true;
-}
-
-static __always_inline void linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	const struct lw_policy *policy = s->policy;
-	u32 bytes = linkweir_bytes(skb), victim;
-
-	if (unlikely(!linkweir_has_room(&s->classes[q], &s->queues[q], bytes)) &&
-	    !linkweir_make_room(sch, q, skb, bytes, to_free))
-		return;
-	linkweir_push(sch, q, skb, bytes);
-	trace_linkweir_enqueued(sch, q, bytes);
-	if (policy->enqueued)
-		policy->enqueued(s->state, &s->view, q, bytes);
-	if (!policy->victim)
-		return;
-	do
-		victim = policy->victim(s->state, &s->view, q, bytes);
-	while (unlikely(victim != LW_NONE) && linkweir_drop_victim(sch, victim, to_free));
-}
-
-static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
-{
-	netdev_features_t features = netif_skb_features(skb);
-	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
-	struct linkweir_sched *s = qdisc_priv(sch);
-	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
-
-	if (IS_ERR_OR_NULL(segments)) {
-		s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
-		qdisc_drop(skb, sch, to_free);
-		return;
-	}
-	skb_list_walk_safe(segments, segment, next) {
-		skb_mark_not_on_list(segment);
-		linkweir_compat_segment(segment);
-		linkweir_arrive(sch, q, segment, to_free);
-	}
-	s->gone_pkts = pkts - (int)sch->q.qlen + !!s->stay;     /* the parents will count one packet, of the whole length */
-	s->gone_bytes = bytes - (int)sch->qstats.backlog + (s->stay ? qdisc_pkt_len(skb) : 0);
-	consume_skb(skb);
-}
-
-static int linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	u32 q = linkweir_classify(skb, sch);
-
-	if (unlikely(q & LINKWEIR_TAKEN)) {
-		if (q & __NET_XMIT_BYPASS)
-			qdisc_qstats_drop(sch);
-		__qdisc_drop(skb, to_free);
-		return q & ~LINKWEIR_TAKEN;
-	}
-	linkweir_clock(s);
-	s->arriving = q;
-	s->stay = 0;
-	if (unlikely(skb_is_gso(skb)))
-		linkweir_arrive_split(sch, q, skb, to_free);
-	else
-		linkweir_arrive(sch, q, skb, to_free);
-	linkweir_tell_parents(sch);
-	return likely(s->stay) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
-}
-
-/* ---- departures ---- */
-
-static noinline void linkweir_mark(struct linkweir_class *class, struct sk_buff *skb)
-{
-	if (INET_ECN_set_ce(skb))
-		class->counters.marked_pkts++;
-}
-
-static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	struct linkweir_class *class = &s->classes[q];
-	struct sk_buff *skb = linkweir_pop(sch, q, true);
-	u64 sojourn_ns = s->view.now_ns - linkweir_cb(skb)->arrival_ns;
-	u32 bytes = linkweir_cb(skb)->bytes;
-
-	class->counters.sojourn_ns += sojourn_ns;
-	class->counters.sojourn_max_ns = max(class->counters.sojourn_max_ns, sojourn_ns);
-	if (unlikely(mark))
-		linkweir_mark(class, skb);
-	_bstats_update(&class->sent, qdisc_pkt_len(skb), 1);
-	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), 1);
-	trace_linkweir_sent(sch, q, bytes);
-	if (s->policy->sent)
-		s->policy->sent(s->state, &s->view, q, bytes);
-	return skb;
-}
-
-static noinline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	bool ecn = linkweir_ecn_capable(skb_peek(&s->classes[q].waiting));
-	enum lw_verdict verdict = s->policy->leaving(s->state, &s->view, q, ecn);
-
-	trace_linkweir_verdict(sch, q, verdict, ecn);
-	return verdict;
-}
-
-/* nobody to send now: ask again when the policy says so */
-static noinline struct sk_buff *linkweir_rest(struct Qdisc *sch, u64 retry_ns)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-
-	if (retry_ns != LW_NEVER)
+	if (!WARN_ON_ONCE(q != LW_NONE) && retry_ns != LW_NEVER)
 		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
 	linkweir_tell_parents(sch);
 	return NULL;
-}
-
-static struct sk_buff *linkweir_dequeue(struct Qdisc *sch)
-{
-	struct linkweir_sched *s = qdisc_priv(sch);
-	const struct lw_policy *policy = s->policy;
-	enum lw_verdict verdict = LW_PASS;
-	struct lw_pick pick;
-
-	linkweir_clock(s);
-	s->stay = 0;
-	for (;;) {
-		pick = policy->pick(s->state, &s->view);
-		trace_linkweir_pick(sch, pick.queue, 0, false);
-		if (unlikely(pick.queue == LW_NONE))
-			return linkweir_rest(sch, pick.retry_ns);
-		if (WARN_ON_ONCE(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts))
-			return linkweir_rest(sch, LW_NEVER);
-		if (policy->leaving)
-			verdict = linkweir_judge(sch, pick.queue);
-		if (likely(verdict != LW_DROP))
-			break;
-		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
-	}
-	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
-	linkweir_tell_parents(sch);
-	return linkweir_leave(sch, pick.queue, verdict == LW_MARK);
 }
 
 /* ---- making, changing, removing ---- */
@@ -631,11 +353,10 @@ static const struct Qdisc_class_ops linkweir_class_ops = {
 	.dump_stats = linkweir_class_dump_stats,
 };
 
+/* of all kinds; each brings its own packet path */
 static const struct Qdisc_ops linkweir_ops = {
 	.cl_ops = &linkweir_class_ops,
 	.priv_size = sizeof(struct linkweir_sched),
-	.enqueue = linkweir_enqueue,
-	.dequeue = linkweir_dequeue,
 	.peek = qdisc_peek_dequeued,
 	.init = linkweir_init,
 	.reset = linkweir_reset,
@@ -651,7 +372,7 @@ static const struct Qdisc_ops linkweir_ops = {
 static void linkweir_unregister(u32 n)
 {
 	while (n > 0)
-		unregister_qdisc(&linkweir_kinds[--n].ops);
+		unregister_qdisc(&linkweir_kinds[--n]->ops);
 }
 
 static int __init linkweir_load(void)
@@ -660,13 +381,15 @@ static int __init linkweir_load(void)
 	int err = linkweir_selftest(linkweir_kinds, ARRAY_SIZE(linkweir_kinds));
 
 	for (i = 0; !err && i < ARRAY_SIZE(linkweir_kinds); i++) {
-		struct linkweir_kind *kind = &linkweir_kinds[i];
+		struct linkweir_kind *kind = linkweir_kinds[i];
 
 		if (kind->policy->abi != LW_ABI || kind->policy->nstats > LINKWEIR_MAX_STATS) {
 			err = -EINVAL;
 			break;
 		}
 		kind->ops = linkweir_ops;
+		kind->ops.enqueue = kind->enqueue;
+		kind->ops.dequeue = kind->dequeue;
 		strscpy(kind->ops.id, kind->policy->name, sizeof(kind->ops.id));
 		err = register_qdisc(&kind->ops);
 		if (err)

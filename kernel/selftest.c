@@ -481,7 +481,7 @@ static int __init operation(struct replay *r)
 	return wrong(r, "no such operation");
 }
 
-static int __init begin(struct replay *r, const struct linkweir_kind *kinds, u32 nkinds)
+static int __init begin(struct replay *r, struct linkweir_kind *const *kinds, u32 nkinds)
 {
 	u64 value;
 	u32 i;
@@ -492,11 +492,11 @@ static int __init begin(struct replay *r, const struct linkweir_kind *kinds, u32
 	if (!strcmp(r->words[0], "linkweir-vectors"))
 		return strcmp(r->words[1], "1") ? wrong(r, "unknown version") : 0;
 	if (!strcmp(r->words[0], "policy")) {
-		for (i = 0; i < nkinds && strcmp(kinds[i].policy->name, r->words[1]); i++)
+		for (i = 0; i < nkinds && strcmp(kinds[i]->policy->name, r->words[1]); i++)
 			;
 		if (i == nkinds)
 			return wrong(r, "no such policy");
-		r->policy = kinds[i].policy;
+		r->policy = kinds[i]->policy;
 		return 0;
 	}
 	err = number(r, r->words[1], U64_MAX, &value);
@@ -509,7 +509,7 @@ static int __init begin(struct replay *r, const struct linkweir_kind *kinds, u32
 	return err;
 }
 
-static int __init statement(struct replay *r, const struct linkweir_kind *kinds, u32 nkinds)
+static int __init statement(struct replay *r, struct linkweir_kind *const *kinds, u32 nkinds)
 {
 	int err;
 
@@ -553,7 +553,7 @@ static const char * __init read_line(struct replay *r, const char *from)
 	return end ? end + 1 : linkweir_vectors_end;
 }
 
-int __init linkweir_selftest(const struct linkweir_kind *kinds, u32 nkinds)
+int __init linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds)
 {
 	struct replay *r = kzalloc(sizeof(*r), GFP_KERNEL);
 	const char *at = linkweir_vectors;

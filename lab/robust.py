@@ -27,7 +27,9 @@ from linkweir.lab.world import world
 from linkweir.reproduce import pds, pss
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOTS = (("rows", "conserve", "classify", "change"), ("remove",))
+BOOTS = (("rows", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
+MESSAGES = 100_000
+"""What `fuzz` sends."""
 RELOADED = "KASAN: global-out-of-bounds in load_module"
 """What KASAN says of every module that is loaded again where one was before, unless it also watches vmalloc, which this
 kernel does not. The log counts up to there; `remove` comes last and loads the module again at its end."""
@@ -52,7 +54,8 @@ done
 RUN = """mkdir -p /guest
 cp /job/*.sh /guest/
 cp /job/bounds /guest/
-mv /job/traffic /job/modprobe /bin/
+cp /job/messages /guest/
+mv /job/traffic /job/fuzz /job/attributes /job/modprobe /bin/
 ln -s bin /sbin
 for script in {scripts}; do
 	echo "# $script"
@@ -114,20 +117,22 @@ def main() -> int:
         work = Path(name)
         faults = planted(folder, work)
         core = sorted((ROOT / "core/src").glob("*.c"))
-        bounds = compiled(
-            ROOT / "kernel/tests/bounds.c", work / "bounds", "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
-        )
-        assert bounds
+        programs = {}
+        for program in ("bounds", "traffic", "fuzz", "attributes"):
+            source = ROOT / f"kernel/tests/{program}.c"
+            programs[program] = compiled(
+                source, work / program, "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
+            )
         kinds = sorted(ready.kinds)
         listed = subprocess.run([work / "bounds", *kinds], check=True, capture_output=True).stdout
         scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
-        tools = {"traffic": compiled(ROOT / "kernel/tests/traffic.c", work / "traffic"), "modprobe": MODPROBE.encode()}
+        tools = {**programs, "bounds": listed, "modprobe": MODPROBE.encode(), "messages": f"{MESSAGES}\n".encode()}
 
     seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()
     record.judge("the kernel sees three planted faults", [p for p in PLANTED if not re.search(p, seen)])
 
     for names in BOOTS:
-        job = {**scripts, **tools, "bounds": listed, "run": RUN.format(scripts=" ".join(names)).encode()}
+        job = {**scripts, **tools, "run": RUN.format(scripts=" ".join(names)).encode()}
         found = host.start(ready, job, 1)
         text, log = found["log"].decode(errors="replace"), found["dmesg"].decode(errors="replace")
         wrong = [line for line in text.splitlines() if line.startswith("not ok")]

@@ -125,8 +125,9 @@ static struct lw_pick pds_pick(void *state, const struct lw_view *v)
 			continue;
 		value = lw_excess(now, v->queues[q].head_arrival_ns);
 		value = queues[q].delay * (value < PDS_MAX_WAIT_NS ? value : PDS_MAX_WAIT_NS);
-		if (best == LW_NONE || value > best_value ||
-		    (value == best_value && !st->lowest_index && queues[q].delay > queues[best].delay)) {
+		if (value < best_value)
+			continue;
+		if (value > best_value || best == LW_NONE || (!st->lowest_index && queues[q].delay > queues[best].delay)) {
 			best = q;
 			best_value = value;
 		}

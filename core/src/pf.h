@@ -249,13 +249,16 @@ static void pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t b
 	pf_follow(st, v, q);
 }
 
-/* enqueued and dropped */
+/* Enqueued and dropped move no key: a queue in the heap whose head is the same stays where it is. */
 static void pf_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct pf_state *st = (struct pf_state *)state;
+	const struct pf_queue *queue = pf_queues(st) + q;
 
 	(void)bytes;
 	pf_clock(st, v);
+	if (queue->place != LW_NONE && lw_eligible(v, q) && queue->head_ns == v->queues[q].head_arrival_ns)
+		return;
 	pf_follow(st, v, q);
 }
 

@@ -47,43 +47,43 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "parents are not told at enqueue",
-        "qdisc.c",
-        "linkweir_tell_parents(sch);\n\treturn likely",
-        "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn likely",
+        "plane.h",
+        "linkweir_tell_parents(sch);\n\treturn s->stay",
+        "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn s->stay",
         "conserve",
     ),
     Mutant(
         "parents are not told of drops when leaving",
-        "qdisc.c",
+        "drop.c",
         "if (known) {",
         "if (known && to_free) {",
         "conserve",
     ),
     Mutant(
         "parents are told of a newcomer that they never counted",
-        "qdisc.c",
+        "drop.c",
         "u32 fresh = q == s->arriving ? s->stay : 0;",
         "u32 fresh = 0;",
         "conserve",
     ),
-    Mutant("parents count a super-packet twice", "qdisc.c", "+ !!s->stay;", ";", "classify"),
+    Mutant("parents count a super-packet twice", "plane.h", "+ !!s->stay;", ";", "classify"),
     Mutant(
         "success for a packet that was dropped",
-        "qdisc.c",
-        "return likely(s->stay) ? NET_XMIT_SUCCESS : NET_XMIT_DROP;",
+        "plane.h",
+        "return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;",
         "return NET_XMIT_SUCCESS;",
         "conserve",
     ),
     Mutant(
         "the newcomer goes instead of the victim",
-        "qdisc.c",
+        "drop.c",
         "u32 q = victim & ~LW_FROM_HEAD;",
         "u32 q = s->arriving;",
         "change",
     ),
-    Mutant("a bound in bytes is not kept", "qdisc.c", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
-    Mutant("nobody is dropped to make room", "qdisc.c", "|| !s->policy->expired)", "|| true)", "conserve"),
-    Mutant("leaving is not judged", "qdisc.c", "if (likely(verdict != LW_DROP))", "if (true)", "conserve"),
+    Mutant("a bound in bytes is not kept", "linkweir.h", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
+    Mutant("nobody is dropped to make room", "drop.c", "|| !s->policy->expired)", "|| true)", "conserve"),
+    Mutant("leaving is not judged", "plane.h", "if (likely(verdict != LW_DROP))", "if (true)", "conserve"),
     Mutant(
         "the policy begins anew at a change",
         "qdisc.c",
@@ -101,12 +101,12 @@ MUTANTS = (
         "if (0) /*",
         "conserve",
     ),
-    Mutant("super-packets are not split", "qdisc.c", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
+    Mutant("super-packets are not split", "plane.h", "if (unlikely(skb_is_gso(skb)))", "if (0)", "classify"),
     Mutant(
         "code points are shifted",
-        "classify.c",
-        "set->number_of[dsfield >> 2] - 1",
-        "set->number_of[dsfield >> 3] - 1",
+        "classify.h",
+        "set->number_of[dsfield >> 2]",
+        "set->number_of[dsfield >> 3]",
         "classify",
     ),
     Mutant("a filter's class is not looked at", "classify.c", "if (action >= 0 && q < nclasses)", "if (0)", "classify"),
@@ -117,24 +117,24 @@ MUTANTS = (
         "if (0) {",
         "classify",
     ),
-    Mutant("a policy is not told of drops", "qdisc.c", "if (s->policy->dropped)", "if (0)", "record"),
+    Mutant("a policy is not told of drops", "drop.c", "if (s->policy->dropped)", "if (0)", "record"),
     Mutant(
         "the head behind the one that left is not shown",
-        "qdisc.c",
+        "linkweir.h",
         "if (--queue->backlog_pkts) {",
         "if (--queue->backlog_pkts && !head) {",
         "record",
     ),
     Mutant(
         "a policy is told a wrong length",
-        "qdisc.c",
+        "plane.h",
         "sent(s->state, &s->view, q, bytes)",
         "sent(s->state, &s->view, q, 64)",
         "record",
     ),
     Mutant(
         "the other end of a queue is dropped",
-        "qdisc.c",
+        "drop.c",
         "victim & LW_FROM_HEAD, L",
         "!(victim & LW_FROM_HEAD), L",
         "record",
@@ -185,7 +185,12 @@ MUTANTS = (
 def build(release: str, mutant: Mutant | None) -> Path:
     """The mutant's module; other files are as they should be, and with no mutant all are."""
     tree = BUILD / "broken"
-    subprocess.run(["cp", "-rpu", f"{BUILD}/tree/.", str(tree)], check=True)
+    for source in (BUILD / "tree").rglob("*"):  # by content: a run that was broken off may have left a fault
+        target = tree / source.relative_to(BUILD / "tree")
+        if source.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+        elif not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
     if mutant:
         text = (tree / mutant.file).read_text()
         if mutant.old not in text:
@@ -195,8 +200,7 @@ def build(release: str, mutant: Mutant | None) -> Path:
     command = ["make", "-s", "-C", f"/lib/modules/{release}/build", f"M={tree}", "modules"]
     done = subprocess.run(command, capture_output=True, text=True)
     if mutant:
-        shutil.copy2(BUILD / "tree" / mutant.file, tree / mutant.file)
-        (tree / mutant.file).touch()
+        shutil.copyfile(BUILD / "tree" / mutant.file, tree / mutant.file)
     if done.returncode:
         sys.exit(f"broken: {mutant.name if mutant else 'no fault'}: does not build: {done.stderr}")
     return tree / "sch_linkweir.ko"
@@ -214,7 +218,9 @@ def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
 def digest(release: str, mutant: Mutant | None) -> str:
     """Of everything that a verdict depends on."""
     parts = [release, repr(mutant)]
-    files = [*(BUILD / "tree").rglob("*"), *(HERE / "guest").iterdir(), *HERE.glob("*.c"), HERE / "run.py"]
+    scripts = {mutant.script} if mutant else {other.script for other in MUTANTS}
+    guest = [HERE / "guest/init", *(HERE / f"guest/{script}.sh" for script in {"checks", *scripts})]
+    files = [*(BUILD / "tree").rglob("*"), *guest, *HERE.glob("*.c"), HERE / "run.py", HERE / "trace_vectors.py"]
     parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) if path.is_file()]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 

@@ -151,11 +151,10 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
     let mut rows = Vec::with_capacity(config.classes.len());
     for (at, class) in config.classes.iter().enumerate() {
         link.mux().observe(now_ns, at, &mut values);
-        let qparams = &config.scheduler.qparams[at * info.qparams.len()..];
         let parameters = info
             .qparams
             .iter()
-            .zip(qparams)
+            .zip(&config.scheduler.qparams[at * info.qparams.len()..])
             .filter(|(_, value)| **value != UNSET)
             .map(|(param, value)| (format!("{}{}", param.name, param.unit.suffix()), *value))
             .collect();

@@ -969,6 +969,14 @@ impl Gateway {
     }
 }
 
+/// Somebody said the capacity towards a peer.
+fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
+    link.set_capacity(now_ns, bps);
+    if let Some(hub) = hub {
+        hub.rated(now_ns, at, link);
+    }
+}
+
 /// Peers whose endpoints are not configured are where a gateway before this one heard from them.
 fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
     let path = config.control.with_extension("peers");
@@ -986,14 +994,6 @@ fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
         }
     }
     endpoints
-}
-
-/// Somebody said the capacity towards a peer.
-fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
-    link.set_capacity(now_ns, bps);
-    if let Some(hub) = hub {
-        hub.rated(now_ns, at, link);
-    }
 }
 
 /// Hands what came from a peer on into the device.

@@ -37,6 +37,10 @@ widths class_param value "memory of class 2 must be u64, 0 .. 604800000000000 ns
 refused "a name that does not end" "name of a parameter must be a string of 1 .. 31 bytes and 0 (at name/0)" $qdisc param{ name/0 value=1 } }
 long=x1234567890123456789012345678901
 refused "a name that is too long" "name of a parameter must be a string of 1 .. 31 bytes and 0 (at name=$long)" $qdisc param{ name=$long value=1 } }
+refused "a value of a wrong width without a name" "value of a parameter must be u64, 0 .. 18446744073709551615 (at value/4)" \
+	$qdisc param{ value/4 } }
+refused "the same in a class" "value of a parameter of class 2 must be u64, 0 .. 18446744073709551615 (at value/9)" \
+	$qdisc class{ number=2 param{ value/9 } } }
 
 # nests
 says_of qdisc param/3 "param must be a nest of a name and a value"

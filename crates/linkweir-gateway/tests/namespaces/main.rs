@@ -164,7 +164,7 @@ fn main() {
             ));
         }
         if no_shaper && name.starts_with("below::") {
-            return Some("slow interfaces; missing: the queueing discipline tbf".to_string());
+            return Some(format!("{name}; missing: the queueing discipline tbf"));
         }
         let lacking = PROGRAMS
             .iter()

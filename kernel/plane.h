@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * plane.h - what a packet passes in a qdisc: the data plane of one policy, with a FIFO for each class.
+ *
+ * The Makefile writes a file for each policy that names it, LINKWEIR_POLICY, and includes its source of the core and then this. So
+ * the compiler puts the policy's functions into enqueue and dequeue, and leaves out what it has not got; through pointers, which
+ * processors are kept from guessing, calls would cost as much as many a policy. What is rare stands in drop.c, for all policies.
+ *
+ * The protocol of an arrival and of a departure is that of linkweir/policy.h.
+ *
+ * Parents count what waits below them. enqueue answers for the new packet alone, so whatever else became of the queues during the
+ * call is told to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
+ *
+ * A super-packet (GSO) is split on arrival: a policy that promises rates and delays decides about what goes on the wire. Its pieces
+ * count what they are, without a size table, whose function no module may call.
+ */
+#include "classify.h"
+#include "linkweir.h"
+#include "linkweir_trace.h"
+
+static const struct lw_policy *const linkweir_policy = &__PASTE(lw_policy_, LINKWEIR_POLICY);
+
+/* the length as the policy sees it: with what a size table adds, which knows no bound */
+static __always_inline u32 linkweir_bytes(const struct sk_buff *skb)
+{
+	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
+}
+
+/* ---- arrivals ---- */
+
+static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_class *class, struct lw_queue *queue, struct sk_buff *skb,
+					  u32 bytes)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u64 now_ns = s->view.now_ns;
+
+	linkweir_cb(skb)->arrival_ns = now_ns;
+	linkweir_cb(skb)->bytes = bytes;
+	s->stay++;
+	if (!queue->backlog_pkts++) {
+		queue->head_arrival_ns = now_ns;
+		queue->head_bytes = bytes;
+	}
+	queue->backlog_bytes += bytes;
+	__skb_queue_tail(&class->waiting, skb);
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+}
+
+/* Says whether nothing at all was dropped. */
+static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct linkweir_class *class = &s->classes[q];
+	struct lw_queue *queue = &s->queues[q];
+	u32 bytes = linkweir_bytes(skb), victim;
+	bool all = likely(linkweir_has_room(class, queue, bytes));
+
+	if (!all && !linkweir_make_room(sch, q, skb, bytes, to_free))
+		return false;
+	linkweir_push(sch, class, queue, skb, bytes);
+	trace_linkweir_enqueued(sch, q, bytes);
+	if (linkweir_policy->enqueued)
+		linkweir_policy->enqueued(s->state, &s->view, q, bytes);
+	if (!linkweir_policy->victim)
+		return all;
+	while ((victim = linkweir_policy->victim(s->state, &s->view, q, bytes)) != LW_NONE) {
+		all = false;
+		if (!linkweir_drop_victim(sch, victim, to_free))
+			break;
+	}
+	return all;
+}
+
+static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	struct sk_buff *segments = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK), *segment, *next;
+	struct linkweir_sched *s = qdisc_priv(sch);
+	int pkts = sch->q.qlen, bytes = sch->qstats.backlog;
+
+	if (IS_ERR_OR_NULL(segments)) {
+		s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
+		qdisc_drop(skb, sch, to_free);
+		return;
+	}
+	skb_list_walk_safe(segments, segment, next) {
+		skb_mark_not_on_list(segment);
+		linkweir_compat_segment(segment);
+		linkweir_arrive(sch, q, segment, to_free);
+	}
+	s->gone_pkts = pkts - (int)sch->q.qlen + !!s->stay;     /* the parents will count one packet, of the whole length */
+	s->gone_bytes = bytes - (int)sch->qstats.backlog + (s->stay ? qdisc_pkt_len(skb) : 0);
+	consume_skb(skb);
+}
+
+static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 q = linkweir_classify(skb, sch);
+
+	if (unlikely(q & LINKWEIR_TAKEN)) {
+		if (q & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		return q & ~LINKWEIR_TAKEN;
+	}
+	linkweir_clock(s);
+	s->arriving = q;
+	s->stay = 0;
+	if (unlikely(skb_is_gso(skb)))
+		linkweir_arrive_split(sch, q, skb, to_free);
+	else if (likely(linkweir_arrive(sch, q, skb, to_free)))
+		return NET_XMIT_SUCCESS;
+	linkweir_tell_parents(sch);
+	return s->stay ? NET_XMIT_SUCCESS : NET_XMIT_DROP;
+}
+
+/* ---- departures ---- */
+
+static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	struct linkweir_class *class = &s->classes[q];
+	struct sk_buff *skb = linkweir_pop(sch, q, true);
+	u64 sojourn_ns = s->view.now_ns - linkweir_cb(skb)->arrival_ns;
+	u32 bytes = linkweir_cb(skb)->bytes, length = qdisc_pkt_len(skb);
+
+	class->counters.sojourn_ns += sojourn_ns;
+	class->counters.sojourn_max_ns = max(class->counters.sojourn_max_ns, sojourn_ns);
+	if (unlikely(mark))
+		linkweir_mark(class, skb);
+	_bstats_update(&class->sent, length, 1);
+	_bstats_update(&sch->bstats, length, 1);
+	trace_linkweir_sent(sch, q, bytes);
+	if (linkweir_policy->sent)
+		linkweir_policy->sent(s->state, &s->view, q, bytes);
+	return skb;
+}
+
+static __always_inline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	bool ecn = linkweir_ecn_capable(s->classes[q].waiting.next);
+	enum lw_verdict verdict = linkweir_policy->leaving(s->state, &s->view, q, ecn);
+
+	trace_linkweir_verdict(sch, q, verdict, ecn);
+	return verdict;
+}
+
+static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
+{
+	struct linkweir_sched *s = qdisc_priv(sch);
+	enum lw_verdict verdict = LW_PASS;
+	struct lw_pick pick;
+
+	linkweir_clock(s);
+	for (;;) {
+		pick = linkweir_policy->pick(s->state, &s->view);
+		trace_linkweir_pick(sch, pick.queue, 0, false);
+		if (unlikely(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts))
+			return linkweir_rest(sch, pick.queue, pick.retry_ns);
+		if (!linkweir_policy->leaving)
+			break;
+		verdict = linkweir_judge(sch, pick.queue);
+		if (likely(verdict != LW_DROP))
+			break;
+		s->stay = 0;
+		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
+	}
+	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
+	if (linkweir_policy->leaving)
+		linkweir_tell_parents(sch);
+	return linkweir_leave(sch, pick.queue, verdict == LW_MARK);
+}
+
+struct linkweir_kind __PASTE(linkweir_kind_, LINKWEIR_POLICY) = {
+	.policy = &__PASTE(lw_policy_, LINKWEIR_POLICY),
+	.enqueue = linkweir_enqueue,
+	.dequeue = linkweir_dequeue,
+};

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# install.sh - init of an installed system: the qdiscs are there, as their pages say, and carry packets.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+judge() { if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2: $3"; fi; }
+datagrams() { # datagrams NUMBER: through X, which swallows them
+	perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Proto => "udp", PeerAddr => "192.0.2.2:9") or die $!;
+		for (1 .. shift) { $s->send("x" x 1000) or die $! }' "$1" 2>&1
+}
+
+ip link add X type dummy
+ip link set X up
+ip addr add 192.0.2.1/24 dev X
+for options in "pds classes 8" "pss classes 3 link 20mbit dscp EF=1,AF=2 class 2 level 1 low_level 3 rate 8mbit class 3 level 2" \
+	"codes classes 2 class 1 rate 5mbit timeout 100ms" "pf classes 2"; do
+	kind=${options%% *}
+	said=$(tc qdisc add dev X root $options 2>&1)
+	judge $? "tc qdisc add dev X root $options" "$said"
+	said=$(datagrams 10)
+	judge $? "datagrams through $kind" "$said"
+	said=$(tc qdisc change dev X root $kind class 1 limit 50 2>&1)
+	judge $? "tc qdisc change dev X root $kind class 1 limit 50" "$said"
+	said=$(datagrams 10)
+	judge $? "more of them" "$said"
+	said=$(tc -s qdisc show dev X | sed -n 's/.* \([0-9]*\) pkt (dropped \([0-9]*\),.*/\1 \2/p')
+	[ "${said% *}" -ge 20 ] && [ "${said#* }" = 0 ]
+	judge $? "all of them left" "$said"
+	echo "json $(tc -s -j qdisc show dev X | tr -d '\n')"
+	tc -s class show dev X
+	said=$(tc qdisc del dev X root 2>&1)
+	judge $? "tc qdisc del dev X root" "$said"
+done
+said=$(tc qdisc add dev X root pds classes 0 2>&1)
+case $said in
+*"classes is outside 1 .. 4096"*) judge 0 "a refusal says why" ;;
+*) judge 1 "a refusal says why" "$said" ;;
+esac
+for page in pss pds codes; do
+	found=$(find /usr/share/man /usr/local/share/man -name "tc-$page.8*")
+	test -n "$found"
+	judge $? "tc-$page(8)" "is not there"
+done
+echo "module $(modinfo -n sch_linkweir)"
+echo "ended install"
+echo b >/proc/sysrq-trigger
+sleep 60
