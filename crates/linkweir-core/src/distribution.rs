@@ -37,7 +37,7 @@ impl Distribution {
         self.noted[self.nnoted] = ns;
         self.nnoted += 1;
         if self.nnoted == NOTED {
-            self.count();
+            self.settle();
         }
     }
 
@@ -74,8 +74,9 @@ impl Distribution {
         whole
     }
 
+    /// Counts what is noted, so that [`Distribution::whole`] need not do it each time.
     #[inline(never)]
-    fn count(&mut self) {
+    pub fn settle(&mut self) {
         for &ns in &self.noted[..self.nnoted] {
             count(&mut self.counted, ns, 1);
         }

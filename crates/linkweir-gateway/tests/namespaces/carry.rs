@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use linkweir_gateway::underlay::Underlay;
 
-use crate::place::{cabled, config, set_tos, Folder, Gateway, Namespace, Socket, Tunnel, STRICT};
+use crate::place::{
+    cabled, config, pss, set_tos, Folder, Gateway, Namespace, Socket, Tunnel, STRICT,
+};
 
 /// Two classes by port, in shares of 3 to 1.
 const DRR: &str = r#"[scheduler]
@@ -20,26 +22,6 @@ limit = "400p"
 name = "one"
 quantum = "1500B"
 limit = "400p"
-"#;
-
-/// The published scheduler: a quarter of the link for the class in the middle.
-const PSS: &str = r#"[scheduler]
-policy = "pss"
-[[class]]
-name = "ef"
-match = [{ dscp = "EF" }]
-level = 0
-[[class]]
-name = "af"
-match = [{ port = 3000 }]
-level = 1
-low_level = 3
-rate = "5Mbit"
-limit = "900p"
-[[class]]
-name = "rest"
-level = 2
-limit = "900p"
 "#;
 
 fn number(datagram: &[u8]) -> u64 {
@@ -157,7 +139,8 @@ pub fn backlogged_classes_share_by_their_quanta() {
 }
 
 pub fn a_reserved_rate_is_kept() {
-    let tunnel = Tunnel::new(PSS);
+    // A quarter of the link for the class in the middle.
+    let tunnel = Tunnel::new(&pss("rate = \"5Mbit\""));
     let [af, rest] = shares(&tunnel, [1, 2], 900, 1000, 20_000_000);
     // 5 of 20 Mbit/s. The rate is one of time: where the machine stops for a while, the share is larger.
     assert!(af >= 230, "{af} to {rest}");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use linkweir_gateway::metrics;
 use nix::sys::signal::Signal;
 
-use crate::place::{config, keygen, Emulated, Folder, Gateway, STRICT};
+use crate::place::{config, keygen, sealed, Emulated, Folder, Gateway, STRICT};
 
 fn sum(way: &serde_json::Value, keys: &[&str]) -> u64 {
     keys.iter().map(|key| way[key].as_u64().unwrap()).sum()
@@ -120,9 +120,8 @@ pub fn the_far_end_says_what_the_link_carries() {
             1 => "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }",
             _ => "report = true",
         };
-        let text = config(&folder, last, STRICT)
-            .replace("mode = \"cleartext\"", &format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\""))
-            .replace("allowed_ips", &format!("public_key = \"{public}\"\n{says}\nallowed_ips"));
+        let text = sealed(&config(&folder, last, STRICT), last, public)
+            .replace("allowed_ips", &format!("{says}\nallowed_ips"));
         let file = folder.write(&format!("{last}.toml"), &text);
         Gateway::start(namespace, &file, &folder.path(&format!("control{last}")))
     });

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use linkweir_gateway::seal::{self, Key};
 
 use crate::life::comes_through;
-use crate::place::{cabled, config, keygen, Folder, Gateway, Namespace, STRICT};
+use crate::place::{cabled, config, keygen, sealed, Folder, Gateway, Namespace, STRICT};
 use crate::PATIENCE;
 
 const TO: &str = "10.77.0.2:2000";
@@ -103,15 +103,7 @@ impl Pair {
         let (here, there) = cabled();
         let folder = Folder::new();
         let [own, others] = [1, 2].map(|last| keygen(&folder, last));
-        let text = config(&folder, 1, STRICT)
-            .replace(
-                "mode = \"cleartext\"",
-                "mode = \"wireguard\"\nprivate_key_file = \"key1\"",
-            )
-            .replace(
-                "allowed_ips",
-                &format!("public_key = \"{others}\"\nallowed_ips"),
-            );
+        let text = sealed(&config(&folder, 1, STRICT), 1, &others);
         let file = folder.write("1.toml", &text);
         let gateway = Gateway::start(&here, &file, &folder.path("control1"));
         let other = Other::start(&there, &folder.path("key2"), &own);

@@ -11,7 +11,8 @@ use linkweir_gateway::control::{Request, Response};
 use nix::sys::signal::Signal;
 
 use crate::place::{
-    cabled, config, keygen, Folder, Gateway, Namespace, Socket, Tunnel, PSS_SLOW, STRICT,
+    cabled, config, keygen, program, pss, sealed, Folder, Gateway, Namespace, Socket, Tunnel, SLOW,
+    STRICT,
 };
 use crate::PATIENCE;
 
@@ -239,10 +240,8 @@ pub fn a_service_manager_hears_how_it_is() {
         };
         String::from_utf8_lossy(&buffer[..count]).trim().to_string()
     };
-    let mut command = Command::new("setpriv");
+    let mut command = program();
     command
-        .args(["--pdeathsig", "KILL"])
-        .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
         .arg("up")
         .arg(&file)
         .arg("--cleartext")
@@ -445,15 +444,9 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
     use std::net::TcpStream;
     let tunnel = Tunnel::new(STRICT);
     let control = tunnel.folder.path("control1");
-    let mut command = Command::new("setpriv");
+    let mut command = program();
     command
-        .args([
-            "--pdeathsig",
-            "KILL",
-            env!("CARGO_BIN_EXE_linkweir-gateway"),
-            "metrics",
-        ])
-        .args(["--listen", "127.0.0.1:9705", "--control"])
+        .args(["metrics", "--listen", "127.0.0.1:9705", "--control"])
         .arg(&control);
     let mut exporter = tunnel.here.inside(move || command.spawn().unwrap());
     let ask = |request: &'static str| {
@@ -490,15 +483,7 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
 pub fn up_can_say_what_it_would_do() {
     let folder = Folder::new();
     let public = keygen(&folder, 1);
-    let text = config(&folder, 1, STRICT)
-        .replace(
-            "mode = \"cleartext\"",
-            "mode = \"wireguard\"\nprivate_key_file = \"key1\"",
-        )
-        .replace(
-            "allowed_ips",
-            &format!("public_key = \"{public}\"\nallowed_ips"),
-        );
+    let text = sealed(&config(&folder, 1, STRICT), 1, &public);
     let file = folder.write("1.toml", &text);
     let dry_run = || {
         Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
@@ -532,13 +517,8 @@ pub fn what_it_shows_can_be_watched() {
     use std::io::{BufRead, BufReader};
     let tunnel = Tunnel::new(STRICT);
     let watch = |json: &[&str]| {
-        let mut command = Command::new("setpriv");
+        let mut command = program();
         command
-            .args([
-                "--pdeathsig",
-                "KILL",
-                env!("CARGO_BIN_EXE_linkweir-gateway"),
-            ])
             .args(["show", "--watch"])
             .args(json)
             .arg("--control")
@@ -588,7 +568,7 @@ pub fn what_it_shows_can_be_watched() {
 pub fn what_is_exported_passes_promtool() {
     use std::io::Write;
     use std::process::Stdio;
-    let tunnel = Tunnel::new(PSS_SLOW);
+    let tunnel = Tunnel::new(&pss(SLOW));
     let (a, b) = (
         tunnel.here.socket("10.77.0.1:3000"),
         tunnel.there.socket("10.77.0.2:2000"),

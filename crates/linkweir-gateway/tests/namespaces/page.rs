@@ -18,7 +18,7 @@ use base64::Engine;
 use serde_json::{json, Value};
 
 use crate::life::comes_through;
-use crate::place::{Namespace, Tunnel, PSS_SLOW, STRICT};
+use crate::place::{program, pss, Namespace, Tunnel, SLOW, STRICT};
 use crate::PATIENCE;
 
 const ADDRESS: &str = "127.0.0.1:9706";
@@ -30,13 +30,8 @@ struct Server(Child);
 
 impl Server {
     fn start(tunnel: &Tunnel) -> Server {
-        let mut command = Command::new("setpriv");
+        let mut command = program();
         command
-            .args([
-                "--pdeathsig",
-                "KILL",
-                env!("CARGO_BIN_EXE_linkweir-gateway"),
-            ])
             .args(["page", "--control"])
             .arg(tunnel.folder.path("control1"));
         let server = Server(tunnel.here.inside(move || command.spawn().unwrap()));
@@ -263,7 +258,7 @@ impl Drop for Browser {
 }
 
 pub fn it_shows_live_figures_and_asks_nobody_else() {
-    let tunnel = Tunnel::changed(PSS_SLOW, |text| {
+    let tunnel = Tunnel::changed(&pss(SLOW), |text| {
         text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
     });
     let _server = Server::start(&tunnel);

@@ -172,15 +172,9 @@ impl Emulated {
             end("b", &there, 2)
         );
         let file = folder.write("link.toml", &text);
-        let mut command = Command::new("setpriv");
+        let mut command = program();
         command
-            .args([
-                "--pdeathsig",
-                "KILL",
-                env!("CARGO_BIN_EXE_linkweir-gateway"),
-                "emulate",
-                "--json",
-            ])
+            .args(["emulate", "--json"])
             .arg(file)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());
@@ -314,16 +308,8 @@ pub struct Gateway {
 impl Gateway {
     /// Starts one and waits until it answers.
     pub fn start(namespace: &Namespace, config: &Path, control: &Path) -> Gateway {
-        let mut command = Command::new("setpriv");
-        command
-            .args([
-                "--pdeathsig",
-                "KILL",
-                env!("CARGO_BIN_EXE_linkweir-gateway"),
-                "up",
-            ])
-            .arg(config)
-            .arg("--cleartext");
+        let mut command = program();
+        command.arg("up").arg(config).arg("--cleartext");
         Gateway::started(namespace, command, control)
     }
 
@@ -408,6 +394,29 @@ impl Drop for Gateway {
     }
 }
 
+/// The configuration `text` of an end, with the key that `keygen` made, for a peer with this public key.
+pub fn sealed(text: &str, last: u8, public: &str) -> String {
+    text.replace(
+        "mode = \"cleartext\"",
+        &format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\""),
+    )
+    .replace(
+        "allowed_ips",
+        &format!("public_key = \"{public}\"\nallowed_ips"),
+    )
+}
+
+/// The program, which ends with the thread that starts it.
+pub fn program() -> Command {
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        env!("CARGO_BIN_EXE_linkweir-gateway"),
+    ]);
+    command
+}
+
 /// Makes the key of an end; returns the public one.
 pub fn keygen(folder: &Folder, last: u8) -> String {
     let file = folder.path(&format!("key{last}"));
@@ -484,13 +493,8 @@ impl Tunnel {
         let folder = Folder::new();
         let publics = [1, 2].map(|last| keygen(&folder, last));
         Tunnel::between(cabled(), folder, scheduler, |text, last| {
-            let key_file = format!("mode = \"wireguard\"\nprivate_key_file = \"key{last}\"");
-            let peer = format!(
-                "public_key = \"{}\"\nallowed_ips",
-                publics[usize::from(2 - last)]
-            );
-            let text = text.replace("mode = \"cleartext\"", &key_file);
-            change(text.replace("allowed_ips", &peer), last)
+            let public = &publics[usize::from(2 - last)];
+            change(sealed(&text, last, public), last)
         })
     }
 
@@ -554,23 +558,29 @@ pub fn set_tos(socket: &UdpSocket, tos: u8) {
     }
 }
 
-/// A class that is promised so little that its credit falls slowly.
-pub const PSS_SLOW: &str = r#"[scheduler]
+/// The published scheduler, and what it promises the class in the middle.
+pub fn pss(promise: &str) -> String {
+    format!(
+        r#"[scheduler]
 policy = "pss"
 [[class]]
 name = "ef"
-match = [{ dscp = "EF" }]
+match = [{{ dscp = "EF" }}]
 level = 0
 [[class]]
 name = "af"
-match = [{ port = 3000 }]
+match = [{{ port = 3000 }}]
 level = 1
 low_level = 3
-rate = "10kbit"
-burst = "100p"
+{promise}
 limit = "900p"
 [[class]]
 name = "rest"
 level = 2
 limit = "900p"
-"#;
+"#
+    )
+}
+
+/// So little that credit falls slowly.
+pub const SLOW: &str = "rate = \"10kbit\"\nburst = \"100p\"";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
-use crate::place::{environment, Gateway, Socket, Tunnel, PSS_SLOW, STRICT};
+use crate::place::{environment, pss, Gateway, Socket, Tunnel, SLOW, STRICT};
 use crate::PATIENCE;
 
 const ATTEMPT: Duration = Duration::from_millis(20);
@@ -258,7 +258,7 @@ pub fn a_reload_under_load_loses_nothing() {
 
 /// The credit of a class that sent ahead falls by its reserved rate and by nothing else, also across reloads.
 pub fn a_reload_keeps_the_credit() {
-    let tunnel = Tunnel::new(PSS_SLOW);
+    let tunnel = Tunnel::new(&pss(SLOW));
     let gateway = &tunnel.gateways[0];
     let (a, b) = (
         tunnel.here.socket("10.77.0.1:3000"),

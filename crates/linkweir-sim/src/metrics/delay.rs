@@ -4,6 +4,7 @@
 //! Jitter is the absolute difference between the one-way delays of two packets of a flow that were delivered one after
 //! the other: its mean (mad) and percentiles, and the running estimate of RFC 3550. A class collects that of its flows.
 
+use hdrhistogram::Histogram;
 use linkweir_core::Distribution;
 
 /// How much delays differ from packet to packet.
@@ -53,7 +54,7 @@ impl Jitter {
     }
 
     pub(super) fn quantile_s(&self, q: f64) -> Option<f64> {
-        quantile_s(&self.distribution_ns, q).map(|s| s.min(self.max_ns as f64 / 1e9))
+        quantile_s(&self.distribution_ns.whole(), q).map(|s| s.min(self.max_ns as f64 / 1e9))
     }
 }
 
@@ -102,6 +103,12 @@ impl Delays {
         }
     }
 
+    /// To be called before several quantiles are asked for: it saves a copy for each.
+    pub(super) fn settle(&mut self) {
+        self.distribution_ns.settle();
+        self.jitter.distribution_ns.settle();
+    }
+
     pub(super) fn reset(&mut self) {
         self.jitter.reset();
         *self = Delays {
@@ -116,7 +123,7 @@ impl Delays {
     }
 
     pub(super) fn quantile_s(&self, q: f64) -> Option<f64> {
-        quantile_s(&self.distribution_ns, q).map(|s| s.min(self.max_ns as f64 / 1e9))
+        quantile_s(&self.distribution_ns.whole(), q).map(|s| s.min(self.max_ns as f64 / 1e9))
     }
 
     pub(super) fn max_s(&self) -> Option<f64> {
@@ -128,10 +135,9 @@ impl Delays {
     }
 }
 
-/// A quantile, to within 1 %.
-pub(super) fn quantile_s(distribution_ns: &Distribution, q: f64) -> Option<f64> {
-    let whole = distribution_ns.whole();
-    (!whole.is_empty()).then(|| whole.value_at_quantile(q) as f64 / 1e9)
+/// A quantile of a histogram of ns, to within 1 %.
+pub(super) fn quantile_s(histogram: &Histogram<u64>, q: f64) -> Option<f64> {
+    (!histogram.is_empty()).then(|| histogram.value_at_quantile(q) as f64 / 1e9)
 }
 
 #[cfg(test)]

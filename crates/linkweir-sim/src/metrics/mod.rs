@@ -416,6 +416,9 @@ impl Recorder {
         ] {
             rows.flush(sink)?;
         }
+        for flow in &mut self.flows {
+            flow.delays.settle();
+        }
         let span_s = now_ns.saturating_sub(self.total_ns) as f64 / 1e9;
         self.class_totals(now_ns, span_s, sojourn_ns).flush(sink)?;
         self.flow_totals(now_ns, span_s).flush(sink)?;
@@ -497,7 +500,8 @@ impl Recorder {
             let limit_pkts = now.dropped_limit_pkts - then.dropped_limit_pkts;
             let policy_pkts = now.dropped_policy_pkts - then.dropped_policy_pkts;
             let max_s = class.total_max_ns as f64 / 1e9;
-            let quantile = |q| quantile_s(sojourn_ns(index), q).map(|s| s.min(max_s));
+            let sojourn_ns = sojourn_ns(index).whole();
+            let quantile = |q| quantile_s(&sojourn_ns, q).map(|s| s.min(max_s));
             rows.name(&class.name)
                 .count(arrived_pkts)
                 .count(now.arrived_bytes - then.arrived_bytes)

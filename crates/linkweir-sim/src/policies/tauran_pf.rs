@@ -124,11 +124,11 @@ impl TauranPf {
             self.rates[q] = self.rate(now, q);
         }
         self.scores.copy_from_slice(&self.rates);
-        for &q in &self.raised {
-            self.scores[q] = self.rates[q] / self.means[q];
-        }
         for (claim, &score) in self.claims.iter_mut().zip(&self.scores) {
             *claim = if *claim == NO_CLAIM { NO_CLAIM } else { score };
+        }
+        for at in 0..self.raised.len() {
+            self.score(self.raised[at]);
         }
     }
 
