@@ -15,10 +15,10 @@
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
-	uint64_t most;                  /* the greatest urgency, and the first queue that has it, or LW_NONE */
+	uint64_t most;                  /* the greatest urgency */
 	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
-	uint32_t oldest;
+	uint32_t most_urgent;           /* the first queue of that urgency, or LW_NONE */
 };
 
 /* looks at every queue that waits, and notes its urgency */
@@ -39,7 +39,7 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 		sum = lw_soft_add(sum, queue->urgency);
 		if (queue->urgency > ages.most) {
 			ages.most = queue->urgency;
-			ages.oldest = q;
+			ages.most_urgent = q;
 		}
 		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
@@ -77,12 +77,12 @@ static inline int64_t lw_exponent_base(const struct lw_urgent *st, struct lw_urg
 	return lw_exponent_factor(st, queue) - lw_urgent_log(st, queue);
 }
 
-/* what the oldest queue claims, so the best one no less; below all claims when there is none */
+/* what the most urgent queue claims, so the best one no less; below all claims when there is none */
 static inline int64_t lw_exponent_least(struct lw_urgent *st, const struct lw_ages *ages, int64_t reach)
 {
-	if (ages->oldest == LW_NONE)
+	if (ages->most_urgent == LW_NONE)
 		return -((int64_t)1 << 62);
-	return lw_exponent_base(st, lw_urgent_queues(st) + ages->oldest) + reach;
+	return lw_exponent_base(st, lw_urgent_queues(st) + ages->most_urgent) + reach;
 }
 
 #endif

@@ -119,13 +119,13 @@ def test_table_2_stands_beside_the_paper() -> None:
     assert summary is not None
     results = [(labelled("RR", users), by_hand()) for users in (450, 300)] + [(labelled(codes.CODES), by_hand())]
     columns, lines = summary(codes.rows(JOURNAL, 0.5, results))
-    assert columns[:3] == ["users", "policy", "first, %"]
+    assert columns[:4] == ["users", "policy", "channels", "first, %"]
     printed = ["50.00 (50.96)", "30.00 (25.73)", "10.00 (19.07)", "6.00 (3.82)", "4.00 (0.42)"]
     ours = ["50.00", "30.00", "10.00", "6.00", "4.00"]
     assert lines == [
-        ["300", "RR", *printed, "20.00"],
-        ["300", codes.CODES, *ours, "20.00"],
-        ["450", "RR", *ours, "20.00"],
+        ["300", "RR", "1", *printed, "20.00"],
+        ["300", codes.CODES, "1", *ours, "20.00"],
+        ["450", "RR", "1", *ours, "20.00"],
     ]
 
 

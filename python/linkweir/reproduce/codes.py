@@ -24,8 +24,9 @@ receiver of RTP has at the end (RFC 3550, section 6.4.1). The E-model is given t
 adds, without the packet that goes uncoded with the first attempt; `useful_mbps` is the packets decoded, each in its own
 length.
 
-Ten channels are run; five far from saturation, and for policies beyond the papers at numbers of users that have no
-table.
+Ten channels are run; forty where the papers' tables print values, as published; five far from saturation, and for
+policies beyond the papers at numbers of users that have no table. `--quick` runs two in place of ten and forty, and one
+in place of five; one channel has no interval.
 """
 
 from __future__ import annotations
@@ -432,9 +433,9 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
         cells = [with_spread(row, name, 2) for name in SPLIT]
         if known:
             cells = [f"{ours} ({printed:.2f})" for ours, printed in zip(cells, known, strict=True)]
-        lines.append([str(row["users"]), row["policy"], *cells, with_spread(row, "loss", 2)])
+        lines.append([str(row["users"]), row["policy"], str(row["runs"]), *cells, with_spread(row, "loss", 2)])
     titles = ["first", "second", "third", "fourth attempt", "given up"]
-    return ["users", "policy", *(f"{title}, %" for title in titles), "loss, %"], lines
+    return ["users", "policy", "channels", *(f"{title}, %" for title in titles), "loss, %"], lines
 
 
 # --- Figures --------------------------------------------------------------------------------------------------------

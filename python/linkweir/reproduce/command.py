@@ -32,7 +32,7 @@ TITLES = {
 
 app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
 
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and shorter runs.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and channels, and shorter runs.")]
 Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")]
