@@ -11,7 +11,6 @@ With --whole, both papers in both modes as well, whole and with --quick, on all 
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -22,6 +21,7 @@ import time
 from pathlib import Path
 
 import linkweir
+import report
 from linkweir.reproduce import codes
 
 CASES = (
@@ -33,6 +33,7 @@ CASES = (
     ("corrected", "FQ-CoDel", 450),
     ("corrected", "M-LWDF", 450),
 )
+COLUMNS = ["mode", "policy", "users", "packets", "cpu s", "times real time"]
 DURATION_S = 100.0
 TARGET = {("published", "PF", 300): 40.0}
 TARGET_WHOLE_S = 1800.0
@@ -75,48 +76,36 @@ def time_whole(quick):
     return {"quick": quick, "wall_s": walls, "cpu_s": cpu_s, "cores": os.cpu_count()}
 
 
-def verdict(reached):
-    return "reached" if reached else "missed"
-
-
 def render(rows, wholes, markdown):
-    table = [["mode", "policy", "users", "packets", "cpu s", "times real time"]]
+    lines = []
     for row in rows:
         median_s = statistics.median(row["cpu_s"])
         cells = [row["mode"], row["policy"], row["users"], row["packets"], f"{median_s:.2f}"]
-        table.append([str(cell) for cell in [*cells, f"{row['times_real_time']:.0f}"]])
-    if markdown:
-        lines = ["| " + " | ".join(line) + " |" for line in table]
-        lines.insert(1, "|" + "---|" * len(table[0]))
-    else:
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in table]
-    lines.append("")
+        lines.append([str(cell) for cell in [*cells, f"{row['times_real_time']:.0f}"]])
+    return report.table(COLUMNS, lines, verdicts(rows, wholes), markdown=markdown)
+
+
+def verdicts(rows, wholes):
     for row in rows:
         target = TARGET.get((row["mode"], row["policy"], row["users"]))
         if target is not None:
             found = row["times_real_time"]
             case = f"{row['mode']}, {row['policy']}, {row['users']} users"
-            lines.append(f"* {case}: {found:.0f} times real time, target {target:g}: {verdict(found >= target)}")
+            yield f"{case}: {found:.0f} times real time, target {target:g}: {report.verdict(found >= target)}"
     for whole in wholes:
         target_s = TARGET_QUICK_S if whole["quick"] else TARGET_WHOLE_S
         took_s = sum(whole["wall_s"].values())
         which = "`reproduce codes`, both papers, both modes" + (", `--quick`" if whole["quick"] else "")
         parts = ", ".join(f"{paper} {wall_s:.0f} s" for paper, wall_s in whole["wall_s"].items())
         on = f"{whole['cpu_s']:.0f} s of processor time on {whole['cores']} cores"
-        lines.append(f"* {which}: {took_s:.0f} s ({parts}; {on}), target {target_s:g} s: {verdict(took_s <= target_s)}")
-    return "\n".join(lines) + "\n"
+        yield f"{which}: {took_s:.0f} s ({parts}; {on}), target {target_s:g} s: {report.verdict(took_s <= target_s)}"
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, choices=range(1, 101), default=5, metavar="N", help="default 5")
+    parser.add_argument("--repetitions", type=report.within(int, 1, 100), default=5, metavar="N", help="default 5")
     parser.add_argument("--whole", action="store_true", help="the reproductions as well: over half an hour")
-    parser.add_argument("--out", type=Path, help="write there instead of standard output")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true")
-    return parser.parse_args()
+    return report.options_of(parser)
 
 
 def main():
@@ -126,14 +115,8 @@ def main():
         print(f"{mode}, {policy}, {users} users", file=sys.stderr)
         rows.append(time_case(mode, policy, users, options.repetitions))
     wholes = [time_whole(quick) for quick in (True, False)] if options.whole else []
-    if options.json:
-        text = json.dumps({"cases": rows, "reproductions": wholes}, indent=1, allow_nan=False) + "\n"
-    else:
-        text = render(rows, wholes, options.markdown)
-    if options.out:
-        options.out.write_text(text)
-    else:
-        sys.stdout.write(text)
+    answer = {"cases": rows, "reproductions": wholes}
+    report.write(options, answer, lambda markdown: render(rows, wholes, markdown))
     return 0
 
 

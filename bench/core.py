@@ -21,6 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import report
+
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 BUILD = ROOT / "target" / "bench" / "core"
@@ -125,78 +127,60 @@ COLUMNS = [
 ]
 
 
-def number(value, digits):
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
 def cells_of(row):
     if "refused" in row:
-        return [row["case"], str(row["queues"]), row["refused"], *[""] * (len(COLUMNS) - 3)]
+        return [row["case"], str(row["queues"]), row["refused"]]
     drawn, turn, counted = row["random"], row["turn"], row["instructions"]
     return [
         row["case"],
         str(row["queues"]),
-        number(drawn["policy_ns"], 1),
-        number(drawn["policy_least_ns"], 1),
-        number(drawn["bare_ns"], 1),
-        number(drawn["view_ns"], 1),
-        number(drawn["ratio_to_bare"], 2),
-        number(counted and counted["policy"], 0),
-        number(counted and counted["view"], 0),
-        number(counted and counted["bare"], 0),
-        number(counted and counted["policy"] / counted["bare"], 2),
-        number(turn["policy_ns"], 1),
-        number(turn["bare_ns"], 1),
+        report.cell(drawn["policy_ns"], 1),
+        report.cell(drawn["policy_least_ns"], 1),
+        report.cell(drawn["bare_ns"], 1),
+        report.cell(drawn["view_ns"], 1),
+        report.cell(drawn["ratio_to_bare"], 2),
+        report.cell(counted and counted["policy"], 0),
+        report.cell(counted and counted["view"], 0),
+        report.cell(counted and counted["bare"], 0),
+        report.cell(counted and counted["policy"] / counted["bare"], 2),
+        report.cell(turn["policy_ns"], 1),
+        report.cell(turn["bare_ns"], 1),
         str(drawn["state_bytes"]),
     ]
 
 
-def render(rows, markdown):
-    table = [COLUMNS, *map(cells_of, rows)]
-    if markdown:
-        lines = ["| " + " | ".join(line) + " |" for line in table]
-        lines.insert(1, "|" + "---|" * len(COLUMNS))
-    else:
-        whole = [line for line in table if line[3]]
-        widths = [max(len(line[i]) for line in whole) for i in range(len(COLUMNS))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table
-        ]
+def verdicts(rows):
     for row in rows:
         target = TARGET_NS.get((row["case"], row["queues"]))
         if target is not None and "refused" not in row:
             ns = row["random"]["policy_ns"]
-            verdict = "reached" if ns <= target else "missed"
+            verdict = report.verdict(ns <= target)
             measured = f"{row['case']}, {row['queues']} queues: {ns:.1f} ns, target {target:g} ns: {verdict}"
-            lines += ["", f"{measured}; bare loop {row['random']['bare_ns']:.1f} ns in the same run"]
+            yield f"{measured}; bare loop {row['random']['bare_ns']:.1f} ns in the same run"
     counted = {
         row["queues"]: row["instructions"]["policy"] for row in rows if row["case"] == "pf" and row.get("instructions")
     }
     if 64 in counted and MANY in counted:
         growth = counted[MANY] / counted[64]
-        verdict = "reached" if growth <= TARGET_GROWTH else "missed"
-        lines += ["", f"pf: {growth:.2f} times the instructions at {MANY} queues, target {TARGET_GROWTH:g}: {verdict}"]
-    return "\n".join(lines) + "\n"
+        verdict = report.verdict(growth <= TARGET_GROWTH)
+        yield f"pf: {growth:.2f} times the instructions at {MANY} queues, target {TARGET_GROWTH:g}: {verdict}"
 
 
-def at_least_one(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
-    return value
+def render(rows, markdown):
+    return report.table(COLUMNS, map(cells_of, rows), verdicts(rows), markdown=markdown)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--queues", type=at_least_one, action="append", help="default: 3, 64 and 4096; some also 65536")
+    parser.add_argument(
+        "--queues", type=report.within(int, 1, MANY), action="append", help="default: 3, 64 and 4096; some also 65536"
+    )
     parser.add_argument("--case", action="append", help="default: all; `bench list` names them")
-    parser.add_argument("--repetitions", type=at_least_one, default=9, help="timed repetitions (default 9)")
+    parser.add_argument(
+        "--repetitions", type=report.within(int, 1, 1000), default=9, help="timed repetitions (default 9)"
+    )
     parser.add_argument("--no-instructions", action="store_true", help="time only: valgrind is not needed")
-    parser.add_argument("--out", type=Path, help="write there instead of standard output")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true")
-    return parser.parse_args()
+    return report.options_of(parser)
 
 
 def main():
@@ -235,11 +219,7 @@ def main():
                 if counting:
                     row["instructions"] = {**plain, "policy": count_instructions(name, linear, queues)}
             rows.append(row)
-    text = json.dumps(rows, indent=1, allow_nan=False) + "\n" if options.json else render(rows, options.markdown)
-    if options.out:
-        options.out.write_text(text)
-    else:
-        sys.stdout.write(text)
+    report.write(options, rows, lambda markdown: render(rows, markdown))
     return 0
 
 

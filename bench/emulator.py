@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkweir.directory import write_whole
+import report
 from linkweir.lab import LaboratoryError, namespaces
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import DUE
@@ -158,16 +158,9 @@ def traced(tools: namespaces.Tools, trace: Path, lasts_s: int, *, realtime: bool
     }
 
 
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "NO"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def markdown(rows: list[dict[str, object]]) -> str:
-    """Rows of alike columns as a table."""
-    lines = ["| " + " | ".join(rows[0]) + " |", "|---" * len(rows[0]) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(map(_cell, row.values())) + " |" for row in rows)]) + "\n"
+def table(rows: list[dict[str, object]], *, markdown: bool) -> str:
+    """Rows of alike columns."""
+    return report.table(list(rows[0]), [list(map(report.cell, row.values())) for row in rows], markdown=markdown)
 
 
 def _results(arguments: argparse.Namespace, tools: namespaces.Tools) -> Iterator[tuple[str, dict[str, object]]]:
@@ -183,13 +176,13 @@ def main() -> int:
     """The command; 1 when something was not kept with real-time priority."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
-    parser.add_argument("--part", type=float, default=10.0, help="seconds of each load (default 10)")
+    parser.add_argument(
+        "--part", type=report.within(float, 2, 3600), default=10.0, help="seconds of each load (default 10)"
+    )
     parser.add_argument("--trace", type=Path, help="CSV with columns t_s, capacity_bps and a comment period_s=")
-    parser.add_argument("--seconds", type=int, default=60, help="of the trace (default 60)")
+    parser.add_argument("--seconds", type=report.within(int, 5, 3600), default=60, help="of the trace (default 60)")
     parser.add_argument("--both", action="store_true", help="also without real-time priority")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    arguments = report.options_of(parser)
     found: dict[str, list[dict[str, object]]] = {}
     whole = False
     with tempfile.TemporaryDirectory() as folder:
@@ -201,11 +194,9 @@ def main() -> int:
             whole = True
         except LaboratoryError as error:
             print(f"bench/emulator.py: {error}", file=sys.stderr)
-    text = json.dumps(found, indent=1) + "\n" if arguments.json else "\n".join(map(markdown, found.values()))
-    if arguments.out is None:
-        print(text, end="")
-    else:
-        write_whole(arguments.out, text)
+    report.write(
+        arguments, found, lambda markdown: "\n".join(table(rows, markdown=markdown) for rows in found.values())
+    )
     judged = [row for rows in found.values() for row in rows if row["priority"] == "real-time"]
     return 0 if whole and all(row["kept"] for row in judged) else 1
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkweir.directory import write_whole
+import report
 from linkweir.lab import LaboratoryError, namespaces
 from linkweir.lab.world import DUE
 
@@ -163,23 +163,17 @@ def measure(tools: namespaces.Tools, delay_ms: int, source: str) -> list[dict[st
     return rows
 
 
-def _cell(value: object) -> str:
-    return f"{value:.1f}" if isinstance(value, float) else str(value)
-
-
-def markdown(rows: list[dict[str, object]]) -> str:
-    """Rows of alike columns as a table."""
-    lines = ["| " + " | ".join(rows[0]) + " |", "|---" * len(rows[0]) + "|"]
-    return "\n".join([*lines, *("| " + " | ".join(map(_cell, row.values())) + " |" for row in rows)]) + "\n"
+def render(rows: list[dict[str, object]], *, markdown: bool) -> str:
+    """A line for each row."""
+    lines = [[report.cell(value, 1) for value in row.values()] for row in rows]
+    return report.table(list(rows[0]), lines, markdown=markdown)
 
 
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    arguments = report.options_of(parser)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -190,11 +184,7 @@ def main() -> int:
         except LaboratoryError as error:
             print(f"bench/feedback.py: {error}", file=sys.stderr)
             return 1
-    text = json.dumps(rows, indent=1) + "\n" if arguments.json else markdown(rows)
-    if arguments.out is None:
-        print(text, end="")
-    else:
-        write_whole(arguments.out, text)
+    report.write(arguments, rows, lambda markdown: render(rows, markdown=markdown))
     return 0
 
 

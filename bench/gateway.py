@@ -22,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import report
+
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 BUILD = ROOT / "target" / "bench" / "gateway"
@@ -386,17 +388,18 @@ def verdicts(results):
                 lines.append(f"{name}, {what}: {against} lost packets at every rate: measure on a quiet machine")
                 continue
             ratio = statistics.median(mine[key] / theirs[key] for mine, theirs in pairs)
-            verdict = "reached" if ratio >= least else "missed"
-            lines.append(f"{name}, {what}: {ratio:.2f} x {against}, target {least:g} x: {verdict}")
+            lines.append(
+                f"{name}, {what}: {ratio:.2f} x {against}, target {least:g} x: {report.verdict(ratio >= least)}"
+            )
     if "cleartext" in results and "offloaded" in results:
         pairs = zip(results["cleartext"], results["offloaded"], strict=True)
         above_us = statistics.median(mine["p99_us"] - theirs["p99_us"] for mine, theirs in pairs)
-        verdict = "reached" if above_us <= LATENCY_ABOVE_US else "missed"
+        verdict = report.verdict(above_us <= LATENCY_ABOVE_US)
         lines.append(f"cleartext, p99 at 1000 packets/s: {above_us:+.0f} us to offloaded, target +100 us: {verdict}")
     for name in ("cleartext", "wireguard"):
         if name in results:
             share = median(results[name], "flood_share")
-            verdict = "reached" if share >= FLOOD_SHARE else "missed"
+            verdict = report.verdict(share >= FLOOD_SHARE)
             lines.append(
                 f"{name}, rate under flood: {share:.2f} of the loss-free one, target {FLOOD_SHARE:g}: {verdict}"
             )
@@ -418,9 +421,9 @@ COLUMNS = [
 
 
 def render(results, markdown):
-    rows = [COLUMNS]
+    lines = []
     for name, rounds in results.items():
-        rows.append(
+        lines.append(
             [
                 name,
                 f"{median(rounds, 'tcp_bps') / 1e9:.2f}",
@@ -434,36 +437,20 @@ def render(results, markdown):
                 f"{median(rounds, 'flood_offered_pkts_per_s') / 1e3:.0f}",
             ]
         )
-    if markdown:
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|" + "---|" * len(COLUMNS))
-    else:
-        widths = [max(len(row[at]) for row in rows) for at in range(len(COLUMNS))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    lines.append("")
-    bullet = "* " if markdown else ""
-    lines += [bullet + line for line in verdicts(results)]
-    return "\n".join(lines) + "\n"
-
-
-def at_least_one(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
-    return value
+    return report.table(COLUMNS, lines, verdicts(results), markdown=markdown)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=at_least_one, default=3, help="each measures every tunnel once (default 3)")
-    parser.add_argument("--seconds", type=at_least_one, default=5, help="of each measurement (default 5)")
+    parser.add_argument(
+        "--rounds", type=report.within(int, 1, 1000), default=3, help="each measures every tunnel once (default 3)"
+    )
+    parser.add_argument(
+        "--seconds", type=report.within(int, 1, 3600), default=5, help="of each measurement (default 5)"
+    )
     parser.add_argument("--only", action="append", help="tunnels to measure; default all")
     parser.add_argument("--backward", action="store_true", help="TCP in the other direction, too (only in the JSON)")
-    parser.add_argument("--out", type=Path, help="write there instead of standard output")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true")
-    return parser.parse_args()
+    return report.options_of(parser)
 
 
 def missing():
@@ -504,13 +491,8 @@ def main():
         names = list(chosen)
         for name in names[number % len(names) :] + names[: number % len(names)]:
             results[name].append(measure(chosen[name], options.seconds, options.backward))
-    if options.json:
-        text = json.dumps({"tunnels": results, "targets": verdicts(results)}, indent=1) + "\n"
-    else:
-        text = render(results, options.markdown)
-    with contextlib.ExitStack() as closing:
-        out = closing.enter_context(options.out.open("w")) if options.out else sys.stdout
-        out.write(text)
+    answer = {"tunnels": results, "targets": verdicts(results)}
+    report.write(options, answer, lambda markdown: render(results, markdown))
     return 0
 
 

@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import report
 from linkweir import _native
-from linkweir.directory import write_whole
 from linkweir.lab import LaboratoryError
 from linkweir.lab.gateways import Gateways
 from linkweir.lab.tunnel import LINK_BELOW, OUTER_BYTES
@@ -98,28 +98,20 @@ def measure(name: str, gateway: Path | None, lasts_s: int, out: Path) -> dict[st
     }
 
 
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def markdown(rows: list[dict[str, object]]) -> str:
+def render(rows: list[dict[str, object]], *, markdown: bool) -> str:
     """A line for each figure, a column for each run."""
-    keys = list(rows[0])
-    lines = ["| " + " | ".join([keys[0], *(str(row[keys[0]]) for row in rows)]) + " |", "|---" * (1 + len(rows)) + "|"]
-    lines += ["| " + " | ".join([key, *(_cell(row[key]) for row in rows)]) + " |" for key in keys[1:]]
-    return "\n".join(lines) + "\n"
+    columns, *lines = [[key, *(report.cell(row[key]) for row in rows)] for key in rows[0]]
+    return report.table(columns, lines, markdown=markdown)
 
 
 def main() -> int:
     """The command; 1 when something was not kept."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
-    parser.add_argument("--seconds", type=int, default=60, help="how long (default 60)")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.seconds <= WARMUP_S:
-        parser.error(f"--seconds {arguments.seconds}: must be more than {WARMUP_S}")
+    parser.add_argument(
+        "--seconds", type=report.within(int, WARMUP_S + 1, 3600), default=60, help="how long (default 60)"
+    )
+    arguments = report.options_of(parser)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -129,11 +121,7 @@ def main() -> int:
         except LaboratoryError as error:
             print(f"bench/overload.py: {error}", file=sys.stderr)
             return 1
-    text = json.dumps(rows, indent=1) + "\n" if arguments.json else markdown(rows)
-    if arguments.out is None:
-        print(text, end="")
-    else:
-        write_whole(arguments.out, text)
+    report.write(arguments, rows, lambda markdown: render(rows, markdown=markdown))
     return 0 if all(row["kept"] for row in rows) else 1
 
 

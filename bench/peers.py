@@ -22,6 +22,8 @@ import threading
 import time
 from pathlib import Path
 
+import report
+
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 BUILD = ROOT / "target" / "bench"
@@ -219,10 +221,6 @@ def summarise(rounds, reference):
     return row
 
 
-def number(value, digits):
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
 def row_cells(row):
     rates = " / ".join(f"{entry['mbps']:.2f}" for entry in row["classes"])
     dropped = " / ".join(str(entry["dropped"]) for entry in row["classes"])
@@ -230,18 +228,18 @@ def row_cells(row):
     return [
         row["simulator"],
         row["topology"],
-        number(row["wall_s"], 3),
-        number(row["start_up_s"], 3),
-        number(row["user_s"], 3),
+        report.cell(row["wall_s"], 3),
+        report.cell(row["start_up_s"], 3),
+        report.cell(row["user_s"], 3),
         peak,
         str(row["packets"]),
         f"{row['packets_per_s'] / 1000:.0f}",
         "-" if row["events"] is None else f"{row['events'] / 1e6:.2f}",
         rates,
         dropped,
-        number(row["times_linkweir"], 1),
-        number(row["net_times_linkweir"], 1),
-        number(row["user_times_linkweir"], 1),
+        report.cell(row["times_linkweir"], 1),
+        report.cell(row["net_times_linkweir"], 1),
+        report.cell(row["user_times_linkweir"], 1),
     ]
 
 
@@ -263,75 +261,47 @@ COLUMNS = [
 ]
 
 
-def as_markdown(cells):
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in cells])
-
-
-def as_text(cells):
-    table = [COLUMNS, *cells]
-    widths = [max(len(row[i]) for row in table) for i in range(len(COLUMNS))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table
-    )
-
-
-def target_lines(rows):
+def verdicts(rows):
     for row in rows:
         target = TARGETS.get(row["simulator"])
         if target is None or row["times_linkweir"] is None:
             continue
-        verdict = "reached" if row["times_linkweir"] >= target else "missed"
+        verdict = report.verdict(row["times_linkweir"] >= target)
         yield f"{row['simulator']}, {row['topology']}: {row['times_linkweir']:.1f} x, target {target:g} x: {verdict}"
 
 
-def render(report, markdown):
-    parts = []
-    for name, reason in report["unavailable"].items():
-        parts.append(f"{name}: {reason}")
-    for case, rows in report["cases"].items():
+def render(answer, markdown):
+    parts = [f"{name}: {reason}\n" for name, reason in answer["unavailable"].items()]
+    for case, rows in answer["cases"].items():
         classes = " / ".join(entry["class"] for entry in rows[0]["classes"]) if rows else ""
-        title = f"{case}: {CASES[case]}; {report['duration_s']:g} s; classes {classes}; medians of {report['rounds']}"
-        cells = [row_cells(row) for row in rows]
-        parts.append(f"### {title}\n\n{as_markdown(cells)}" if markdown else f"{title}\n{as_text(cells)}")
-        verdicts = list(target_lines(rows))
-        if verdicts:
-            parts.append("\n".join("* " + line for line in verdicts) if markdown else "\n".join(verdicts))
-    return "\n\n".join(parts) + "\n"
-
-
-def positive(text):
-    value = float(text)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"must be above 0, not {text}")
-    return value
-
-
-def count(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
-    return value
+        title = f"{case}: {CASES[case]}; {answer['duration_s']:g} s; classes {classes}; medians of {answer['rounds']}"
+        table = report.table(COLUMNS, map(row_cells, rows), verdicts(rows), markdown=markdown)
+        heading = f"### {title}\n\n" if markdown else f"{title}\n"
+        parts.append(heading + table)
+    return "\n".join(parts)
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=count, default=3, help="runs of each simulator (default 3)")
+    parser.add_argument(
+        "--rounds", type=report.within(int, 1, 1000), default=3, help="runs of each simulator (default 3)"
+    )
     parser.add_argument("--case", choices=list(CASES), action="append", help="default: all")
     parser.add_argument("--peer", choices=[peer.name for peer in PEERS], action="append", help="default: all")
     parser.add_argument("--topology", choices=list(TOPOLOGIES), action="append", help="default: all")
-    parser.add_argument("--duration", type=positive, default=100.0, help="simulated seconds (default 100)")
+    parser.add_argument(
+        "--duration",
+        type=report.within(float, START_UP_S, 1_000_000),
+        default=100.0,
+        help="simulated seconds (default 100)",
+    )
     parser.add_argument("--no-build", action="store_true", help="measure what is built already")
-    parser.add_argument("--out", type=Path, help="write there instead of standard output")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true")
-    form.add_argument("--markdown", action="store_true")
-    return parser.parse_args()
+    return report.options_of(parser)
 
 
 def main():
     options = parse_arguments()
-    report = {"duration_s": options.duration, "rounds": options.rounds, "unavailable": {}, "cases": {}}
+    answer = {"duration_s": options.duration, "rounds": options.rounds, "unavailable": {}, "cases": {}}
     ready = []
     for peer in PEERS:
         if options.peer and peer.name not in options.peer:
@@ -340,13 +310,13 @@ def main():
             peer.prepare(not options.no_build)
             ready.append(peer)
         except UnavailableError as reason:
-            report["unavailable"][peer.name] = str(reason)
+            answer["unavailable"][peer.name] = str(reason)
             print(f"{peer.name}: {reason}", file=sys.stderr)
     if not ready:
         return 1
 
     _, empty = measure(["true"])
-    report["peak_floor_kb"] = empty["peak_kb"]
+    answer["peak_floor_kb"] = empty["peak_kb"]
     topologies = options.topology or list(TOPOLOGIES)
     with tempfile.TemporaryDirectory() as scratch:
         for case in options.case or CASES:
@@ -358,15 +328,11 @@ def main():
                     entry = run_once(peer, case, topology, options.duration, scratch, empty["peak_kb"])
                     rounds[peer.name, topology].append(entry)
             reference = rounds.get(("linkweir", "routers"))
-            report["cases"][case] = [
+            answer["cases"][case] = [
                 {"simulator": name, "topology": topology, **summarise(entries, reference)}
                 for (name, topology), entries in rounds.items()
             ]
-    text = json.dumps(report, indent=1, allow_nan=False) + "\n" if options.json else render(report, options.markdown)
-    if options.out:
-        options.out.write_text(text)
-    else:
-        sys.stdout.write(text)
+    report.write(options, answer, lambda markdown: render(answer, markdown))
     return 0
 
 

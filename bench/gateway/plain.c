@@ -5,27 +5,19 @@
  *
  *     plain DEVICE LOCAL PEER PORT        makes the device, which must then be given its address, and carries packets
  */
-#include <arpa/inet.h>
+#include "udp.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 enum { BATCH = 64, LARGEST = 65536, RECEIVE_BYTES = 4 << 20 };
-
-static void fail(const char *what)
-{
-	fprintf(stderr, "plain: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
 
 static int open_tun(const char *name)
 {
@@ -33,38 +25,12 @@ static int open_tun(const char *name)
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd < 0)
-		fail("/dev/net/tun");
-	if (strlen(name) >= sizeof request.ifr_name) {
-		errno = ENAMETOOLONG;
-		fail(name);
-	}
+		err(1, "/dev/net/tun");
+	if (strlen(name) >= sizeof request.ifr_name)
+		errx(1, "%s: must be shorter than %zu characters", name, sizeof request.ifr_name);
 	strcpy(request.ifr_name, name);
 	if (ioctl(fd, TUNSETIFF, &request))
-		fail(name);
-	return fd;
-}
-
-static struct sockaddr_in address(const char *text, const char *port)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port))};
-
-	if (inet_pton(AF_INET, text, &at.sin_addr) != 1) {
-		errno = EINVAL;
-		fail(text);
-	}
-	return at;
-}
-
-static int open_socket(const struct sockaddr_in *local, const struct sockaddr_in *peer)
-{
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int room = RECEIVE_BYTES;
-
-	if (fd < 0 || bind(fd, (const struct sockaddr *)local, sizeof *local) ||
-	    connect(fd, (const struct sockaddr *)peer, sizeof *peer))
-		fail("socket");
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
-		fail("SO_RCVBUFFORCE");
+		err(1, "%s", name);
 	return fd;
 }
 
@@ -81,11 +47,11 @@ static void carry(int from, int to)
 			return;
 		packet = malloc((size_t)bytes);
 		if (!packet)
-			fail("malloc");
+			err(1, "malloc");
 		memcpy(packet, buffer, (size_t)bytes);
 		/* A device that is down and a queue that is full lose the packet, as a cable would. */
 		if (write(to, packet, (size_t)bytes) < 0 && errno == EBADF)
-			fail("write");
+			err(1, "write");
 		free(packet);
 	}
 }
@@ -94,6 +60,7 @@ int main(int argc, char **argv)
 {
 	struct sockaddr_in local, peer;
 	struct pollfd sides[2];
+	int outside;
 
 	if (argc != 5) {
 		fprintf(stderr, "plain DEVICE LOCAL PEER PORT\n");
@@ -102,10 +69,13 @@ int main(int argc, char **argv)
 	local = address(argv[2], argv[4]);
 	peer = address(argv[3], argv[4]);
 	sides[0] = (struct pollfd){.fd = open_tun(argv[1]), .events = POLLIN};
-	sides[1] = (struct pollfd){.fd = open_socket(&local, &peer), .events = POLLIN};
+	outside = open_socket(&local, SOCK_NONBLOCK | SOCK_CLOEXEC, RECEIVE_BYTES);
+	if (connect(outside, (const struct sockaddr *)&peer, sizeof peer))
+		err(1, "connect");
+	sides[1] = (struct pollfd){.fd = outside, .events = POLLIN};
 	for (;;) {
 		if (poll(sides, 2, -1) < 0)
-			fail("poll");
+			err(1, "poll");
 		if (sides[0].revents)
 			carry(sides[0].fd, sides[1].fd);
 		if (sides[1].revents)

@@ -10,16 +10,13 @@
  * receiver.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
+#include "udp.h"
+
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <time.h>
 
 enum { LARGEST = 2048, RECEIVE_BYTES = 16 << 20, TICK_NS = 50000, BATCH = 64 };
@@ -39,29 +36,12 @@ static void stop(int signal)
 	stopped = 1;
 }
 
-static void fail(const char *what)
-{
-	fprintf(stderr, "probe: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
 static uint64_t now_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static struct sockaddr_in address(const char *text, const char *port)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(port))};
-
-	if (inet_pton(AF_INET, text, &at.sin_addr) != 1) {
-		errno = EINVAL;
-		fail(text);
-	}
-	return at;
 }
 
 static int send_all(const struct sockaddr_in *to, size_t bytes, uint64_t pkts_per_s, double seconds)
@@ -71,7 +51,7 @@ static int send_all(const struct sockaddr_in *to, size_t bytes, uint64_t pkts_pe
 	uint64_t begun_ns, end_ns, ns, sent = 0, refused = 0;
 
 	if (fd < 0 || connect(fd, (const struct sockaddr *)to, sizeof *to))
-		fail("socket");
+		err(1, "socket");
 	prctl(PR_SET_TIMERSLACK, 1);
 	begun_ns = ns = now_ns();
 	end_ns = begun_ns + (uint64_t)(seconds * 1e9);
@@ -122,12 +102,8 @@ static int receive_all(const struct sockaddr_in *at)
 	struct mmsghdr messages[BATCH];
 	struct sigaction action = {.sa_handler = stop};
 	uint64_t received = 0, late = 0, next = 0, first_ns = 0, last_ns = 0;
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), room = RECEIVE_BYTES;
+	int fd = open_socket(at, 0, RECEIVE_BYTES);
 
-	if (fd < 0 || bind(fd, (const struct sockaddr *)at, sizeof *at))
-		fail("socket");
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
-		fail("SO_RCVBUFFORCE");
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	memset(messages, 0, sizeof messages);

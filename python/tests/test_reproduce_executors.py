@@ -12,7 +12,7 @@ import pytest
 from command import linkweir, linkweir_process
 
 import linkweir as package
-from linkweir.reproduce import command, execute, native, pss
+from linkweir.reproduce import execute, native, pss, reproduction
 from linkweir.reproduce.figure import Figure, Row
 from linkweir.sweep import Answer, Executor, Job, LocalProcesses, work
 
@@ -54,7 +54,7 @@ def use(monkeypatch: pytest.MonkeyPatch, executor: Executor) -> None:
     def given(jobs: int | None, address: str | None) -> Iterator[Executor]:
         yield executor
 
-    monkeypatch.setattr(command, "executor_of", given)
+    monkeypatch.setattr(reproduction, "executor_of", given)
 
 
 def stop_after(count: int, error: BaseException) -> Callable[[int], None]:

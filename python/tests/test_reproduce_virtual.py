@@ -15,7 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, native, pds, pss, virtual
+from linkweir.reproduce import app, ef_delay, native, pds, pss, virtual
+from linkweir.reproduce.execute import Outcome
 from linkweir.reproduce.figure import Row, Scenario, Tables
 from linkweir.sweep.parts import Parts
 
@@ -84,6 +85,23 @@ def test_distances_are_those_of_the_worst_point() -> None:
     assert pss_row["kernel_from_theory"] == pytest.approx(155.0)
     assert pss_row["simulation_from_theory"] == pytest.approx(100.0)
     assert pss_row["at"].endswith("K_AF 0.2")
+
+
+def test_over_gateways_ef_may_wait_three_packet_times_and_2_ms_where_capacity_is_fixed() -> None:
+    """A packet of 1500 bytes takes 0.6 ms at 20 Mbit/s."""
+    of_class = {"class": "ef", "dropped_limit_pkts": 1, "dropped_policy_pkts": 2}
+    of_class |= {"delay_p50_s": 0.0005, "delay_p99_s": 0.002, "delay_max_s": None}
+    of_flow = {"flow": "ef", "arrived_pkts": 100, "delivered_pkts": 97}
+    sets = [[pss.FIGURES[name](pss.Settings("tcp")) for name in ("6", "7")]]
+    fixed, changing = (figure.cases[0] for figure in sets[0])
+    run = Made(classes=[{"class": "af"}, of_class], flows=[{"flow": "af"}, of_flow])
+    outcome = Outcome({case.key: run for case in (fixed, changing)})
+    (shown,) = ef_delay.over_gateways([*sets, *sets], outcome)
+    assert [row["allowed_ms"] for row in shown.rows] == [pytest.approx(3.8), None]
+    for row in shown.rows:
+        assert (row["sent_pkts"], row["came_pkts"], row["dropped_pkts"]) == (100, 97, 3)
+        assert (row["p50_ms"], row["p99_ms"], row["max_ms"]) == (0.5, 2.0, None)
+    assert ef_delay.over_gateways(sets, Outcome()) == []
 
 
 def test_the_page_shows_both(faked: Path) -> None:

@@ -124,9 +124,11 @@ def run_pss(
     Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
     20 Mbit/s by the pace of a gateway. In real time it takes as long as it lasts.
     """
-    from linkweir.reproduce import command, pss
+    from linkweir.reproduce import command, ef_delay, pss
     from linkweir.reproduce import gateways as over
+    from linkweir.reproduce.reproduction import OnKernels, Request, carry_out
 
+    request = Request("pss", seed=seed, as_json=as_json, markdown=markdown, into=into, out=out, force=force)
     _check("gateway", where)
     lasts_s = command.duration_s("pss", duration)
     if figure not in pss.FIGURES or figure == "13":
@@ -141,15 +143,15 @@ def run_pss(
     if not sets[0][0].cases:
         _refuse(f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run")
     tools = _gateways(where, gateway)
-    kernels = command.OnKernels(
+    kernels = OnKernels(
         sets,
         lambda folder: over.runner(tools, folder, at_once, _say),
         name=over.GATEWAY,
         where=where,
-        delays=over.ef_queueing,
+        delays=ef_delay.over_gateways,
     )
     suffix = "-gateway" if where == "real" else "-gateway-virtual"
-    command.carry_out("pss", figure, None, suffix, [], None, None, seed, as_json, markdown, into, out, force, kernels)
+    carry_out(request, f"figure{figure}", suffix, kernels)
 
 
 @app.command("clean")

@@ -3,32 +3,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-import shlex
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import codes, codes_tcp, keep, native, page, pds, pss, virtual
-from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
-from linkweir.reproduce.figure import Figure, Scenario
-from linkweir.sweep.command import executor_of
+from linkweir.reproduce import codes, codes_tcp, pds, pss, virtual
+from linkweir.reproduce.figure import Figure
+from linkweir.reproduce.reproduction import OnKernels, Request, Simulated, carry_out, refuse
 from linkweir.sweep.parts import Parts
-
-TITLES = {
-    "pss": "PSS against DWRR, reproduced",
-    "pds": "WTP and PLR, reproduced",
-    "codes": "CoDeS and PF over a fading satellite link, reproduced",
-}
 
 app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
 
@@ -45,25 +29,6 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier repro
 Where = Annotated[
     str, typer.Option(help="sim: the simulator; virtual: the kernel's queues and TCP in virtual time, beside it.")
 ]
-
-
-@dataclass(frozen=True)
-class OnKernels:
-    """Figures that run on real kernels beside the simulator.
-
-    Attributes:
-        sets: the figures, once for every seed.
-        runner: makes what runs them, told the directory of the reproduction.
-        name: what their rows are called.
-        where: how the directory calls it.
-        delays: tables of EF's delays.
-    """
-
-    sets: Sequence[Sequence[Figure]]
-    runner: Callable[[Path], Runner]
-    name: str = virtual.KERNEL
-    where: str = "virtual"
-    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.Shown]] = virtual.ef_delays
 
 
 VIRTUAL_SEEDS = 3
@@ -99,22 +64,25 @@ def reproduce_pss(
     force: Force = False,
 ) -> None:
     """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
+    request = Request(
+        "pss", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+    )
     _check_where("pss", where, dask, seeds)
     traffic = traffic or ("tcp" if where == "virtual" else "backlogged")
     if traffic not in ("backlogged", "tcp"):
-        _refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
+        refuse("pss", f'--traffic = "{traffic}": must be backlogged or tcp')
     if where == "virtual" and traffic != "tcp":
-        _refuse("pss", f'--traffic = "{traffic}": must be tcp in the kernel')
+        refuse("pss", f'--traffic = "{traffic}": must be tcp in the kernel')
     lasts_s = duration_s("pss", duration)
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
         n = seeds or (1 if quick else VIRTUAL_SEEDS)
         each = [pss.Settings("tcp", quick, lasts_s, seed + k, VIRTUAL_TENTHS) for k in range(n)]
-        kernels = _in_laboratory([[make(settings) for make in chosen] for settings in each], jobs)
-        carry_out("pss", figure, table, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, kernels)
-        return
-    figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
-    carry_out("pss", figure, table, f"-{traffic}", figures, jobs, dask, seed, as_json, markdown, into, out, force)
+        sets = [[make(settings) for make in chosen] for settings in each]
+        carry_out(request, _name(figure, table), "-virtual", _in_laboratory(sets, jobs))
+    else:
+        figures = [make(pss.Settings(traffic, quick, lasts_s, seed)) for make in chosen]
+        carry_out(request, _name(figure, table), f"-{traffic}", Simulated(figures))
 
 
 @app.command("pds")
@@ -138,16 +106,18 @@ def reproduce_pds(
     """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond
     them.
     """
+    request = Request(
+        "pds", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+    )
     _check_where("pds", where, dask)
     if where == "virtual" and seeds is None and not quick:
         seeds = VIRTUAL_SEEDS
     settings = pds.Settings(quick, duration_s("pds", duration), seed, seeds)
     figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
     if where == "virtual":
-        kernels = _in_laboratory([figures], jobs)
-        carry_out("pds", figure, None, "-virtual", [], jobs, dask, seed, as_json, markdown, into, out, force, kernels)
-        return
-    carry_out("pds", figure, None, "", figures, jobs, dask, seed, as_json, markdown, into, out, force)
+        carry_out(request, _name(figure), "-virtual", _in_laboratory([figures], jobs))
+    else:
+        carry_out(request, _name(figure), "", Simulated(figures))
 
 
 @app.command("codes")
@@ -176,10 +146,13 @@ def reproduce_codes(
     force: Force = False,
 ) -> None:
     """Voice and TCP over a constellation, as published and corrected: Tauran et al. 2018 and its journal version."""
+    request = Request(
+        "codes", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+    )
     if paper not in codes.PAPERS:
-        _refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
+        refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')
     if mode not in (*codes.MODES, "both"):
-        _refuse("codes", f'--mode = "{mode}": must be one of {", ".join(codes.MODES)}, both')
+        refuse("codes", f'--mode = "{mode}": must be one of {", ".join(codes.MODES)}, both')
     of = f"{paper}-"
     figures = {
         name.removeprefix(of): make for name, make in (codes.FIGURES | codes_tcp.FIGURES).items() if name.startswith(of)
@@ -194,28 +167,23 @@ def reproduce_codes(
         if one == "corrected":
             offered = {name: make for name, make in tables.items() if f"{of}{name}" not in codes_tcp.PUBLISHED_ONLY}
             if table in tables and table not in offered:
-                _refuse("codes", f'--mode = "{mode}": --table {table} is published only')
+                refuse("codes", f'--mode = "{mode}": --table {table} is published only')
         wanted = _chosen("codes", figure, table, figures, offered)
         chosen += [make(codes.Settings(quick, lasts_s, seed, one)) for make in wanted]
     least_s = codes.least_duration_s(chosen)
     if lasts_s is not None and lasts_s < least_s:
-        _refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
-    what = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
-    carry_out("codes", None, what, "", chosen, jobs, dask, seed, as_json, markdown, into, out, force)
-
-
-def _refuse(paper: str, message: str) -> None:
-    typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
-    raise typer.Exit(2)
+        refuse("codes", f'--duration = "{duration}": must be at least {least_s}s, when the last user has started')
+    name = f"{paper}-{figure or table or 'all'}" + ("" if mode == "published" else f"-{mode}")
+    carry_out(request, name, "", Simulated(chosen))
 
 
 def _check_where(paper: str, where: str, dask: str | None, seeds: int | None = None) -> None:
     if where not in ("sim", "virtual"):
-        _refuse(paper, f'--where = "{where}": must be sim or virtual')
+        refuse(paper, f'--where = "{where}": must be sim or virtual')
     if where == "sim" and seeds is not None:
-        _refuse(paper, f"--seeds = {seeds}: is for --where virtual")
+        refuse(paper, f"--seeds = {seeds}: is for --where virtual")
     if where == "virtual" and dask is not None:
-        _refuse(paper, f'--dask = "{dask}": is for --where sim; the laboratory runs its kernels on this machine')
+        refuse(paper, f'--dask = "{dask}": is for --where sim; the laboratory runs its kernels on this machine')
 
 
 def duration_s(paper: str, text: str | None) -> float | None:
@@ -228,10 +196,9 @@ def duration_s(paper: str, text: str | None) -> float | None:
     try:
         value = quantity.time_s("--duration", text)
     except Fault as fault:
-        _refuse(paper, str(fault))
-        raise AssertionError from None
+        refuse(paper, str(fault))
     if value < 1 or value != int(value):
-        _refuse(paper, f'--duration = "{text}": must be whole seconds, at least 1s')
+        refuse(paper, f'--duration = "{text}": must be whole seconds, at least 1s')
     return value
 
 
@@ -243,15 +210,15 @@ def _chosen(
     tables: Mapping[str, Callable[..., Figure]],
 ) -> list[Callable[..., Figure]]:
     if figure is not None and table is not None:
-        _refuse(paper, "give --figure or --table, not both")
+        refuse(paper, "give --figure or --table, not both")
     if table is not None:
         if table not in tables:
-            _refuse(paper, f'--table = "{table}": must be one of {", ".join(_in_order(tables))}')
+            refuse(paper, f'--table = "{table}": must be one of {", ".join(_in_order(tables))}')
         return [tables[table]]
     if figure is None or figure == "all":
         return [*figures.values(), *tables.values()]
     if figure not in figures:
-        _refuse(paper, f'--figure = "{figure}": must be one of {", ".join(_in_order(figures))}, or all')
+        refuse(paper, f'--figure = "{figure}": must be one of {", ".join(_in_order(figures))}, or all')
     return [figures[figure]]
 
 
@@ -260,140 +227,23 @@ def _in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (not name.isdigit(), int(name) if name.isdigit() else 0))
 
 
-def carry_out(
-    paper: str,
-    figure: str | None,
-    table: str | None,
-    suffix: str,
-    figures: Sequence[Figure],
-    jobs: int | None,
-    dask: str | None,
-    seed: int,
-    as_json: bool,
-    markdown: bool,
-    into: Path | None,
-    out: Path | None,
-    force: bool,
-    kernels: OnKernels | None = None,
-) -> None:
-    """Runs what figures need, shows them and writes the directory of the reproduction."""
-    if as_json and markdown:
-        _refuse(paper, "give --json or --markdown, not both")
-    what = f"figure{figure}" if figure and figure != "all" else table or "all"
-    path = out or free_directory(f"reproduce-{paper}-{what}{suffix}")
-    if into is not None and not into.is_file():
-        _refuse(paper, f'--into = "{into}": there is no such file')
-    if kernels is not None:
-        figures = [one for figures_of_seed in kernels.sets for one in figures_of_seed]
-    scenarios = distinct(figures)
-    where = "sim" if kernels is None else kernels.where
-    facts: dict[str, Any] = {"seed": seed, "where": where, "runs_planned": len(scenarios)}
-    title = TITLES[paper]
-    command = shlex.join(["linkweir", *sys.argv[1:]])
-    runner = None if kernels is None else kernels.runner(path)
-    with executor_of(jobs, dask) as executor:
-        directory = keep.ReproductionDirectory(path, facts, figures, force=force)
-        try:
-            simulator = native.on(executor, directory.parts)
-            if kernels is None or runner is None:
-                outcome = _run(scenarios, simulator)
-                shown = [show(f, outcome) for f in figures]
-            else:
-                outcome, shown = _run_both(kernels, runner, simulator)
-            facts["runs"] = len(outcome.results)
-            report = directory.write(title, command, facts, shown, complete=outcome.complete)
-        except BaseException as error:
-            directory.fail(error)
-            raise
-        finally:
-            directory.release()
-
-    if as_json:
-        answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in shown]
-        typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
-    elif markdown:
-        for s in shown:
-            typer.echo(f"### {s.figure.heading}\n\n{page.markdown(s)}")
-    else:
-        console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-        for s in shown:
-            for item in page.terminal(s):
-                console.print(item)
-    typer.echo(f"report: {report}", err=as_json or markdown)
-    if into is not None and outcome.complete:
-        _replace_tables(into, paper, suffix, shown)
-    if not outcome.complete:
-        typer.echo(
-            f"linkweir reproduce {paper}: interrupted after {len(outcome.results)} of {len(scenarios)} runs; "
-            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + (f"; {into} is as it was" if into is not None else ""),
-            err=True,
-        )
-        raise typer.Exit(1)
-
-
-@contextlib.contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal and nothing in a pipe; called after each run."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("runs", total=total)
-        yield lambda: progress.advance(task)
-
-
-def _run(scenarios: Sequence[Scenario], runner: Runner) -> Outcome:
-    with _bar(len(scenarios)) as advance:
-        return execute(scenarios, runner, advance)
-
-
-def _run_both(kernels: OnKernels, runner: Runner, simulator: Runner) -> tuple[Outcome, list[page.Shown]]:
-    with _bar(2 * len(virtual.planned(kernels.sets))) as advance:
-        outcome, shown = virtual.carry_out(kernels.sets, runner, simulator, advance, kernels.name)
-    return outcome, [*shown, *virtual.distances(shown, kernels.name), *kernels.delays(kernels.sets, outcome)]
+def _name(figure: str | None, table: str | None = None) -> str:
+    """What of a paper this is, as directories are called."""
+    return f"figure{figure}" if figure and figure != "all" else table or "all"
 
 
 def _in_laboratory(sets: Sequence[Sequence[Figure]], jobs: int | None) -> OnKernels:
-    """What the laboratory's kernels can run of the figures."""
+    """What the laboratory's kernels can run of the figures.
+
+    Raises:
+        LaboratoryError: there can be no laboratory here.
+    """
+    laboratory = virtual.laboratory(_say)
     return OnKernels(
         [[part for part in map(virtual.possible, figures) if part is not None] for figures in sets],
-        lambda folder: virtual.runner(virtual.laboratory(_say), jobs, Parts(folder)),
+        lambda folder: virtual.runner(laboratory, jobs, Parts(folder)),
     )
 
 
 def _say(text: str) -> None:
     typer.echo(f"linkweir reproduce: {text}", err=True)
-
-
-def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
-
-    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
-    """
-    text = path.read_text(encoding="utf-8")
-    missing = []
-    for s in figures:
-        name = f"{paper}-{s.figure.name}{suffix}"
-        body = page.markdown(s).replace("\\", "\\\\")
-        marks = rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)"
-        text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
-        if not found:
-            missing.append(name)
-        if s.picture and f"(images/{name}.svg)" in text:
-            (path.parent / "images").mkdir(exist_ok=True)
-            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
-    if missing:
-        typer.echo(
-            f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '
-            f"<!-- table {missing[0]} --> and <!-- end -->",
-            err=True,
-        )
-    if len(missing) == len(figures):
-        raise typer.Exit(1)
-    write_whole(path, text)

@@ -2,7 +2,7 @@
 """A figure as data: the runs it needs, how rows follow from their results, and what is plotted.
 
 A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py`
-and `command.py` show them all alike.
+and `reproduction.py` show them all alike.
 """
 
 from __future__ import annotations

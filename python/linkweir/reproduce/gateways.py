@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of the PSS paper over real gateways: which points, who runs them, and what EF went through.
+"""Figures of the PSS paper over real gateways: which points, and who runs them.
 
 A point is a run of its own, in a run directory like a simulation's below `runs/` of the reproduction. Those that are
 there already, whole and of the same scenario and program, are not run again.
@@ -17,11 +17,9 @@ from pathlib import Path
 from linkweir.directory import open_result, read_provenance
 from linkweir.fault import DirectoryError
 from linkweir.lab.gateways import OverGateways
-from linkweir.reproduce.execute import Outcome, Runner
-from linkweir.reproduce.figure import Case, Figure, Row, Scenario, Tables
+from linkweir.reproduce.execute import Runner
+from linkweir.reproduce.figure import Case, Figure, Scenario, Tables
 from linkweir.reproduce.keep import RUNS
-from linkweir.reproduce.page import Shown
-from linkweir.reproduce.pss import LINK_BPS, PACKET_BYTES
 from linkweir.result import Result
 from linkweir.scenario import as_scenario
 
@@ -98,53 +96,3 @@ def runner(gateways: OverGateways, folder: Path, at_once: int, say: Callable[[st
 def _with_memory(name: str, scenario: Scenario) -> str:
     """Figure 7 has two runs of one name."""
     return name + ("-without-memory" if any("lr" in entry for entry in scenario["class"]) else "")
-
-
-ALLOWED_MS = 1e3 * 3 * 8 * PACKET_BYTES / LINK_BPS + 2
-"""Three packet times and 2 ms."""
-
-
-def ef_queueing(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
-    """What EF lost between the hosts, and how long it queued: one-way delay less that of the emulated link."""
-    rows: list[Row] = []
-    seen: set[str] = set()
-    for case in (case for figures in sets for figure in figures for case in figure.cases):
-        if case.key in seen or case.key not in outcome.results:
-            continue
-        seen.add(case.key)
-        tables, point = outcome.results[case.key], case.labels["point"]
-        of_class = next(row for row in tables.rows("classes") if row["class"] == "ef")
-        of_flow = next(row for row in tables.rows("flows") if row["flow"] == "ef")
-        rows.append(
-            {
-                "scheduler": point.scheduler,
-                "memory_s": point.memory_s,
-                "ef_share": point.ef_share,
-                "k_af": point.k_af,
-                "seed": case.scenario["seed"],
-                "sent_pkts": of_flow["arrived_pkts"],
-                "came_pkts": of_flow["delivered_pkts"],
-                "dropped_pkts": of_class["dropped_limit_pkts"] + of_class["dropped_policy_pkts"],
-                "p50_ms": _ms(of_class["delay_p50_s"]),
-                "p99_ms": _ms(of_class["delay_p99_s"]),
-                "max_ms": _ms(of_class["delay_max_s"]),
-                "allowed_ms": ALLOWED_MS if not point.changing else None,
-            }
-        )
-    if not rows:
-        return []
-    name = sets[0][0].name
-    figure = Figure(
-        f"{name}-ef-queueing",
-        f"One-way queueing delay of EF from host to host, Figure {name}",
-        "EF loses nothing and waits for a packet of the others at most, and for the machine.",
-        (),
-        lambda _: rows,
-        (),
-        tuple(rows[0]),
-    )
-    return [Shown(figure, rows)]
-
-
-def _ms(seconds: float | None) -> float | None:
-    return None if seconds is None else 1e3 * seconds

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,18 @@ class Shown:
     def table(self) -> list[Row]:
         """The rows worth a table."""
         return self.rows if self.figure.table_rows is None else self.figure.table_rows(self.rows)
+
+
+def rows_alone(
+    name: str,
+    title: str,
+    claim: str,
+    rows: list[Row],
+    *,
+    table_rows: Callable[[list[Row]], list[Row]] | None = None,
+) -> Shown:
+    """At least one row, as a table that has no runs of its own."""
+    return Shown(Figure(name, title, claim, (), lambda _: rows, (), tuple(rows[0]), table_rows=table_rows), rows)
 
 
 def cell(value: Any) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
-from linkweir.reproduce.page import SIMULATION, Shown
+from linkweir.reproduce.page import SIMULATION, Shown, rows_alone
 from linkweir.sweep.job import read_tables, write_tables
 
 if TYPE_CHECKING:
@@ -214,61 +214,6 @@ def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable
     return grid
 
 
-# --- Delays of EF ---------------------------------------------------------------------------------------------------
-
-PACKET_TIME_S = 1500 * 8 / 20e6
-ALLOWANCE_S = 1e-4
-
-
-def ef_delays(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
-    """One-way delays of EF at fixed capacity, beside what strict priority allows: the packet that is being sent."""
-    found = [_ef_delays(figures, outcome) for figures in zip(*sets, strict=True)]
-    return [shown for shown in found if shown is not None]
-
-
-def _ef_delays(figures: Sequence[Figure], outcome: Outcome) -> Shown | None:
-    rows: list[Row] = []
-    for case in (case for figure in figures for case in figure.cases):
-        point = case.labels.get("point")
-        if case.key not in outcome.results or point is None or point.changing:
-            continue
-        flow = next(row for row in outcome.results[case.key].rows("flows") if row["flow"] == "ef")
-        rows.append(
-            {
-                "scheduler": point.scheduler,
-                "ef_share": point.ef_share,
-                "k_af": point.k_af,
-                "seed": case.scenario["seed"],
-                "ef_mean_ms": 1e3 * flow["delay_mean_s"],
-                "ef_max_ms": 1e3 * flow["delay_max_s"],
-                "bound_ms": 1e3 * (0.25 + PACKET_TIME_S + ALLOWANCE_S),
-            }
-        )
-    if not rows:
-        return None
-    figure = Figure(
-        f"{figures[0].name}-ef-delay",
-        f"One-way delay of EF in the kernel, Figure {figures[0].name}",
-        "EF waits for one packet of the others at most.",
-        (),
-        lambda _: rows,
-        (),
-        tuple(rows[0]),
-        table_rows=_extremes,
-    )
-    return Shown(figure, rows)
-
-
-def _extremes(rows: list[Row]) -> list[Row]:
-    """For each scheduler and load, the run with the largest delay."""
-    worst: dict[tuple[str, float], Row] = {}
-    for row in rows:
-        key = (row["scheduler"], row["ef_share"])
-        if key not in worst or row["ef_max_ms"] > worst[key]["ef_max_ms"]:
-            worst[key] = row
-    return list(worst.values())
-
-
 # --- How far apart they are -----------------------------------------------------------------------------------------
 
 LEAST_MBPS = 2.0
@@ -284,16 +229,12 @@ def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
 
 
 def _distances(name: str, rows: list[Row], measured: str) -> Shown:
-    figure = Figure(
+    return rows_alone(
         f"{name}-distances",
         f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
         f"The same scheduler behaves alike in the {measured} and in the simulator.",
-        (),
-        lambda _: rows,
-        (),
-        tuple(rows[0]),
+        rows,
     )
-    return Shown(figure, rows)
 
 
 def _key(row: Row, columns: Sequence[str]) -> tuple[object, ...]:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the benches have alike: their tables, and the options they refuse before they measure."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+from command import REPOSITORY
+
+BENCH = REPOSITORY / "bench"
+_spec = importlib.util.spec_from_file_location("bench_report", BENCH / "report.py")
+assert _spec is not None
+assert _spec.loader is not None
+report = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(report)
+
+COLUMNS = ["policy", "ns", "state bytes"]
+LINES = [["rr", "10.5", "32"], ["pss-paper", "refused: too many queues"]]
+
+
+def test_a_table_in_text_has_aligned_columns_that_a_last_cell_does_not_widen() -> None:
+    assert report.table(COLUMNS, LINES, markdown=False) == (
+        "policy     ns    state bytes\nrr         10.5  32\npss-paper  refused: too many queues\n"
+    )
+
+
+def test_a_table_in_markdown_has_as_many_cells_in_each_line() -> None:
+    assert report.table(COLUMNS, LINES, ["rr: 10 ns: reached"], markdown=True) == (
+        "| policy | ns | state bytes |\n"
+        "|---|---|---|\n"
+        "| rr | 10.5 | 32 |\n"
+        "| pss-paper | refused: too many queues |  |\n"
+        "\n"
+        "* rr: 10 ns: reached\n"
+    )
+
+
+def test_verdicts_stand_below_a_table_without_bullets_in_text() -> None:
+    said = [f"{name}: {report.verdict(met)}" for name, met in (("rr", True), ("pss", False))]
+    assert report.table(["policy"], [["rr"]], said, markdown=False) == "policy\nrr\n\nrr: reached\npss: missed\n"
+
+
+def test_cells() -> None:
+    found = [report.cell(value) for value in (None, True, False, 7, "pss", 1.23456)]
+    assert found == ["-", "yes", "NO", "7", "pss", "1.235"]
+    assert report.cell(1.25, 0) == "1"
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"json": True, "markdown": False}, "[\n 1\n]\n"),
+        ({"json": False, "markdown": True}, "rendered True\n"),
+        ({"json": False, "markdown": False}, "rendered False\n"),
+    ],
+)
+def test_an_answer_goes_where_it_is_wanted(
+    options: dict[str, bool], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for out in (None, tmp_path / "answer"):
+        report.write(Namespace(**options, out=out), [1], lambda markdown: f"rendered {markdown}\n")
+    assert capsys.readouterr().out == text
+    assert (tmp_path / "answer").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("core.py --queues 65537", "argument --queues: 65537: must be a whole number from 1 to 65536"),
+        ("codes.py --repetitions 101", "argument --repetitions: 101: must be a whole number from 1 to 100"),
+        ("peers.py --duration nan", "argument --duration: nan: must be a number from 0.01 to 1000000"),
+        ("gateway.py --rounds 1.5", "argument --rounds: 1.5: must be a whole number from 1 to 1000"),
+        ("emulator.py --part 1", "argument --part: 1: must be a number from 2 to 3600"),
+        ("overload.py --seconds 10", "argument --seconds: 10: must be a whole number from 11 to 3600"),
+        ("feedback.py --out none/x", "argument --out: none/x: must be a file in a directory that exists"),
+        ("feedback.py --out .", "argument --out: .: must be a file in a directory that exists"),
+        ("peers.py --json --markdown", "argument --markdown: not allowed with argument --json"),
+    ],
+)
+def test_what_is_refused_before_anything_is_measured(arguments: str, message: str, tmp_path: Path) -> None:
+    tool, *words = arguments.split()
+    command = [sys.executable, str(BENCH / tool), *words]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stderr.rstrip().endswith(f"{tool}: error: {message}")
+    assert ended.stdout == ""
