@@ -166,6 +166,19 @@ def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
     assert found["nominal"] == ["1", "2.01", "3.02", "4.03", "5.06", "6.04", "7.14", "8.26"]  # section 4.2
 
 
+def test_lines_of_two_worlds_are_not_paired_where_one_lacks_some() -> None:
+    figure = pds.figure_4(pds.Settings(nseeds=1))
+    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    assert shown.figure.summary is not None
+    _, whole = shown.figure.summary(shown.rows)
+    kept = [row for row in shown.rows if row["where"] == "kernel" or row["t_to_s"] != 9]
+    _, lines = shown.figure.summary(kept)
+    assert any(line[2].endswith(", simulation") for line in whole)
+    where = [line[2].rsplit(", ", 1)[1] for line in lines]
+    assert where == sorted(where)
+    assert {*where} == {"kernel", "simulation"}
+
+
 def test_the_scenarios_of_every_seed_are_kept(faked: Path) -> None:
     answers("pss", "--where", "virtual", "--figure", "6", "--seed", "1")
     with gzip.open(faked / "out/scenarios.json.gz") as file:

@@ -191,24 +191,29 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once."""
+    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once.
+
+    Where one side lacks a line nothing says which belong together, and the simulation's come after the kernel's.
+    """
 
     def grid(rows: list[Row]) -> Grid:
         columns, lines = summary([row for row in rows if row["where"] == measured])
         _, others = summary([row for row in rows if row["where"] == SIMULATION])
         where = next((n for n, title in enumerate(columns) if title == "run"), 0)
+
+        def named(line: list[str], name: str) -> list[str]:
+            return [*line[:where], f"{line[where]}, {name}", *line[where + 1 :]]
+
+        if len(lines) != len(others):
+            return columns, [*(named(line, measured) for line in lines), *(named(line, SIMULATION) for line in others)]
         merged: list[list[str]] = []
-        for ours, theirs in zip(lines, others, strict=False):
-            if ours == theirs and ours[where] in ("theory", "nominal"):
+        for ours, theirs in zip(lines, others, strict=True):
+            if ours != theirs:
+                merged += [named(ours, measured), named(theirs, SIMULATION)]
+            elif ours[where] in ("theory", "nominal"):
                 merged.append(ours)
-                continue
-            pairs = (
-                ((ours, f"{measured} and {SIMULATION}"),)
-                if ours == theirs
-                else ((ours, measured), (theirs, SIMULATION))
-            )
-            for line, name in pairs:
-                merged.append([*line[:where], f"{line[where]}, {name}", *line[where + 1 :]])
+            else:
+                merged.append(named(ours, f"{measured} and {SIMULATION}"))
         return columns, merged
 
     return grid
