@@ -601,4 +601,16 @@ impl<T> Mux<CorePolicy, T> {
         self.clock(now_ns);
         self.policy.change(&self.scene.view(), params, qparams)
     }
+
+    /// Whether the running policy would take these parameters over, once it is told that the link carries `link_bps`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn accepts(&self, link_bps: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        let view = View {
+            link_bps,
+            ..self.scene.view()
+        };
+        self.policy.accepts(&view, params, qparams)
+    }
 }

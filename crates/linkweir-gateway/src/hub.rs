@@ -306,12 +306,8 @@ impl Hub {
     /// # Errors
     /// What it refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
-        let Scheduler {
-            info,
-            params,
-            qparams,
-        } = scheduler;
-        linkweir_core::check(info, &self.shown.view(), params, qparams)
+        self.policy
+            .accepts(&self.shown.view(), &scheduler.params, &scheduler.qparams)
     }
 
     /// Takes new parameters over; queues and credit stay.

@@ -8,11 +8,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::control::{Request, Response};
+use linkweir_gateway::show::Show;
 use nix::sys::signal::Signal;
 
 use crate::place::{
-    cabled, config, keygen, program, pss, sealed, Folder, Gateway, Namespace, Socket, Tunnel, SLOW,
-    STRICT,
+    cabled, config, keygen, program, pss, rests, sealed, Folder, Gateway, Namespace, Socket,
+    Tunnel, SLOW, STRICT,
 };
 use crate::PATIENCE;
 
@@ -85,6 +86,38 @@ pub fn what_waits_may_leave_before_the_end() {
         assert_eq!(b.recv(&mut buffer).unwrap(), 500);
     }
     assert!(tunnel.gateways[0].ended().success());
+}
+
+/// Asked once it still sends what waits, asked twice it ends.
+pub fn a_second_stop_waits_for_nothing() {
+    let mut tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace("mode =", "drain = \"60s\"\nmode =")
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let gateway = &mut tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let waiting = |show: &Show| show.peers[0].classes[1].backlog_pkts;
+    let send = || {
+        for _ in 0..50 {
+            a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+        }
+    };
+    send();
+    gateway.wait_until("all wait", |show| waiting(show) >= 50);
+    gateway.signal(Signal::SIGTERM);
+    // It may hear the question before the signal, but not the second one.
+    gateway.show();
+    let before = waiting(&gateway.show());
+    send();
+    gateway.show();
+    assert_eq!(
+        waiting(&gateway.show()),
+        before,
+        "what comes now stays outside"
+    );
+    // The time it may take is twice as long as is waited for.
+    gateway.signal(Signal::SIGTERM);
+    assert!(gateway.ended().success());
 }
 
 pub fn privileges_are_given_up() {
@@ -183,6 +216,41 @@ pub fn outages_of_anything_end() {
         let b = tunnel.there.socket("10.77.0.2:2002");
         comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
     }
+}
+
+/// In none of these states there is anything to do, however long they last.
+pub fn it_sleeps_while_there_is_nothing_to_do() {
+    let tunnel = Tunnel::new(STRICT);
+    let [one, two] = &tunnel.gateways;
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    rests(one);
+    one.set_capacity(0);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    one.wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 50
+    });
+    rests(one);
+    // Somebody asks and does not listen.
+    let silent = std::os::unix::net::UnixStream::connect(tunnel.folder.path("control1")).unwrap();
+    rests(one);
+    drop(silent);
+    tunnel.there.ip(&["link", "set", "lw0", "down"]);
+    one.set_capacity(1_000_000_000);
+    let show = two.wait_until("all have come", |show| {
+        show.peers[0].dropped_pkts.get("device_down") >= Some(&50)
+    });
+    assert_eq!(show.dropped_pkts.get("malformed"), None, "{show:?}");
+    rests(two);
+    tunnel.here.ip(&["link", "set", "out", "down"]);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    one.wait_until("all were tried", |show| {
+        show.peers[0].dropped_pkts.get("underlay_down") >= Some(&50)
+    });
+    rests(one);
 }
 
 /// With the capabilities of its unit, of which an installed one gives it no others.
@@ -321,6 +389,40 @@ pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
     );
 }
 
+/// What the running policy would not take changes nothing, not for one peer and not for another.
+pub fn a_reload_the_policy_refuses_changes_nothing() {
+    let more = "[[peer]]\nname = \"first\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\nrate = \"500Mbit\"\n";
+    let tunnel = Tunnel::changed(&pss("rate = \"5Mbit\""), |text| {
+        text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
+            .replace("[[peer]]", &format!("{more}[[peer]]"))
+    });
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let limits = |show: &Show| {
+        let classes = show.peers.iter().map(|peer| &peer.classes[1]);
+        classes
+            .map(|class| class.parameters["rate_bps"])
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(limits(&gateway.show()), [5_000_000; 2]);
+    // It would do for a link of 100 Mbit/s, of which the scheduler has not heard.
+    let changed = text.replace("\"5Mbit\"", "\"30Mbit\"").replace(
+        "rate = \"20Mbit\"",
+        "rate = \"20Mbit\"\nnominal = \"100Mbit\"",
+    );
+    fs::write(&file, &changed).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.show();
+    let show = gateway.show();
+    assert_eq!(limits(&show), [5_000_000; 2], "{show:?}");
+    assert_eq!(show.peers[0].name, "first");
+    // A faster link is heard of first.
+    fs::write(&file, changed.replace("\"20Mbit\"", "\"100Mbit\"")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.wait_until("it is taken over", |show| limits(show) == [30_000_000; 2]);
+}
+
 pub fn peers_come_and_go_with_a_reload() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
@@ -347,6 +449,53 @@ pub fn peers_come_and_go_with_a_reload() {
         show.peers.len() == 1 && show.peers[0].name == "other"
     });
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
+}
+
+/// A program says the capacity of its peer, also once peers change places.
+pub fn programs_follow_their_peers() {
+    let rates = Folder::new();
+    for peer in ["other", "new"] {
+        rates.write(peer, "5Mbit\n");
+    }
+    // A line whenever the file says something else.
+    let script = rates.write(
+        "script",
+        "while sleep 0.05; do\nnow=$(cat \"$1/$LINKWEIR_PEER\")\ntest \"$now\" = \"$last\" || echo \"$now\"\nlast=$now\ndone\n",
+    );
+    let new = "[[peer]]\nname = \"new\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\n";
+    let tunnel = Tunnel::changed(STRICT, |text| {
+        let command = format!(
+            "command = [\"sh\", \"{}\", \"{}\"]\n{STRICT}",
+            script.display(),
+            script.parent().unwrap().display()
+        );
+        text.replace(STRICT, &command) + new
+    });
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let swapped = text
+        .replace(new, "")
+        .replace("[[peer]]", &format!("{new}[[peer]]"));
+    for (text, other, new) in [
+        (&text, 6, 7),
+        (&swapped, 8, 9),
+        (&text, 8, 10),
+        (&swapped, 11, 10),
+    ] {
+        fs::write(&file, text).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        let first = if *text == swapped { "new" } else { "other" };
+        gateway.wait_until("the order", |show| show.peers[0].name == first);
+        for (peer, mbit) in [("other", other), ("new", new)] {
+            rates.write("next", &format!("{mbit}Mbit\n"));
+            fs::rename(rates.path("next"), rates.path(peer)).unwrap();
+            gateway.wait_until("what its program says", |show| {
+                let peer = show.peers.iter().find(|shown| shown.name == peer);
+                peer.unwrap().capacity_bps == mbit * 1_000_000
+            });
+        }
+    }
 }
 
 pub fn memory_is_bounded_whatever_arrives() {

@@ -539,6 +539,18 @@ pub fn cost(pid: u32) -> (f64, u64) {
     (time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9, kb)
 }
 
+/// A gateway with nothing to do sleeps: one that does not use up a processor as far as it can have it.
+pub fn rests(gateway: &Gateway) {
+    let (before_s, _) = cost(gateway.pid());
+    thread::sleep(Duration::from_millis(500));
+    let (after_s, _) = cost(gateway.pid());
+    assert!(
+        after_s - before_s < 0.1,
+        "{} s of 0.5 s",
+        after_s - before_s
+    );
+}
+
 /// A number from the environment, for the long forms of tests.
 pub fn environment(name: &str, otherwise: u64) -> u64 {
     match std::env::var(name) {
