@@ -489,6 +489,34 @@ mod tests {
         }
     }
 
+    /// As if it had been told in no fade.
+    #[test]
+    fn a_reload_in_a_fade_is_not_refused() {
+        let running = config(
+            "{ policy = \"pss\" }",
+            FIFO,
+            &[
+                "across = { level = 0 }",
+                "across = { level = 1, low_level = 2, rate = \"5Mbit\" }",
+            ],
+        );
+        let mut shared = Shared::new(&running);
+        for link in &mut shared.links {
+            link.0.set_capacity(0, 1_000_000);
+        }
+        shared.next();
+        assert_eq!(shared.hub.shown.link_bps, 1_000_000);
+        // The channels are known to have carried 8 Mbit/s.
+        for (bps, refused) in [(7_000_000, false), (9_000_000, true)] {
+            let mut across = running.across.clone().unwrap();
+            let rate = across.info.qparam("rate").unwrap();
+            across.qparams[across.info.qparams.len() + rate] = bps;
+            let accepts = shared.hub.accepts(&across);
+            assert_eq!(accepts.is_err(), refused, "{bps}: {accepts:?}");
+            assert_eq!(shared.hub.change(MS, &across), accepts);
+        }
+    }
+
     #[test]
     fn saturated_peers_have_what_theory_gives_them() {
         let fast_and_slow = ["rate = \"10Mbit\"", "rate = \"5Mbit\""];

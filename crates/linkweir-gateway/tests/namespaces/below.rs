@@ -258,6 +258,7 @@ pub fn a_peer_that_goes_takes_along_what_had_no_room() {
         gateway.signal(Signal::SIGHUP);
         gateway.wait_until("it has gone", |show| show.peers.len() == 1);
         tunnel.here.ip(&["-6", "address", "flush", "dev", "lw0"]);
+        rests(gateway);
         let output = tunnel
             .here
             .run("tc", &["qdisc", "del", "dev", "out", "root"]);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Starting, changing, disturbing and stopping.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::control::{Request, Response};
-use linkweir_gateway::show::Show;
+use linkweir_gateway::metrics;
+use linkweir_gateway::show::{AcrossShow, Show};
 use nix::sys::signal::Signal;
 
+use crate::carry::ASKS;
 use crate::place::{
-    cabled, config, keygen, program, pss, rests, sealed, Folder, Gateway, Namespace, Socket,
+    cabled, config, http, keygen, program, pss, rests, sealed, Folder, Gateway, Namespace, Socket,
     Tunnel, SLOW, STRICT,
 };
 use crate::PATIENCE;
@@ -588,32 +591,23 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
 }
 
-pub fn metrics_are_served_by_a_process_of_their_own() {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-    let tunnel = Tunnel::new(STRICT);
-    let control = tunnel.folder.path("control1");
+const EXPORTER: &str = "127.0.0.1:9705";
+
+/// The process that serves the metrics of the first end.
+fn exporter(tunnel: &Tunnel) -> Child {
     let mut command = program();
     command
-        .args(["metrics", "--listen", "127.0.0.1:9705", "--control"])
-        .arg(&control);
-    let mut exporter = tunnel.here.inside(move || command.spawn().unwrap());
-    let ask = |request: &'static str| {
-        let begun = Instant::now();
-        let stream = tunnel.here.inside(move || loop {
-            match TcpStream::connect("127.0.0.1:9705") {
-                Err(_) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5))
-                }
-                stream => return stream.unwrap(),
-            }
-        });
-        let mut stream = stream;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer
+        .args(["metrics", "--listen", EXPORTER, "--control"])
+        .arg(tunnel.folder.path("control1"));
+    tunnel.here.inside(move || command.spawn().unwrap())
+}
+
+pub fn metrics_are_served_by_a_process_of_their_own() {
+    let mut tunnel = Tunnel::new(STRICT);
+    let mut exporter = exporter(&tunnel);
+    let ask = |request: &str| {
+        let (head, body) = http(&tunnel.here, EXPORTER, request);
+        head + "\r\n\r\n" + &body
     };
     let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -622,8 +616,9 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
     assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
     assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    drop(tunnel.gateways);
-    let ended = ask("GET /metrics HTTP/1.1\r\n\r\n");
+    tunnel.gateways[0].signal(Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    let (ended, _) = http(&tunnel.here, EXPORTER, "GET /metrics HTTP/1.1\r\n\r\n");
     assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
     exporter.kill().unwrap();
     exporter.wait().unwrap();
@@ -717,17 +712,24 @@ pub fn what_it_shows_can_be_watched() {
 pub fn what_is_exported_passes_promtool() {
     use std::io::Write;
     use std::process::Stdio;
-    let tunnel = Tunnel::new(&pss(SLOW));
+    // Everything that can be exported at once; the rest is put in below.
+    let tunnel = Tunnel::sealed(&pss(SLOW), |text, last| match last {
+        1 => text
+            .replace("[link]\n", "[link]\nbelow = \"16kB\"\n")
+            .replace("allowed_ips", &format!("{ASKS}\nallowed_ips")),
+        _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
+    });
     let (a, b) = (
         tunnel.here.socket("10.77.0.1:3000"),
         tunnel.there.socket("10.77.0.2:2000"),
     );
     comes_through(&a, &b, "10.77.0.2:2000", b"something to count");
-    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-        .args(["metrics", "--control"])
-        .arg(tunnel.folder.path("control1"))
-        .output()
-        .unwrap();
+    let stranger = tunnel.there.socket("192.0.2.2:4000");
+    stranger.send_to(b"rubbish", "192.0.2.1:51820").unwrap();
+    let mut show = tunnel.gateways[0].wait_until("reports come", |show| {
+        let feedback = show.peers[0].feedback.as_ref().unwrap();
+        feedback.reports > 0 && show.dropped_pkts.contains_key("forged")
+    });
     let promtool = |metrics: &[u8]| {
         let mut child = Command::new("promtool")
             .args(["check", "metrics"])
@@ -739,12 +741,46 @@ pub fn what_is_exported_passes_promtool() {
         child.stdin.take().unwrap().write_all(metrics).unwrap();
         child.wait_with_output().unwrap()
     };
-    let checked = promtool(&output.stdout);
-    assert!(checked.status.success(), "{checked:?}");
-    assert!(
-        checked.stderr.is_empty() && checked.stdout.is_empty(),
-        "{checked:?}"
+    let passes = |metrics: &str| {
+        let checked = promtool(metrics.as_bytes());
+        assert!(checked.status.success(), "{checked:?}");
+        assert!(
+            checked.stderr.is_empty() && checked.stdout.is_empty(),
+            "{checked:?}"
+        );
+    };
+    let mut exporter = exporter(&tunnel);
+    let (head, scraped) = http(
+        &tunnel.here,
+        EXPORTER,
+        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
     );
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    passes(&scraped);
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+    // Peers that share a link have no reports, and this interface had room.
+    show.peers[0].across = Some(AcrossShow {
+        airtime_ns: 1,
+        state: BTreeMap::from([("mean_bps".to_string(), 5)]),
+    });
+    show.peers[0].dropped_pkts.insert("too_big".to_string(), 1);
+    show.below.as_mut().unwrap().capacity_bps = Some(8000);
+    let whole = metrics::text(&show);
+    for family in whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+    {
+        let (name, _) = family.split_once(' ').unwrap();
+        assert!(
+            whole.contains(&format!("\n{name}{{")),
+            "{name} has no sample"
+        );
+    }
+    passes(&whole);
     // It would have said so.
     assert!(!promtool(b"linkweir_x{ 1\n").status.success());
 }

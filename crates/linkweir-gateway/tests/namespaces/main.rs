@@ -155,6 +155,7 @@ fn main() {
             among_rubbish,
             a_reload_under_load_loses_nothing,
             a_reload_keeps_the_credit,
+            a_reload_under_load_keeps_the_credit,
         }
         sealed {
             packets_come_through_both_ways_whoever_speaks_first,
