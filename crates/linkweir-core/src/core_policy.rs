@@ -113,6 +113,29 @@ impl CorePolicy {
         params: &[u64],
         qparams: &[u64],
     ) -> Result<(), Fault> {
+        self.best_bps = self.best_bps.max(view.link_bps);
+        let params = self.settled(view, params, qparams)?;
+        let Some(change) = self.info.table.change else {
+            return Ok(());
+        };
+        let raw = raw_view(view);
+        // SAFETY: as in `new`; the block was initialised there.
+        unsafe { change(self.block(), &raw, params.as_ptr(), qparams.as_ptr()) };
+        self.params = params;
+        self.qparams.copy_from_slice(qparams);
+        Ok(())
+    }
+
+    /// Whether [`CorePolicy::change`] would take these values over.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn accepts(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        self.settled(view, params, qparams).map(drop)
+    }
+
+    /// The parameters as they would be taken over: those that size the state keep their values.
+    fn settled(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<Vec<u64>, Fault> {
         self.expect_view(view);
         let mut params = params.to_vec();
         for (value, (old, param)) in params
@@ -123,27 +146,19 @@ impl CorePolicy {
                 *value = *old;
             }
         }
-        self.best_bps = self.best_bps.max(view.link_bps);
         let judged = View {
-            link_bps: self.best_bps,
+            link_bps: self.best_bps.max(view.link_bps),
             ..*view
         };
         check(self.info, &judged, &params, qparams)?;
-        let Some(change) = self.info.table.change else {
-            if params == self.params && qparams == self.qparams {
-                return Ok(());
-            }
+        let fixed = self.info.table.change.is_none();
+        if fixed && (params != self.params || qparams != self.qparams) {
             return Err(Fault {
                 cure: "cannot be changed while it runs".to_owned(),
                 ..blank(self.info)
             });
-        };
-        let raw = raw_view(view);
-        // SAFETY: as in `new`; the block was initialised there.
-        unsafe { change(self.block(), &raw, params.as_ptr(), qparams.as_ptr()) };
-        self.params = params;
-        self.qparams.copy_from_slice(qparams);
-        Ok(())
+        }
+        Ok(params)
     }
 
     /// What the core says of this policy.

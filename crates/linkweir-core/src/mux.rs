@@ -236,11 +236,11 @@ impl<P: Policy, T> Mux<P, T> {
         self.enqueue_train(now_ns, class, bytes, 1, item, dropped);
     }
 
-    /// [`Mux::enqueue`] of several packets in one item, `bytes` long together: limits and counters count all of them, the
-    /// policy schedules them as one.
+    /// [`Mux::enqueue`] of several packets in one item, at least one, `bytes` long together: limits and counters count all
+    /// of them, the policy schedules them as one.
     ///
     /// # Panics
-    /// As [`Mux::enqueue`].
+    /// As [`Mux::enqueue`], and when `pkts` is 0.
     #[inline]
     pub fn enqueue_train(
         &mut self,
@@ -255,6 +255,7 @@ impl<P: Policy, T> Mux<P, T> {
             bytes < MAX_PACKET_BYTES,
             "a packet of {bytes} bytes is too long to be scheduled"
         );
+        assert!(pkts > 0, "a train has at least one packet");
         self.clock(now_ns);
         let mut room = self.has_room_for(class, pkts, bytes);
         while !room
@@ -391,7 +392,7 @@ impl<P: Policy, T> Mux<P, T> {
         }))
     }
 
-    /// The class that would go next, if any. Asking changes nothing.
+    /// The class that would go next, if any. Asking takes nothing out; [`Mux::retry_ns`] is of the last time asked.
     #[inline]
     pub fn next_class(&mut self, now_ns: u64) -> Option<usize> {
         self.clock(now_ns);
@@ -438,7 +439,8 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// When to ask again at the latest after [`Mux::dequeue`] gave nothing, ns; `None`: after an event.
+    /// When to ask again at the latest after [`Mux::dequeue`], [`Mux::step`] or [`Mux::next_class`] gave nothing, ns;
+    /// `None`: after an event.
     #[must_use]
     pub fn retry_ns(&self) -> Option<u64> {
         self.retry_ns
@@ -600,5 +602,17 @@ impl<T> Mux<CorePolicy, T> {
     pub fn change(&mut self, now_ns: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
         self.clock(now_ns);
         self.policy.change(&self.scene.view(), params, qparams)
+    }
+
+    /// Whether the running policy would take these parameters over, once it is told that the link carries `link_bps`.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn accepts(&self, link_bps: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
+        let view = View {
+            link_bps,
+            ..self.scene.view()
+        };
+        self.policy.accepts(&view, params, qparams)
     }
 }

@@ -353,7 +353,7 @@ fn time_that_steps_back_stands_still() {
 fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
     let strict = linkweir_core::policy("strict").unwrap();
     let limits = [Limit {
-        pkts: Some(10),
+        pkts: Some(11),
         bytes: Some(9000),
     }];
     let mut mux = Mux::new(0, 1_000_000, &limits, |view| {
@@ -366,9 +366,9 @@ fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
     for (name, pkts, bytes) in [
         ('a', 4, 4000),
         ('b', 5, 500),
-        ('c', 2, 100),
+        ('c', 3, 100),
         ('d', 1, 4500),
-        ('e', 0, 1),
+        ('e', 1, 1),
     ] {
         mux.enqueue_train(0, 0, bytes, pkts, name, |name, _, reason| {
             assert_eq!(reason, DropReason::Limit);
@@ -380,12 +380,23 @@ fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
     let next = mux.dequeue(7, |_| false, |_, _, _| {}).unwrap();
     assert_eq!((next.item, next.bytes), ('a', 4000));
     let counters = mux.counters(0);
-    assert_eq!((counters.arrived_pkts, counters.arrived_bytes), (12, 9101));
-    assert_eq!((counters.dropped_limit_pkts, counters.sent_pkts), (2, 4));
+    assert_eq!((counters.arrived_pkts, counters.arrived_bytes), (14, 9101));
+    assert_eq!((counters.dropped_limit_pkts, counters.sent_pkts), (4, 4));
     assert_eq!(counters.sojourn_ns.whole().len(), 4);
     mux.expire(100, 0, 50, drop);
     assert_eq!(mux.counters(0).dropped_policy_pkts, 6);
     assert_eq!(mux.waiting_pkts(0), 0);
+}
+
+#[test]
+#[should_panic(expected = "at least one packet")]
+fn a_train_without_packets_is_refused() {
+    let fifo = linkweir_core::policy("fifo").unwrap();
+    let mut mux = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
+        CorePolicy::new(fifo, view, &[], &[])
+    })
+    .unwrap();
+    mux.enqueue_train(0, 0, 100, 0, (), |(), _, _| {});
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! unless the queues were empty meanwhile, for then the interface may have been idle.
 
 use crate::feedback::Wire;
+use crate::link;
 
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 100_000_000;
@@ -26,12 +27,20 @@ pub struct Below {
     full_ns: u64,
     fulls: u64,
     capacity_bps: Option<u64>,
+    /// Until when that is believed to be what it takes now, ns; none: for ever.
+    until_ns: Option<u64>,
 }
 
 impl Below {
     /// There is no room; so many datagrams and their bytes have gone since the start, and `wire` is what a datagram takes.
-    /// Returns a capacity if one is known anew, bit/s.
-    pub fn full(&mut self, now_ns: u64, gone: (u64, u64), wire: Wire) -> Option<u64> {
+    /// Returns a capacity if one is known anew, bit/s, which is believed for `stale_ns`.
+    pub fn full(
+        &mut self,
+        now_ns: u64,
+        gone: (u64, u64),
+        wire: Wire,
+        stale_ns: Option<u64>,
+    ) -> Option<u64> {
         self.fulls += 1;
         let apart = now_ns.saturating_sub(self.full_ns) > APART_NS;
         self.full_ns = now_ns;
@@ -51,7 +60,17 @@ impl Below {
         // Nothing was taken: that is an outage, of which the queues know without being told.
         let bps = Some((8e9 * bytes / time_ns as f64) as u64).filter(|bps| *bps > 0)?;
         self.capacity_bps = Some(bps);
+        self.until_ns = stale_ns.map(|ns| now_ns + ns);
         Some(bps)
+    }
+
+    /// Bytes to gather before they are sent: what it takes within 1 ms, or nothing while that is not known. All else waits in
+    /// the queues.
+    #[must_use]
+    pub fn gather_bytes(&self, now_ns: u64) -> usize {
+        let believed = self.until_ns.is_none_or(|ns| now_ns < ns);
+        let bps = self.capacity_bps.filter(|_| believed).unwrap_or(0);
+        (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize
     }
 
     /// Nothing waits: from here on the interface may be idle.
@@ -108,11 +127,11 @@ mod tests {
     #[test]
     fn an_idle_interface_is_no_slow_one() {
         let mut below = Below::default();
-        assert_eq!(below.full(0, (0, 0), WIRE), None);
+        assert_eq!(below.full(0, (0, 0), WIRE, None), None);
         below.idle();
-        assert_eq!(below.full(400 * MS, (10, 10_000), WIRE), None);
+        assert_eq!(below.full(400 * MS, (10, 10_000), WIRE, None), None);
         assert_eq!(
-            below.full(500 * MS, (60, 60_000), WIRE),
+            below.full(500 * MS, (60, 60_000), WIRE, None),
             Some(4_000_000),
             "50 kB in 0.1 s"
         );
@@ -121,7 +140,7 @@ mod tests {
             mpu_bytes: 84,
             ..WIRE
         };
-        assert_eq!(below.full(600 * MS, (70, 60_200), wire), Some(67_200));
+        assert_eq!(below.full(600 * MS, (70, 60_200), wire, None), Some(67_200));
     }
 
     #[test]
@@ -149,15 +168,33 @@ mod tests {
         // 1000 bytes each 2 ms are 4 Mbit/s.
         let mut known = Vec::new();
         for at in 0..=120 {
-            known.extend(below.full(at * 2 * MS, (at, 5000 + at * 1000), WIRE));
+            known.extend(below.full(at * 2 * MS, (at, 5000 + at * 1000), WIRE, None));
         }
         assert_eq!(known, [4_000_000, 4_000_000]);
         // After a second without, it begins anew.
-        assert_eq!(below.full(1500 * MS, (0, 125_001), WIRE), None);
-        assert_eq!(below.full(1600 * MS, (0, 150_001), WIRE), Some(2_000_000));
+        assert_eq!(below.full(1500 * MS, (0, 125_001), WIRE, None), None);
+        assert_eq!(
+            below.full(1600 * MS, (0, 150_001), WIRE, None),
+            Some(2_000_000)
+        );
         // An outage is not told.
-        assert_eq!(below.full(1700 * MS, (0, 150_001), WIRE), None);
+        assert_eq!(below.full(1700 * MS, (0, 150_001), WIRE, None), None);
         assert_eq!(below.capacity_bps(), Some(2_000_000));
         assert_eq!(below.fulls(), 124);
+    }
+
+    #[test]
+    fn no_more_is_gathered_than_it_takes_within_1_ms() {
+        let mut below = Below::default();
+        assert_eq!(below.gather_bytes(0), 0, "nothing is known");
+        below.full(0, (0, 0), WIRE, Some(2000 * MS));
+        // 800 kB in 0.1 s are 64 Mbit/s, and 8 kB in 1 ms.
+        below.full(100 * MS, (800, 800_000), WIRE, Some(2000 * MS));
+        assert_eq!(below.gather_bytes(2100 * MS - 1), 8000);
+        assert_eq!(below.gather_bytes(2100 * MS), 0, "believed no more");
+        assert_eq!(below.capacity_bps(), Some(64_000_000), "shown all the same");
+        below.full(2200 * MS, (800, 800_000), WIRE, None);
+        below.full(2300 * MS, (900, 900_000), WIRE, None);
+        assert_eq!(below.gather_bytes(u64::MAX), 1000);
     }
 }

@@ -306,12 +306,8 @@ impl Hub {
     /// # Errors
     /// What it refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
-        let Scheduler {
-            info,
-            params,
-            qparams,
-        } = scheduler;
-        linkweir_core::check(info, &self.shown.view(), params, qparams)
+        self.policy
+            .accepts(&self.shown.view(), &scheduler.params, &scheduler.qparams)
     }
 
     /// Takes new parameters over; queues and credit stay.
@@ -490,6 +486,34 @@ mod tests {
                 (one / other - 1.0).abs() < 0.002,
                 "{found:?} for {expected:?}"
             );
+        }
+    }
+
+    /// As if it had been told in no fade.
+    #[test]
+    fn a_reload_in_a_fade_is_not_refused() {
+        let running = config(
+            "{ policy = \"pss\" }",
+            FIFO,
+            &[
+                "across = { level = 0 }",
+                "across = { level = 1, low_level = 2, rate = \"5Mbit\" }",
+            ],
+        );
+        let mut shared = Shared::new(&running);
+        for link in &mut shared.links {
+            link.0.set_capacity(0, 1_000_000);
+        }
+        shared.next();
+        assert_eq!(shared.hub.shown.link_bps, 1_000_000);
+        // The channels are known to have carried 8 Mbit/s.
+        for (bps, refused) in [(7_000_000, false), (9_000_000, true)] {
+            let mut across = running.across.clone().unwrap();
+            let rate = across.info.qparam("rate").unwrap();
+            across.qparams[across.info.qparams.len() + rate] = bps;
+            let accepts = shared.hub.accepts(&across);
+            assert_eq!(accepts.is_err(), refused, "{bps}: {accepts:?}");
+            assert_eq!(shared.hub.change(MS, &across), accepts);
         }
     }
 

@@ -5,7 +5,7 @@
 //! carries; what happens to the queues is then noted for the policy across peers.
 
 use linkweir_config::signal::Instant;
-use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, View, MAX_PACKET_BYTES};
+use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES};
 
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::pace::Pace;
@@ -364,10 +364,15 @@ impl Link {
     fn tell(&mut self, now_ns: u64) {
         let bps = self.known_bps(now_ns).max(TOLD_LEAST_BPS);
         if is_news(bps, self.mux.link_bps()) {
-            self.mux.set_link(now_ns, bps);
-            self.mux
-                .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
+            self.say(now_ns, bps);
         }
+    }
+
+    /// The scheduler hears that the link carries so much, bit/s.
+    fn say(&mut self, now_ns: u64, bps: u64) {
+        self.mux.set_link(now_ns, bps);
+        self.mux
+            .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
     }
 
     /// The capacity is `bps` from now on, or as long as it is believed.
@@ -384,29 +389,40 @@ impl Link {
         self.pace.begin(now_ns, wire_bytes);
     }
 
-    /// Whether the policy would take these parameters over at the capacity it was told.
+    /// Whether [`Link::change`] would take these parameters over.
     ///
     /// # Errors
-    /// What it refuses.
-    pub fn accepts(&self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
-        let Scheduler {
-            info,
-            params,
-            qparams,
-        } = scheduler;
-        let view = View {
-            now_ns,
-            link_bps: self.mux.link_bps(),
-            queues: self.mux.queues(),
+    /// What the policy refuses.
+    pub fn accepts(&self, scheduler: &Scheduler, (old, new): (&Peer, &Peer)) -> Result<(), Fault> {
+        let told_bps = if self.begins_anew(&old.capacity, &new.capacity) {
+            new.capacity.nominal_bps
+        } else {
+            self.mux.link_bps()
         };
-        linkweir_core::check(info, &view, params, qparams)
+        self.mux
+            .accepts(told_bps, &scheduler.params, &scheduler.qparams)
+    }
+
+    /// Whether the capacity is what is configured again, once that is new.
+    fn begins_anew(&self, old: &Capacity, new: &Capacity) -> bool {
+        let another_says =
+            old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
+        old.offered != new.offered
+            || another_says
+            // The floor would be believed for ever.
+            || (self.doubted(old) && new.stale_ns.is_none())
+    }
+
+    /// Whether the floor is what is believed.
+    fn doubted(&self, capacity: &Capacity) -> bool {
+        capacity.stale_ns.is_some() && self.said_until_ns.is_none() && !self.measured
     }
 
     /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
     /// Queues and credit stay.
     ///
     /// # Errors
-    /// Parameters the running policy refuses; nothing has changed then.
+    /// Parameters the running policy refuses, which [`Link::accepts`] would have said.
     pub fn change(
         &mut self,
         now_ns: u64,
@@ -414,22 +430,20 @@ impl Link {
         classes: &[Class],
         (old, new): (&Peer, &Peer),
     ) -> Result<(), Fault> {
+        let (old, new) = (&old.capacity, &new.capacity);
+        let (begins_anew, doubted) = (self.begins_anew(old, new), self.doubted(old));
+        if begins_anew {
+            // What is reserved is judged by it.
+            self.say(now_ns, new.nominal_bps);
+        }
         self.mux
             .change(now_ns, &scheduler.params, &scheduler.qparams)?;
         for (at, class) in classes.iter().enumerate() {
             self.mux.set_limit(at, class.limit);
         }
-        let (old, new) = (&old.capacity, &new.capacity);
         self.follow = new.follow;
         self.stale_ns = new.stale_ns;
         self.floor_bps = new.floor_bps;
-        let doubted = old.stale_ns.is_some() && self.said_until_ns.is_none() && !self.measured;
-        let another_says =
-            old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
-        let begins_anew = old.offered != new.offered
-            || another_says
-            // The floor would be believed for ever.
-            || (doubted && new.stale_ns.is_none());
         if begins_anew {
             let free_ns = self.pace.free_ns();
             self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
@@ -612,6 +626,40 @@ mod tests {
             .unwrap();
         assert_eq!(link.channel_bps(999 * MS), 5_000_000);
         assert_eq!(link.channel_bps(1000 * MS), 2_000_000);
+    }
+
+    /// Judged as if it had been started so.
+    #[test]
+    fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
+        let ground = |rate: &str, reserved: &str| {
+            let text = include_str!("../configs/ground.toml");
+            let text = text.replacen("\"20Mbit\"", rate, 1);
+            let text = text.replacen("\"5Mbit\"", reserved, 1);
+            crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+        };
+        let slow = ground("\"8Mbit\"", "\"5Mbit\"");
+        for (faded_bps, rate, reserved, refused) in [
+            (1_000_000, "\"8Mbit\"", "\"6Mbit\"", false),
+            (8_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
+            (1_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
+            // What is nominal is not what was told: a link that is as before carries no more for it.
+            (
+                8_000_000,
+                "\"8Mbit\"\nnominal = \"20Mbit\"",
+                "\"15Mbit\"",
+                true,
+            ),
+        ] {
+            let mut link = link(&slow);
+            link.set_capacity(0, faded_bps);
+            assert_eq!(link.mux().link_bps(), faded_bps);
+            let new = ground(rate, reserved);
+            let peers = (&slow.peers[0], &new.peers[0]);
+            let accepts = link.accepts(&new.scheduler, peers);
+            let changed = link.change(MS, &new.scheduler, &new.classes, peers);
+            assert_eq!(accepts, changed);
+            assert_eq!(accepts.is_err(), refused, "{rate}, {reserved}: {accepts:?}");
+        }
     }
 
     #[test]

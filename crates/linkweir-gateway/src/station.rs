@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
+use linkweir_core::Fault;
+
 use crate::command::Running;
 use crate::config::{Config, Peer};
 use crate::feedback::{Feedback, Message, Reporter, Sent};
@@ -113,7 +115,7 @@ impl Station {
 
     /// Asks the peer as it is configured. What was learned stays, unless the link has begun anew since: then it begins with
     /// what that is taken to carry.
-    pub fn ask(&mut self, now_ns: u64, peer: &Peer) {
+    fn ask(&mut self, now_ns: u64, peer: &Peer) {
         let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
         self.feedback = bounds.map(|bounds| match known {
             Some(mut known) => {
@@ -122,6 +124,35 @@ impl Station {
             }
             None => Feedback::new(bounds, self.link.capacity_bps(now_ns)),
         });
+    }
+
+    /// Takes over what may change while packets wait. What feedback has learned stays while the rate does, and where the peer
+    /// was heard from while that is configured as before.
+    ///
+    /// # Errors
+    /// Parameters the running policy refuses; the link goes on as before then.
+    pub fn change(
+        &mut self,
+        now_ns: u64,
+        config: &Config,
+        (old, new): (&Peer, &Peer),
+    ) -> Result<(), Fault> {
+        let changed = self
+            .link
+            .change(now_ns, &config.scheduler, &config.classes, (old, new));
+        if old.capacity != new.capacity {
+            if old.capacity.offered != new.capacity.offered {
+                self.feedback = None;
+            }
+            self.ask(now_ns, new);
+        }
+        if old.report != new.report {
+            self.reporter = new.report.then(Reporter::default);
+        }
+        if old.endpoint != new.endpoint {
+            self.endpoint = new.endpoint;
+        }
+        changed
     }
 
     /// A packet came from it, whatever becomes of it.
@@ -241,5 +272,134 @@ impl Inside<'_> {
             mss::clamp(packet, &header, mtu);
         }
         Some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::feedback::Report;
+    use std::path::Path;
+
+    const MS: u64 = 1_000_000;
+    const ASKS: &str =
+        "rate = \"20Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
+
+    /// One peer, of which this is said, too.
+    fn config(says: &str) -> Config {
+        let text = include_str!("../configs/ground.toml");
+        let text = text.replacen("endpoint =", &format!("{says}\nendpoint ="), 1);
+        crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+    }
+
+    fn station(config: &Config) -> Station {
+        Station::new(0, config, &config.peers[0], None, &mut 0).unwrap()
+    }
+
+    /// It was marked at 0, and its peer says that this came.
+    fn marked_and_heard(config: &Config) -> Station {
+        let mut station = station(config);
+        let mark = station.message(0, 140, 1);
+        assert_eq!(mark, Some(Message::Mark { sent_ns: 0 }));
+        let report = Report {
+            received_ns: 7,
+            ..Report::default()
+        };
+        let feedback = station.feedback.as_mut().unwrap();
+        feedback.heard(10 * MS, report, config.wire());
+        assert_eq!(feedback.known().reports, 1);
+        station
+    }
+
+    #[test]
+    fn what_the_peer_asked_is_said_before_this_end_asks() {
+        let config = config(&format!("{ASKS}\nreport = true"));
+        let mut station = station(&config);
+        assert_eq!(station.due_ns(), Some(0), "a mark");
+        station.came(1000);
+        station.reporter.as_mut().unwrap().marked(3, 77);
+        let report = Report {
+            sent_ns: 77,
+            received_ns: 3,
+            pkts: 1,
+            bytes: 1000,
+        };
+        let said: Vec<_> = (0..2).map(|_| station.message(5, 140, 1)).collect();
+        let expected = [Message::Report(report), Message::Mark { sent_ns: 5 }];
+        assert_eq!(said, expected.map(Some));
+        assert_eq!(station.due_ns(), Some(5 + 1000 * MS), "nothing is sent");
+        // 140 bytes are 1 % of 20 Mbit/s for 5.6 ms; so many peers have to share that.
+        station.reporter.as_mut().unwrap().marked(60 * MS, 78);
+        assert!(matches!(
+            station.message(60 * MS, 140, 50),
+            Some(Message::Report(_))
+        ));
+        station.reporter.as_mut().unwrap().marked(61 * MS, 79);
+        assert_eq!(station.due_ns(), Some((60 + 280) * MS));
+    }
+
+    #[test]
+    fn nothing_is_said_to_nowhere() {
+        let config = config(ASKS);
+        let mut station = station(&config);
+        station.endpoint = None;
+        assert_eq!(station.due_ns(), None);
+    }
+
+    #[test]
+    fn what_was_learned_stays_while_the_rate_does() {
+        let reports = |station: &Station| {
+            let feedback = station.feedback.as_ref();
+            feedback.map(|feedback| feedback.known().reports)
+        };
+        let asks = config(ASKS);
+        let mut station = marked_and_heard(&asks);
+        let moved = "192.0.2.99:1".parse().ok();
+        station.endpoint = moved;
+        station.link.set_capacity(20 * MS, 15_000_000);
+        let mut old = asks;
+        for (old_text, new_text, left, capacity_bps) in [
+            ("40Mbit", "30Mbit", Some(1), 15_000_000),
+            ("5s", "4s", Some(1), 15_000_000),
+            ("20Mbit", "25Mbit", Some(0), 25_000_000),
+            (ASKS, "", None, 20_000_000),
+        ] {
+            let new = config(&ASKS.replace(old_text, new_text));
+            let peers = (&old.peers[0], &new.peers[0]);
+            station.change(30 * MS, &new, peers).unwrap();
+            assert_eq!(reports(&station), left, "{new_text}");
+            assert_eq!(
+                station.link.capacity_bps(30 * MS),
+                capacity_bps,
+                "{new_text}"
+            );
+            assert_eq!(station.endpoint, moved);
+            old = new;
+        }
+        let mut new = old.clone();
+        new.peers[0].endpoint = "192.0.2.3:51820".parse().ok();
+        let peers = (&old.peers[0], &new.peers[0]);
+        station.change(40 * MS, &new, peers).unwrap();
+        assert_eq!(station.endpoint, new.peers[0].endpoint);
+    }
+
+    #[test]
+    fn what_came_is_counted_on_while_it_is_to_be_said() {
+        let reports = config("report = true");
+        let mut station = station(&reports);
+        station.came(500);
+        let mut new = reports.clone();
+        new.peers[0].capacity.stale_ns = Some(1000 * MS);
+        let peers = (&reports.peers[0], &new.peers[0]);
+        station.change(MS, &new, peers).unwrap();
+        station.reporter.as_mut().unwrap().marked(2 * MS, 1);
+        let Some(Message::Report(report)) = station.message(2 * MS, 140, 1) else {
+            panic!("a report is due");
+        };
+        assert_eq!((report.pkts, report.bytes), (1, 500));
+        let silent = config("");
+        let peers = (&new.peers[0], &silent.peers[0]);
+        station.change(3 * MS, &silent, peers).unwrap();
+        assert!(station.reporter.is_none());
     }
 }

@@ -21,9 +21,9 @@ use crate::config::{self, Config, Mode, Peer};
 use crate::control::{Control, Request, Response};
 use crate::device::Device;
 use crate::endpoints::Endpoints;
-use crate::feedback::{self, Message, Reporter, Wire};
+use crate::feedback::{self, Message, Wire};
 use crate::hub::Hub;
-use crate::link::{self, Link, Next};
+use crate::link::{Link, Next};
 use crate::mss;
 use crate::outbox::{self, Outbox, Way};
 use crate::packet;
@@ -84,10 +84,6 @@ pub struct Gateway {
     again_ns: Option<u64>,
     /// What the interface below takes, where it is to push back.
     below: Option<Below>,
-    /// Bytes to gather before they are sent, where it is to push back: what it takes within 1 ms.
-    gather_bytes: usize,
-    /// Until when that is believed, ns.
-    gather_until_ns: Option<u64>,
     /// What came and goes into the device next.
     inbox: Coalescer,
     /// Source of the packet before, and the peer behind it, within one batch.
@@ -206,8 +202,6 @@ impl Gateway {
             blocked: false,
             again_ns: None,
             below,
-            gather_bytes: 0,
-            gather_until_ns: None,
             turn: 0,
             started_ns: now_ns,
             dropped: Reasons::new(),
@@ -598,7 +592,6 @@ impl Gateway {
             .iter()
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
-        self.doubt_below(now_ns);
         if self.flush(now_ns) {
             self.see_sessions();
             earliest_ns = earliest_ns.into_iter().chain(self.converse(now_ns)).min();
@@ -651,8 +644,10 @@ impl Gateway {
                     sent.pkts += packet.pkts() as u64;
                     sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
                     self.send(at, packet, tos);
+                    let below = self.below.as_ref();
+                    let gather_bytes = below.map(|below| below.gather_bytes(*now_ns));
                     let full = self.outbox.is_full()
-                        || (self.below.is_some() && self.outbox.bytes() >= self.gather_bytes);
+                        || gather_bytes.is_some_and(|bytes| self.outbox.bytes() >= bytes);
                     if full && !self.flush(*now_ns) {
                         return None;
                     }
@@ -764,23 +759,13 @@ impl Gateway {
             overhead_bytes: self.config.overhead_bytes - sealed_bytes,
             mpu_bytes: self.config.mpu_bytes,
         };
-        let Some(bps) = below.full(now_ns, gone, wire) else {
-            return;
-        };
-        self.gather_bytes = (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize;
         let peers = self.config.peers.iter();
         let stale_ns = peers.filter_map(|peer| peer.capacity.stale_ns).min();
-        self.gather_until_ns = stale_ns.map(|ns| now_ns + ns);
+        let Some(bps) = below.full(now_ns, gone, wire, stale_ns) else {
+            return;
+        };
         for station in &mut self.stations {
             station.link.set_below(now_ns, bps);
-        }
-    }
-
-    /// What was measured below is believed no more, if its time has come.
-    fn doubt_below(&mut self, now_ns: u64) {
-        if self.gather_until_ns.is_some_and(|ns| ns <= now_ns) {
-            self.gather_until_ns = None;
-            self.gather_bytes = 0;
         }
     }
 
@@ -850,7 +835,8 @@ impl Gateway {
         let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
         for (peer, place) in new.peers.iter().zip(&places) {
             if let Some(place) = *place {
-                let accepts = self.stations[place].link.accepts(now_ns, &new.scheduler);
+                let peers = (&self.config.peers[place], peer);
+                let accepts = self.stations[place].link.accepts(&new.scheduler, peers);
                 accepts.map_err(|fault| format!("peer {}: {fault}", peer.name))?;
             }
         }
@@ -890,23 +876,8 @@ impl Gateway {
             };
             if let Some(place) = *place {
                 let peers = (&self.config.peers[place], peer);
-                let changed = station
-                    .link
-                    .change(now_ns, &new.scheduler, &new.classes, peers);
-                if let Err(fault) = changed {
+                if let Err(fault) = station.change(now_ns, &new, peers) {
                     refused.push(format!("peer {} keeps its parameters: {fault}", peer.name));
-                }
-                if peers.0.capacity != peer.capacity {
-                    if peers.0.capacity.offered != peer.capacity.offered {
-                        station.feedback = None;
-                    }
-                    station.ask(now_ns, peer);
-                }
-                if peers.0.report != peer.report {
-                    station.reporter = peer.report.then(Reporter::default);
-                }
-                if peers.0.endpoint != peer.endpoint {
-                    station.endpoint = peer.endpoint;
                 }
                 if place != at || peers.0.capacity.command != peer.capacity.command {
                     station.command = None;
@@ -1122,6 +1093,8 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         ),
         ("gateway.control", old.control != new.control),
         ("gateway.offload", old.offload != new.offload),
+        ("gateway.routes", old.routes != new.routes),
+        ("gateway.user", old.user != new.user),
         (
             "scheduler.policy",
             old.scheduler.info.name != new.scheduler.info.name,
@@ -1141,5 +1114,85 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
             "{what} cannot change while the gateway runs; restart it"
         )),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RUNNING: &str = r#"[gateway]
+device = "lw0"
+address = "10.77.0.1/24"
+listen = "192.0.2.1:51820"
+mode = "wireguard"
+private_key_file = "key"
+[link]
+rate = "20Mbit"
+[scheduler]
+policy = "rr"
+[[class]]
+name = "first"
+match = [{ dscp = "EF" }]
+[[class]]
+name = "rest"
+[[peer]]
+name = "ship"
+public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+allowed_ips = "10.77.0.2/32"
+"#;
+
+    fn changed(old: &str, new: &str) -> Config {
+        assert!(RUNNING.contains(old), "{old}");
+        config::parse(&RUNNING.replacen(old, new, 1), Path::new("up.toml")).unwrap()
+    }
+
+    #[test]
+    fn what_was_set_up_changes_with_a_restart_alone() {
+        let running = changed("", "");
+        let mut cleartext = changed("rate", "nominal = \"20Mbit\"\nrate");
+        cleartext.mode = Mode::Cleartext;
+        let why = fixed(&running, &cleartext).unwrap_err();
+        assert!(why.starts_with("gateway.mode cannot change"), "{why}");
+        for (old, new, what) in [
+            ("lw0", "lw1", "gateway.device"),
+            ("10.77.0.1", "10.77.0.3", "gateway.address"),
+            ("[link]", "mtu = \"1300B\"\n[link]", "gateway.mtu"),
+            ("[link]", "underlay_mtu = \"1400B\"\n[link]", "gateway.mtu"),
+            ("51820", "51821", "gateway.listen"),
+            ("\"key\"", "\"another\"", "gateway.private_key_file"),
+            ("[link]", "control = \"/run/lw\"\n[link]", "gateway.control"),
+            ("[link]", "offload = false\n[link]", "gateway.offload"),
+            ("[link]", "routes = false\n[link]", "gateway.routes"),
+            ("[link]", "user = \"root\"\n[link]", "gateway.user"),
+            ("\"rr\"", "\"drr\"", "scheduler.policy"),
+            ("rate", "below = \"16kB\"\nrate", "link.below"),
+            (
+                "rate",
+                "across = { policy = \"pf\" }\nrate",
+                "link.across.policy,",
+            ),
+            (
+                "\"rest\"",
+                "\"last\"",
+                "the names and the order of the classes",
+            ),
+        ] {
+            let why = fixed(&running, &changed(old, new)).unwrap_err();
+            assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");
+        }
+        let across = |policy: &str| changed("rate", &format!("across = {{ {policy} }}\nrate"));
+        let (pf, drr) = (across("policy = \"pf\""), across("policy = \"drr\""));
+        assert!(fixed(&pf, &drr).is_err());
+        assert_eq!(fixed(&pf, &across("policy = \"pf\", tc = \"1s\"")), Ok(()));
+        for (old, new) in [
+            ("20Mbit", "5Mbit"),
+            ("\"rest\"", "\"rest\"\nlimit = \"7p\""),
+            ("\"EF\"", "\"AF11\""),
+            ("\"ship\"", "\"boat\""),
+            ("[link]", "drain = \"5s\"\ndscp = \"uniform\"\n[link]"),
+        ] {
+            assert_eq!(fixed(&running, &changed(old, new)), Ok(()), "{new}");
+        }
     }
 }

@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Interfaces that push back: a shaper of the kernel (tbf) behind the cable's device.
 
-use linkweir_gateway::metrics;
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::carry::connected;
-use crate::place::{set_tos, Namespace, Tunnel, STRICT};
+use linkweir_gateway::metrics;
+use linkweir_gateway::show::Show;
+use nix::sys::signal::Signal;
+
+use crate::carry::{connected, ASKS};
+use crate::life::comes_through;
+use crate::place::{rests, set_tos, Folder, Namespace, Tunnel, STRICT};
+use crate::PATIENCE;
 
 /// Whether the kernel can be asked for a slow interface.
 pub fn has_shaper() -> bool {
@@ -21,25 +31,44 @@ pub fn has_shaper() -> bool {
     output.status.success()
 }
 
+/// Makes the device below as slow as this, with room for `limit` bytes; packets of more than `burst` bytes it drops.
+fn slow_down(here: &Namespace, rate: &str, burst: &str, limit: &str) {
+    let shaper = ["rate", rate, "burst", burst, "limit", limit];
+    let output = here.run(
+        "tc",
+        &[&["qdisc", "add", "dev", "out", "root", "tbf"][..], &shaper].concat(),
+    );
+    assert!(output.status.success(), "{output:?}");
+}
+
 /// A tunnel from behind an interface of this rate whose own queue holds `limit` bytes; its gateway's own capacity is no
 /// limit.
 fn behind(rate: &str, limit: &str, below: &str) -> Tunnel {
-    let tunnel = Tunnel::clear(STRICT, |text, last| match last {
-        1 => text.replace(
-            "[link]\n",
-            &format!("[link]\noverhead = \"14B\"\nbelow = \"{below}\"\n"),
-        ),
-        _ => text,
-    });
-    let output = tunnel.here.run(
-        "tc",
-        &[
-            "qdisc", "add", "dev", "out", "root", "tbf", "rate", rate, "burst", "3000", "limit",
-            limit,
-        ],
-    );
-    assert!(output.status.success(), "{output:?}");
+    let link = format!("overhead = \"14B\"\nbelow = \"{below}\"");
+    let tunnel = with_link(&link);
+    slow_down(&tunnel.here, rate, "3000", limit);
     tunnel
+}
+
+/// A tunnel whose first end has more in the table of its link.
+fn with_link(says: &str) -> Tunnel {
+    Tunnel::clear(STRICT, |text, last| match last {
+        1 => text.replace("[link]\n", &format!("[link]\n{says}\n")),
+        _ => text,
+    })
+}
+
+/// How many packets the shaper has dropped.
+fn dropped_below(here: &Namespace) -> u64 {
+    let output = here.run("tc", &["-s", "qdisc", "show", "dev", "out"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    let count = said
+        .split("dropped ")
+        .nth(1)
+        .and_then(|rest| rest.split(',').next());
+    count
+        .and_then(|count| count.parse().ok())
+        .expect("tc counts drops")
 }
 
 /// Sends 300 packets and then an urgent one; returns how many came before that.
@@ -94,11 +123,183 @@ pub fn what_the_interface_drops_is_sent_again() {
         None,
         "{show:?}"
     );
-    let output = tunnel
-        .here
-        .run("tc", &["-s", "qdisc", "show", "dev", "out"]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert!(!said.contains("dropped 0,"), "{said}");
+    assert!(dropped_below(&tunnel.here) > 0);
+}
+
+/// A packet that is dropped whenever it is sent is given up, and what is behind it goes.
+pub fn what_the_interface_never_takes_stops_nobody() {
+    let tunnel = with_link("below = \"16kB\"");
+    slow_down(&tunnel.here, "10mbit", "1000", "100000");
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    // What waits for the neighbour's address is dropped without a word.
+    comes_through(&a, &b, "10.77.0.2:2000", b"at first");
+    for bytes in [1400, 1400, 100, 1400, 101] {
+        a.send_to(&[7; 1400][..bytes], "10.77.0.2:2000").unwrap();
+    }
+    let mut buffer = [0; 2000];
+    for bytes in [100, 101] {
+        assert_eq!(b.recv(&mut buffer).unwrap(), bytes);
+    }
+    let dropped = &tunnel.gateways[0].show().peers[0].dropped_pkts;
+    assert_eq!(dropped.get("underlay_down"), Some(&3), "{dropped:?}");
+}
+
+/// Whatever else wakes the gateway.
+pub fn what_the_interface_drops_is_tried_once_in_a_millisecond() {
+    let tunnel = behind("1kbit", "5000", "32kB");
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let begun = Instant::now();
+    for _ in 0..100 {
+        a.send_to(&[0; 1000], "10.77.0.2:2000").unwrap();
+    }
+    let gateway = &tunnel.gateways[0];
+    gateway.wait_until("there is no room", |show| {
+        show.below.as_ref().unwrap().fulls > 0 && show.peers[0].classes[1].backlog_pkts > 0
+    });
+    for _ in 0..2000 {
+        gateway.show();
+    }
+    let dropped = dropped_below(&tunnel.here);
+    let most = begun.elapsed().as_millis() as u64 + 1;
+    // Some are the kernel's own.
+    assert!(dropped <= most + 20, "{dropped} were dropped in {most} ms");
+}
+
+/// What the gateway has to do besides goes on while nothing may leave.
+pub fn programs_are_started_while_the_interface_has_no_room() {
+    let rates = Folder::new();
+    let file = rates.write("runs", "");
+    let command = format!(
+        "command = [\"sh\", \"-c\", \"echo 1Gbit; echo run >> {}\"]",
+        file.display()
+    );
+    let tunnel = with_link(&format!("below = \"16kB\"\n{command}"));
+    slow_down(&tunnel.here, "1kbit", "3000", "2mb");
+    // Nothing else shall wake it, such as the kernel that looks for routers.
+    tunnel.here.ip(&["-6", "address", "flush", "dev", "lw0"]);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    for _ in 0..100 {
+        a.send_to(&[0; 1000], "10.77.0.2:2000").unwrap();
+    }
+    tunnel.gateways[0].wait_until("there is no room", |show| {
+        show.below.as_ref().unwrap().fulls > 0 && show.peers[0].classes[1].backlog_pkts > 0
+    });
+    let runs = || fs::read_to_string(&file).unwrap().lines().count();
+    let (before, begun) = (runs(), Instant::now());
+    while runs() < before + 4 {
+        assert!(begun.elapsed() < PATIENCE, "it is not started again");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Between two bursts nothing was sent, and that says nothing of the interface.
+pub fn an_idle_interface_is_no_slow_one() {
+    let tunnel = behind("1mbit", "2mb", "16kB");
+    let gateway = &tunnel.gateways[0];
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let send = |pkts: u64| {
+        let before = gateway.show().peers[0].classes[1].sent_pkts;
+        for _ in 0..pkts {
+            a.send_to(&[0; 1000], "10.77.0.2:2000").unwrap();
+        }
+        gateway.wait_until("all has left", |show| {
+            let class = &show.peers[0].classes[1];
+            class.backlog_pkts == 0 && class.sent_pkts >= before + pkts
+        })
+    };
+    let below = |show: &Show| {
+        let below = show.below.as_ref().unwrap();
+        (below.capacity_bps.unwrap_or(0), below.fulls)
+    };
+    // A machine that stops for a while makes a slow interface now and then, an idle time always would.
+    let low: Vec<u64> = (0..5)
+        .map(|_| {
+            let (_, fulls) = below(&send(60));
+            thread::sleep(Duration::from_millis(600));
+            // More than the socket and the shaper take at once, and less than 0.1 s of waiting.
+            let (bps, more) = below(&send(24));
+            assert!(more > fulls, "there was room for all");
+            bps
+        })
+        .take_while(|bps| *bps < 500_000)
+        .collect();
+    assert!(low.len() < 5, "{low:?}");
+}
+
+/// What waits below for a peer that goes with a reload goes, too, and nobody waits for it any more.
+pub fn a_peer_that_goes_takes_along_what_had_no_room() {
+    const GOES: &str = "[[peer]]\nname = \"goes\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.99.0.0/24\"\n";
+    for limit in ["2mb", "5000"] {
+        let tunnel = Tunnel::clear(STRICT, |before, last| match last {
+            1 => {
+                let link = "[link]\nbelow = \"16kB\"\nacross = { policy = \"drr\" }\n";
+                before.replace("[link]\n", link) + GOES
+            }
+            _ => before,
+        });
+        let file = tunnel.folder.path("1.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        slow_down(&tunnel.here, "1kbit", "3000", limit);
+        // Nobody is there who would answer for it.
+        let far = ["lladdr", "02:00:00:00:00:03", "dev", "out"];
+        tunnel
+            .here
+            .ip(&[&["neighbour", "add", "192.0.2.3"][..], &far].concat());
+        let a = tunnel.here.socket("10.77.0.1:1000");
+        for _ in 0..100 {
+            a.send_to(&[0; 1000], "10.99.0.1:2000").unwrap();
+        }
+        let gateway = &tunnel.gateways[0];
+        gateway.wait_until("there is no room", |show| {
+            show.below.as_ref().unwrap().fulls > 0 && show.peers[1].classes[1].backlog_pkts > 0
+        });
+        fs::write(&file, text.replace(GOES, "")).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        gateway.wait_until("it has gone", |show| show.peers.len() == 1);
+        tunnel.here.ip(&["-6", "address", "flush", "dev", "lw0"]);
+        rests(gateway);
+        let output = tunnel
+            .here
+            .run("tc", &["qdisc", "del", "dev", "out", "root"]);
+        assert!(output.status.success(), "{output:?}");
+        rests(gateway);
+        let b = tunnel.there.socket("10.77.0.2:2000");
+        comes_through(&a, &b, "10.77.0.2:2000", b"after");
+    }
+}
+
+/// Who pushes the interface to its limit reports all the same what came.
+pub fn reports_come_from_behind_a_full_interface() {
+    let tunnel = Tunnel::clear(STRICT, |text, last| match last {
+        1 => text
+            .replace("[link]\n", "[link]\nbelow = \"16kB\"\n")
+            .replace("allowed_ips", "report = true\nallowed_ips"),
+        _ => text.replace("allowed_ips", &format!("{ASKS}\nallowed_ips")),
+    });
+    slow_down(&tunnel.here, "1mbit", "3000", "2mb");
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let over = Arc::new(AtomicBool::new(false));
+    let flood = {
+        let over = Arc::clone(&over);
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                for _ in 0..5 {
+                    let _ = a.send_to(&[0; 1000], "10.77.0.2:2000");
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        })
+    };
+    let [one, two] = &tunnel.gateways;
+    one.wait_until("there is no room", |show| {
+        show.below.as_ref().unwrap().fulls > 0
+    });
+    let reports = |show: &Show| show.peers[0].feedback.as_ref().unwrap().reports;
+    let before = reports(&two.show());
+    two.wait_until("reports come", |show| reports(show) >= before + 3);
+    over.store(true, Ordering::Relaxed);
+    flood.join().unwrap();
 }
 
 pub fn super_packets_pass_a_slow_interface() {

@@ -2,8 +2,10 @@
 //! What is carried, in which order and how fast.
 
 use std::net::UdpSocket;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use linkweir_gateway::feedback::Message;
+use linkweir_gateway::show::Show;
 use linkweir_gateway::underlay::Underlay;
 
 use crate::place::{
@@ -416,9 +418,11 @@ impl Receiver {
     }
 }
 
+/// A peer that is asked what came.
+pub const ASKS: &str =
+    "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
+
 pub fn what_came_is_said_only_where_both_ends_want_it() {
-    const ASKS: &str =
-        "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
     for answers in [true, false] {
         let tunnel = Tunnel::clear(STRICT, |text, last| {
             let says = match last {
@@ -428,8 +432,7 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
             text.replace("allowed_ips", &format!("{says}\nallowed_ips"))
         });
         let [one, two] = &tunnel.gateways;
-        let reports =
-            |show: &linkweir_gateway::show::Show| show.peers[0].feedback.as_ref().unwrap().reports;
+        let reports = |show: &Show| show.peers[0].feedback.as_ref().unwrap().reports;
         if answers {
             one.wait_until("reports come", |show| reports(show) >= 2);
             assert_eq!(two.show().peers[0].dropped_pkts, Default::default());
@@ -444,4 +447,63 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
         }
         assert_eq!(two.show().peers[0].feedback, None);
     }
+}
+
+/// A mark leaves when the link is free, as a packet does.
+pub fn nothing_is_asked_over_a_link_that_carries_nothing() {
+    let tunnel = Tunnel::clear(STRICT, |text, last| match last {
+        1 => {
+            let asks = ASKS.replace("3s", "60s");
+            text.replace("allowed_ips", &format!("{asks}\nallowed_ips"))
+        }
+        _ => text,
+    });
+    let [one, two] = &tunnel.gateways;
+    let marks = |show: &Show| {
+        let dropped = &show.peers[0].dropped_pkts;
+        dropped.get("unasked").copied().unwrap_or(0)
+    };
+    two.wait_until("a mark comes", |show| marks(show) > 0);
+    one.set_capacity(0);
+    let before = marks(&two.show());
+    // One is due every second.
+    std::thread::sleep(Duration::from_millis(3500));
+    let after = marks(&two.show());
+    assert!(after <= before + 1, "{before} and {after} marks");
+    one.set_capacity(1_000_000);
+    two.wait_until("they come again", |show| marks(show) > after);
+}
+
+/// Whoever is behind the gateway cannot speak in its name.
+pub fn what_gateways_say_to_each_other_comes_from_no_host() {
+    use nix::sys::socket::{
+        sendto, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6,
+    };
+    use std::net::SocketAddrV6;
+    use std::os::fd::AsRawFd;
+    // The peer may have what is sent to there.
+    let tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace("\"10.78.", "\"fe80::/64\", \"10.78.")
+    });
+    tunnel.here.inside(|| {
+        let raw = socket(
+            AddressFamily::Inet6,
+            SockType::Raw,
+            SockFlag::empty(),
+            SockProtocol::Raw,
+        )
+        .unwrap();
+        let device = nix::net::if_::if_nametoindex("lw0").unwrap();
+        let to = SocketAddrV6::new("fe80::2".parse().unwrap(), 0, 0, device);
+        let message = Message::Mark { sent_ns: 1 }.packet();
+        let to = SockaddrIn6::from(to);
+        for _ in 0..3 {
+            sendto(raw.as_raw_fd(), &message, &to, MsgFlags::empty()).unwrap();
+        }
+    });
+    let [one, two] = &tunnel.gateways;
+    one.wait_until("they are refused", |show| {
+        show.dropped_pkts.get("unasked") == Some(&3)
+    });
+    assert_eq!(two.show().peers[0].dropped_pkts.get("unasked"), None);
 }

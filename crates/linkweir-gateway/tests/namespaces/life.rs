@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Starting, changing, disturbing and stopping.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::control::{Request, Response};
+use linkweir_gateway::metrics;
+use linkweir_gateway::show::{AcrossShow, Show};
 use nix::sys::signal::Signal;
 
+use crate::carry::ASKS;
 use crate::place::{
-    cabled, config, keygen, program, pss, sealed, Folder, Gateway, Namespace, Socket, Tunnel, SLOW,
-    STRICT,
+    cabled, config, http, keygen, program, pss, rests, sealed, Folder, Gateway, Namespace, Socket,
+    Tunnel, SLOW, STRICT,
 };
 use crate::PATIENCE;
 
@@ -85,6 +89,38 @@ pub fn what_waits_may_leave_before_the_end() {
         assert_eq!(b.recv(&mut buffer).unwrap(), 500);
     }
     assert!(tunnel.gateways[0].ended().success());
+}
+
+/// Asked once it still sends what waits, asked twice it ends.
+pub fn a_second_stop_waits_for_nothing() {
+    let mut tunnel = Tunnel::changed(STRICT, |text| {
+        text.replace("mode =", "drain = \"60s\"\nmode =")
+    });
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let gateway = &mut tunnel.gateways[0];
+    gateway.set_capacity(0);
+    let waiting = |show: &Show| show.peers[0].classes[1].backlog_pkts;
+    let send = || {
+        for _ in 0..50 {
+            a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+        }
+    };
+    send();
+    gateway.wait_until("all wait", |show| waiting(show) >= 50);
+    gateway.signal(Signal::SIGTERM);
+    // It may hear the question before the signal, but not the second one.
+    gateway.show();
+    let before = waiting(&gateway.show());
+    send();
+    gateway.show();
+    assert_eq!(
+        waiting(&gateway.show()),
+        before,
+        "what comes now stays outside"
+    );
+    // The time it may take is twice as long as is waited for.
+    gateway.signal(Signal::SIGTERM);
+    assert!(gateway.ended().success());
 }
 
 pub fn privileges_are_given_up() {
@@ -183,6 +219,41 @@ pub fn outages_of_anything_end() {
         let b = tunnel.there.socket("10.77.0.2:2002");
         comes_through(&a, &b, "10.77.0.2:2002", b"after an outage");
     }
+}
+
+/// In none of these states there is anything to do, however long they last.
+pub fn it_sleeps_while_there_is_nothing_to_do() {
+    let tunnel = Tunnel::new(STRICT);
+    let [one, two] = &tunnel.gateways;
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    rests(one);
+    one.set_capacity(0);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    one.wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 50
+    });
+    rests(one);
+    // Somebody asks and does not listen.
+    let silent = std::os::unix::net::UnixStream::connect(tunnel.folder.path("control1")).unwrap();
+    rests(one);
+    drop(silent);
+    tunnel.there.ip(&["link", "set", "lw0", "down"]);
+    one.set_capacity(1_000_000_000);
+    let show = two.wait_until("all have come", |show| {
+        show.peers[0].dropped_pkts.get("device_down") >= Some(&50)
+    });
+    assert_eq!(show.dropped_pkts.get("malformed"), None, "{show:?}");
+    rests(two);
+    tunnel.here.ip(&["link", "set", "out", "down"]);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    one.wait_until("all were tried", |show| {
+        show.peers[0].dropped_pkts.get("underlay_down") >= Some(&50)
+    });
+    rests(one);
 }
 
 /// With the capabilities of its unit, of which an installed one gives it no others.
@@ -321,6 +392,40 @@ pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
     );
 }
 
+/// What the running policy would not take changes nothing, not for one peer and not for another.
+pub fn a_reload_the_policy_refuses_changes_nothing() {
+    let more = "[[peer]]\nname = \"first\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\nrate = \"500Mbit\"\n";
+    let tunnel = Tunnel::changed(&pss("rate = \"5Mbit\""), |text| {
+        text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
+            .replace("[[peer]]", &format!("{more}[[peer]]"))
+    });
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let limits = |show: &Show| {
+        let classes = show.peers.iter().map(|peer| &peer.classes[1]);
+        classes
+            .map(|class| class.parameters["rate_bps"])
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(limits(&gateway.show()), [5_000_000; 2]);
+    // It would do for a link of 100 Mbit/s, of which the scheduler has not heard.
+    let changed = text.replace("\"5Mbit\"", "\"30Mbit\"").replace(
+        "rate = \"20Mbit\"",
+        "rate = \"20Mbit\"\nnominal = \"100Mbit\"",
+    );
+    fs::write(&file, &changed).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.show();
+    let show = gateway.show();
+    assert_eq!(limits(&show), [5_000_000; 2], "{show:?}");
+    assert_eq!(show.peers[0].name, "first");
+    // A faster link is heard of first.
+    fs::write(&file, changed.replace("\"20Mbit\"", "\"100Mbit\"")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.wait_until("it is taken over", |show| limits(show) == [30_000_000; 2]);
+}
+
 pub fn peers_come_and_go_with_a_reload() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
@@ -347,6 +452,53 @@ pub fn peers_come_and_go_with_a_reload() {
         show.peers.len() == 1 && show.peers[0].name == "other"
     });
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
+}
+
+/// A program says the capacity of its peer, also once peers change places.
+pub fn programs_follow_their_peers() {
+    let rates = Folder::new();
+    for peer in ["other", "new"] {
+        rates.write(peer, "5Mbit\n");
+    }
+    // A line whenever the file says something else.
+    let script = rates.write(
+        "script",
+        "while sleep 0.05; do\nnow=$(cat \"$1/$LINKWEIR_PEER\")\ntest \"$now\" = \"$last\" || echo \"$now\"\nlast=$now\ndone\n",
+    );
+    let new = "[[peer]]\nname = \"new\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\n";
+    let tunnel = Tunnel::changed(STRICT, |text| {
+        let command = format!(
+            "command = [\"sh\", \"{}\", \"{}\"]\n{STRICT}",
+            script.display(),
+            script.parent().unwrap().display()
+        );
+        text.replace(STRICT, &command) + new
+    });
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let swapped = text
+        .replace(new, "")
+        .replace("[[peer]]", &format!("{new}[[peer]]"));
+    for (text, other, new) in [
+        (&text, 6, 7),
+        (&swapped, 8, 9),
+        (&text, 8, 10),
+        (&swapped, 11, 10),
+    ] {
+        fs::write(&file, text).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        let first = if *text == swapped { "new" } else { "other" };
+        gateway.wait_until("the order", |show| show.peers[0].name == first);
+        for (peer, mbit) in [("other", other), ("new", new)] {
+            rates.write("next", &format!("{mbit}Mbit\n"));
+            fs::rename(rates.path("next"), rates.path(peer)).unwrap();
+            gateway.wait_until("what its program says", |show| {
+                let peer = show.peers.iter().find(|shown| shown.name == peer);
+                peer.unwrap().capacity_bps == mbit * 1_000_000
+            });
+        }
+    }
 }
 
 pub fn memory_is_bounded_whatever_arrives() {
@@ -439,32 +591,23 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
 }
 
-pub fn metrics_are_served_by_a_process_of_their_own() {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-    let tunnel = Tunnel::new(STRICT);
-    let control = tunnel.folder.path("control1");
+const EXPORTER: &str = "127.0.0.1:9705";
+
+/// The process that serves the metrics of the first end.
+fn exporter(tunnel: &Tunnel) -> Child {
     let mut command = program();
     command
-        .args(["metrics", "--listen", "127.0.0.1:9705", "--control"])
-        .arg(&control);
-    let mut exporter = tunnel.here.inside(move || command.spawn().unwrap());
-    let ask = |request: &'static str| {
-        let begun = Instant::now();
-        let stream = tunnel.here.inside(move || loop {
-            match TcpStream::connect("127.0.0.1:9705") {
-                Err(_) if begun.elapsed() < PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(5))
-                }
-                stream => return stream.unwrap(),
-            }
-        });
-        let mut stream = stream;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        let _ = stream.read_to_string(&mut answer);
-        answer
+        .args(["metrics", "--listen", EXPORTER, "--control"])
+        .arg(tunnel.folder.path("control1"));
+    tunnel.here.inside(move || command.spawn().unwrap())
+}
+
+pub fn metrics_are_served_by_a_process_of_their_own() {
+    let mut tunnel = Tunnel::new(STRICT);
+    let mut exporter = exporter(&tunnel);
+    let ask = |request: &str| {
+        let (head, body) = http(&tunnel.here, EXPORTER, request);
+        head + "\r\n\r\n" + &body
     };
     let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -473,8 +616,9 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
     assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
     assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    drop(tunnel.gateways);
-    let ended = ask("GET /metrics HTTP/1.1\r\n\r\n");
+    tunnel.gateways[0].signal(Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    let (ended, _) = http(&tunnel.here, EXPORTER, "GET /metrics HTTP/1.1\r\n\r\n");
     assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
     exporter.kill().unwrap();
     exporter.wait().unwrap();
@@ -568,17 +712,24 @@ pub fn what_it_shows_can_be_watched() {
 pub fn what_is_exported_passes_promtool() {
     use std::io::Write;
     use std::process::Stdio;
-    let tunnel = Tunnel::new(&pss(SLOW));
+    // Everything that can be exported at once; the rest is put in below.
+    let tunnel = Tunnel::sealed(&pss(SLOW), |text, last| match last {
+        1 => text
+            .replace("[link]\n", "[link]\nbelow = \"16kB\"\n")
+            .replace("allowed_ips", &format!("{ASKS}\nallowed_ips")),
+        _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
+    });
     let (a, b) = (
         tunnel.here.socket("10.77.0.1:3000"),
         tunnel.there.socket("10.77.0.2:2000"),
     );
     comes_through(&a, &b, "10.77.0.2:2000", b"something to count");
-    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-        .args(["metrics", "--control"])
-        .arg(tunnel.folder.path("control1"))
-        .output()
-        .unwrap();
+    let stranger = tunnel.there.socket("192.0.2.2:4000");
+    stranger.send_to(b"rubbish", "192.0.2.1:51820").unwrap();
+    let mut show = tunnel.gateways[0].wait_until("reports come", |show| {
+        let feedback = show.peers[0].feedback.as_ref().unwrap();
+        feedback.reports > 0 && show.dropped_pkts.contains_key("forged")
+    });
     let promtool = |metrics: &[u8]| {
         let mut child = Command::new("promtool")
             .args(["check", "metrics"])
@@ -590,12 +741,46 @@ pub fn what_is_exported_passes_promtool() {
         child.stdin.take().unwrap().write_all(metrics).unwrap();
         child.wait_with_output().unwrap()
     };
-    let checked = promtool(&output.stdout);
-    assert!(checked.status.success(), "{checked:?}");
-    assert!(
-        checked.stderr.is_empty() && checked.stdout.is_empty(),
-        "{checked:?}"
+    let passes = |metrics: &str| {
+        let checked = promtool(metrics.as_bytes());
+        assert!(checked.status.success(), "{checked:?}");
+        assert!(
+            checked.stderr.is_empty() && checked.stdout.is_empty(),
+            "{checked:?}"
+        );
+    };
+    let mut exporter = exporter(&tunnel);
+    let (head, scraped) = http(
+        &tunnel.here,
+        EXPORTER,
+        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
     );
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    passes(&scraped);
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+    // Peers that share a link have no reports, and this interface had room.
+    show.peers[0].across = Some(AcrossShow {
+        airtime_ns: 1,
+        state: BTreeMap::from([("mean_bps".to_string(), 5)]),
+    });
+    show.peers[0].dropped_pkts.insert("too_big".to_string(), 1);
+    show.below.as_mut().unwrap().capacity_bps = Some(8000);
+    let whole = metrics::text(&show);
+    for family in whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+    {
+        let (name, _) = family.split_once(' ').unwrap();
+        assert!(
+            whole.contains(&format!("\n{name}{{")),
+            "{name} has no sample"
+        );
+    }
+    passes(&whole);
     // It would have said so.
     assert!(!promtool(b"linkweir_x{ 1\n").status.success());
 }

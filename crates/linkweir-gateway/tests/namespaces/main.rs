@@ -81,6 +81,12 @@ fn main() {
             what_the_interface_cannot_take_waits_where_the_policy_rules,
             what_the_interface_drops_is_sent_again,
             super_packets_pass_a_slow_interface,
+            what_the_interface_never_takes_stops_nobody,
+            what_the_interface_drops_is_tried_once_in_a_millisecond,
+            programs_are_started_while_the_interface_has_no_room,
+            an_idle_interface_is_no_slow_one,
+            a_peer_that_goes_takes_along_what_had_no_room,
+            reports_come_from_behind_a_full_interface,
         }
         carry {
             both_versions_of_ip_go_both_ways,
@@ -95,6 +101,8 @@ fn main() {
             datagrams_sent_together_come_one_by_one,
             code_points_and_congestion_are_seen_outside_and_inside,
             what_came_is_said_only_where_both_ends_want_it,
+            nothing_is_asked_over_a_link_that_carries_nothing,
+            what_gateways_say_to_each_other_comes_from_no_host,
         }
         emulated {
             packets_cross_in_order_and_no_sooner_than_the_delay,
@@ -114,6 +122,8 @@ fn main() {
             cleartext_must_be_asked_for_twice,
             a_stop_removes_the_device_its_routes_and_the_control_socket,
             what_waits_may_leave_before_the_end,
+            a_second_stop_waits_for_nothing,
+            it_sleeps_while_there_is_nothing_to_do,
             privileges_are_given_up,
             rubbish_is_counted_and_harms_nobody,
             outages_of_anything_end,
@@ -124,7 +134,9 @@ fn main() {
             a_service_manager_hears_how_it_is,
             the_end_of_the_device_is_an_error_that_says_so,
             a_reload_loses_no_packet_and_changes_what_it_may,
+            a_reload_the_policy_refuses_changes_nothing,
             peers_come_and_go_with_a_reload,
+            programs_follow_their_peers,
             memory_is_bounded_whatever_arrives,
             the_control_socket_answers_right_and_wrong_questions,
             metrics_are_served_by_a_process_of_their_own,
@@ -143,6 +155,7 @@ fn main() {
             among_rubbish,
             a_reload_under_load_loses_nothing,
             a_reload_keeps_the_credit,
+            a_reload_under_load_keeps_the_credit,
         }
         sealed {
             packets_come_through_both_ways_whoever_speaks_first,
@@ -151,9 +164,13 @@ fn main() {
             a_peer_that_moves_is_found_again,
             the_wrong_key_gets_nothing,
             rubbish_costs_little_and_harms_nobody,
+            a_cookie_moves_no_peer,
+            where_a_peer_was_by_another_version_of_ip_is_forgotten,
+            a_reload_takes_over_keys_of_peers,
         }
         shared {
             peers_of_a_hub_share_one_link_by_their_air_time,
+            a_faster_channel_is_free_at_once,
         }
     };
     let without = |name: &str| -> Option<String> {

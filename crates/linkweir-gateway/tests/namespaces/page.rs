@@ -4,7 +4,7 @@
 //! The browser is told what to do by its own protocol over two pipes. With `LINKWEIR_SCREENSHOTS=FOLDER` its pictures stay there.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -18,12 +18,41 @@ use base64::Engine;
 use serde_json::{json, Value};
 
 use crate::life::comes_through;
-use crate::place::{program, pss, Namespace, Tunnel, SLOW, STRICT};
-use crate::PATIENCE;
+use crate::place::{http, program, pss, Namespace, Tunnel, SLOW, STRICT};
 
 const ADDRESS: &str = "127.0.0.1:9706";
 /// A browser on a busy machine needs longer than a gateway.
 const BROWSER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// What is drawn in the chart.
+const CHART: &str = "document.querySelector('#chart canvas').toDataURL()";
+/// Least contrast of a text with what is behind it (WCAG 2.1, contrast ratio).
+const CONTRAST: &str = "(() => {
+    const channels = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (rgb) => {
+        const [r, g, b] = rgb.map((c) => c / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const over = ([r, g, b, a = 1], under) => [r, g, b].map((c, at) => a * c + (1 - a) * under[at]);
+    const ground = (element) => {
+        const own = channels(getComputedStyle(element).backgroundColor);
+        const { parentElement } = element;
+        return own[3] === 0 && parentElement ? ground(parentElement) : over(own, parentElement ? ground(parentElement) : [255, 255, 255]);
+    };
+    const ratios = [];
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest('script, option')) continue;
+        const style = getComputedStyle(element);
+        const [r, g, b] = channels(style.color);
+        const behind = ground(element);
+        const ink = over([r, g, b, Number(style.opacity)], behind);
+        const [bright, dark] = [light(ink), light(behind)].sort((one, two) => two - one);
+        ratios.push((bright + 0.05) / (dark + 0.05));
+    }
+    return ratios.length < 20 ? 0 : Math.min(...ratios);
+})()";
 
 /// The process that serves the page.
 struct Server(Child);
@@ -49,19 +78,7 @@ impl Drop for Server {
 
 /// Head and body of the answer.
 fn get(namespace: &Namespace, request: &str) -> (String, String) {
-    let begun = Instant::now();
-    let mut stream = namespace.inside(move || loop {
-        match TcpStream::connect(ADDRESS) {
-            Err(_) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(5)),
-            stream => return stream.unwrap(),
-        }
-    });
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_string(), body.to_string())
+    http(namespace, ADDRESS, request)
 }
 
 pub fn it_is_for_this_host_alone() {
@@ -237,6 +254,15 @@ impl Browser {
         }
     }
 
+    /// Every text stands out from its ground as WCAG 2.1 asks of small ones (1.4.3).
+    fn readable(&mut self) {
+        let least = self.value(CONTRAST).as_f64().unwrap();
+        assert!(
+            least >= 4.5,
+            "a contrast of {least}"
+        );
+    }
+
     /// A picture, as PNG, kept where the environment says.
     fn picture(&mut self, name: &str) -> Vec<u8> {
         let shot = self.ask("Page.captureScreenshot", json!({"format": "png"}));
@@ -330,6 +356,8 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
         browser.value("document.querySelectorAll('#chart canvas').length"),
         1
     );
+    let drawn = browser.value(CHART);
+    browser.wait_until(&format!("{CHART} !== {drawn}"));
     let uptime = "document.getElementById('about').textContent";
     let first = browser.value(uptime).to_string();
     browser.wait_until(&format!("{uptime} !== {first}"));
@@ -337,9 +365,11 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
     // Dark and light: as the system is, and by key.
     let ground = "getComputedStyle(document.body).backgroundColor";
     assert_eq!(browser.value(ground), "rgb(251, 251, 250)");
+    browser.readable();
     let bright = browser.picture("page-light");
     browser.ask("Emulation.setEmulatedMedia", light("dark"));
     browser.wait_until(&format!("{ground} === 'rgb(20, 23, 26)'"));
+    browser.readable();
     let dark = browser.picture("page-dark");
     assert!(bright.starts_with(b"\x89PNG") && dark.starts_with(b"\x89PNG") && bright != dark);
     browser.press("t", "KeyT", 84);

@@ -2,8 +2,8 @@
 //! Network namespaces, each held by a thread, and gateways in them. Everything goes with the test, even if it is killed.
 
 use std::fs;
-use std::io::{self, Read};
-use std::net::{SocketAddr, UdpSocket};
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -537,6 +537,35 @@ pub fn cost(pid: u32) -> (f64, u64) {
         .unwrap();
     let kb = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     (time.tv_sec() as f64 + time.tv_nsec() as f64 * 1e-9, kb)
+}
+
+/// Head and body of what a server says, once it is there.
+pub fn http(namespace: &Namespace, address: &'static str, request: &str) -> (String, String) {
+    let begun = Instant::now();
+    let mut stream = namespace.inside(move || loop {
+        match TcpStream::connect(address) {
+            Err(_) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(5)),
+            stream => return stream.unwrap(),
+        }
+    });
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_string(), body.to_string())
+}
+
+/// A gateway with nothing to do sleeps: one that does not use up a processor as far as it can have it.
+pub fn rests(gateway: &Gateway) {
+    let (before_s, _) = cost(gateway.pid());
+    thread::sleep(Duration::from_millis(500));
+    let (after_s, _) = cost(gateway.pid());
+    assert!(
+        after_s - before_s < 0.1,
+        "{} s of 0.5 s",
+        after_s - before_s
+    );
 }
 
 /// A number from the environment, for the long forms of tests.

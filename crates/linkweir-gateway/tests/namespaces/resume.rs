@@ -6,6 +6,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use linkweir_gateway::show::Show;
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
@@ -296,4 +297,44 @@ pub fn a_reload_keeps_the_credit() {
             now_s - first_s
         );
     }
+}
+
+/// The same of a class that sends and has more to send: what it sent is added, and nothing else.
+pub fn a_reload_under_load_keeps_the_credit() {
+    let slow = |rate: &str| format!("rate = \"{rate}\"");
+    let tunnel = Tunnel::changed(&pss(SLOW), |text| {
+        text.replace(&slow("1Gbit"), &slow("500kbit"))
+    });
+    let gateway = &tunnel.gateways[0];
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let a = tunnel.here.socket("10.77.0.1:3000");
+    // 120 packets of 1056 bytes, 2 s of the link, and less than the 100 of 1514 that may go ahead at the high level.
+    for _ in 0..120 {
+        a.send_to(&[7; 1000], TO).unwrap();
+    }
+    let af = |show: &Show| {
+        let class = &show.peers[0].classes[1];
+        let bits = class.state["credit_bits"] - 8 * class.sent_bytes as i64;
+        (show.uptime_s, bits, class.backlog_pkts)
+    };
+    let show = gateway.wait_until("some were sent", |show| {
+        show.peers[0].classes[1].sent_pkts >= 5
+    });
+    let (first_s, first_bits, _) = af(&show);
+    let mut loaded = 0;
+    for kbit in [510, 520, 530, 540, 550] {
+        fs::write(&file, text.replace("500kbit", &format!("{kbit}kbit"))).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        let show = gateway.wait_until("the reload", |show| {
+            show.peers[0].capacity_bps == kbit * 1000
+        });
+        let (now_s, bits, backlog_pkts) = af(&show);
+        loaded += u32::from(backlog_pkts > 0);
+        // 10 kbit/s are reserved: 169 bits in the 17 ms of the packet that is under way, which counts from its end.
+        let fallen = (now_s - first_s) * 10_000.0;
+        let off = (first_bits - bits) as f64 - fallen;
+        assert!(off.abs() <= 171.0, "{kbit}: off by {off} bits, {show:?}");
+    }
+    assert!(loaded > 0, "all had gone before");
 }

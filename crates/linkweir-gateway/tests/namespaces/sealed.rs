@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use linkweir_gateway::seal::{self, Identity, Refused};
 use nix::sys::signal::Signal;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -156,4 +157,93 @@ pub fn rubbish_costs_little_and_harms_nobody() {
         dropped["forged"] > 0 && dropped["stranger"] > 0,
         "{dropped:?}"
     );
+}
+
+/// Whoever sees a handshake can answer it with a cookie, and shows no key by that.
+pub fn a_cookie_moves_no_peer() {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    for gateway in &mut tunnel.gateways {
+        gateway.signal(Signal::SIGKILL);
+        gateway.ended();
+    }
+    let other = tunnel.there.socket("192.0.2.2:51820");
+    let elsewhere = tunnel.there.socket("192.0.2.2:4000");
+    tunnel.restart(1);
+    let mut identity = Identity::new(seal::read_key(&tunnel.folder.path("key2")).unwrap());
+    let from = "192.0.2.1:51820".parse().unwrap();
+    let handshake = || {
+        let mut buffer = [0; 2000];
+        let bytes = other
+            .recv(&mut buffer)
+            .expect("it asks there for a session");
+        assert_eq!((bytes, buffer[0]), (148, 1));
+        buffer[..bytes].to_vec()
+    };
+    let mut asked = handshake();
+    // Its last 16 bytes prove the address once a cookie came.
+    while asked[132..] == [0; 16] {
+        let cookie = (0..1000).find_map(|_| match identity.claim(&asked, from) {
+            Err(Refused::Cookie(cookie)) => Some(cookie),
+            _ => None,
+        });
+        let cookie = cookie.expect("there were too many");
+        elsewhere.send_to(&cookie, "192.0.2.1:51820").unwrap();
+        asked = handshake();
+    }
+    let endpoint = tunnel.gateways[0].show().peers[0].endpoint;
+    assert_eq!(endpoint, "192.0.2.2:51820".parse().ok());
+}
+
+/// It could not be reached there.
+pub fn where_a_peer_was_by_another_version_of_ip_is_forgotten() {
+    let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
+        1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
+        _ => text,
+    });
+    for gateway in &mut tunnel.gateways {
+        gateway.signal(Signal::SIGKILL);
+        gateway.ended();
+    }
+    let key = Identity::new(seal::read_key(&tunnel.folder.path("key2")).unwrap()).public();
+    for (endpoint, known) in [("[2001:db8::2]:51820", false), ("192.0.2.2:51820", true)] {
+        let kept = format!("{} {endpoint}\n", seal::show_key(&key));
+        tunnel.folder.write("control1.peers", &kept);
+        tunnel.restart(1);
+        let shown = tunnel.gateways[0].show().peers[0].endpoint;
+        assert_eq!(shown, endpoint.parse().ok().filter(|_| known));
+        tunnel.gateways[0].signal(Signal::SIGKILL);
+        tunnel.gateways[0].ended();
+    }
+}
+
+/// A peer is its key: with another one it is another, who begins with nothing.
+pub fn a_reload_takes_over_keys_of_peers() {
+    let tunnel = Tunnel::sealed(STRICT, |text, _| text);
+    let gateway = &tunnel.gateways[0];
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"at first");
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let public = |last: u8| {
+        let key = tunnel.folder.path(&format!("key{last}"));
+        seal::show_key(&Identity::new(seal::read_key(&key).unwrap()).public())
+    };
+    keygen(&tunnel.folder, 3);
+    fs::write(&file, text.replace(&public(2), &public(3))).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.wait_until("it is another", |show| {
+        show.peers[0].session == Some(false) && show.peers[0].received_pkts == 0
+    });
+    for _ in 0..20 {
+        let _ = b.send_to(b"let me in", "10.77.0.1:1000");
+    }
+    let show = gateway.wait_until("a stranger comes", |show| {
+        show.dropped_pkts.contains_key("stranger")
+    });
+    assert_eq!(show.peers[0].received_pkts, 0);
+    fs::write(&file, text).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    comes_through(&a, &b, TO, b"the right key again");
+    comes_through(&b, &a, "10.77.0.1:1000", b"and back");
 }

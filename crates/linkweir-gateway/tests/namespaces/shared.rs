@@ -8,6 +8,7 @@
 //! ```
 
 use std::fs;
+use std::path::PathBuf;
 
 use linkweir_gateway::metrics;
 use nix::sys::signal::Signal;
@@ -15,6 +16,7 @@ use nix::sys::signal::Signal;
 use crate::place::{Folder, Gateway, Namespace};
 
 const RATES: &str = "rate = \"1kbit\"\n";
+const ACROSS: &str = "across = { policy = \"pf\", tc = \"100s\" }";
 
 /// What an end has in its file; `link` stands in its table, `peers` are its peers.
 fn config(folder: &Folder, last: u8, link: &str, peers: &str) -> String {
@@ -42,39 +44,102 @@ fn peer(name: &str, endpoint: &str, allowed: &str, rate: &str) -> String {
     format!("[[peer]]\nname = \"{name}\"\nendpoint = \"{endpoint}:51820\"\nallowed_ips = \"{allowed}\"\n{rate}\n")
 }
 
-pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
-    let hub = Namespace::new();
-    let peers = [Namespace::new(), Namespace::new()];
-    let folder = Folder::new();
-    let nets = ["192.0.2", "198.51.100"];
-    for ((peer, net), device) in peers.iter().zip(nets).zip(["out1", "out2"]) {
-        hub.cable(device, peer);
-        for (namespace, device, last) in [(&hub, device, 1), (peer, "out", 2)] {
-            let address = format!("{net}.{last}/24");
-            namespace.ip(&["address", "add", &address, "dev", device]);
-            namespace.ip(&["link", "set", device, "up"]);
+/// What the hub's file says: the policy, and the rates of both peers.
+fn of_hub(folder: &Folder, rates: [&str; 2]) -> String {
+    let both = peer("near", "192.0.2.2", "10.77.0.2/32", rates[0])
+        + &peer("far", "198.51.100.2", "10.77.0.3/32", rates[1]);
+    config(folder, 1, ACROSS, &both)
+}
+
+/// A hub, its peers, and what runs there.
+struct Shared {
+    // Gateways end before their namespaces, namespaces before the folder.
+    gateway: Gateway,
+    _ends: [Gateway; 2],
+    hub: Namespace,
+    peers: [Namespace; 2],
+    file: PathBuf,
+    folder: Folder,
+}
+
+impl Shared {
+    fn new() -> Shared {
+        let hub = Namespace::new();
+        let peers = [Namespace::new(), Namespace::new()];
+        let folder = Folder::new();
+        let nets = ["192.0.2", "198.51.100"];
+        for ((peer, net), device) in peers.iter().zip(nets).zip(["out1", "out2"]) {
+            hub.cable(device, peer);
+            for (namespace, device, last) in [(&hub, device, 1), (peer, "out", 2)] {
+                let address = format!("{net}.{last}/24");
+                namespace.ip(&["address", "add", &address, "dev", device]);
+                namespace.ip(&["link", "set", device, "up"]);
+            }
+        }
+        let file = folder.write("1.toml", &of_hub(&folder, [RATES, RATES]));
+        let gateway = Gateway::start(&hub, &file, &folder.path("control1"));
+        let ends = [2_u8, 3].map(|last| {
+            let at = usize::from(last - 2);
+            let towards = peer("hub", &format!("{}.1", nets[at]), "10.77.0.1/32", "");
+            let text = config(&folder, last, "rate = \"1Gbit\"", &towards);
+            let file = folder.write(&format!("{last}.toml"), &text);
+            Gateway::start(&peers[at], &file, &folder.path(&format!("control{last}")))
+        });
+        Shared {
+            gateway,
+            _ends: ends,
+            hub,
+            peers,
+            file,
+            folder,
         }
     }
-    let of_hub = |rates: [&str; 2]| {
-        let both = peer("near", "192.0.2.2", "10.77.0.2/32", rates[0])
-            + &peer("far", "198.51.100.2", "10.77.0.3/32", rates[1]);
-        config(
-            &folder,
-            1,
-            "across = { policy = \"pf\", tc = \"100s\" }",
-            &both,
-        )
-    };
-    let file = folder.write("1.toml", &of_hub([RATES, RATES]));
-    let gateway = Gateway::start(&hub, &file, &folder.path("control1"));
-    let ends = [2_u8, 3].map(|last| {
-        let at = usize::from(last - 2);
-        let towards = peer("hub", &format!("{}.1", nets[at]), "10.77.0.1/32", "");
-        let text = config(&folder, last, "rate = \"1Gbit\"", &towards);
-        let file = folder.write(&format!("{last}.toml"), &text);
-        Gateway::start(&peers[at], &file, &folder.path(&format!("control{last}")))
-    });
 
+    /// The hub reads this.
+    fn reload(&self, text: &str) {
+        fs::write(&self.file, text).unwrap();
+        self.gateway.signal(Signal::SIGHUP);
+    }
+}
+
+/// A packet under way that would take minutes ends when the channel becomes fast, whoever says so.
+pub fn a_faster_channel_is_free_at_once() {
+    let shared = Shared::new();
+    let gateway = &shared.gateway;
+    let a = shared.hub.socket("10.77.0.1:1000");
+    let b = shared.peers[0].socket("10.77.0.2:2000");
+    for by_reload in [false, true] {
+        // 1428 bytes inside and 28 outside take 116 s.
+        gateway.set_capacity(100);
+        let sent = gateway.show().peers[0].classes[0].sent_pkts;
+        for _ in 0..2 {
+            a.send_to(&[7; 1400], "10.77.0.2:2000").unwrap();
+        }
+        gateway.wait_until("one is under way", |show| {
+            let class = &show.peers[0].classes[0];
+            class.sent_pkts == sent + 1 && class.backlog_pkts == 1
+        });
+        if by_reload {
+            let rate = "rate = \"50Mbit\"";
+            shared.reload(&of_hub(&shared.folder, [rate, RATES]));
+        } else {
+            gateway.set_capacity(50_000_000);
+        }
+        for _ in 0..2 {
+            assert_eq!(b.recv(&mut [0; 2000]).unwrap(), 1400, "{by_reload}");
+        }
+    }
+}
+
+pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
+    let shared = Shared::new();
+    let Shared {
+        gateway,
+        hub,
+        peers,
+        folder,
+        ..
+    } = &shared;
     gateway.set_capacity(0);
     let a = hub.socket("10.77.0.1:1000");
     let sockets = [
@@ -93,8 +158,7 @@ pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
         }
     }
     // Both channels begin at once.
-    fs::write(&file, of_hub(["rate = \"2Mbit\"", "rate = \"1Mbit\""])).unwrap();
-    gateway.signal(Signal::SIGHUP);
+    shared.reload(&of_hub(folder, ["rate = \"2Mbit\"", "rate = \"1Mbit\""]));
     let show = gateway.wait_until("half of one peer's are sent", |show| {
         show.peers[0].classes[0].sent_pkts >= 200
     });
@@ -120,14 +184,7 @@ pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
     // One goes, another comes, and the third keeps what waits and how long it had the link.
     let left = peer("other", "192.0.2.3", "10.77.0.4/32", "rate = \"2Mbit\"")
         + &peer("far", "198.51.100.2", "10.77.0.3/32", "rate = \"1Mbit\"");
-    let text = config(
-        &folder,
-        1,
-        "across = { policy = \"pf\", tc = \"100s\" }",
-        &left,
-    );
-    fs::write(&file, text).unwrap();
-    gateway.signal(Signal::SIGHUP);
+    shared.reload(&config(folder, 1, ACROSS, &left));
     let show = gateway.wait_until("another has come", |show| show.peers[0].name == "other");
     assert!(
         show.peers[1].across.as_ref().unwrap().airtime_ns >= airtimes_ns[1],
@@ -139,5 +196,4 @@ pub fn peers_of_a_hub_share_one_link_by_their_air_time() {
         show.peers[1].classes[0].backlog_pkts == 0
     });
     assert_eq!(show.peers[1].classes[0].sent_pkts, 400, "{show:?}");
-    drop(ends);
 }

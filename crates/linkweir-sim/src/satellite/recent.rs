@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::fading::Fading;
 use super::lms::Lms;
 
-/// How many are kept: a channel for each of the seeds that are usual, and some more.
+/// How many are kept: enough for plans that go through their runs seed by seed, or repeat up to so many seeds in turn. Of
+/// more seeds in turn none is found again.
 const MOST_DRIVES: usize = 16;
 /// Longer drives are not kept, so that all together take 64 MiB at most.
 const MOST_SAMPLES: usize = 1 << 20;
