@@ -118,7 +118,8 @@ impl AnyPolicy {
             .map_err(Missing::Refused)
     }
 
-    /// A class of which packets may have waited too long, and how long they may, ns; None when there is no more.
+    /// A class whose head has waited too long, and how long it may, ns; the same until that head is gone. None when there
+    /// is no more.
     pub(crate) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         match self {
             AnyPolicy::TauranPf(policy) => policy.overdue(now_ns),

@@ -9,7 +9,8 @@
 //!
 //! With a timeout it is CoDeS: before each choice, what has waited longer at the head of a queue is thrown away.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::binary_heap::{BinaryHeap, PeekMut};
 
 use linkweir_core::{Pick, Policy, View};
 
@@ -19,11 +20,14 @@ use crate::satellite::fading::Fading;
 /// What is added to an attenuation, dB.
 const RAISED_DB: f64 = 11.0;
 const KEPT: f64 = 0.95;
-/// Rates are measured by it until a mean has grown, so scores are then rates.
+/// Rates are measured by it until a mean has grown.
 const LEAST_MEAN: f64 = 1.0;
 
 /// Below every score.
 const NO_CLAIM: f64 = -1.0;
+
+/// When the head of an empty queue came, ns.
+const NO_HEAD: u64 = u64::MAX;
 
 /// Claims that are compared at a time.
 const LANES: usize = 8;
@@ -44,8 +48,13 @@ pub(crate) struct TauranPf {
     raised: Vec<usize>,
     served: Option<usize>,
     timeout_ns: Option<u64>,
-    /// With a timeout: when packets came and to which queue, those that may still wait.
-    arrivals: VecDeque<(u64, usize)>,
+    /// When the head of each queue came, ns, or [`NO_HEAD`].
+    heads_ns: Vec<u64>,
+    /// With a timeout: one entry for each queue with packets, and a time at which or after which its head came, ns. Heads
+    /// that leave in time are not looked up here, so entries of queues that became empty may be among them.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The queues that have an entry in `heads`.
+    listed: Vec<bool>,
     /// The answer since the last event.
     answer: Option<Pick>,
 }
@@ -64,20 +73,31 @@ impl TauranPf {
             raised: Vec::new(),
             served: None,
             timeout_ns,
-            arrivals: VecDeque::new(),
+            heads_ns: vec![NO_HEAD; ahead_ns.len()],
+            heads: BinaryHeap::new(),
+            listed: vec![false; ahead_ns.len()],
             answer: None,
         }
     }
 
-    /// A queue whose head may have waited longer than the timeout, and that timeout, ns.
+    /// A queue whose head has waited longer than the timeout, and that timeout, ns: the queue whose head came first.
     pub(super) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         let timeout_ns = self.timeout_ns?;
-        let &(arrival_ns, q) = self.arrivals.front()?;
-        if now_ns - arrival_ns <= timeout_ns {
-            return None;
+        while let Some(mut first) = self.heads.peek_mut() {
+            let Reverse((since_ns, q)) = *first;
+            if now_ns - since_ns <= timeout_ns {
+                return None;
+            }
+            match self.heads_ns[q] {
+                NO_HEAD => {
+                    PeekMut::pop(first);
+                    self.listed[q] = false;
+                }
+                head_ns if head_ns > since_ns => *first = Reverse((head_ns, q)),
+                _ => return Some((q, timeout_ns)),
+            }
         }
-        self.arrivals.pop_front();
-        Some((q, timeout_ns))
+        None
     }
 
     fn choose(&mut self, now_ns: u64) -> Pick {
@@ -93,10 +113,16 @@ impl TauranPf {
 
     /// After anything that happened to a queue.
     fn follow(&mut self, view: &View<'_>, q: usize) {
-        self.claims[q] = if eligible(&view.queues[q]) {
+        let queue = &view.queues[q];
+        self.claims[q] = if eligible(queue) {
             self.scores[q]
         } else {
             NO_CLAIM
+        };
+        self.heads_ns[q] = if queue.backlog_pkts > 0 {
+            queue.head_arrival_ns
+        } else {
+            NO_HEAD
         };
         self.answer = None;
     }
@@ -123,6 +149,8 @@ impl TauranPf {
         for q in 0..self.rates.len() {
             self.rates[q] = self.rate(now, q);
         }
+        // The scores of queues whose mean is at its least.
+        const { assert!(LEAST_MEAN == 1.0) };
         self.scores.copy_from_slice(&self.rates);
         for (claim, &score) in self.claims.iter_mut().zip(&self.scores) {
             *claim = if *claim == NO_CLAIM { NO_CLAIM } else { score };
@@ -176,10 +204,10 @@ impl Policy for TauranPf {
     }
 
     fn enqueued(&mut self, view: &View<'_>, q: usize, _: u32) {
-        if self.timeout_ns.is_some() {
-            self.arrivals.push_back((view.now_ns, q));
-        }
         self.follow(view, q);
+        if self.timeout_ns.is_some() && !std::mem::replace(&mut self.listed[q], true) {
+            self.heads.push(Reverse((self.heads_ns[q], q)));
+        }
     }
 
     fn sent(&mut self, view: &View<'_>, q: usize, _: u32) {
@@ -200,108 +228,135 @@ impl Policy for TauranPf {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
     use crate::random::Random;
-    use linkweir_core::Queue;
+    use linkweir_core::{Limit, Mux, Queue};
 
     const STEP_NS: u64 = 1_000;
     const OFFSET_NS: u64 = 7_000;
+    const TIMEOUT_NS: u64 = 4_000;
     const USERS: usize = LANES + 3;
 
     /// Every mean moves at every choice, as the head of this file says.
     struct Plain {
+        samples_db: Vec<f32>,
         means: [f64; USERS],
+        /// Rates over means at the last choice.
+        scores: [f64; USERS],
         served: Option<usize>,
+        /// What was chosen, if nothing has happened since.
+        choice: Option<Option<usize>>,
     }
 
     impl Plain {
-        fn choose(&mut self, samples_db: &[f32], queues: &[Queue], now_ns: u64) -> Option<usize> {
-            let rates: Vec<f64> = (0..USERS)
-                .map(|q| (now_ns + q as u64 * OFFSET_NS) / STEP_NS)
-                .map(|index| samples_db[index as usize % samples_db.len()])
-                .map(|db| (f64::from(db) + 11.0).max(0.0))
-                .collect();
-            for (q, (mean, rate)) in self.means.iter_mut().zip(&rates).enumerate() {
+        fn choose(&mut self, queues: &[Queue], now_ns: u64) -> Option<usize> {
+            if let Some(choice) = self.choice {
+                return choice;
+            }
+            for q in 0..USERS {
+                let at = ((now_ns + q as u64 * OFFSET_NS) / STEP_NS) as usize;
+                let rate_db = f64::from(self.samples_db[at % self.samples_db.len()]) + 11.0;
+                let rate_db = rate_db.max(0.0);
                 let served = f64::from(u8::from(self.served == Some(q)));
-                for reward in [served * rate, 0.0] {
+                let mean = &mut self.means[q];
+                for reward in [served * rate_db, 0.0] {
                     *mean = (0.95 * *mean + (1.0 - 0.95) * reward).max(1.0);
                 }
+                self.scores[q] = rate_db / *mean;
             }
-            let mut waiting: Vec<usize> =
-                (0..USERS).filter(|&q| queues[q].backlog_pkts > 0).collect();
-            waiting.sort_by(|&a, &b| {
-                (rates[b] / self.means[b]).total_cmp(&(rates[a] / self.means[a]))
-            });
+            let mut waiting: Vec<usize> = (0..USERS).filter(|&q| may_go(&queues[q])).collect();
+            waiting.sort_by(|&a, &b| self.scores[b].total_cmp(&self.scores[a]));
+            self.choice = Some(waiting.first().copied());
             waiting.first().copied()
         }
     }
 
-    #[test]
-    fn names_queues_whose_heads_may_be_late() {
-        let fading = Fading::new(STEP_NS, vec![0.0; 100]).unwrap();
-        let queues = [Queue::default(); 2];
-        let view = |now_ns| View {
-            now_ns,
-            link_bps: 1,
-            queues: &queues,
-        };
-        let mut pf = TauranPf::new(fading.clone(), &[0, 0], None);
-        let mut codes = TauranPf::new(fading, &[0, 0], Some(50));
-        for policy in [&mut pf, &mut codes] {
-            policy.enqueued(&view(10), 1, 1);
-            policy.enqueued(&view(10), 0, 1);
-            policy.enqueued(&view(30), 1, 1);
-        }
-        assert_eq!(pf.overdue(1000), None);
-        assert_eq!(codes.overdue(60), None);
-        assert_eq!(codes.overdue(61), Some((1, 50)));
-        assert_eq!(codes.overdue(61), Some((0, 50)));
-        assert_eq!(codes.overdue(61), None);
-        assert_eq!(codes.overdue(81), Some((1, 50)));
+    fn may_go(queue: &Queue) -> bool {
+        queue.backlog_pkts > 0 && queue.rate_bps > 0
     }
 
+    /// A random life of queues whose packets come, leave and are thrown away.
     #[test]
-    fn chooses_as_when_every_mean_moves() {
+    fn chooses_as_when_every_mean_moves_and_leaves_no_late_head() {
         let mut random = Random::new(1, 1);
         let samples_db: Vec<f32> = (0..100)
             .map(|_| (-15.0 + 55.0 * random.unit()) as f32)
             .collect();
         let fading = Fading::new(STEP_NS, samples_db.clone()).unwrap();
         let ahead_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
-        let mut policy = TauranPf::new(fading, &ahead_ns, None);
+        let mut mux = Mux::new(0, 1, &[Limit::default(); USERS], |_| {
+            Ok::<_, Infallible>(TauranPf::new(fading, &ahead_ns, Some(TIMEOUT_NS)))
+        })
+        .unwrap();
         let mut plain = Plain {
+            samples_db,
             means: [1.0; USERS],
+            scores: [0.0; USERS],
             served: None,
+            choice: None,
         };
-        let mut queues = [Queue::default(); USERS];
-        let mut chosen = [0; USERS];
-        for now_ns in (0..20_000_000).step_by(300) {
-            for queue in &mut queues {
-                queue.rate_bps = 1;
-                queue.backlog_pkts = u32::from(random.unit() < 0.6);
+        let (mut sent, mut expired) = ([0; USERS], [0; USERS]);
+        let mut now_ns = 0;
+        for _ in 0..200_000 {
+            now_ns += (300.0 * random.unit()) as u64;
+            let class = (USERS as f64 * random.unit()) as usize;
+            match (100.0 * random.unit()) as u32 {
+                0..40 => {
+                    mux.enqueue(now_ns, class, 1, (), |(), _, _| unreachable!());
+                    plain.choice = None;
+                }
+                40..75 => {
+                    let wanted = plain.choose(mux.queues(), now_ns);
+                    let found = mux.dequeue(now_ns, |()| false, |(), _, _| unreachable!());
+                    assert_eq!(found.map(|departure| departure.class), wanted);
+                    if let Some(q) = wanted {
+                        plain.served = Some(q);
+                        plain.choice = None;
+                        sent[q] += 1;
+                    }
+                }
+                75..85 => {
+                    let wanted = plain.choose(mux.queues(), now_ns);
+                    assert_eq!(mux.next_class(now_ns), wanted);
+                }
+                85..98 => {
+                    while let Some((q, most_ns)) = mux.policy_mut().overdue(now_ns) {
+                        let before = expired[q];
+                        mux.expire(now_ns, q, most_ns, |()| expired[q] += 1);
+                        assert_ne!(expired[q], before, "its head is late");
+                        plain.choice = None;
+                    }
+                    for queue in mux.queues().iter().filter(|queue| queue.backlog_pkts > 0) {
+                        assert!(now_ns - queue.head_arrival_ns <= TIMEOUT_NS);
+                    }
+                }
+                _ => {
+                    mux.set_rate(now_ns, class, u64::from(random.unit() < 0.7));
+                    plain.choice = None;
+                }
             }
-            let view = View {
-                now_ns,
-                link_bps: 1,
-                queues: &queues,
-            };
-            for q in 0..USERS {
-                policy.enqueued(&view, q, 1);
+            let (queues, policy) = (mux.queues(), mux.policy());
+            for (q, queue) in queues.iter().enumerate() {
+                let score = plain.scores[q];
+                let claim = if may_go(queue) { score } else { NO_CLAIM };
+                assert_eq!(policy.claims[q], claim);
             }
-            let wanted = plain.choose(&samples_db, &queues, now_ns);
-            let found = policy.pick(&view);
-            assert_eq!(
-                found,
-                wanted.map_or(Pick::Nothing { retry_ns: None }, Pick::Queue)
-            );
-            assert_eq!(policy.pick(&view), found);
-            policy.enqueued(&view, 0, 1);
-            if let Some(q) = wanted.filter(|_| random.unit() < 0.8) {
-                policy.sent(&view, q, 1);
-                plain.served = Some(q);
-                chosen[q] += 1;
-            }
+            assert!(policy.heads.len() <= USERS);
         }
-        assert!(chosen.iter().all(|&times| times > 1000), "{chosen:?}");
+        assert!(sent.iter().all(|&pkts| pkts > 1000), "{sent:?}");
+        assert!(expired.iter().all(|&pkts| pkts > 1000), "{expired:?}");
+    }
+
+    #[test]
+    fn nothing_is_late_without_a_timeout() {
+        let fading = Fading::new(STEP_NS, vec![0.0]).unwrap();
+        let mut mux = Mux::new(0, 1, &[Limit::default()], |_| {
+            Ok::<_, Infallible>(TauranPf::new(fading, &[0], None))
+        })
+        .unwrap();
+        mux.enqueue(0, 0, 1, (), |(), _, _| unreachable!());
+        assert_eq!(mux.policy_mut().overdue(u64::MAX), None);
     }
 }
