@@ -170,6 +170,7 @@ impl Policy for UbmtLike {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
     use linkweir_core::Queue;
 
     fn view(queues: &[Queue], now_ns: u64) -> View<'_> {
@@ -234,5 +235,72 @@ mod tests {
         // Only the real-time queue drops what is old.
         let expired = [0, 1, 2].map(|q| policy.expired(&view(&queues, 101 * MS), q));
         assert_eq!(expired, [false, false, true]);
+    }
+
+    /// Claims are compared one with all: the largest, then the earliest head, then the lowest index.
+    fn plain(policy: &UbmtLike, view: &View<'_>) -> Option<usize> {
+        let order = |&a: &usize, &b: &usize| {
+            let (claim_a, claim_b) = (policy.claim(view, a), policy.claim(view, b));
+            let (head_a, head_b) = (
+                view.queues[a].head_arrival_ns,
+                view.queues[b].head_arrival_ns,
+            );
+            claim_b.total_cmp(&claim_a).then(head_a.cmp(&head_b))
+        };
+        let all = 0..view.queues.len();
+        all.filter(|&q| eligible(&view.queues[q])).min_by(order)
+    }
+
+    /// Two random lives of 250 s, in which the common factor of the means begins anew twice: in one as the policy is asked,
+    /// in the other as it is told what was sent.
+    #[test]
+    fn chooses_as_when_every_claim_is_known() {
+        const MS: u64 = 1_000_000;
+        const QUEUES: usize = 40;
+        for time_passes_before_asking in [true, false] {
+            let mut random = Random::new(1, 1);
+            let mut below = |most: u64| (most as f64 * random.unit()) as u64;
+            let targets = (0..QUEUES).map(|q| match q % 4 {
+                0 => Target::new(100 * MS, 0),
+                1 => Target::new(400 * MS, 0),
+                2 => Target::new(0, 100_000),
+                _ => Target::new(0, 0),
+            });
+            let mut policy = UbmtLike::new(targets.collect());
+            let mut queues = [queue(0, 1_000_000); QUEUES];
+            policy.rated(&view(&queues, 0));
+            let mut served = [0; QUEUES];
+            let mut now_ns = 0;
+            while now_ns < 250_000 * MS {
+                let step_ns = below(10 * MS);
+                if time_passes_before_asking {
+                    now_ns += step_ns;
+                }
+                for _ in 0..3 {
+                    let queue = &mut queues[below(QUEUES as u64) as usize];
+                    queue.backlog_pkts = u32::from(below(4) > 0);
+                    // Older than any target, too.
+                    queue.head_arrival_ns = now_ns - below(500 * MS).min(now_ns);
+                }
+                if below(200) == 0 {
+                    queues[below(QUEUES as u64) as usize].rate_bps = 500_000 * below(5);
+                    policy.rated(&view(&queues, now_ns));
+                }
+                let picked = policy.pick(&view(&queues, now_ns));
+                let wanted = plain(&policy, &view(&queues, now_ns));
+                let Some(q) = wanted else {
+                    assert_eq!(picked, Pick::Nothing { retry_ns: None });
+                    continue;
+                };
+                assert_eq!(picked, Pick::Queue(q), "{now_ns} ns");
+                if !time_passes_before_asking {
+                    now_ns += step_ns;
+                }
+                policy.sent(&view(&queues, now_ns), q, 40 + below(1460) as u32);
+                queues[q].head_arrival_ns = now_ns;
+                served[q] += 1;
+            }
+            assert!(served.iter().all(|&times| times > 100), "{served:?}");
+        }
     }
 }
