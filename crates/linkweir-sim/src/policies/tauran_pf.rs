@@ -338,12 +338,10 @@ mod tests {
                 }
             }
             let (queues, policy) = (mux.queues(), mux.policy());
-            for q in 0..USERS {
-                let waits = may_go(&queues[q]);
-                assert_eq!(
-                    policy.claims[q],
-                    if waits { plain.scores[q] } else { NO_CLAIM }
-                );
+            for (q, queue) in queues.iter().enumerate() {
+                let score = plain.scores[q];
+                let claim = if may_go(queue) { score } else { NO_CLAIM };
+                assert_eq!(policy.claims[q], claim);
             }
             assert!(policy.heads.len() <= USERS);
         }
