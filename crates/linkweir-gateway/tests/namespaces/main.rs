@@ -136,6 +136,7 @@ fn main() {
             a_reload_loses_no_packet_and_changes_what_it_may,
             a_reload_the_policy_refuses_changes_nothing,
             peers_come_and_go_with_a_reload,
+            a_reload_takes_over_what_peers_may_send_from,
             programs_follow_their_peers,
             memory_is_bounded_whatever_arrives,
             the_control_socket_answers_right_and_wrong_questions,

@@ -257,10 +257,7 @@ impl Browser {
     /// Every text stands out from its ground as WCAG 2.1 asks of small ones (1.4.3).
     fn readable(&mut self) {
         let least = self.value(CONTRAST).as_f64().unwrap();
-        assert!(
-            least >= 4.5,
-            "a contrast of {least}"
-        );
+        assert!(least >= 4.5, "a contrast of {least}");
     }
 
     /// A picture, as PNG, kept where the environment says.
