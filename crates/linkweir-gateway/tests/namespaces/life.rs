@@ -526,6 +526,27 @@ pub fn programs_follow_their_peers() {
             });
         }
     }
+    // Another program, and none.
+    let others = Folder::new();
+    others.write("other", "12Mbit\n");
+    others.write("new", "13Mbit\n");
+    let argument = |folder: &Folder| {
+        format!(
+            ", \"{}\"]",
+            folder.path("other").parent().unwrap().display()
+        )
+    };
+    let another = swapped.replace(&argument(&rates), &argument(&others));
+    let command = text.lines().find(|line| line.starts_with("command ="));
+    let without = swapped.replace(command.unwrap(), "");
+    for (text, mbit) in [(another, [13, 12]), (without, [1000, 1000])] {
+        fs::write(&file, text).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        gateway.wait_until("what is configured now", |show| {
+            let bps = show.peers.iter().map(|peer| peer.capacity_bps);
+            bps.eq(mbit.map(|mbit| mbit * 1_000_000))
+        });
+    }
 }
 
 pub fn memory_is_bounded_whatever_arrives() {

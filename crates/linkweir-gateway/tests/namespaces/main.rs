@@ -87,6 +87,7 @@ fn main() {
             an_idle_interface_is_no_slow_one,
             a_peer_that_goes_takes_along_what_had_no_room,
             reports_come_from_behind_a_full_interface,
+            what_icmp_says_is_read_and_forgotten,
         }
         carry {
             both_versions_of_ip_go_both_ways,
