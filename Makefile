@@ -102,8 +102,10 @@ accuracy: $(VENV)/.built
 endure:
 	./setup.sh build test
 	LINKWEIR_DATAGRAMS=10000000 cargo test --locked --release -p linkweir-gateway --test datagrams -- --nocapture
-	for part in flood resume interop; do \
-		LINKWEIR_FLOOD_S=10 LINKWEIR_OUTAGE_S=60 cargo test --locked --release -p linkweir-gateway --test namespaces $$part || exit 1; \
+	@echo "Floods, outages and other programs: figures and results, without what the gateways say meanwhile"
+	@set -o pipefail; for part in flood resume interop; do \
+		LINKWEIR_FLOOD_S=10 LINKWEIR_OUTAGE_S=60 cargo test --locked --release -p linkweir-gateway --test namespaces $$part 2>&1 \
+			| grep --line-buffered --invert-match '^linkweir-gateway: ' || exit 1; \
 	done
 
 $(CARGO_DEB):

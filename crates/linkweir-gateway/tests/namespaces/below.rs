@@ -269,6 +269,27 @@ pub fn a_peer_that_goes_takes_along_what_had_no_room() {
     }
 }
 
+/// Where the interface is heeded the system also keeps what ICMP says of datagrams sent, and wakes for it until it is read.
+pub fn what_icmp_says_is_read_and_forgotten() {
+    let mut tunnel = with_link("below = \"16kB\"");
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.77.0.2:2000");
+    comes_through(&a, &b, "10.77.0.2:2000", b"at first");
+    tunnel.gateways[1].signal(Signal::SIGKILL);
+    tunnel.gateways[1].ended();
+    let gateway = &tunnel.gateways[0];
+    let sent = |show: &Show| show.peers[0].classes[1].sent_pkts;
+    let before = sent(&gateway.show());
+    // Nobody listens there now, and the kernel says so each time.
+    for _ in 0..100 {
+        let _ = a.send_to(b"lost", "10.77.0.2:2000");
+    }
+    gateway.wait_until("all have left", |show| sent(show) >= before + 100);
+    rests(gateway);
+    tunnel.restart(2);
+    comes_through(&a, &b, "10.77.0.2:2000", b"after");
+}
+
 /// Who pushes the interface to its limit reports all the same what came.
 pub fn reports_come_from_behind_a_full_interface() {
     let tunnel = Tunnel::clear(STRICT, |text, last| match last {

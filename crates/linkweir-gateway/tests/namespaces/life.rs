@@ -454,6 +454,33 @@ pub fn peers_come_and_go_with_a_reload() {
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
 }
 
+/// Also where the last packet before the reload came from.
+pub fn a_reload_takes_over_what_peers_may_send_from() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    let behind = ["address", "add", "10.78.2.1/32", "dev", "lw0"];
+    tunnel.there.ip(&behind);
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket("10.78.2.1:2000");
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    let refused = |show: &Show| {
+        let dropped = &show.peers[0].dropped_pkts;
+        dropped.get("not_allowed").copied().unwrap_or(0)
+    };
+    comes_through(&b, &a, "10.77.0.1:1000", b"before");
+    let before = refused(&gateway.show());
+    fs::write(&file, text.replace(", \"10.78.2.0/24\"", "")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.show();
+    gateway.show();
+    b.send_to(b"not any more", "10.77.0.1:1000").unwrap();
+    gateway.wait_until("it is refused", |show| refused(show) == before + 1);
+    fs::write(&file, text).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    comes_through(&b, &a, "10.77.0.1:1000", b"again");
+}
+
 /// A program says the capacity of its peer, also once peers change places.
 pub fn programs_follow_their_peers() {
     let rates = Folder::new();
@@ -498,6 +525,27 @@ pub fn programs_follow_their_peers() {
                 peer.unwrap().capacity_bps == mbit * 1_000_000
             });
         }
+    }
+    // Another program, and none.
+    let others = Folder::new();
+    others.write("other", "12Mbit\n");
+    others.write("new", "13Mbit\n");
+    let argument = |folder: &Folder| {
+        format!(
+            ", \"{}\"]",
+            folder.path("other").parent().unwrap().display()
+        )
+    };
+    let another = swapped.replace(&argument(&rates), &argument(&others));
+    let command = text.lines().find(|line| line.starts_with("command ="));
+    let without = swapped.replace(command.unwrap(), "");
+    for (text, mbit) in [(another, [13, 12]), (without, [1000, 1000])] {
+        fs::write(&file, text).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        gateway.wait_until("what is configured now", |show| {
+            let bps = show.peers.iter().map(|peer| peer.capacity_bps);
+            bps.eq(mbit.map(|mbit| mbit * 1_000_000))
+        });
     }
 }
 

@@ -87,6 +87,7 @@ fn main() {
             an_idle_interface_is_no_slow_one,
             a_peer_that_goes_takes_along_what_had_no_room,
             reports_come_from_behind_a_full_interface,
+            what_icmp_says_is_read_and_forgotten,
         }
         carry {
             both_versions_of_ip_go_both_ways,
@@ -136,6 +137,7 @@ fn main() {
             a_reload_loses_no_packet_and_changes_what_it_may,
             a_reload_the_policy_refuses_changes_nothing,
             peers_come_and_go_with_a_reload,
+            a_reload_takes_over_what_peers_may_send_from,
             programs_follow_their_peers,
             memory_is_bounded_whatever_arrives,
             the_control_socket_answers_right_and_wrong_questions,
