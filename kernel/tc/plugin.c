@@ -56,10 +56,10 @@ static bool set_dscp(const char *word, uint16_t number, uint16_t *numbers)
 {
 	bool found = false;
 	unsigned int dscp;
-	char name[16], *end;
-	unsigned long value = strtoul(word, &end, 0);
+	char name[16];
+	uint64_t value;
 
-	if (*word && !*end) {
+	if (read_value(LW_NUMBER, word, &value)) {
 		if (value >= LINKWEIR_CODE_POINTS)
 			return false;
 		numbers[value] = number;
