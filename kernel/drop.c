@@ -34,7 +34,7 @@ void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason rea
 	if (to_free)
 		__qdisc_drop(skb, to_free);
 	else
-		kfree_skb(skb);
+		linkweir_compat_drop(skb);
 	if (s->policy->dropped)
 		s->policy->dropped(s->state, &s->view, q, bytes);
 }

@@ -41,7 +41,8 @@ struct linkweir_settings {
 };
 
 enum linkweir_reason {
-	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_REASONS
+	LINKWEIR_LIMIT, LINKWEIR_VICTIM, LINKWEIR_EXPIRED, LINKWEIR_LEAVING, LINKWEIR_SPLIT, LINKWEIR_CLASS_REASONS,
+	LINKWEIR_FILTER = LINKWEIR_CLASS_REASONS, LINKWEIR_REASONS
 };
 
 struct linkweir_counters {
@@ -71,6 +72,7 @@ struct linkweir_sched {
 	u32 stay;                       /* and its packets that have not been dropped: those at the tail */
 	int gone_pkts;                  /* what the parents count and is not here */
 	int gone_bytes;
+	u64 filtered_pkts;              /* that a filter dropped */
 	struct tcf_proto __rcu *filters;
 	struct tcf_block *block;
 	struct qdisc_watchdog watchdog;
@@ -153,7 +155,7 @@ struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct 
 					       struct netlink_ext_ack *extack);
 int linkweir_put(struct Qdisc *sch, struct sk_buff *skb);
 int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb);
-int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u64 sent_pkts,
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       const s64 *values, struct gnet_dump *d);
 
 /* selftest.c */

@@ -65,6 +65,8 @@ enum {
 	TCA_LINKWEIR_STATS_SOJOURN_NS,          /* u64: waiting times of what left, added up */
 	TCA_LINKWEIR_STATS_SOJOURN_MAX_NS,      /* u64 */
 	TCA_LINKWEIR_STATS_VALUE,               /* nest, any number: what the policy shows of a class */
+	TCA_LINKWEIR_STATS_DROPPED_SPLIT,       /* u64: super-packets that could not be split */
+	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc alone, since they were put into no class */
 	TCA_LINKWEIR_STATS_END
 };
 #define TCA_LINKWEIR_STATS_MAX (TCA_LINKWEIR_STATS_END - 1)

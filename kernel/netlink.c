@@ -518,7 +518,7 @@ int linkweir_put_class(struct Qdisc *sch, u32 q, struct sk_buff *skb)
 	return nla_nest_end(skb, nest);
 }
 
-int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u64 sent_pkts,
+int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_counters *counters, u32 nreasons, u64 sent_pkts,
 		       const s64 *values, struct gnet_dump *d)
 {
 	static const int dropped[LINKWEIR_REASONS] = {
@@ -526,6 +526,8 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 		[LINKWEIR_VICTIM] = TCA_LINKWEIR_STATS_DROPPED_VICTIM,
 		[LINKWEIR_EXPIRED] = TCA_LINKWEIR_STATS_DROPPED_EXPIRED,
 		[LINKWEIR_LEAVING] = TCA_LINKWEIR_STATS_DROPPED_LEAVING,
+		[LINKWEIR_SPLIT] = TCA_LINKWEIR_STATS_DROPPED_SPLIT,
+		[LINKWEIR_FILTER] = TCA_LINKWEIR_STATS_DROPPED_FILTER,
 	};
 	const struct {
 		int type;
@@ -541,7 +543,7 @@ int linkweir_put_stats(const struct lw_policy *policy, const struct linkweir_cou
 
 	if (!nest)
 		return -1;
-	for (i = 0; i < LINKWEIR_REASONS; i++)
+	for (i = 0; i < nreasons; i++)
 		if (nla_put_u64_64bit(d->skb, dropped[i], counters->dropped_pkts[i], TCA_LINKWEIR_STATS_PAD))
 			goto full;
 	for (i = 0; i < ARRAY_SIZE(others); i++)

@@ -80,7 +80,7 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 	int pkts = sch->q.qlen + s->gone_pkts, bytes = sch->qstats.backlog + s->gone_bytes;
 
 	if (IS_ERR_OR_NULL(segments)) {
-		s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
+		s->classes[q].counters.dropped_pkts[LINKWEIR_SPLIT]++;
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
@@ -100,8 +100,10 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 	u32 q = linkweir_classify(skb, sch);
 
 	if (unlikely(q & LINKWEIR_TAKEN)) {
-		if (q & __NET_XMIT_BYPASS)
+		if (q & __NET_XMIT_BYPASS) {
+			s->filtered_pkts++;
 			qdisc_qstats_drop(sch);
+		}
 		__qdisc_drop(skb, to_free);
 		return q & ~LINKWEIR_TAKEN;
 	}

@@ -308,15 +308,16 @@ static int linkweir_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	for (q = 0; q < s->view.nqueues; q++) {
 		const struct linkweir_counters *one = &s->classes[q].counters;
 
-		for (reason = 0; reason < LINKWEIR_REASONS; reason++)
+		for (reason = 0; reason < LINKWEIR_CLASS_REASONS; reason++)
 			sum.dropped_pkts[reason] += one->dropped_pkts[reason];
 		sum.marked_pkts += one->marked_pkts;
 		sent_pkts += u64_stats_read(&s->classes[q].sent.packets);
 		sum.sojourn_ns += one->sojourn_ns;
 		sum.sojourn_max_ns = max(sum.sojourn_max_ns, one->sojourn_max_ns);
 	}
+	sum.dropped_pkts[LINKWEIR_FILTER] = s->filtered_pkts;
 	sch_tree_unlock(sch);
-	return linkweir_put_stats(s->policy, &sum, sent_pkts, NULL, d);
+	return linkweir_put_stats(s->policy, &sum, LINKWEIR_REASONS, sent_pkts, NULL, d);
 }
 
 #define LINKWEIR_MAX_STATS 16
@@ -340,12 +341,12 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	if (s->policy->observe)
 		s->policy->observe(s->state, &s->view, class - 1, values);
 	sch_tree_unlock(sch);
-	for (reason = 0; reason < LINKWEIR_REASONS; reason++)
+	for (reason = 0; reason < LINKWEIR_CLASS_REASONS; reason++)
 		waiting.drops += counters.dropped_pkts[reason];
 	if (gnet_stats_copy_basic(d, NULL, &c->sent, true) < 0 ||
 	    gnet_stats_copy_queue(d, NULL, &waiting, waiting.qlen) < 0)
 		return -1;
-	return linkweir_put_stats(s->policy, &counters, sent_pkts, s->policy->observe ? values : NULL, d);
+	return linkweir_put_stats(s->policy, &counters, LINKWEIR_CLASS_REASONS, sent_pkts, s->policy->observe ? values : NULL, d);
 }
 
 static const struct Qdisc_class_ops linkweir_class_ops = {

@@ -534,7 +534,7 @@ static int __init statement(struct replay *r, struct linkweir_kind *const *kinds
 	return !strcmp(r->words[0], "refuse") ? refuse(r) : configure(r, 0, r->nwords);
 }
 
-/* the next line into words; where the one after begins */
+/* the next line into words; where the one after begins, or NULL for a line that is too long */
 static const char * __init read_line(struct replay *r, const char *from)
 {
 	const char *end = memchr(from, '\n', linkweir_vectors_end - from);
@@ -543,12 +543,20 @@ static const char * __init read_line(struct replay *r, const char *from)
 
 	r->nwords = 0;
 	r->line++;
-	if (length < sizeof(r->text)) {
-		memcpy(r->text, from, length);
-		r->text[length] = 0;
-		while ((word = strsep(&rest, " \t")))
-			if (*word && r->nwords < MOST_WORDS)
-				r->words[r->nwords++] = word;
+	if (length >= sizeof(r->text)) {
+		wrong(r, "the line is too long");
+		return NULL;
+	}
+	memcpy(r->text, from, length);
+	r->text[length] = 0;
+	while ((word = strsep(&rest, " \t"))) {
+		if (!*word)
+			continue;
+		if (r->nwords == MOST_WORDS) {
+			wrong(r, "the line has too many words");
+			return NULL;
+		}
+		r->words[r->nwords++] = word;
 	}
 	return end ? end + 1 : linkweir_vectors_end;
 }
@@ -563,7 +571,9 @@ int __init linkweir_selftest(struct linkweir_kind *const *kinds, u32 nkinds)
 		return -ENOMEM;
 	while (!err && at < linkweir_vectors_end) {
 		at = read_line(r, at);
-		if (r->nwords)
+		if (!at)
+			err = -EINVAL;
+		else if (r->nwords)
 			err = statement(r, kinds, nkinds);
 	}
 	close_plane(r);

@@ -426,6 +426,10 @@ static bool replay_file(const char *name, struct replay *r)
 			*comment = 0;
 		for (word = strtok(text, " \t\r\n"); word && n < MAX_WORDS; word = strtok(NULL, " \t\r\n"))
 			words[n++] = word;
+		if (word) {
+			good = wrong(r, "the line has more than %u words", MAX_WORDS);
+			break;
+		}
 		if (!n)
 			continue;
 		if (!versioned && strcmp(words[0], "linkweir-vectors") != 0) {

@@ -24,6 +24,16 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 #endif
 }
 
+/* Frees a packet that was dropped in dequeue, and says why to those who watch. In enqueue, to_free, the kernel does both. */
+static inline void linkweir_compat_drop(struct sk_buff *skb)
+{
+#ifdef LINKWEIR_HAS_DROP_REASON
+	kfree_skb_reason(skb, SKB_DROP_REASON_QDISC_DROP);
+#else
+	kfree_skb(skb);
+#endif
+}
+
 /*
  * May parents be told that we became empty, from inside of their dequeue? An HTB that has no other class with packets ran into a
  * BUG_ON then, until "Return NULL when htb_lookup_leaf encounters an empty rbtree". Its source is not among the headers, so versions

@@ -56,10 +56,10 @@ static bool set_dscp(const char *word, uint16_t number, uint16_t *numbers)
 {
 	bool found = false;
 	unsigned int dscp;
-	char name[16], *end;
-	unsigned long value = strtoul(word, &end, 0);
+	char name[16];
+	uint64_t value;
 
-	if (*word && !*end) {
+	if (read_value(LW_NUMBER, word, &value)) {
 		if (value >= LINKWEIR_CODE_POINTS)
 			return false;
 		numbers[value] = number;
@@ -569,6 +569,8 @@ static int print_stats(const struct qdisc_util *qu, FILE *f, struct rtattr *xsta
 		{ TCA_LINKWEIR_STATS_DROPPED_VICTIM, "dropped_victim" },
 		{ TCA_LINKWEIR_STATS_DROPPED_EXPIRED, "dropped_expired" },
 		{ TCA_LINKWEIR_STATS_DROPPED_LEAVING, "dropped_leaving" },
+		{ TCA_LINKWEIR_STATS_DROPPED_SPLIT, "dropped_split" },
+		{ TCA_LINKWEIR_STATS_DROPPED_FILTER, "dropped_filter" },
 		{ TCA_LINKWEIR_STATS_MARKED, "marked" },
 	};
 	struct rtattr *tb[TCA_LINKWEIR_STATS_MAX + 1], *attr;

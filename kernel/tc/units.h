@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * units.h - values with units, as tc writes them: rates 20mbit (bit/s when bare), times 100ms (microseconds when bare), sizes 15kb
- * (bytes, powers of 1024), parts 40% or 0.4. Numbers of bits take the same prefixes as rates, packets an optional p.
+ * (bytes, powers of 1024), parts 40% or 0.4. Numbers of bits take the same prefixes as rates. Packets (with an optional p) and
+ * other numbers are whole. All are decimal.
  */
 #ifndef LINKWEIR_TC_UNITS_H
 #define LINKWEIR_TC_UNITS_H
@@ -62,19 +63,19 @@ static const char *unit_example(enum lw_unit unit)
 {
 	switch (unit) {
 	case LW_BPS:
-		return "RATE";
+		return "a rate such as 20mbit";
 	case LW_NS:
-		return "TIME";
+		return "a time such as 100ms";
 	case LW_BYTES:
-		return "SIZE";
+		return "a size such as 15kb";
 	case LW_BITS:
-		return "BITS";
+		return "bits such as 10kbit";
 	case LW_PKTS:
-		return "PACKETS";
+		return "a whole number of packets";
 	case LW_PPM:
-		return "PERCENT";
+		return "a part such as 40%";
 	default:
-		return "NUMBER";
+		return "a whole number";
 	}
 }
 
@@ -98,27 +99,37 @@ static const char *unit_suffix(enum lw_unit unit)
 	}
 }
 
-/* a whole number without a suffix stays exact to the last bit */
-static bool read_value(enum lw_unit unit, const char *text, uint64_t *value)
+static const struct suffix *find_suffix(enum lw_unit unit, const char *text)
 {
 	const struct suffix *suffix = suffixes_of(unit);
+
+	while (suffix->text && strcasecmp(text, suffix->text))
+		suffix++;
+	return suffix->text ? suffix : NULL;
+}
+
+/* A whole number without a suffix stays exact to the last bit. What is not 0 is not taken for 0, which may mean another thing. */
+static bool read_value(enum lw_unit unit, const char *text, uint64_t *value)
+{
+	bool whole = unit == LW_PKTS || unit == LW_NUMBER;
+	const struct suffix *suffix;
 	char *end;
 	double number;
 
-	if ((text[0] < '0' || text[0] > '9') && text[0] != '.')
+	if (((text[0] < '0' || text[0] > '9') && text[0] != '.') || !strncasecmp(text, "0x", 2))
 		return false;
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (!*end && !errno && suffix[0].times == 1)
+	if (!errno && (whole || !*end) && (suffix = find_suffix(unit, end)) && suffix->times == 1)
 		return *value != LW_UNSET;
+	if (whole)
+		return false;
 	number = strtod(text, &end);
-	for (; suffix->text; suffix++)
-		if (!strcasecmp(end, suffix->text))
-			break;
-	if (!suffix->text || !(number * suffix->times < 18446744073709549568.))
+	suffix = find_suffix(unit, end);
+	if (!suffix || !(number * suffix->times < 18446744073709549568.))
 		return false;
 	*value = (uint64_t)(number * suffix->times + 0.5);
-	return true;
+	return *value || !number;
 }
 
 /* the largest of these units that leaves at most three decimals, so that reading it gives the same value */

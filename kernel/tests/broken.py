@@ -187,6 +187,16 @@ MUTANTS = (
         "a vector expects another answer", "vectors.txt", "at 803444691486 pick none", "at 803444691486 pick 0", "rows"
     ),
     Mutant(
+        "a vector has a line that is too long to read",
+        "vectors.txt",
+        "at 803444691486 pick none",
+        "at 803444691486 pick none" + " " * 500,
+        "rows",
+    ),
+    Mutant("what a filter drops is not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
+    Mutant("what cannot be split counts as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
+    Mutant("a drop when leaving has no reason", "drop.c", "linkweir_compat_drop(skb)", "kfree_skb(skb)", "record"),
+    Mutant(
         "a policy picks the last instead of the first",
         "core/bitmap.h",
         "LW_CTZ64(set->summary)",

@@ -7,7 +7,8 @@
  *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses, and says how many the queue refused
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
- *   traffic frame DEVICE HEX COUNT                       COUNT Ethernet frames of these bytes, header and all
+ *   traffic frame DEVICE HEX COUNT [PIECE]               COUNT Ethernet frames of these bytes, header and all; with PIECE they claim to
+ *                                                        be IPv4 super-packets of TCP, to be cut into pieces, whatever they are
  *
  * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error.
  */
@@ -25,7 +26,9 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
+#include <linux/virtio_net.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -93,18 +96,30 @@ static void offer_all(int s, long count, size_t bytes)
 	printf("%ld\n", refused);
 }
 
-static void send_frames(const char *device, const char *hex, long count)
+static void send_frames(const char *device, const char *hex, long count, int piece)
 {
-	int s = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL));
+	int s = socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), claims = piece > 0;
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(device) };
+	struct virtio_net_hdr claim = {
+		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4, .gso_size = (unsigned short)piece,
+		.csum_start = ETH_HLEN + 20, .csum_offset = 16,         /* of a TCP header behind one of IPv4 */
+	};
 	unsigned char frame[256] = { 0 };
-	size_t length;
+	size_t length = strlen(hex) / 2, i;
+	struct iovec parts[] = { { &claim, sizeof(claim) }, { frame, length } };
+	struct msghdr message = { .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = parts + !claims, .msg_iovlen = 1 + claims };
 
-	for (length = 0; length < sizeof(frame) && sscanf(hex + 2 * length, "%2hhx", &frame[length]) == 1; length++)
-		;
+	errno = EINVAL;
+	if (strlen(hex) % 2 || length < ETH_HLEN || length > sizeof(frame))
+		fail("a frame has 14 .. 256 bytes");
+	for (i = 0; i < length; i++)
+		if (sscanf(hex + 2 * i, "%2hhx", &frame[i]) != 1)
+			fail("a frame is hexadecimal");
+	if (claims && setsockopt(s, SOL_PACKET, PACKET_VNET_HDR, &claims, sizeof(claims)))
+		fail("PACKET_VNET_HDR");
 	memcpy(&to.sll_protocol, frame + 12, sizeof(to.sll_protocol));
 	while (count--)
-		if (sendto(s, frame, length, 0, (struct sockaddr *)&to, sizeof(to)) < 0)
+		if (sendmsg(s, &message, 0) < 0 && errno != ENOBUFS)
 			fail("frame");
 }
 
@@ -170,8 +185,8 @@ int main(int argc, char **argv)
 		send_all(s, atol(argv[5]), (size_t)atol(argv[6]), 0);
 	} else if (argc == 7 && !strcmp(argv[1], "offer")) {
 		offer_all(sender(argv[2], argv[3], argv[4]), atol(argv[5]), (size_t)atol(argv[6]));
-	} else if (argc == 5 && !strcmp(argv[1], "frame")) {
-		send_frames(argv[2], argv[3], atol(argv[4]));
+	} else if ((argc == 5 || argc == 6) && !strcmp(argv[1], "frame")) {
+		send_frames(argv[2], argv[3], atol(argv[4]), argc == 6 ? atoi(argv[5]) : 0);
 	} else if (argc >= 3 && argc - 2 <= MOST_PORTS && !strcmp(argv[1], "count")) {
 		count_all(argc - 2, argv + 2);
 	} else {

@@ -92,6 +92,9 @@ stat() { # stat NAME HANDLE: a word of the qdisc's own statistics, of a class
 	tc -s class show dev v0 classid "$2" | awk -v name="$1" '{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'
 }
 backlog() { fields qdisc "$1" | awk '{ print $5 }'; }
+reasons() { # what the one qdisc of ours dropped, summed over its reasons
+	tc -s qdisc show dev v0 | awk '{ for (i = 1; i < NF; i++) if ($i ~ /^dropped_/) sum += $(i + 1) } END { print sum }'
+}
 
 drained() { # drained WHAT HANDLE: waits until nothing waits there
 	waits "$1" empty "$2" && pass "$1"

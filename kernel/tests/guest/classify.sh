@@ -23,6 +23,8 @@ same "the filter before the code point" "$(counts)" "103 12 111 30 "
 send 6001 0xb8 10
 same "what a filter drops does not wait" "$(counts)" "103 12 111 30 "
 same "and is counted" "$(fields qdisc 1: | cut -d' ' -f3)" 10
+says "as a filter's" "dropped_split 0p dropped_filter 10p" tc -s qdisc show dev v0
+same "which is the only reason" "$(reasons)" 10
 tc filter add dev v0 parent 1: protocol ip prio 4 flower ip_proto udp dst_port 6003 classid 1:9
 send 6003 0xb8 200
 same "a filter that names no class of ours: the code point" "$(counts)" "303 12 111 30 "
@@ -43,7 +45,11 @@ clear
 tc qdisc add dev v0 root handle 1: pds classes 4 limit 100000 default 4 dscp EF=1,AF11=2 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
 mac=020000000002020000000001 tag=81000005 zeros=00000000000000000000000000000000 udp=2328138800080000
 ipv6=0000000811"40$zeros$zeros$udp" ipv4=001c0000000040110000"0000000000000000$udp"
-frame() { traffic frame v0 "$mac$1" "$2"; }
+frame() { # frame HEX COUNT [PIECE]
+	hex=$1
+	shift
+	traffic frame v0 "$mac$hex" "$@"
+}
 frame "86dd6b80$ipv6" 2
 same "IPv6: its traffic class" "$(counts)" "2 0 0 0 "
 frame "86dd62b0$ipv6" 4
@@ -75,5 +81,12 @@ drained "it drains" 10:
 end_count
 same "the pieces arrived" "$arrived" "50"
 same "the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
+
+# super-packets that cannot be split: they claim to be of TCP, and are of a protocol that the kernel does not know
+frame "0800450000000000000040fd0000${zeros}000000005$(printf %0391d 0)" 3 100
+same "what cannot be split is dropped" "$(fields qdisc 10: | cut -d' ' -f3-5)" "33 0 0"
+same "and told as such" "$(stat dropped_split 10:1) $(stat dropped_limit 10:1)" "3p 30p"
+same "by the whole qdisc as well" "$(reasons)" 33
+same "the parent counts none of it as waiting" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear
 unwire

@@ -59,6 +59,7 @@ for parent in $parents; do
 		if [ $kind = pds ]; then kept=60; else kept=90; fi
 		same "$case: keeps what it has room for" "$(backlog 10:)" $kept
 		same "$case: drops the rest" "$(fields qdisc 10: | cut -d' ' -f3)" $((150 - kept))
+		same "$case: each for a reason" "$(reasons)" $((150 - kept))
 		for class in 1 2 3; do
 			tc class change dev v0 parent 10: classid 10:$class $kind rate 10mbit
 		done
@@ -115,6 +116,7 @@ for parent in $parents; do
 	drained "$case: still carries packets" 10:
 	end_count
 	same "$case: nothing old arrived" "$arrived_sum" 3
+	same "$case: what went is told with its reason" "$(reasons)" "$(fields qdisc 10: | cut -d' ' -f3)"
 	same "$case: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 	clear
 done

@@ -95,5 +95,31 @@ for unit in bytes airtime packets; do
 	clear
 done
 record pf
+
+for kind in mlwdf exp_rule exp_pf; do
+	parent htb 6mbit
+	holds "$kind" tc qdisc add dev v0 parent 1:1 handle 10: $kind $dscp class 1 target 20ms rate 2mbit limit 50 class 2 target 50ms delta 1% rate 3mbit limit 30 class 3 limit 60
+	flows
+	beat
+	tc class change dev v0 parent 10: classid 10:2 $kind rate 1mbit target 10ms
+	beat
+	quiet
+	clear
+	record $kind
+done
 echo 0 >events/linkweir/enable
+
+# whoever watches where the kernel loses packets is told that it was a queue, for each of those that are counted
+echo >trace
+echo 1 >events/skb/kfree_skb/enable
+tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 10 timeout 100ms
+traffic send 10.0.0.2 5003 0 12 500 0
+sleep 0.2
+traffic send 10.0.0.2 5003 0 1 500 0
+tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
+drained "packets go by limit and by age" 10:
+echo 0 >events/skb/kfree_skb/enable
+same "at the limit, to make room and when leaving" "$(stat dropped_limit 10:1) $(stat dropped_expired 10:1) $(stat dropped_leaving 10:1)" "2p 1p 9p"
+same "each is a drop of a queue" "$(grep -c 'kfree_skb: .*reason: QDISC_DROP' trace)" 12
+clear
 unwire

@@ -110,7 +110,25 @@ clear
 # --- what tc refuses by itself ---
 refused "an unknown word" "pss: a qdisc has no \"foo\"" $add pss classes 2 foo 1
 refused "an unknown class word" "pss: a class has no \"bar\"" $add pss classes 2 class 1 bar 1
-refused "a unit that does not fit" "memory takes TIME, not \"3mbit\"" $add pss classes 2 class 1 memory 3mbit
+refused "a unit that does not fit" "memory takes a time such as 100ms, not \"3mbit\"" $add pss classes 2 class 1 memory 3mbit
+for word in 0x10 1.5 1e3 1.5p .5 "" 10kb -1 +1 " 1" 18446744073709551616; do
+	refused "packets: '$word'" "limit takes a whole number of packets, not \"$word\"" $add pds classes 2 limit "$word"
+	refused "packets of a class: '$word'" "limit takes a whole number of packets, not \"$word\"" $add pds classes 2 class 2 limit "$word"
+done
+for word in 0x2 2.0 2p; do
+	refused "classes: '$word'" "classes takes a whole number, not \"$word\"" $add pds classes "$word"
+	refused "a class: '$word'" "class takes a whole number, not \"$word\"" $add pds classes 2 class "$word"
+	refused "default: '$word'" "default takes a whole number, not \"$word\"" $add pds classes 2 default "$word"
+	refused "a ratio: '$word'" "delay takes a whole number, not \"$word\"" $add pds classes 2 class 2 delay "$word"
+	refused "a code point: '$word'" "dscp takes CODE=CLASS,..., not \"$word=1\"" $add pds classes 2 dscp "$word=1"
+	refused "its class: '$word'" "dscp takes CODE=CLASS,..., not \"EF=$word\"" $add pds classes 2 dscp "EF=$word"
+done
+for word in 0x10 0X10mbit 0.4 1mbit5 mbit; do
+	refused "a rate: '$word'" "link takes a rate such as 20mbit, not \"$word\"" $add pds classes 2 link "$word"
+done
+refused "a time that is not 0 and would be" "memory takes a time such as 100ms, not \"0.3ns\"" $add pss classes 2 class 1 memory 0.3ns
+refused "a size in hexadecimal" "limit_bytes takes a size such as 15kb, not \"0x10kb\"" $add pds classes 2 class 1 limit_bytes 0x10kb
+refused "a part in hexadecimal" "share takes a part such as 40%, not \"0x10%\"" $add pss classes 2 class 1 share 0x10%
 refused "a choice that is none" "sat takes exact|paper, not \"half\"" $add pss classes 2 sat half
 refused "a value that is missing" "a value must follow \"link\"" $add pss classes 2 link
 refused "a code point that is none" "dscp takes CODE=CLASS,..., not \"AF99=1\"" $add pss classes 2 dscp AF99=1
