@@ -205,7 +205,22 @@ impl Track {
 
     /// The first time at which the integral from `start` on reaches `amount` (with `amount` 0: at which the signal is
     /// not 0); none when that is not before `horizon_ns`.
+    #[inline]
     pub fn reaches(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
+        let Piece {
+            until_ns,
+            value,
+            slope_per_ns,
+            ..
+        } = self.piece;
+        if let (Signal::Constant(_), FOREVER, 0.0) = (&self.signal, until_ns, slope_per_ns) {
+            let end = (value > 0.0).then(|| start.plus(amount * 1e9 / value));
+            return end.filter(|end| start.ns < horizon_ns && end.ns < horizon_ns);
+        }
+        self.walk_to(start, amount, horizon_ns)
+    }
+
+    fn walk_to(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
         let mut at = start;
         let mut left = amount * 1e9;
         while at.ns < horizon_ns {
