@@ -34,6 +34,11 @@ pub(crate) const OWN: [(&str, Own); 5] = [
     ("bps_like", Own::BpsLike),
 ];
 
+/// Policies of the core that take a channel as open or blocked, and do not ask how good it is.
+const DEAF: [&str; 8] = [
+    "codel", "drr", "fifo", "fq_codel", "pds", "rr", "strict", "wrr",
+];
+
 impl Own {
     /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
     /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
@@ -127,9 +132,14 @@ impl AnyPolicy {
         }
     }
 
-    /// Whether it is told what the channel gives each class, and does not look by itself.
+    /// Whether its choices depend on what it is told of the channels, beyond whether one is blocked.
     pub(crate) fn hears_rates(&self) -> bool {
-        !matches!(self, AnyPolicy::TauranPf(_))
+        match self {
+            AnyPolicy::Core(policy) => !DEAF.contains(&policy.info().name),
+            AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
+            // It looks at the channel by itself.
+            AnyPolicy::TauranPf(_) => false,
+        }
     }
 
     /// What it shows of each class.
@@ -183,5 +193,53 @@ impl Policy for AnyPolicy {
 
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
         ask!(self, policy => policy.observe(view, q, values))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use linkweir_core::{Limit, Mux};
+
+    const CLASSES: usize = 6;
+    const LINK_BPS: u64 = 50_000_000;
+
+    /// Classes in the order in which a core policy serves them; told new rates, never 0, before each choice or not at all.
+    fn order(policy: &str, told: bool) -> Vec<Option<usize>> {
+        let info = linkweir_core::policy(policy).unwrap();
+        let limits = [Limit::default(); CLASSES];
+        let mut mux = Mux::new(0, LINK_BPS, &limits, |view| {
+            let qparams = info.default_qparams(CLASSES);
+            CorePolicy::new(info, view, &info.default_params(), &qparams)
+        })
+        .unwrap();
+        let (mut packets, mut channels) = (Random::new(1, 0), Random::new(2, 0));
+        let below = |random: &mut Random, most: usize| (random.unit() * most as f64) as usize;
+        let choices = (1..=3_000u64).map(|step| {
+            let now_ns = 100_000 * step;
+            for _ in 0..below(&mut packets, 3) {
+                let class = below(&mut packets, CLASSES);
+                let bytes = 40 + below(&mut packets, 1_400) as u32;
+                mux.enqueue(now_ns, class, bytes, (), |(), _, _| {});
+            }
+            if told {
+                let rates = [(); CLASSES].map(|()| 1 + below(&mut channels, 90_000_000) as u64);
+                mux.set_rates(now_ns, rates);
+            }
+            let departure = mux.dequeue(now_ns, |()| false, |(), _, _| {});
+            departure.map(|departure| departure.class)
+        });
+        choices.collect()
+    }
+
+    #[test]
+    fn the_deaf_choose_alike_whatever_the_channels() {
+        for name in DEAF {
+            assert_eq!(order(name, true), order(name, false), "{name}");
+        }
+        for name in ["pf", "codes", "mlwdf", "exp_pf", "exp_rule"] {
+            assert!(!DEAF.contains(&name) && order(name, true) != order(name, false));
+        }
     }
 }
