@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The event engine: sources, scheduler, link, propagation, receivers and the way back, driven by one heap of events.
+//! The event engine: sources, scheduler, link, propagation, receivers and the way back, driven by one agenda of events.
 //!
 //! ```text
 //!  source --access delay--> Mux(policy) --pull--> ring --rate--> loss --propagation--> receiver
@@ -8,14 +8,14 @@
 //!
 //! A satellite's delays, where it has some, take the place of all three.
 //!
-//! Events of one time run in the order in which they were scheduled. A pipe that keeps order has one heap entry, for its
+//! Events of one time run in the order in which they were scheduled. A pipe that keeps order has one entry, for its
 //! first item; timers are left where they are and looked at when they fire; intervals of the series are not events: an
 //! interval ends before the first event at or after its end. Nothing is allocated per packet once queues have grown.
 
 mod access;
+mod agenda;
 mod beam;
 mod device;
-mod heap;
 mod line;
 mod satellite;
 
@@ -34,9 +34,9 @@ use crate::tcp;
 use crate::traffic::Source;
 
 use access::{Access, Behind};
+use agenda::Agenda;
 use beam::Terminals;
 use device::Device;
-use heap::Heap;
 use line::DelayLine;
 use satellite::Sky;
 
@@ -88,42 +88,63 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
     Engine::new(experiment)?.run(sink)
 }
 
-/// A packet in the simulator.
+/// A packet in the simulator, copied at every step of its way.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     created_ns: u64,
-    /// TCP: number of the segment.
-    sequence: u64,
+    /// TCP: number of the segment, and whether it was sent before in the highest bit.
+    segment: u64,
     flow: u32,
     /// Its own bytes, without the link's overhead.
     bytes: u32,
-    retransmission: bool,
+}
+
+impl Packet {
+    const SENT_BEFORE: u64 = 1 << 63;
+
+    /// TCP: number of the segment.
+    fn sequence(&self) -> u64 {
+        self.segment & !Packet::SENT_BEFORE
+    }
+
+    fn is_retransmission(&self) -> bool {
+        self.segment & Packet::SENT_BEFORE != 0
+    }
 }
 
 /// What an event's number says: the kind in the upper four bits, an index below.
 mod event {
-    pub(super) const SOURCE: u32 = 0;
-    pub(super) const ACCESS: u32 = 1 << 28;
-    pub(super) const SENT: u32 = 2 << 28;
-    pub(super) const ARRIVAL: u32 = 3 << 28;
-    pub(super) const ACK: u32 = 4 << 28;
-    pub(super) const SENDER_TIMER: u32 = 5 << 28;
-    pub(super) const RECEIVER_TIMER: u32 = 6 << 28;
-    pub(super) const OPPORTUNITY: u32 = 7 << 28;
-    pub(super) const TELL: u32 = 8 << 28;
-    pub(super) const RETRY: u32 = 9 << 28;
-    pub(super) const DECODE: u32 = 10 << 28;
-    pub(super) const ANSWER: u32 = 11 << 28;
+    // Those of which, at index 0, one at most is pending: they have lanes (agenda.rs).
+    pub(super) const SENT: u32 = 0;
+    pub(super) const ARRIVAL: u32 = 1 << 28;
+    pub(super) const DECODE: u32 = 2 << 28;
+    pub(super) const ANSWER: u32 = 3 << 28;
+    pub(super) const ACCESS: u32 = 4 << 28;
+    pub(super) const ACK: u32 = 5 << 28;
+    pub(super) const LANES: usize = 6;
+
+    pub(super) const SOURCE: u32 = 6 << 28;
+    pub(super) const SENDER_TIMER: u32 = 7 << 28;
+    pub(super) const RECEIVER_TIMER: u32 = 8 << 28;
+    pub(super) const OPPORTUNITY: u32 = 9 << 28;
+    pub(super) const TELL: u32 = 10 << 28;
+    pub(super) const RETRY: u32 = 11 << 28;
     pub(super) const ORDER: u32 = 12 << 28;
     pub(super) const CSI: u32 = 13 << 28;
     pub(super) const CHANNEL: u32 = 14 << 28;
+    /// The lane of an event that has one.
+    pub(super) fn lane(event: u32) -> Option<usize> {
+        let kind = (event >> 28) as usize;
+        (kind < LANES && event & INDEX == 0).then_some(kind)
+    }
+
     pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
 struct Engine<'a> {
     experiment: &'a Experiment,
     now_ns: u64,
-    heap: Heap,
+    agenda: Agenda,
     mux: Mux<AnyPolicy, Packet>,
     device: Device,
     /// What is between satellite and users, when the link is from one.
@@ -133,6 +154,7 @@ struct Engine<'a> {
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
+    any_greedy: bool,
     /// Greedy flows that lack packets.
     short: Vec<u32>,
     /// Those of them that are having their turn.
@@ -308,7 +330,7 @@ impl<'a> Engine<'a> {
         Ok(Engine {
             experiment,
             now_ns: 0,
-            heap: Heap::default(),
+            agenda: Agenda::new(),
             mux,
             device: Device::new(link, &flow_classes, experiment.duration_ns),
             sky: heard.map(|(s, fading, ahead)| Sky::new(s, fading, ahead, experiment)),
@@ -317,6 +339,9 @@ impl<'a> Engine<'a> {
                 .as_ref()
                 .map(|beam| Terminals::new(beam, experiment)),
             pulling: false,
+            any_greedy: flows
+                .iter()
+                .any(|flow| matches!(flow.kind, Kind::Greedy { .. })),
             flows,
             short: Vec::new(),
             refilling: Vec::new(),
@@ -343,8 +368,8 @@ impl<'a> Engine<'a> {
         self.sample_levels();
         let mut boundary_ns = self.boundary_ns();
         loop {
-            let first = self.heap.first().filter(|first| first.time_ns() < end_ns);
-            let until_ns = first.map_or(end_ns, heap::Entry::time_ns);
+            let first = self.agenda.first().filter(|first| first.time_ns() < end_ns);
+            let until_ns = first.map_or(end_ns, agenda::Entry::time_ns);
             let mut boundaries = 0u32;
             while until_ns >= boundary_ns && boundary_ns < end_ns {
                 self.cross(boundary_ns, sink).map_err(RunError::Sink)?;
@@ -360,10 +385,8 @@ impl<'a> Engine<'a> {
             };
             self.now_ns = first.time_ns();
             // What an event schedules comes after it, so it is still the first entry when it has run.
-            match self.handle(first.event()) {
-                Some(again_ns) => self.heap.postpone(again_ns),
-                None => self.heap.pop(),
-            }
+            let again_ns = self.handle(first.event());
+            self.agenda.done(first.event(), again_ns);
             events += 1;
             if events % (1 << 16) == 0 && sink.progress(self.now_ns) == ControlFlow::Break(()) {
                 complete = false;
@@ -384,16 +407,16 @@ impl<'a> Engine<'a> {
 
     fn schedule_first(&mut self) {
         if self.terminals.is_some() {
-            self.heap.push(0, event::CHANNEL);
+            self.agenda.push(0, event::CHANNEL);
         }
         if self.experiment.link.follow {
-            self.heap.push(0, event::TELL);
+            self.agenda.push(0, event::TELL);
         }
         if let Some(at_ns) = self.device.opportunity_ns() {
-            self.heap.push(at_ns, event::OPPORTUNITY);
+            self.agenda.push(at_ns, event::OPPORTUNITY);
         }
         if self.sky.is_some() && self.mux.policy().hears_rates() {
-            self.heap.push(0, event::CSI);
+            self.agenda.push(0, event::CSI);
         }
         for (index, flow) in self.flows.iter_mut().enumerate() {
             let created_ns = match &flow.kind {
@@ -407,7 +430,7 @@ impl<'a> Engine<'a> {
                 } else {
                     flow.access.delay_ns(created_ns)
                 };
-                self.heap.push(
+                self.agenda.push(
                     created_ns.saturating_add(travels_ns),
                     event::SOURCE | index as u32,
                 );
@@ -482,10 +505,9 @@ impl<'a> Engine<'a> {
                 });
                 self.arrive(Packet {
                     created_ns,
-                    sequence: 0,
+                    segment: 0,
                     flow: index as u32,
                     bytes,
-                    retransmission: false,
                 });
                 next_ns
             }
@@ -563,10 +585,9 @@ impl<'a> Engine<'a> {
             let waiting = *waiting_pkts;
             self.arrive(Packet {
                 created_ns,
-                sequence: 0,
+                segment: 0,
                 flow: index as u32,
                 bytes,
-                retransmission: false,
             });
             if matches!(self.flows[index].kind, Kind::Greedy { waiting_pkts, .. } if waiting_pkts < waiting)
             {
@@ -591,10 +612,14 @@ impl<'a> Engine<'a> {
                 };
                 let packet = Packet {
                     created_ns: segment.sent_ns,
-                    sequence: segment.sequence,
+                    segment: segment.sequence
+                        | if segment.retransmission {
+                            Packet::SENT_BEFORE
+                        } else {
+                            0
+                        },
                     flow: index as u32,
                     bytes: connection.config.segment_wire_bytes(&segment),
-                    retransmission: segment.retransmission,
                 };
                 match access {
                     None => self.arrive(packet),
@@ -602,7 +627,7 @@ impl<'a> Engine<'a> {
                         let delay_ns = self.flows[index].access.delay_ns(self.now_ns);
                         let out_ns = self.now_ns + delay_ns;
                         if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
-                            self.heap.push(first_ns, event::ACCESS | line);
+                            self.agenda.push(first_ns, event::ACCESS | line);
                         }
                     }
                 }
@@ -623,7 +648,7 @@ impl<'a> Engine<'a> {
                 .is_none_or(|timer_ns| deadline_ns < timer_ns)
             {
                 connection.sender_timer_ns = Some(deadline_ns);
-                self.heap.push(
+                self.agenda.push(
                     deadline_ns.max(self.now_ns),
                     event::SENDER_TIMER | index as u32,
                 );
@@ -717,7 +742,7 @@ impl<'a> Engine<'a> {
             return;
         }
         if let Some(ends_ns) = self.serve(false) {
-            self.heap.push(ends_ns, event::SENT);
+            self.agenda.push(ends_ns, event::SENT);
         }
     }
 
@@ -769,12 +794,15 @@ impl<'a> Engine<'a> {
         }
         let Some(departure) = departure else {
             if let Some(retry_ns) = self.mux.retry_ns() {
-                self.heap.push(retry_ns.max(self.now_ns + 1), event::RETRY);
+                self.agenda
+                    .push(retry_ns.max(self.now_ns + 1), event::RETRY);
             }
             return None;
         };
         self.packets += 1;
-        left(&mut self.flows, &mut self.short, departure.item.flow);
+        if self.any_greedy {
+            left(&mut self.flows, &mut self.short, departure.item.flow);
+        }
         Some(departure)
     }
 
@@ -880,7 +908,7 @@ impl<'a> Engine<'a> {
         }
         let out_ns = self.now_ns + self.delay_ns();
         if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-            self.heap.push(first_ns, event::ARRIVAL);
+            self.agenda.push(first_ns, event::ARRIVAL);
         }
     }
 
@@ -892,8 +920,8 @@ impl<'a> Engine<'a> {
             .delivered(index, packet.bytes, self.now_ns - packet.created_ns);
         if let Kind::Tcp(connection) = &mut self.flows[index].kind {
             let segment = tcp::Segment {
-                sequence: packet.sequence,
-                retransmission: packet.retransmission,
+                sequence: packet.sequence(),
+                retransmission: packet.is_retransmission(),
                 sent_ns: packet.created_ns,
             };
             let ack = connection.receiver.on_segment(self.now_ns, &segment);
@@ -906,7 +934,7 @@ impl<'a> Engine<'a> {
         let Engine {
             experiment,
             now_ns,
-            heap,
+            agenda,
             flows,
             acks,
             sky,
@@ -932,7 +960,7 @@ impl<'a> Engine<'a> {
             };
             let line = &mut acks[connection.ack as usize];
             if let Some(first_ns) = line.push(now_ns + back_ns, (index as u32, ack)) {
-                heap.push(first_ns, event::ACK | connection.ack);
+                agenda.push(first_ns, event::ACK | connection.ack);
             }
         }
         if let Some(deadline_ns) = connection.receiver.deadline_ns() {
@@ -941,7 +969,7 @@ impl<'a> Engine<'a> {
                 .is_none_or(|timer_ns| deadline_ns < timer_ns)
             {
                 connection.receiver_timer_ns = Some(deadline_ns);
-                heap.push(
+                agenda.push(
                     deadline_ns.max(now_ns),
                     event::RECEIVER_TIMER | index as u32,
                 );

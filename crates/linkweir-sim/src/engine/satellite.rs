@@ -67,6 +67,60 @@ impl Ahead {
     }
 }
 
+/// The rates that samples of the fading came to when somebody was told of them: users, each at a time of their own, look
+/// at the same ones.
+#[derive(Debug)]
+struct Told {
+    link_bps: u64,
+    /// Samples from one telling to the next.
+    stride: u32,
+    /// A sample and its rate, at the sample's number over the stride: users who look a multiple of the tick ahead have
+    /// places of their own.
+    rates: Vec<(usize, u64)>,
+    nrates: usize,
+}
+
+/// Most rates that are kept: 1 MiB.
+const MOST_TOLD: usize = 1 << 16;
+
+impl Told {
+    fn new(fading: &Fading, tick_ns: u64) -> Told {
+        let samples = fading.round();
+        let step_ns = fading.period_ns() / samples as u64;
+        let stride = (tick_ns / step_ns).clamp(1, samples as u64) as usize;
+        Told {
+            link_bps: 0,
+            stride: stride as u32,
+            rates: Vec::new(),
+            nrates: (samples / stride + 1).min(MOST_TOLD),
+        }
+    }
+
+    /// Forgets what was of another link.
+    fn follow(&mut self, link_bps: u64) {
+        if self.link_bps != link_bps || self.rates.is_empty() {
+            self.link_bps = link_bps;
+            self.rates.clear();
+            self.rates.resize(self.nrates, (usize::MAX, 0));
+        }
+    }
+
+    #[inline]
+    fn rate_bps(&mut self, sample: usize, rate_bps: impl FnOnce() -> u64) -> u64 {
+        let place = (sample as u32 / self.stride) as usize;
+        let place = if place < self.nrates {
+            place
+        } else {
+            place % self.nrates
+        };
+        let kept = &mut self.rates[place];
+        if kept.0 != sample {
+            *kept = (sample, rate_bps());
+        }
+        kept.1
+    }
+}
+
 /// What is under way on the link.
 #[derive(Debug)]
 pub(super) struct Sky {
@@ -84,8 +138,7 @@ pub(super) struct Sky {
     /// So many of the last attempts in the air lack what they meet. Users are far apart in the fading, so a look is a wait
     /// for memory; many at once wait together.
     unseen: usize,
-    /// What each class's channel is at, dB, in a round of telling.
-    heard_db: Vec<f64>,
+    told: Told,
     answers: DelayLine<(Packet, Piece)>,
     /// Packets each flow has sent over the link.
     numbers: Vec<u64>,
@@ -110,6 +163,7 @@ impl Sky {
         };
         Sky {
             satellite: satellite.clone(),
+            told: Told::new(&fading, satellite.csi_tick_ns),
             fading,
             ahead,
             delay: Varying::new(delay_s),
@@ -118,7 +172,6 @@ impl Sky {
             sending: Piece::default(),
             air: DelayLine::new(),
             unseen: 0,
-            heard_db: Vec::with_capacity(experiment.classes.len()),
             answers: DelayLine::new(),
             numbers: vec![0; nflows],
             order: satellite
@@ -208,7 +261,7 @@ impl Engine<'_> {
         let flow = packet.flow as usize;
         let shared = matches!(&sky.satellite.reordering, Some(r) if r.rule == Rule::Shared);
         let number = if shared && matches!(self.flows[flow].kind, Kind::Tcp(_)) {
-            packet.sequence
+            packet.sequence()
         } else {
             sky.numbers[flow]
         };
@@ -245,7 +298,7 @@ impl Engine<'_> {
         let attempt = (packet, sky.sending);
         sky.unseen += 1;
         if let Some(first_ns) = sky.air.push(self.now_ns + delay_ns, attempt) {
-            self.heap.push(first_ns, event::DECODE);
+            self.agenda.push(first_ns, event::DECODE);
         }
     }
 
@@ -272,7 +325,7 @@ impl Engine<'_> {
             }
             Outcome::Again => {
                 if let Some(first_ns) = sky.answers.push(answer_ns, (packet, piece)) {
-                    self.heap.push(first_ns, event::ANSWER);
+                    self.agenda.push(first_ns, event::ANSWER);
                 }
             }
             Outcome::GivenUp => {
@@ -292,7 +345,7 @@ impl Engine<'_> {
         let out_ns = self.now_ns + sky.satellite.ground_delay_ns;
         for packet in sky.leaving.on.drain(..) {
             if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-                self.heap.push(first_ns, event::ARRIVAL);
+                self.agenda.push(first_ns, event::ARRIVAL);
             }
         }
         for packet in sky.leaving.dropped.drain(..) {
@@ -303,7 +356,7 @@ impl Engine<'_> {
         }
         if let Some(due_ns) = sky.order.as_ref().and_then(Reorder::deadline_ns) {
             sky.order_timed = true;
-            self.heap.push(due_ns, event::ORDER);
+            self.agenda.push(due_ns, event::ORDER);
         }
     }
 
@@ -315,15 +368,18 @@ impl Engine<'_> {
             satellite,
             fading,
             ahead,
-            heard_db,
+            told,
             ..
         } = sky;
-        heard_db.clear();
-        let classes_ns = ahead.classes_ns.iter();
-        heard_db.extend(classes_ns.map(|ahead_ns| fading.at(known_ns + ahead_ns)));
-        let link_bps = self.mux.link_bps() as f64;
-        let rates_bps = heard_db.iter().map(|attenuation_db| {
-            (link_bps * satellite.harq.useful_part(*attenuation_db)).max(1.0) as u64
+        let link_bps = self.mux.link_bps();
+        told.follow(link_bps);
+        let rates_bps = ahead.classes_ns.iter().map(|ahead_ns| {
+            let sample = fading.index(known_ns + ahead_ns);
+            told.rate_bps(sample, || {
+                let attenuation_db = f64::from(fading.samples_db()[sample]);
+                let part = satellite.harq.useful_part(attenuation_db);
+                (link_bps as f64 * part).max(1.0) as u64
+            })
         });
         self.mux.set_rates(self.now_ns, rates_bps);
         Some(self.now_ns + satellite.csi_tick_ns)
@@ -348,5 +404,33 @@ impl Engine<'_> {
         sky.repeats.push_back(asked);
         self.start_device();
         self.sky.as_ref()?.answers.next_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_told_before_is_that_of_its_sample_and_link() {
+        const SAMPLES: usize = 20;
+        let fading = Fading::new(1_000_000, vec![0.0; SAMPLES]).unwrap();
+        for tick_ns in [1, 1_000_000, 3_000_000, 10_000_000_000] {
+            let mut told = Told::new(&fading, tick_ns);
+            for link_bps in [7, 7, 11] {
+                told.follow(link_bps);
+                let (mut asked, mut computed) = (0, 0);
+                // Each sample twice in turn, samples that share a place between them.
+                for sample in (0..4 * SAMPLES).map(|i| i / 2 * 7 % SAMPLES) {
+                    let rate_bps = told.rate_bps(sample, || {
+                        computed += 1;
+                        link_bps * sample as u64
+                    });
+                    assert_eq!(rate_bps, link_bps * sample as u64);
+                    asked += 1;
+                }
+                assert!(computed <= asked / 2, "{computed} of {asked}");
+            }
+        }
     }
 }
