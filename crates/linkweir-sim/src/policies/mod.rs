@@ -3,7 +3,9 @@
 
 mod frame_like;
 mod means;
+mod servable;
 mod tauran_pf;
+mod tournament;
 mod ubmt_like;
 
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, Verdict, Victim, View};

@@ -38,12 +38,10 @@ pub(crate) struct TauranPf {
     /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
     ahead: Vec<usize>,
     means: Vec<f64>,
-    /// Rates at the sample `at`, and rate / mean; a sample holds for several choices.
-    rates: Vec<f64>,
-    scores: Vec<f64>,
-    at: Option<usize>,
-    /// The scores of queues that may be served, [`NO_CLAIM`] of the others.
+    /// Rate / mean at the sample `at` of each queue that may be served, [`NO_CLAIM`] of the others; a sample holds for
+    /// several choices.
     claims: Vec<f64>,
+    at: Option<usize>,
     /// The queues whose mean is not at its least: few, since a mean falls to it in some dozens of choices.
     raised: Vec<usize>,
     served: Option<usize>,
@@ -66,8 +64,6 @@ impl TauranPf {
             ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
             means: vec![LEAST_MEAN; ahead_ns.len()],
-            rates: vec![0.0; ahead_ns.len()],
-            scores: vec![0.0; ahead_ns.len()],
             claims: vec![NO_CLAIM; ahead_ns.len()],
             at: None,
             raised: Vec::new(),
@@ -101,24 +97,23 @@ impl TauranPf {
     }
 
     fn choose(&mut self, now_ns: u64) -> Pick {
-        self.look(self.fading.index(now_ns));
-        self.move_means();
-        let most = greatest(&self.claims);
-        if most == NO_CLAIM {
-            return Pick::Nothing { retry_ns: None };
+        let now = self.fading.index(now_ns);
+        self.look(now);
+        self.move_means(now);
+        match greatest(&self.claims) {
+            Some(q) => Pick::Queue(q),
+            None => Pick::Nothing { retry_ns: None },
         }
-        let first = self.claims.iter().position(|&claim| claim == most);
-        Pick::Queue(first.expect("it is one of them"))
     }
 
     /// After anything that happened to a queue.
     fn follow(&mut self, view: &View<'_>, q: usize) {
         let queue = &view.queues[q];
-        self.claims[q] = if eligible(queue) {
-            self.scores[q]
-        } else {
-            NO_CLAIM
-        };
+        if !eligible(queue) {
+            self.claims[q] = NO_CLAIM;
+        } else if self.claims[q] == NO_CLAIM {
+            self.claims[q] = self.at.map_or(0.0, |now| self.claim(now, q));
+        }
         self.heads_ns[q] = if queue.backlog_pkts > 0 {
             queue.head_arrival_ns
         } else {
@@ -127,11 +122,8 @@ impl TauranPf {
         self.answer = None;
     }
 
-    fn score(&mut self, q: usize) {
-        self.scores[q] = self.rates[q] / self.means[q];
-        if self.claims[q] != NO_CLAIM {
-            self.claims[q] = self.scores[q];
-        }
+    fn claim(&self, now: usize, q: usize) -> f64 {
+        self.rate(now, q) / self.means[q]
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
@@ -140,46 +132,42 @@ impl TauranPf {
         (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
-    /// Takes note of the channels.
+    /// Takes note of the channels of those that may be served; whose mean is raised claims less once means have moved.
     fn look(&mut self, now: usize) {
         if self.at == Some(now) {
             return;
         }
         self.at = Some(now);
-        for q in 0..self.rates.len() {
-            self.rates[q] = self.rate(now, q);
-        }
-        // The scores of queues whose mean is at its least.
         const { assert!(LEAST_MEAN == 1.0) };
-        self.scores.copy_from_slice(&self.rates);
-        for (claim, &score) in self.claims.iter_mut().zip(&self.scores) {
-            *claim = if *claim == NO_CLAIM { NO_CLAIM } else { score };
-        }
-        for at in 0..self.raised.len() {
-            self.score(self.raised[at]);
+        for q in 0..self.claims.len() {
+            if self.claims[q] != NO_CLAIM {
+                self.claims[q] = self.rate(now, q);
+            }
         }
     }
 
     /// Moves all means twice: those at their least stay there, unless their queue was served.
-    fn move_means(&mut self) {
+    fn move_means(&mut self, now: usize) {
         if let Some(q) = self.served.filter(|q| !self.raised.contains(q)) {
             self.raised.push(q);
         }
         let mut raised = std::mem::take(&mut self.raised);
         raised.retain(|&q| {
             let served = self.served == Some(q);
-            let reward = if served { self.rates[q] } else { 0.0 };
+            let reward = if served { self.rate(now, q) } else { 0.0 };
             let mean = (KEPT * self.means[q] + (1.0 - KEPT) * reward).max(LEAST_MEAN);
             self.means[q] = (KEPT * mean).max(LEAST_MEAN);
-            self.score(q);
+            if self.claims[q] != NO_CLAIM {
+                self.claims[q] = self.claim(now, q);
+            }
             self.means[q] > LEAST_MEAN
         });
         self.raised = raised;
     }
 }
 
-/// The greatest of the claims, or [`NO_CLAIM`].
-fn greatest(claims: &[f64]) -> f64 {
+/// Whose claim is the greatest, the first of equals; none when nobody has one.
+fn greatest(claims: &[f64]) -> Option<usize> {
     let mut most = [NO_CLAIM; LANES];
     let rows = claims.chunks_exact(LANES);
     let rest = rows.remainder();
@@ -188,9 +176,15 @@ fn greatest(claims: &[f64]) -> f64 {
             *most = if claim > *most { claim } else { *most };
         }
     }
-    most.iter()
-        .chain(rest)
-        .fold(NO_CLAIM, |a, &b| if b > a { b } else { a })
+    let all = most.iter().chain(rest);
+    let most = all.fold(NO_CLAIM, |a, &b| if b > a { b } else { a });
+    if most == NO_CLAIM {
+        return None;
+    }
+    let has = |row: &[f64]| row.iter().fold(false, |has, &claim| has | (claim == most));
+    let before = LANES * claims.chunks(LANES).position(has)?;
+    let within = claims[before..].iter().position(|&claim| claim == most)?;
+    Some(before + within)
 }
 
 impl Policy for TauranPf {

@@ -7,15 +7,18 @@
 //! what is older than T is dropped. An elastic one has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
 //! earliest head goes, then the lowest index.
 
-use linkweir_core::{Pick, Policy, Verdict, View};
+use linkweir_core::{Pick, Policy, Queue, Verdict, View};
 
 use super::means::{age_ns, eligible, Means};
+use super::tournament::{Tournament, ABSENT};
 
 /// How sharply urgency rises around half of the target.
 const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
+/// For so long a bound on what a queue may claim is good.
+const BOUND_NS: u64 = 1_000_000;
 /// More than what quotients and products lose in their last bits.
 const ROUNDING: f64 = 1.0 + 1e-12;
 
@@ -41,15 +44,19 @@ impl Target {
     }
 }
 
+/// Few claims are computed: those whose bound is at least the greatest claim. A bound is the claim over what all means
+/// have in common ([`Means::grown`]), with the utility that the queue will have by `bounds_until_ns` at most.
 #[derive(Debug)]
 pub(crate) struct UbmtLike {
     targets: Vec<Target>,
     means: Means,
-    urgency: Vec<f64>,
+    urgency: Box<[f64; STEPS + 2]>,
     /// Steps of `urgency` per ns for a real-time queue; 0 for an elastic one.
     steps_per_ns: Vec<f64>,
     /// Rates over sums of the means, which time alone does not change.
     channels: Vec<f64>,
+    bounds: Tournament,
+    bounds_until_ns: u64,
 }
 
 impl UbmtLike {
@@ -65,10 +72,12 @@ impl UbmtLike {
                 })
                 .collect(),
             channels: vec![f64::INFINITY; targets.len()],
+            bounds: Tournament::new(targets.len()),
+            bounds_until_ns: 0,
             targets,
-            urgency: (0..=STEPS + 1)
-                .map(|i| 1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5))))
-                .collect(),
+            urgency: Box::new(std::array::from_fn(|i| {
+                1.0 / (1.0 + libm::exp(-STEEPNESS * (i as f64 / STEPS as f64 - 0.5)))
+            })),
         }
     }
 
@@ -86,21 +95,9 @@ impl UbmtLike {
     /// How urgent a head of this age is; one beyond its target is dropped anyway.
     fn urgency(&self, age_ns: u64, target_ns: u64) -> f64 {
         let at = (age_ns as f64 / target_ns as f64).min(1.0) * STEPS as f64;
-        let (before, after) = (self.urgency[at as usize], self.urgency[at as usize + 1]);
-        before + (after - before) * (at - libm::floor(at))
-    }
-
-    fn channel(&self, view: &View<'_>, q: usize) -> f64 {
-        view.queues[q].rate_bps as f64 / self.means.sum(q)
-    }
-
-    /// At least the utility, without division; 1 for an elastic queue.
-    fn greater_urgency(&self, view: &View<'_>, q: usize) -> f64 {
-        let at = age_ns(view, q) as f64 * self.steps_per_ns[q];
-        match self.targets[q] {
-            Target::Wait(_) => self.urgency[(at as usize).min(STEPS) + 1],
-            Target::Rate(_) => 1.0,
-        }
+        let step = at as usize;
+        let (before, after) = (self.urgency[step], self.urgency[step + 1]);
+        before + (after - before) * (at - step as f64)
     }
 
     fn claim(&self, view: &View<'_>, q: usize) -> f64 {
@@ -108,36 +105,68 @@ impl UbmtLike {
         let mean = self.means.bytes_s(q).max(1.0);
         self.utility(view, q) * view.queues[q].rate_bps as f64 / mean
     }
+
+    fn channel(&self, view: &View<'_>, q: usize) -> f64 {
+        view.queues[q].rate_bps as f64 / self.means.sum(q)
+    }
+
+    /// After anything that happened to a queue.
+    fn follow(&mut self, view: &View<'_>, q: usize) {
+        let bound = self.bound(&view.queues[q], self.channels[q], self.steps_per_ns[q]);
+        self.bounds.set(q, bound);
+    }
+
+    /// Bounds hold for a while from now.
+    fn renew(&mut self, view: &View<'_>) {
+        self.bounds_until_ns = view.now_ns + BOUND_NS;
+        let mut bounds = std::mem::take(&mut self.bounds);
+        let own = self.channels.iter().zip(&self.steps_per_ns);
+        let queues = view.queues.iter().zip(own);
+        bounds.set_all(queues.map(|(queue, (channel, steps))| self.bound(queue, *channel, *steps)));
+        self.bounds = bounds;
+    }
+
+    /// With the next greater urgency of the table, or 1 for an elastic queue.
+    #[inline]
+    fn bound(&self, queue: &Queue, channel: f64, steps_per_ns: f64) -> f64 {
+        if !eligible(queue) {
+            return ABSENT;
+        }
+        if steps_per_ns == 0.0 {
+            return channel;
+        }
+        let age_ns = self.bounds_until_ns.saturating_sub(queue.head_arrival_ns);
+        let step = (age_ns as i64 as f64 * steps_per_ns).min(STEPS as f64);
+        channel * self.urgency[step as u32 as usize + 1]
+    }
 }
 
 impl Policy for UbmtLike {
     fn pick(&mut self, view: &View<'_>) -> Pick {
         if self.means.clock(view.now_ns) {
             self.rated(view);
+        } else if view.now_ns > self.bounds_until_ns {
+            self.renew(view);
         }
-        let mut best: Option<(f64, u64, usize)> = None;
-        let mut enough = 0.0;
-        for (q, queue) in view.queues.iter().enumerate() {
-            if !eligible(queue) {
-                continue;
+        let Some(first) = self.bounds.first() else {
+            return Pick::Nothing { retry_ns: None };
+        };
+        let of = |q: usize| (self.claim(view, q), view.queues[q].head_arrival_ns, q);
+        let enough = |claim: f64| claim / self.means.grown() / ROUNDING;
+        let mut best = of(first);
+        let mut next = self.bounds.next(0, enough(best.0));
+        while let Some(q) = next {
+            let (claim, head_ns, _) = of(q);
+            if claim > best.0 || (claim == best.0 && (head_ns, q) < (best.1, best.2)) {
+                best = (claim, head_ns, q);
             }
-            // Most claims need not be known: they would be less with the next greater urgency of the table.
-            let channel = self.channels[q];
-            if channel < enough || channel * self.greater_urgency(view, q) < enough {
-                continue;
-            }
-            let (claim, head_ns) = (self.claim(view, q), queue.head_arrival_ns);
-            if best.is_none_or(|(most, first_ns, _)| {
-                claim > most || (claim == most && head_ns < first_ns)
-            }) {
-                best = Some((claim, head_ns, q));
-                enough = claim / self.means.grown() / ROUNDING;
-            }
+            next = self.bounds.next(q + 1, enough(best.0));
         }
-        match best {
-            Some((_, _, q)) => Pick::Queue(q),
-            None => Pick::Nothing { retry_ns: None },
-        }
+        Pick::Queue(best.2)
+    }
+
+    fn enqueued(&mut self, view: &View<'_>, q: usize, _: u32) {
+        self.follow(view, q);
     }
 
     fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
@@ -146,12 +175,18 @@ impl Policy for UbmtLike {
         }
         self.means.sent(q, view.now_ns, bytes);
         self.channels[q] = self.channel(view, q);
+        self.follow(view, q);
+    }
+
+    fn dropped(&mut self, view: &View<'_>, q: usize, _: u32) {
+        self.follow(view, q);
     }
 
     fn rated(&mut self, view: &View<'_>) {
         for q in 0..self.channels.len() {
             self.channels[q] = self.channel(view, q);
         }
+        self.renew(view);
     }
 
     fn leaving(&mut self, view: &View<'_>, q: usize, _: bool) -> Verdict {
@@ -201,6 +236,7 @@ mod tests {
             queue(30 * MS, 10_500),
             queue(50 * MS, 74_000),
         ];
+        policy.rated(&view(&queues, 50 * MS));
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));
         queues[1].rate_bps = 10_600; // 502.7 against 500
         policy.rated(&view(&queues, 50 * MS));
@@ -208,6 +244,7 @@ mod tests {
         policy.sent(&view(&queues, 50 * MS), 1, 100);
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(0));
         queues[0].rate_bps = 0;
+        policy.rated(&view(&queues, 50 * MS));
         assert_eq!(policy.pick(&view(&queues, 50 * MS)), Pick::Queue(2));
         assert!(!policy.expired(&view(&queues, 100 * MS), 0));
         assert_eq!(
@@ -272,15 +309,22 @@ mod tests {
             let mut served = [0; QUEUES];
             let mut now_ns = 0;
             while now_ns < 250_000 * MS {
-                let step_ns = below(10 * MS);
+                // Many choices by the same bounds, and breaks.
+                let longest_ns = if below(4) > 0 { MS / 2 } else { 40 * MS };
+                let step_ns = below(longest_ns);
                 if time_passes_before_asking {
                     now_ns += step_ns;
                 }
                 for _ in 0..3 {
-                    let queue = &mut queues[below(QUEUES as u64) as usize];
-                    queue.backlog_pkts = u32::from(below(4) > 0);
+                    let q = below(QUEUES as u64) as usize;
+                    queues[q].backlog_pkts = u32::from(below(4) > 0);
                     // Older than any target, too.
-                    queue.head_arrival_ns = now_ns - below(500 * MS).min(now_ns);
+                    queues[q].head_arrival_ns = now_ns - below(500 * MS).min(now_ns);
+                    if queues[q].backlog_pkts > 0 {
+                        policy.enqueued(&view(&queues, now_ns), q, 100);
+                    } else {
+                        policy.dropped(&view(&queues, now_ns), q, 100);
+                    }
                 }
                 if below(200) == 0 {
                     queues[below(QUEUES as u64) as usize].rate_bps = 500_000 * below(5);
@@ -296,8 +340,8 @@ mod tests {
                 if !time_passes_before_asking {
                     now_ns += step_ns;
                 }
-                policy.sent(&view(&queues, now_ns), q, 40 + below(1460) as u32);
                 queues[q].head_arrival_ns = now_ns;
+                policy.sent(&view(&queues, now_ns), q, 40 + below(1460) as u32);
                 served[q] += 1;
             }
             assert!(served.iter().all(|&times| times > 100), "{served:?}");
