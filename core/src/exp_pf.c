@@ -19,16 +19,24 @@
 enum { EXP_PF_NPARAMS = LW_URGENT_TICK + 1 };
 
 /* log2(w / M) */
-static int64_t exp_pf_elastic(const struct lw_urgent *st, const struct lw_ages *ages)
+static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages)
 {
 	int64_t w = lw_soft_log2(lw_soft_div(lw_soft_of(st->elastic_ppm), lw_soft_of(EXP_PF_MOST_PPM)));
+	uint64_t pkts = 0;
+	uint32_t q;
 
-	return ages->count ? w - lw_soft_log2(lw_soft_div(lw_soft_of(ages->pkts), lw_soft_of(ages->count))) : w;
+	if (!ages->count)
+		return w;
+	for (q = 0; q < v->nqueues; q++)
+		if (lw_claims(st)[q].a)
+			pkts += v->queues[q].backlog_pkts;
+	return w - lw_soft_log2(lw_soft_div(lw_soft_of(pkts), lw_soft_of(ages->count)));
 }
 
 static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	const struct lw_claim *claims = lw_claims(st);
 	struct lw_ages ages;
 	int64_t elastic = 0, most, reach;
 	bool weighed = false;
@@ -39,23 +47,19 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 	reach = lw_exponent(&ages, ages.most);
 	most = lw_exponent_least(st, &ages, reach);
 	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
-		int64_t claim;
+		int64_t claim = claims[q].log;
 
-		if (!lw_eligible(v, q))
+		if (claim + reach < most)
 			continue;
-		if (queue->target_ns) {
-			claim = lw_exponent_base(st, queue);
-			if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
-				continue;
-			claim += lw_exponent(&ages, queue->urgency);
+		if (claims[q].a) {
+			claim += lw_exponent(&ages, lw_claim_age(claims + q, st->means.now_ns));
 		} else {
 			if (!weighed)
-				elastic = exp_pf_elastic(st, &ages);
+				elastic = exp_pf_elastic(st, v, &ages);
 			weighed = true;
-			claim = elastic - lw_urgent_log(st, queue);
+			claim += elastic;
 		}
-		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
+		if (claim < most || (claim == most && !lw_claim_earlier(claims, q, best)))
 			continue;
 		best = q;
 		most = claim;
@@ -66,6 +70,7 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	const struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint64_t shortest_ns = LW_NEVER, oldest_ns = 0;
 
 	lw_urgent_sent(state, v, q, bytes);
@@ -73,14 +78,12 @@ static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32
 		return;
 	st->next_tick_ns = st->means.now_ns + st->tick_ns;
 	for (q = 0; q < v->nqueues; q++) {
-		uint64_t target_ns = lw_urgent_queues(st)[q].target_ns;
+		const struct lw_claim *claim = lw_claims(st) + q;
 
-		if (!target_ns)
-			continue;
-		if (target_ns < shortest_ns)
-			shortest_ns = target_ns;
-		if (lw_eligible(v, q) && lw_urgent_wait_ns(st, v, q) > oldest_ns)
-			oldest_ns = lw_urgent_wait_ns(st, v, q);
+		if (queues[q].target_ns && queues[q].target_ns < shortest_ns)
+			shortest_ns = queues[q].target_ns;
+		if (claim->a && lw_claim_wait_ns(claim, st->means.now_ns) > oldest_ns)
+			oldest_ns = lw_claim_wait_ns(claim, st->means.now_ns);
 	}
 	if (oldest_ns > shortest_ns)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
@@ -92,23 +95,19 @@ static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32
 		st->elastic_ppm = EXP_PF_MOST_PPM;
 }
 
-static void exp_pf_set(struct lw_urgent *st, const uint64_t *params)
-{
-	st->factor = (uint32_t)params[LW_URGENT_FACTOR];
-	st->tick_ns = params[LW_URGENT_TICK];
-}
-
 static void exp_pf_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	exp_pf_set((struct lw_urgent *)state, params);
-	lw_urgent_change(state, v, params, qparams);
+	((struct lw_urgent *)state)->tick_ns = params[LW_URGENT_TICK];
+	lw_urgent_change(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
 }
 
 static void exp_pf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams);
-	exp_pf_set((struct lw_urgent *)state, params);
-	((struct lw_urgent *)state)->elastic_ppm = EXP_PF_MOST_PPM;
+	struct lw_urgent *st = (struct lw_urgent *)state;
+
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
+	st->tick_ns = params[LW_URGENT_TICK];
+	st->elastic_ppm = EXP_PF_MOST_PPM;
 }
 
 static const struct lw_param exp_pf_params[EXP_PF_NPARAMS] = {

@@ -13,6 +13,7 @@ enum { EXP_RULE_NPARAMS = LW_URGENT_FACTOR + 1 };
 static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	const struct lw_claim *claims = lw_claims(st);
 	struct lw_ages ages;
 	int64_t most, reach;
 	uint32_t best = LW_NONE, q;
@@ -22,16 +23,12 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 	reach = lw_exponent(&ages, ages.most);
 	most = lw_exponent_least(st, &ages, reach);
 	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
-		int64_t claim;
+		int64_t claim = claims[q].log;
 
-		if (!lw_eligible(v, q))
+		if (claim + reach < most)
 			continue;
-		claim = queue->target_ns ? lw_exponent_base(st, queue) : -lw_urgent_log(st, queue);
-		if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
-			continue;
-		claim += lw_exponent(&ages, queue->urgency);
-		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
+		claim += lw_exponent(&ages, lw_claim_age(claims + q, st->means.now_ns));
+		if (claim < most || (claim == most && !lw_claim_earlier(claims, q, best)))
 			continue;
 		best = q;
 		most = claim;
@@ -41,14 +38,12 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 
 static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
-	lw_urgent_change(state, v, params, qparams);
+	lw_urgent_change(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
 }
 
 static void exp_rule_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams);
-	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
 }
 
 static const struct lw_param exp_rule_params[EXP_RULE_NPARAMS] = {

@@ -16,32 +16,29 @@ struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
 	uint64_t most;                  /* the greatest urgency */
-	uint64_t pkts;                  /* of theirs that wait */
 	uint32_t count;
 	uint32_t most_urgent;           /* the first queue of that urgency, or LW_NONE */
 };
 
-/* looks at every queue that waits, and notes its urgency */
+/* looks at every queue that waits */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0, 0, LW_NONE };
-	uint64_t sum = 0;
+	struct lw_ages ages = { 0, 0, 0, 0, LW_NONE };
+	const struct lw_claim *claims = lw_claims(st);
+	uint64_t now_ns = st->means.now_ns, sum = 0;
 	uint32_t q;
 
 	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+		uint64_t u;
 
-		if (!lw_eligible(v, q))
+		if (!claims[q].a)
 			continue;
-		queue->urgency = queue->target_ns ? lw_urgent_age(st, v, q) : 0;
-		if (!queue->target_ns)
-			continue;
-		sum = lw_soft_add(sum, queue->urgency);
-		if (queue->urgency > ages.most) {
-			ages.most = queue->urgency;
+		u = lw_claim_age(claims + q, now_ns);
+		sum = lw_soft_add(sum, u);
+		if (u > ages.most) {
+			ages.most = u;
 			ages.most_urgent = q;
 		}
-		ages.pkts += v->queues[q].backlog_pkts;
 		ages.count++;
 	}
 	ages.mean = lw_soft_div(sum, lw_soft_of(ages.count));
@@ -59,30 +56,10 @@ static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 	return below ? -log : log;
 }
 
-/* no less than lw_exponent of an urgency, without computing it; `reach` is that of the greatest */
-static inline int64_t lw_exponent_most(const struct lw_ages *ages, uint64_t u, int64_t reach)
-{
-	return u > ages->mean ? reach : 0;
-}
-
-/* log2 of what the exponential is multiplied by: 1, or a per second */
-static inline int64_t lw_exponent_factor(const struct lw_urgent *st, const struct lw_urgent_queue *queue)
-{
-	return st->factor ? lw_soft_log2(lw_soft_mul(queue->a, lw_soft_of(1000000000))) : 0;
-}
-
-/* what a real-time queue of mean urgency would claim; others claim lw_exponent more */
-static inline int64_t lw_exponent_base(const struct lw_urgent *st, struct lw_urgent_queue *queue)
-{
-	return lw_exponent_factor(st, queue) - lw_urgent_log(st, queue);
-}
-
 /* what the most urgent queue claims, so the best one no less; below all claims when there is none */
 static inline int64_t lw_exponent_least(struct lw_urgent *st, const struct lw_ages *ages, int64_t reach)
 {
-	if (ages->most_urgent == LW_NONE)
-		return -((int64_t)1 << 62);
-	return lw_exponent_base(st, lw_urgent_queues(st) + ages->most_urgent) + reach;
+	return ages->most_urgent == LW_NONE ? LW_CLAIM_LEAST : lw_claims(st)[ages->most_urgent].log + reach;
 }
 
 #endif

@@ -85,12 +85,14 @@ static inline uint64_t lw_soft_aligned(uint64_t a, uint64_t b)
 /*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 {
-	uint64_t more = a > b ? a : b, less = a > b ? b : a;
+	uint64_t more = a > b ? a : b, less = a > b ? b : a, m;
+	uint32_t apart = lw_soft_exponent(more) - lw_soft_exponent(less), carry;
 
 	if (!less)
 		return more;
-	return lw_soft_norm_high((lw_soft_mantissa(more) << 31) + lw_soft_aligned(more, less),
-				 lw_soft_exponent(more) - 31);
+	m = lw_soft_mantissa(more) + (apart < 32 ? lw_soft_mantissa(less) >> apart : 0);
+	carry = (uint32_t)(m >> 32);
+	return ((uint64_t)(lw_soft_exponent(more) + carry) << 32) | m >> carry;
 }
 
 /* a - b, or 0 when b is the greater */
