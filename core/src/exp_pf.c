@@ -27,7 +27,7 @@ static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, con
 
 	if (!ages->count)
 		return w;
-	for (q = 0; q < v->nqueues; q++)
+	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1))
 		if (lw_claims(st)[q].a)
 			pkts += v->queues[q].backlog_pkts;
 	return w - lw_soft_log2(lw_soft_div(lw_soft_of(pkts), lw_soft_of(ages->count)));
@@ -36,56 +36,25 @@ static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, con
 static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	const struct lw_claim *claims = lw_claims(st);
 	struct lw_ages ages;
-	int64_t elastic = 0, most, reach;
-	bool weighed = false;
-	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	reach = lw_exponent(&ages, ages.most);
-	most = lw_exponent_least(st, &ages, reach);
-	for (q = 0; q < v->nqueues; q++) {
-		int64_t claim = claims[q].log;
-
-		if (claim + reach < most)
-			continue;
-		if (claims[q].a) {
-			claim += lw_exponent(&ages, lw_claim_age(claims + q, st->means.now_ns));
-		} else {
-			if (!weighed)
-				elastic = exp_pf_elastic(st, v, &ages);
-			weighed = true;
-			claim += elastic;
-		}
-		if (claim < most || (claim == most && !lw_claim_earlier(claims, q, best)))
-			continue;
-		best = q;
-		most = claim;
-	}
-	return lw_answer(best);
+	return lw_exponent_pick(st, v, &ages, ages.elastic ? exp_pf_elastic(st, v, &ages) : 0);
 }
 
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	const struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
-	uint64_t shortest_ns = LW_NEVER, oldest_ns = 0;
+	bool late = false;
 
 	lw_urgent_sent(state, v, q, bytes);
 	if (st->means.now_ns < st->next_tick_ns)
 		return;
 	st->next_tick_ns = st->means.now_ns + st->tick_ns;
-	for (q = 0; q < v->nqueues; q++) {
-		const struct lw_claim *claim = lw_claims(st) + q;
-
-		if (queues[q].target_ns && queues[q].target_ns < shortest_ns)
-			shortest_ns = queues[q].target_ns;
-		if (claim->a && lw_claim_wait_ns(claim, st->means.now_ns) > oldest_ns)
-			oldest_ns = lw_claim_wait_ns(claim, st->means.now_ns);
-	}
-	if (oldest_ns > shortest_ns)
+	for (q = lw_urgent_next(st, v, 0); q < v->nqueues && !late; q = lw_urgent_next(st, v, q + 1))
+		late = lw_claims(st)[q].a && lw_claim_wait_ns(lw_claims(st) + q, st->means.now_ns) > st->shortest_ns;
+	if (late)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
 	else
 		st->elastic_ppm += EXP_PF_UP_PPM;

@@ -13,27 +13,11 @@ enum { EXP_RULE_NPARAMS = LW_URGENT_FACTOR + 1 };
 static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	const struct lw_claim *claims = lw_claims(st);
 	struct lw_ages ages;
-	int64_t most, reach;
-	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	reach = lw_exponent(&ages, ages.most);
-	most = lw_exponent_least(st, &ages, reach);
-	for (q = 0; q < v->nqueues; q++) {
-		int64_t claim = claims[q].log;
-
-		if (claim + reach < most)
-			continue;
-		claim += lw_exponent(&ages, lw_claim_age(claims + q, st->means.now_ns));
-		if (claim < most || (claim == most && !lw_claim_earlier(claims, q, best)))
-			continue;
-		best = q;
-		most = claim;
-	}
-	return lw_answer(best);
+	return lw_exponent_pick(st, v, &ages, lw_exponent(&ages, 0));
 }
 
 static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)

@@ -32,7 +32,7 @@ static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
-	for (q = 0; q < v->nqueues; q++) {
+	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1)) {
 		int64_t bound = mlwdf_bound(claims + q, st->means.now_ns);
 		uint64_t age, key, claim, best_claim;
 

@@ -95,6 +95,38 @@ static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 	return ((uint64_t)(lw_soft_exponent(more) + carry) << 32) | m >> carry;
 }
 
+/* A sum that grows: what lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))) gives from 0 on, to the last bit, in fewer steps. */
+struct lw_soft_sum {
+	uint64_t mantissa;              /* 0: nothing yet */
+	uint32_t exponent;
+};
+
+static inline uint64_t lw_soft_total(const struct lw_soft_sum *sum)
+{
+	return (uint64_t)sum->exponent << 32 | sum->mantissa;
+}
+
+/*@ requires \valid(sum);
+    assigns *sum \from *sum, a, n; */
+static inline void lw_soft_gather(struct lw_soft_sum *sum, uint64_t a, uint64_t n)
+{
+	uint32_t shift = sum->exponent - lw_soft_exponent(a);
+	uint64_t product = lw_soft_mantissa(a) * (uint32_t)n;           /* a n, when n is below 2^32 */
+
+	if (shift > 63 || (n | product >> shift) >> 32) {       /* or the sum is the smaller, as at first */
+		uint64_t total = lw_soft_add(lw_soft_total(sum), lw_soft_mul(a, lw_soft_of(n)));
+
+		sum->mantissa = (uint32_t)total;
+		sum->exponent = lw_soft_exponent(total);
+		return;
+	}
+	sum->mantissa += product >> shift;      /* two truncations that follow each other are one */
+	if (sum->mantissa >> 32) {
+		sum->mantissa >>= 1;
+		sum->exponent++;
+	}
+}
+
 /* a - b, or 0 when b is the greater */
 /*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)

@@ -40,6 +40,9 @@ struct lw_urgent {
 	uint32_t elastic_ppm;           /* exp_pf.c: what elastic queues are multiplied by */
 	uint32_t unused;
 	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that may change */
+	uint64_t shortest_ns;           /* of the targets; LW_NEVER: there is none */
+	uint64_t most_a;                /* the greatest a */
+	uint64_t best_key;              /* the smallest key of those that have a claim; 0: not known */
 };
 
 struct lw_urgent_queue {
@@ -56,12 +59,11 @@ struct lw_urgent_queue {
 /* What a pick reads of a queue. */
 struct lw_claim {
 	uint64_t head_ns;               /* arrival of its head packet */
-	uint64_t a;                     /* 0: elastic, or not eligible */
-	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24; LW_CLAIM_NONE: not eligible */
-	uint64_t key;                   /* of what it was given; UINT64_MAX: not eligible, or has not returned */
+	uint64_t a;                     /* 0: elastic */
+	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24 */
+	uint64_t key;                   /* of what it was given; UINT64_MAX: has no claim */
 };
 
-#define LW_CLAIM_NONE (-((int64_t)1 << 62))
 #define LW_CLAIM_LEAST (-((int64_t)1 << 60))    /* below all claims */
 #define LW_CLAIM_UNSERVED ((int64_t)1 << 61)    /* of a queue never served: better than any other */
 
@@ -75,12 +77,33 @@ static inline struct lw_urgent_queue *lw_urgent_queues(struct lw_urgent *st, con
 	return (struct lw_urgent_queue *)(lw_claims(st) + v->nqueues);
 }
 
+/* a bit for each queue: it is eligible */
+static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_view *v)
+{
+	return (uint64_t *)(lw_urgent_queues(st, v) + v->nqueues);
+}
+
+/* the first eligible queue from q on; nqueues or more when there is none */
+static inline uint32_t lw_urgent_next(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+{
+	const uint64_t *waiting = lw_urgent_waiting(st, v);
+
+	for (; q < v->nqueues; q = (q / 64 + 1) * 64) {
+		uint64_t bits = waiting[q / 64] >> q % 64;
+
+		if (bits)
+			return q + LW_CTZ64(bits);
+	}
+	return q;
+}
+
 static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
 	if (nqueues > LW_MAX_QUEUES)
 		return 0;
-	return sizeof(struct lw_urgent) + nqueues * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue));
+	return sizeof(struct lw_urgent) + nqueues * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue)) +
+	       (nqueues + 63) / 64 * sizeof(uint64_t);
 }
 
 /* the channel's mean up to now, at the rate it had; outages do not count */
@@ -138,12 +161,21 @@ static inline void lw_urgent_note(struct lw_urgent *st, const struct lw_view *v,
 {
 	struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
 	struct lw_claim *claim = lw_claims(st) + q;
+	uint64_t *waiting = lw_urgent_waiting(st, v) + q / 64, bit = (uint64_t)1 << q % 64;
 	bool eligible = lw_eligible(v, q);
+	uint64_t key = eligible && !queue->mean.away ? queue->mean.key : UINT64_MAX;
 
-	claim->head_ns = eligible ? v->queues[q].head_arrival_ns : 0;
-	claim->a = eligible ? queue->a : 0;
-	claim->log = eligible ? queue->log_a + lw_urgent_log(st, queue) : LW_CLAIM_NONE;
-	claim->key = eligible && !queue->mean.away ? queue->mean.key : UINT64_MAX;
+	if (key <= st->best_key)
+		st->best_key = key;
+	else if (claim->key == st->best_key)
+		st->best_key = 0;
+	claim->key = key;
+	*waiting = eligible ? *waiting | bit : *waiting & ~bit;
+	if (!eligible)
+		return;
+	claim->head_ns = v->queues[q].head_arrival_ns;
+	claim->a = queue->a;
+	claim->log = queue->log_a + lw_urgent_log(st, queue);
 }
 
 static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v)
@@ -166,10 +198,13 @@ static inline uint64_t lw_urgent_best_key(struct lw_urgent *st, const struct lw_
 	uint64_t best = UINT64_MAX;
 	uint32_t q;
 
-	for (q = 0; q < v->nqueues; q++)
-		if (claims[q].key < best)
-			best = claims[q].key;
-	return best == UINT64_MAX ? st->means.floor : best;
+	if (!st->best_key) {
+		for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1))
+			if (claims[q].key < best)
+				best = claims[q].key;
+		st->best_key = best;
+	}
+	return st->best_key == UINT64_MAX ? st->means.floor : st->best_key;
 }
 
 /* After anything that happened to queue q. */
@@ -211,6 +246,8 @@ static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, 
 
 	st->norm = (uint32_t)params[LW_URGENT_NORM];
 	st->expire = (uint32_t)params[LW_URGENT_EXPIRE];
+	st->shortest_ns = LW_NEVER;
+	st->most_a = 0;
 	lw_means_start(&st->means, params[LW_URGENT_TC]);
 	for (q = 0; q < v->nqueues; q++, qparams += LW_URGENT_NQPARAMS) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
@@ -219,6 +256,10 @@ static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, 
 
 		queue->target_ns = qparams[LW_URGENT_TARGET];
 		queue->a = lw_soft_div(tolerance, lw_soft_of(queue->target_ns));
+		if (queue->target_ns && queue->target_ns < st->shortest_ns)
+			st->shortest_ns = queue->target_ns;
+		if (queue->a > st->most_a)
+			st->most_a = queue->a;
 		queue->log_a = factor && queue->a ? lw_soft_log2(lw_soft_mul(queue->a, lw_soft_of(LW_URGENT_S_NS))) : 0;
 	}
 }
