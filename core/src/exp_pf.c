@@ -22,12 +22,12 @@ enum { EXP_PF_NPARAMS = LW_URGENT_TICK + 1 };
 static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages)
 {
 	int64_t w = lw_soft_log2(lw_soft_div(lw_soft_of(st->elastic_ppm), lw_soft_of(EXP_PF_MOST_PPM)));
-	uint64_t pkts = 0;
-	uint32_t q;
+	uint64_t pkts = 0, bits;
+	uint32_t q, word;
 
 	if (!ages->count)
 		return w;
-	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1))
+	LW_FOR_EACH_WAITING(st, v, q, word, bits)
 		if (lw_claims(st)[q].a)
 			pkts += v->queues[q].backlog_pkts;
 	return w - lw_soft_log2(lw_soft_div(lw_soft_of(pkts), lw_soft_of(ages->count)));
@@ -46,14 +46,16 @@ static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	uint64_t bits;
+	uint32_t word;
 	bool late = false;
 
 	lw_urgent_sent(state, v, q, bytes);
 	if (st->means.now_ns < st->next_tick_ns)
 		return;
 	st->next_tick_ns = st->means.now_ns + st->tick_ns;
-	for (q = lw_urgent_next(st, v, 0); q < v->nqueues && !late; q = lw_urgent_next(st, v, q + 1))
-		late = lw_claims(st)[q].a && lw_claim_wait_ns(lw_claims(st) + q, st->means.now_ns) > st->shortest_ns;
+	LW_FOR_EACH_WAITING(st, v, q, word, bits)
+		late = late || (lw_claims(st)[q].a && lw_claim_wait_ns(lw_claims(st) + q, st->means.now_ns) > st->shortest_ns);
 	if (late)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
 	else

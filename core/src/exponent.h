@@ -16,35 +16,44 @@ struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
 	uint64_t offset;                /* at most mean scale, in 2^-24 and at most the cut */
-	uint64_t oldest_ns;             /* the longest that a head packet of theirs waits */
+	uint32_t shift;                 /* from an age in most_a's last place to 2^-24 */
 	uint32_t count;
 	bool elastic;                   /* an elastic queue waits */
 };
 
-/* looks at every queue that waits */
+/* no less than an urgency: in 2^32 of the last place of the greatest a */
+static inline uint64_t lw_age_bound(const struct lw_urgent *st, uint64_t a, uint64_t wait_ns)
+{
+	uint64_t age = wait_ns >> 32 ? UINT32_MAX : lw_soft_mantissa(a) * (uint32_t)wait_ns >> 32;
+	uint32_t shift = lw_soft_exponent(st->most_a) - lw_soft_exponent(a);
+
+	return (shift < 64 && age < UINT32_MAX ? age >> shift : age) + 1;
+}
+
+/* looks at every queue that waits, and notes a bound of its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
 	struct lw_ages ages = { 0, 0, 0, 0, 0, false };
 	struct lw_soft_sum sum = { 0, 0 };
-	const struct lw_claim *claims = lw_claims(st);
-	uint64_t now_ns = st->means.now_ns;
-	uint32_t q;
+	struct lw_claim *claims = lw_claims(st);
+	uint64_t now_ns = st->means.now_ns, bits;
+	uint32_t q, word;
 
-	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1)) {
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
 		uint64_t wait_ns = lw_claim_wait_ns(claims + q, now_ns);
 
 		if (!claims[q].a) {
 			ages.elastic = true;
 			continue;
 		}
+		claims[q].age = lw_age_bound(st, claims[q].a, wait_ns);
 		lw_soft_gather(&sum, claims[q].a, wait_ns);
-		if (wait_ns > ages.oldest_ns)
-			ages.oldest_ns = wait_ns;
 		ages.count++;
 	}
 	ages.mean = lw_soft_div(lw_soft_total(&sum), lw_soft_of(ages.count));
 	ages.scale = lw_soft_div(LW_LOG2_E, lw_soft_add(LW_SOFT_ONE, lw_soft_sqrt(ages.mean)));
 	ages.offset = lw_soft_floor(lw_soft_mul(ages.mean, ages.scale), 24, LW_EXPONENT_MOST);
+	ages.shift = 0 - lw_soft_exponent(st->most_a) - lw_soft_exponent(ages.scale) - 56;      /* twice the bias is 0 */
 	return ages;
 }
 
@@ -58,16 +67,12 @@ static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 	return below ? -log : log;
 }
 
-/* no less than lw_exponent of a real-time queue's urgency, in a quarter of the steps; 2^-20 covers what that rounds up */
-static inline int64_t lw_exponent_bound(const struct lw_ages *ages, const struct lw_claim *claim, uint64_t now_ns)
+/* no less than lw_exponent of an urgency bounded by `age`, in a tenth of the steps; 2^-20 covers what that rounds up */
+static inline int64_t lw_exponent_bound(const struct lw_ages *ages, uint64_t age)
 {
-	uint64_t wait_ns = lw_claim_wait_ns(claim, now_ns);
-	uint64_t age = (lw_soft_mantissa(claim->a) * (uint32_t)wait_ns >> 32) + 1;
-	uint32_t shift = 0 - lw_soft_exponent(claim->a) - lw_soft_exponent(ages->scale) - 56;    /* twice the bias is 0 */
-
-	if (wait_ns >> 32 || shift > 63)
+	if (ages->shift > 63 || age >> 32)
 		return (int64_t)LW_EXPONENT_MOST;
-	return (int64_t)(age * lw_soft_mantissa(ages->scale) >> shift) - (int64_t)ages->offset + 16;
+	return (int64_t)(age * lw_soft_mantissa(ages->scale) >> ages->shift) - (int64_t)ages->offset + 16;
 }
 
 /* the queue with the greatest claim; `elastic`: what elastic ones claim beside r / R, a logarithm as lw_exponent */
@@ -75,20 +80,16 @@ static inline struct lw_pick lw_exponent_pick(struct lw_urgent *st, const struct
 					      int64_t elastic)
 {
 	const struct lw_claim *claims = lw_claims(st);
-	uint64_t now_ns = st->means.now_ns;
-	int64_t most = LW_CLAIM_LEAST, reach = lw_exponent(ages, lw_soft_mul(st->most_a, lw_soft_of(ages->oldest_ns)));
-	uint32_t best = LW_NONE, q;
+	uint64_t now_ns = st->means.now_ns, bits;
+	int64_t most = LW_CLAIM_LEAST;
+	uint32_t best = LW_NONE, q, word;
 
-	if (reach < elastic)
-		reach = elastic;
-	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1)) {
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
 		int64_t claim = claims[q].log;
 
-		if (claim + reach < most)
-			continue;
 		if (!claims[q].a)
 			claim += elastic;
-		else if (claim + lw_exponent_bound(ages, claims + q, now_ns) < most)
+		else if (claim + lw_exponent_bound(ages, claims[q].age) < most)
 			continue;
 		else
 			claim += lw_exponent(ages, lw_claim_age(claims + q, now_ns));

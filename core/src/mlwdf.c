@@ -27,12 +27,12 @@ static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	const struct lw_claim *claims = lw_claims(st);
 	const struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
-	uint64_t best_age = 0, best_key = 0;
+	uint64_t best_age = 0, best_key = 0, bits;
 	int64_t least = LW_CLAIM_LEAST; /* who is bound to less claims less than the best */
-	uint32_t best = LW_NONE, q;
+	uint32_t best = LW_NONE, q, word;
 
 	lw_urgent_clock(st, v);
-	for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1)) {
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
 		int64_t bound = mlwdf_bound(claims + q, st->means.now_ns);
 		uint64_t age, key, claim, best_claim;
 

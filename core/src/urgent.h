@@ -62,6 +62,7 @@ struct lw_claim {
 	uint64_t a;                     /* 0: elastic */
 	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24 */
 	uint64_t key;                   /* of what it was given; UINT64_MAX: has no claim */
+	uint64_t age;                   /* exponent.h: a bound of its urgency as of this pick */
 };
 
 #define LW_CLAIM_LEAST (-((int64_t)1 << 60))    /* below all claims */
@@ -83,19 +84,11 @@ static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_
 	return (uint64_t *)(lw_urgent_queues(st, v) + v->nqueues);
 }
 
-/* the first eligible queue from q on; nqueues or more when there is none */
-static inline uint32_t lw_urgent_next(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
-{
-	const uint64_t *waiting = lw_urgent_waiting(st, v);
-
-	for (; q < v->nqueues; q = (q / 64 + 1) * 64) {
-		uint64_t bits = waiting[q / 64] >> q % 64;
-
-		if (bits)
-			return q + LW_CTZ64(bits);
-	}
-	return q;
-}
+/* for each eligible queue q in turn; `word` and `bits` say where it is */
+#define LW_FOR_EACH_WAITING(st, v, q, word, bits) \
+	for ((word) = 0; (word) < ((v)->nqueues + 63) / 64; (word)++) \
+		for ((bits) = lw_urgent_waiting(st, v)[word]; \
+		     (bits) && ((q) = 64 * (word) + LW_CTZ64(bits), true); (bits) &= (bits) - 1)
 
 static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *params)
 {
@@ -195,11 +188,11 @@ static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v
 static inline uint64_t lw_urgent_best_key(struct lw_urgent *st, const struct lw_view *v)
 {
 	const struct lw_claim *claims = lw_claims(st);
-	uint64_t best = UINT64_MAX;
-	uint32_t q;
+	uint64_t best = UINT64_MAX, bits;
+	uint32_t q, word;
 
 	if (!st->best_key) {
-		for (q = lw_urgent_next(st, v, 0); q < v->nqueues; q = lw_urgent_next(st, v, q + 1))
+		LW_FOR_EACH_WAITING(st, v, q, word, bits)
 			if (claims[q].key < best)
 				best = claims[q].key;
 		st->best_key = best;
