@@ -11,23 +11,25 @@
 #include "urgent.h"
 
 #define LW_EXPONENT_MOST ((uint64_t)32 << 24)
+#define LW_EXPONENT_BIASES (2 * (uint64_t)LW_SOFT_BIAS)         /* in the exponent of a product */
 
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
 	uint64_t offset;                /* at most mean scale, in 2^-24 and at most the cut */
-	uint32_t shift;                 /* from an age in most_a's last place to 2^-24 */
+	uint32_t shift;                 /* from a bound of an age, times the scale's mantissa, to 2^-24; beyond 63: too far */
 	uint32_t count;
 	bool elastic;                   /* an elastic queue waits */
 };
 
-/* no less than an urgency: in 2^32 of the last place of the greatest a */
+/* no less than an urgency, in 2^32 of the last place of the greatest a (none is below that by 2^63); 2^32: not known */
 static inline uint64_t lw_age_bound(const struct lw_urgent *st, uint64_t a, uint64_t wait_ns)
 {
-	uint64_t age = wait_ns >> 32 ? UINT32_MAX : lw_soft_mantissa(a) * (uint32_t)wait_ns >> 32;
-	uint32_t shift = lw_soft_exponent(st->most_a) - lw_soft_exponent(a);
+	uint64_t age = lw_soft_mantissa(a) * (uint32_t)wait_ns >> 32;
 
-	return (shift < 64 && age < UINT32_MAX ? age >> shift : age) + 1;
+	if (wait_ns >> 32)
+		return (uint64_t)1 << 32;
+	return (age >> ((lw_soft_exponent(st->most_a) - lw_soft_exponent(a)) & 63)) + 1;
 }
 
 /* looks at every queue that waits, and notes a bound of its urgency */
@@ -36,7 +38,7 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 	struct lw_ages ages = { 0, 0, 0, 0, 0, false };
 	struct lw_soft_sum sum = { 0, 0 };
 	struct lw_claim *claims = lw_claims(st);
-	uint64_t now_ns = st->means.now_ns, bits;
+	uint64_t now_ns = st->means.now_ns, bits, exponents;
 	uint32_t q, word;
 
 	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
@@ -53,7 +55,8 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 	ages.mean = lw_soft_div(lw_soft_total(&sum), lw_soft_of(ages.count));
 	ages.scale = lw_soft_div(LW_LOG2_E, lw_soft_add(LW_SOFT_ONE, lw_soft_sqrt(ages.mean)));
 	ages.offset = lw_soft_floor(lw_soft_mul(ages.mean, ages.scale), 24, LW_EXPONENT_MOST);
-	ages.shift = 0 - lw_soft_exponent(st->most_a) - lw_soft_exponent(ages.scale) - 56;      /* twice the bias is 0 */
+	exponents = (uint64_t)lw_soft_exponent(st->most_a) + lw_soft_exponent(ages.scale) + 56;
+	ages.shift = exponents > LW_EXPONENT_BIASES ? 64 : (uint32_t)(LW_EXPONENT_BIASES - exponents);
 	return ages;
 }
 
@@ -70,9 +73,12 @@ static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 /* no less than lw_exponent of an urgency bounded by `age`, in a tenth of the steps; 2^-20 covers what that rounds up */
 static inline int64_t lw_exponent_bound(const struct lw_ages *ages, uint64_t age)
 {
+	uint64_t log;
+
 	if (ages->shift > 63 || age >> 32)
 		return (int64_t)LW_EXPONENT_MOST;
-	return (int64_t)(age * lw_soft_mantissa(ages->scale) >> ages->shift) - (int64_t)ages->offset + 16;
+	log = age * lw_soft_mantissa(ages->scale) >> ages->shift;
+	return log < 2 * LW_EXPONENT_MOST ? (int64_t)log - (int64_t)ages->offset + 16 : (int64_t)LW_EXPONENT_MOST;
 }
 
 /* the queue with the greatest claim; `elastic`: what elastic ones claim beside r / R, a logarithm as lw_exponent */

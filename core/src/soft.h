@@ -111,7 +111,7 @@ static inline uint64_t lw_soft_total(const struct lw_soft_sum *sum)
 static inline void lw_soft_gather(struct lw_soft_sum *sum, uint64_t a, uint64_t n)
 {
 	uint32_t shift = sum->exponent - lw_soft_exponent(a);
-	uint64_t product = lw_soft_mantissa(a) * (uint32_t)n;           /* a n, when n is below 2^32 */
+	uint64_t product = lw_soft_mantissa(a) * (uint32_t)n;   /* a n, when n is below 2^32 */
 
 	if (shift > 63 || (n | product >> shift) >> 32) {       /* or the sum is the smaller, as at first */
 		uint64_t total = lw_soft_add(lw_soft_total(sum), lw_soft_mul(a, lw_soft_of(n)));

@@ -132,7 +132,9 @@ static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent
 /* at least 1 */
 static inline uint64_t lw_claim_wait_ns(const struct lw_claim *claim, uint64_t now_ns)
 {
-	return now_ns > claim->head_ns ? now_ns - claim->head_ns : 1;
+	uint64_t wait_ns = lw_excess(now_ns, claim->head_ns);
+
+	return wait_ns ? wait_ns : 1;
 }
 
 /* a W; 0 for an elastic queue */
