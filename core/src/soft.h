@@ -95,7 +95,7 @@ static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 	return ((uint64_t)(lw_soft_exponent(more) + carry) << 32) | m >> carry;
 }
 
-/* A sum that grows: what lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))) gives from 0 on, to the last bit, in fewer steps. */
+/* A sum that grows from 0: what lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))) gives, to the last bit, in fewer steps. */
 struct lw_soft_sum {
 	uint64_t mantissa;              /* 0: nothing yet */
 	uint32_t exponent;
@@ -106,6 +106,7 @@ static inline uint64_t lw_soft_total(const struct lw_soft_sum *sum)
 	return (uint64_t)sum->exponent << 32 | sum->mantissa;
 }
 
+/* a is not 0 */
 /*@ requires \valid(sum);
     assigns *sum \from *sum, a, n; */
 static inline void lw_soft_gather(struct lw_soft_sum *sum, uint64_t a, uint64_t n)

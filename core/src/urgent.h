@@ -5,9 +5,10 @@
  * A real-time queue has a target T for its delays and a tolerance delta, the part of the packets that may be later; its
  * urgency is a W, a = -ln(delta) / T, W the age of its head packet (at least 1 ns). A queue without a target is elastic.
  * The mean below the channel's rate r is what the queue was given (means.h), or its channel's own mean, outages left out, as of
- * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue, O(n), as do rated and the
- * arrival at an empty queue; the other events are O(1). What a pick reads of a queue stands apart from the rest, as of the last
- * event (struct lw_claim), and most queues are left out by a bound of their claims.
+ * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue that is
+ * eligible, O(n), as do rated and an arrival at an empty queue when the queue of the best key has gone; the other events are
+ * O(1). What a pick reads of a queue stands apart, as of its last event (struct lw_claim), and a bound of its claim that is
+ * cheap and errs upwards only leaves most queues out.
  */
 #ifndef LINKWEIR_URGENT_H
 #define LINKWEIR_URGENT_H

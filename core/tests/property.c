@@ -254,7 +254,7 @@ static bool soft_holds(void)
 		apart = r >> 29 & 1 ? apart & 3 : apart;
 		if (lw_soft_of(value) != soft_of(value, LW_SOFT_BIAS))
 			return soft_wrong("lw_soft_of", value, 0);
-		factors[i % 16] = r >> 57 ? (uint64_t)(r >> 56 & 1 ? ea : LW_SOFT_BIAS - 60 - (uint32_t)(r >> 13 & 3)) << 32 | ma : 0;
+		factors[i % 16] = (uint64_t)(r >> 56 & 1 ? ea : LW_SOFT_BIAS - 60 - (uint32_t)(r >> 13 & 3)) << 32 | ma;
 		numbers[i % 16] = r >> 55 & 1 ? value : value >> 32;
 		if (i % 16 == 15 && !soft_sum_holds(factors, numbers, 16))
 			return false;
