@@ -76,7 +76,7 @@ static void exp_pf_init(void *state, const struct lw_view *v, const uint64_t *pa
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 
-	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0, false);
 	st->tick_ns = params[LW_URGENT_TICK];
 	st->elastic_ppm = EXP_PF_MOST_PPM;
 }

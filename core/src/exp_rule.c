@@ -27,7 +27,7 @@ static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t
 
 static void exp_rule_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0, false);
 }
 
 static const struct lw_param exp_rule_params[EXP_RULE_NPARAMS] = {

@@ -11,9 +11,9 @@
 
 enum { MLWDF_NPARAMS = LW_URGENT_EXPIRE + 1 };
 
-#define MLWDF_APART ((int64_t)1 << 21)  /* 1/8: more than any two bounds err */
+#define MLWDF_APART ((int64_t)3 << 20)  /* 3/16: more than two bounds err */
 
-/* log2 of a W r / R and of 10^9, in 2^-24; up to 0.087 below it: the fraction of log2 W is taken as a straight line */
+/* log2 of a W r / R and of 10^9, in 2^-24, 0.0862 more or less: fractions of the logarithms of W and R / r are straight lines */
 static inline int64_t mlwdf_bound(const struct lw_claim *claim, uint64_t now_ns)
 {
 	uint64_t wait = claim->a ? lw_claim_wait_ns(claim, now_ns) : LW_URGENT_S_NS;
@@ -59,7 +59,7 @@ static void mlwdf_change(void *state, const struct lw_view *v, const uint64_t *p
 
 static void mlwdf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams, true);
+	lw_urgent_init(state, v, params, qparams, true, true);
 }
 
 static const struct lw_param mlwdf_params[MLWDF_NPARAMS] = { LW_TC_PARAM, LW_NORM_PARAM, LW_EXPIRE_PARAM };

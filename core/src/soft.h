@@ -190,6 +190,13 @@ static inline int64_t lw_soft_log2(uint64_t a)
 	return log;
 }
 
+/* log2(a) in 2^-24, up to 0.0861 below it: between powers of two a straight line; a is not 0 */
+static inline int64_t lw_soft_log2_below(uint64_t a)
+{
+	return ((int64_t)lw_soft_exponent(a) + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24) +
+	       (int64_t)((lw_soft_mantissa(a) & (LW_SOFT_TOP - 1)) >> 7);
+}
+
 /* floor(a * 2^n), at most `most` < 2^63 */
 /*@ assigns \result \from a, n, most;
     ensures most: \result <= most; */

@@ -39,7 +39,7 @@ struct lw_urgent {
 	uint32_t norm;
 	uint32_t expire;
 	uint32_t elastic_ppm;           /* exp_pf.c: what elastic queues are multiplied by */
-	uint32_t unused;
+	uint32_t coarse;                /* mlwdf.c: the claims' logarithms are only bounds */
 	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that may change */
 	uint64_t shortest_ns;           /* of the targets; LW_NEVER: there is none */
 	uint64_t most_a;                /* the greatest a */
@@ -61,7 +61,7 @@ struct lw_urgent_queue {
 struct lw_claim {
 	uint64_t head_ns;               /* arrival of its head packet */
 	uint64_t a;                     /* 0: elastic */
-	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24 */
+	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24; coarse: up to 0.0861 above */
 	uint64_t key;                   /* of what it was given; UINT64_MAX: has no claim */
 	uint64_t age;                   /* exponent.h: a bound of its urgency as of this pick */
 };
@@ -125,7 +125,7 @@ static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent
 
 	if (key != queue->logged) {
 		queue->logged = key;
-		queue->log = lw_soft_log2(key);
+		queue->log = st->coarse ? lw_soft_log2_below(key) : lw_soft_log2(key);
 	}
 	return key ? -queue->log : LW_CLAIM_UNSERVED;
 }
@@ -261,7 +261,7 @@ static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, 
 }
 
 static inline void lw_urgent_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
-				  bool factor)
+				  bool factor, bool coarse)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
@@ -269,6 +269,7 @@ static inline void lw_urgent_init(void *state, const struct lw_view *v, const ui
 
 	memset(st, 0, lw_urgent_state_size(v->nqueues, params));
 	st->means.now_ns = v->now_ns;
+	st->coarse = coarse;
 	lw_urgent_set(st, v, params, qparams, factor);
 	for (q = 0; q < v->nqueues; q++) {
 		lw_mean_init(&queues[q].mean, &st->means, v->queues[q].rate_bps, 1);
