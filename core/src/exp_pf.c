@@ -19,70 +19,44 @@
 enum { EXP_PF_NPARAMS = LW_URGENT_TICK + 1 };
 
 /* log2(w / M) */
-static int64_t exp_pf_elastic(const struct lw_urgent *st, const struct lw_ages *ages)
+static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages)
 {
 	int64_t w = lw_soft_log2(lw_soft_div(lw_soft_of(st->elastic_ppm), lw_soft_of(EXP_PF_MOST_PPM)));
+	uint64_t pkts = 0, bits;
+	uint32_t q, word;
 
-	return ages->count ? w - lw_soft_log2(lw_soft_div(lw_soft_of(ages->pkts), lw_soft_of(ages->count))) : w;
+	if (!ages->count)
+		return w;
+	LW_FOR_EACH_WAITING(st, v, q, word, bits)
+		if (lw_claims(st)[q].a)
+			pkts += v->queues[q].backlog_pkts;
+	return w - lw_soft_log2(lw_soft_div(lw_soft_of(pkts), lw_soft_of(ages->count)));
 }
 
 static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
-	int64_t elastic = 0, most, reach;
-	bool weighed = false;
-	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	reach = lw_exponent(&ages, ages.most);
-	most = lw_exponent_least(st, &ages, reach);
-	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
-		int64_t claim;
-
-		if (!lw_eligible(v, q))
-			continue;
-		if (queue->target_ns) {
-			claim = lw_exponent_base(st, queue);
-			if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
-				continue;
-			claim += lw_exponent(&ages, queue->urgency);
-		} else {
-			if (!weighed)
-				elastic = exp_pf_elastic(st, &ages);
-			weighed = true;
-			claim = elastic - lw_urgent_log(st, queue);
-		}
-		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
-			continue;
-		best = q;
-		most = claim;
-	}
-	return lw_answer(best);
+	return lw_exponent_pick(st, v, &ages, ages.elastic ? exp_pf_elastic(st, v, &ages) : 0);
 }
 
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	uint64_t shortest_ns = LW_NEVER, oldest_ns = 0;
+	uint64_t bits;
+	uint32_t word;
+	bool late = false;
 
 	lw_urgent_sent(state, v, q, bytes);
 	if (st->means.now_ns < st->next_tick_ns)
 		return;
 	st->next_tick_ns = st->means.now_ns + st->tick_ns;
-	for (q = 0; q < v->nqueues; q++) {
-		uint64_t target_ns = lw_urgent_queues(st)[q].target_ns;
-
-		if (!target_ns)
-			continue;
-		if (target_ns < shortest_ns)
-			shortest_ns = target_ns;
-		if (lw_eligible(v, q) && lw_urgent_wait_ns(st, v, q) > oldest_ns)
-			oldest_ns = lw_urgent_wait_ns(st, v, q);
-	}
-	if (oldest_ns > shortest_ns)
+	LW_FOR_EACH_WAITING(st, v, q, word, bits)
+		late = late || (lw_claims(st)[q].a && lw_claim_wait_ns(lw_claims(st) + q, st->means.now_ns) > st->shortest_ns);
+	if (late)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
 	else
 		st->elastic_ppm += EXP_PF_UP_PPM;
@@ -92,23 +66,19 @@ static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32
 		st->elastic_ppm = EXP_PF_MOST_PPM;
 }
 
-static void exp_pf_set(struct lw_urgent *st, const uint64_t *params)
-{
-	st->factor = (uint32_t)params[LW_URGENT_FACTOR];
-	st->tick_ns = params[LW_URGENT_TICK];
-}
-
 static void exp_pf_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	exp_pf_set((struct lw_urgent *)state, params);
-	lw_urgent_change(state, v, params, qparams);
+	((struct lw_urgent *)state)->tick_ns = params[LW_URGENT_TICK];
+	lw_urgent_change(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
 }
 
 static void exp_pf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams);
-	exp_pf_set((struct lw_urgent *)state, params);
-	((struct lw_urgent *)state)->elastic_ppm = EXP_PF_MOST_PPM;
+	struct lw_urgent *st = (struct lw_urgent *)state;
+
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0, false);
+	st->tick_ns = params[LW_URGENT_TICK];
+	st->elastic_ppm = EXP_PF_MOST_PPM;
 }
 
 static const struct lw_param exp_pf_params[EXP_PF_NPARAMS] = {

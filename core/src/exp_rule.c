@@ -14,41 +14,20 @@ static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
-	int64_t most, reach;
-	uint32_t best = LW_NONE, q;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	reach = lw_exponent(&ages, ages.most);
-	most = lw_exponent_least(st, &ages, reach);
-	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
-		int64_t claim;
-
-		if (!lw_eligible(v, q))
-			continue;
-		claim = queue->target_ns ? lw_exponent_base(st, queue) : -lw_urgent_log(st, queue);
-		if (claim + lw_exponent_most(&ages, queue->urgency, reach) < most)
-			continue;
-		claim += lw_exponent(&ages, queue->urgency);
-		if (claim < most || (claim == most && !lw_urgent_earlier(v, q, best)))
-			continue;
-		best = q;
-		most = claim;
-	}
-	return lw_answer(best);
+	return lw_exponent_pick(st, v, &ages, lw_exponent(&ages, 0));
 }
 
 static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
-	lw_urgent_change(state, v, params, qparams);
+	lw_urgent_change(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0);
 }
 
 static void exp_rule_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	lw_urgent_init(state, v, params, qparams);
-	((struct lw_urgent *)state)->factor = (uint32_t)params[LW_URGENT_FACTOR];
+	lw_urgent_init(state, v, params, qparams, params[LW_URGENT_FACTOR] != 0, false);
 }
 
 static const struct lw_param exp_rule_params[EXP_RULE_NPARAMS] = {

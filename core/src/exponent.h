@@ -11,41 +11,52 @@
 #include "urgent.h"
 
 #define LW_EXPONENT_MOST ((uint64_t)32 << 24)
+#define LW_EXPONENT_BIASES (2 * (uint64_t)LW_SOFT_BIAS)         /* in the exponent of a product */
 
 struct lw_ages {
 	uint64_t mean;                  /* of the urgencies; 0 when none waits */
 	uint64_t scale;                 /* log2(e) / (1 + sqrt(mean)) */
-	uint64_t most;                  /* the greatest urgency */
-	uint64_t pkts;                  /* of theirs that wait */
+	uint64_t offset;                /* at most mean scale, in 2^-24 and at most the cut */
+	uint32_t shift;                 /* from a bound of an age, times the scale's mantissa, to 2^-24; beyond 63: too far */
 	uint32_t count;
-	uint32_t most_urgent;           /* the first queue of that urgency, or LW_NONE */
+	bool elastic;                   /* an elastic queue waits */
 };
 
-/* looks at every queue that waits, and notes its urgency */
+/* no less than an urgency, in 2^32 of the last place of the greatest a (none is below that by 2^63); 2^32: not known */
+static inline uint64_t lw_age_bound(const struct lw_urgent *st, uint64_t a, uint64_t wait_ns)
+{
+	uint64_t age = lw_soft_mantissa(a) * (uint32_t)wait_ns >> 32;
+
+	if (wait_ns >> 32)
+		return (uint64_t)1 << 32;
+	return (age >> ((lw_soft_exponent(st->most_a) - lw_soft_exponent(a)) & 63)) + 1;
+}
+
+/* looks at every queue that waits, and notes a bound of its urgency */
 static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_view *v)
 {
-	struct lw_ages ages = { 0, 0, 0, 0, 0, LW_NONE };
-	uint64_t sum = 0;
-	uint32_t q;
+	struct lw_ages ages = { 0, 0, 0, 0, 0, false };
+	struct lw_soft_sum sum = { 0, 0 };
+	struct lw_claim *claims = lw_claims(st);
+	uint64_t now_ns = st->means.now_ns, bits, exponents;
+	uint32_t q, word;
 
-	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
+		uint64_t wait_ns = lw_claim_wait_ns(claims + q, now_ns);
 
-		if (!lw_eligible(v, q))
+		if (!claims[q].a) {
+			ages.elastic = true;
 			continue;
-		queue->urgency = queue->target_ns ? lw_urgent_age(st, v, q) : 0;
-		if (!queue->target_ns)
-			continue;
-		sum = lw_soft_add(sum, queue->urgency);
-		if (queue->urgency > ages.most) {
-			ages.most = queue->urgency;
-			ages.most_urgent = q;
 		}
-		ages.pkts += v->queues[q].backlog_pkts;
+		claims[q].age = lw_age_bound(st, claims[q].a, wait_ns);
+		lw_soft_gather(&sum, claims[q].a, wait_ns);
 		ages.count++;
 	}
-	ages.mean = lw_soft_div(sum, lw_soft_of(ages.count));
+	ages.mean = lw_soft_div(lw_soft_total(&sum), lw_soft_of(ages.count));
 	ages.scale = lw_soft_div(LW_LOG2_E, lw_soft_add(LW_SOFT_ONE, lw_soft_sqrt(ages.mean)));
+	ages.offset = lw_soft_floor(lw_soft_mul(ages.mean, ages.scale), 24, LW_EXPONENT_MOST);
+	exponents = (uint64_t)lw_soft_exponent(st->most_a) + lw_soft_exponent(ages.scale) + 56;
+	ages.shift = exponents > LW_EXPONENT_BIASES ? 64 : (uint32_t)(LW_EXPONENT_BIASES - exponents);
 	return ages;
 }
 
@@ -59,30 +70,41 @@ static inline int64_t lw_exponent(const struct lw_ages *ages, uint64_t u)
 	return below ? -log : log;
 }
 
-/* no less than lw_exponent of an urgency, without computing it; `reach` is that of the greatest */
-static inline int64_t lw_exponent_most(const struct lw_ages *ages, uint64_t u, int64_t reach)
+/* no less than lw_exponent of an urgency bounded by `age`, in a tenth of the steps; 2^-20 covers what that rounds up */
+static inline int64_t lw_exponent_bound(const struct lw_ages *ages, uint64_t age)
 {
-	return u > ages->mean ? reach : 0;
+	uint64_t log;
+
+	if (ages->shift > 63 || age >> 32)
+		return (int64_t)LW_EXPONENT_MOST;
+	log = age * lw_soft_mantissa(ages->scale) >> ages->shift;
+	return log < 2 * LW_EXPONENT_MOST ? (int64_t)log - (int64_t)ages->offset + 16 : (int64_t)LW_EXPONENT_MOST;
 }
 
-/* log2 of what the exponential is multiplied by: 1, or a per second */
-static inline int64_t lw_exponent_factor(const struct lw_urgent *st, const struct lw_urgent_queue *queue)
+/* the queue with the greatest claim; `elastic`: what elastic ones claim beside r / R, a logarithm as lw_exponent */
+static inline struct lw_pick lw_exponent_pick(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages,
+					      int64_t elastic)
 {
-	return st->factor ? lw_soft_log2(lw_soft_mul(queue->a, lw_soft_of(1000000000))) : 0;
-}
+	const struct lw_claim *claims = lw_claims(st);
+	uint64_t now_ns = st->means.now_ns, bits;
+	int64_t most = LW_CLAIM_LEAST;
+	uint32_t best = LW_NONE, q, word;
 
-/* what a real-time queue of mean urgency would claim; others claim lw_exponent more */
-static inline int64_t lw_exponent_base(const struct lw_urgent *st, struct lw_urgent_queue *queue)
-{
-	return lw_exponent_factor(st, queue) - lw_urgent_log(st, queue);
-}
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
+		int64_t claim = claims[q].log;
 
-/* what the most urgent queue claims, so the best one no less; below all claims when there is none */
-static inline int64_t lw_exponent_least(struct lw_urgent *st, const struct lw_ages *ages, int64_t reach)
-{
-	if (ages->most_urgent == LW_NONE)
-		return -((int64_t)1 << 62);
-	return lw_exponent_base(st, lw_urgent_queues(st) + ages->most_urgent) + reach;
+		if (!claims[q].a)
+			claim += elastic;
+		else if (claim + lw_exponent_bound(ages, claims[q].age) < most)
+			continue;
+		else
+			claim += lw_exponent(ages, lw_claim_age(claims + q, now_ns));
+		if (claim < most || (claim == most && !lw_claim_earlier(claims, q, best)))
+			continue;
+		best = q;
+		most = claim;
+	}
+	return lw_answer(best);
 }
 
 #endif

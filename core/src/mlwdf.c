@@ -11,30 +11,55 @@
 
 enum { MLWDF_NPARAMS = LW_URGENT_EXPIRE + 1 };
 
+#define MLWDF_APART ((int64_t)3 << 20)  /* 3/16: more than two bounds err */
+
+/* log2 of a W r / R and of 10^9, in 2^-24, 0.0862 more or less: fractions of the logarithms of W and R / r are straight lines */
+static inline int64_t mlwdf_bound(const struct lw_claim *claim, uint64_t now_ns)
+{
+	uint64_t wait = claim->a ? lw_claim_wait_ns(claim, now_ns) : LW_URGENT_S_NS;
+	uint32_t zeros = LW_CLZ64(wait);
+
+	return claim->log + ((int64_t)(63 - zeros) << 24) + (int64_t)(wait << zeros << 1 >> 40);
+}
+
 static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	uint64_t best_age = 0, best_key = 0;
-	uint32_t best = LW_NONE, q;
+	const struct lw_claim *claims = lw_claims(st);
+	const struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
+	uint64_t best_age = 0, best_key = 0, bits;
+	int64_t least = LW_CLAIM_LEAST; /* who is bound to less claims less than the best */
+	uint32_t best = LW_NONE, q, word;
 
 	lw_urgent_clock(st, v);
-	for (q = 0; q < v->nqueues; q++) {
-		const struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+	LW_FOR_EACH_WAITING(st, v, q, word, bits) {
+		int64_t bound = mlwdf_bound(claims + q, st->means.now_ns);
 		uint64_t age, key, claim, best_claim;
 
-		if (!lw_eligible(v, q))
+		if (bound < least)
 			continue;
-		age = queue->target_ns ? lw_urgent_age(st, v, q) : LW_SOFT_ONE;
-		key = lw_urgent_key(st, queue);
+		age = claims[q].a ? lw_claim_age(claims + q, st->means.now_ns) : LW_SOFT_ONE;
+		key = lw_urgent_key(st, queues + q);
 		claim = lw_soft_mul(age, best_key);
 		best_claim = lw_soft_mul(best_age, key);
-		if (best != LW_NONE && (claim < best_claim || (claim == best_claim && !lw_urgent_earlier(v, q, best))))
+		if (best != LW_NONE && (claim < best_claim || (claim == best_claim && !lw_claim_earlier(claims, q, best))))
 			continue;
 		best = q;
 		best_age = age;
 		best_key = key;
+		least = key ? bound - MLWDF_APART : LW_CLAIM_UNSERVED / 2;
 	}
 	return lw_answer(best);
+}
+
+static void mlwdf_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	lw_urgent_change(state, v, params, qparams, true);
+}
+
+static void mlwdf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	lw_urgent_init(state, v, params, qparams, true, true);
 }
 
 static const struct lw_param mlwdf_params[MLWDF_NPARAMS] = { LW_TC_PARAM, LW_NORM_PARAM, LW_EXPIRE_PARAM };
@@ -53,13 +78,13 @@ const struct lw_policy lw_policy_mlwdf = {
 	.stats = mlwdf_stats,
 	.state_size = lw_urgent_state_size,
 	.check = NULL,
-	.init = lw_urgent_init,
+	.init = mlwdf_init,
 	.pick = mlwdf_pick,
 	.enqueued = lw_urgent_event,
 	.sent = lw_urgent_sent,
 	.dropped = lw_urgent_event,
 	.rated = lw_urgent_rated,
-	.change = lw_urgent_change,
+	.change = mlwdf_change,
 	.victim = NULL,
 	.leaving = lw_urgent_leaving,
 	.expired = lw_urgent_expired,

@@ -85,12 +85,47 @@ static inline uint64_t lw_soft_aligned(uint64_t a, uint64_t b)
 /*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 {
-	uint64_t more = a > b ? a : b, less = a > b ? b : a;
+	uint64_t more = a > b ? a : b, less = a > b ? b : a, m;
+	uint32_t apart = lw_soft_exponent(more) - lw_soft_exponent(less), carry;
 
 	if (!less)
 		return more;
-	return lw_soft_norm_high((lw_soft_mantissa(more) << 31) + lw_soft_aligned(more, less),
-				 lw_soft_exponent(more) - 31);
+	m = lw_soft_mantissa(more) + (apart < 32 ? lw_soft_mantissa(less) >> apart : 0);
+	carry = (uint32_t)(m >> 32);
+	return ((uint64_t)(lw_soft_exponent(more) + carry) << 32) | m >> carry;
+}
+
+/* A sum that grows from 0: what lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))) gives, to the last bit, in fewer steps. */
+struct lw_soft_sum {
+	uint64_t mantissa;              /* 0: nothing yet */
+	uint32_t exponent;
+};
+
+static inline uint64_t lw_soft_total(const struct lw_soft_sum *sum)
+{
+	return (uint64_t)sum->exponent << 32 | sum->mantissa;
+}
+
+/* a is not 0 */
+/*@ requires \valid(sum);
+    assigns *sum \from *sum, a, n; */
+static inline void lw_soft_gather(struct lw_soft_sum *sum, uint64_t a, uint64_t n)
+{
+	uint32_t shift = sum->exponent - lw_soft_exponent(a);
+	uint64_t product = lw_soft_mantissa(a) * (uint32_t)n;   /* a n, when n is below 2^32 */
+
+	if (shift > 63 || (n | product >> shift) >> 32) {       /* or the sum is the smaller, as at first */
+		uint64_t total = lw_soft_add(lw_soft_total(sum), lw_soft_mul(a, lw_soft_of(n)));
+
+		sum->mantissa = (uint32_t)total;
+		sum->exponent = lw_soft_exponent(total);
+		return;
+	}
+	sum->mantissa += product >> shift;      /* two truncations that follow each other are one */
+	if (sum->mantissa >> 32) {
+		sum->mantissa >>= 1;
+		sum->exponent++;
+	}
 }
 
 /* a - b, or 0 when b is the greater */
@@ -153,6 +188,13 @@ static inline int64_t lw_soft_log2(uint64_t a)
 		log += more ? bit : 0;
 	}
 	return log;
+}
+
+/* log2(a) in 2^-24, up to 0.0861 below it: between powers of two a straight line; a is not 0 */
+static inline int64_t lw_soft_log2_below(uint64_t a)
+{
+	return ((int64_t)lw_soft_exponent(a) + 31 - (int64_t)LW_SOFT_BIAS) * (1 << 24) +
+	       (int64_t)((lw_soft_mantissa(a) & (LW_SOFT_TOP - 1)) >> 7);
 }
 
 /* floor(a * 2^n), at most `most` < 2^63 */

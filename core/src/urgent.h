@@ -5,8 +5,10 @@
  * A real-time queue has a target T for its delays and a tolerance delta, the part of the packets that may be later; its
  * urgency is a W, a = -ln(delta) / T, W the age of its head packet (at least 1 ns). A queue without a target is elastic.
  * The mean below the channel's rate r is what the queue was given (means.h), or its channel's own mean, outages left out, as of
- * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue, O(n), as do rated and the
- * arrival at an empty queue; the other events are O(1).
+ * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue that is
+ * eligible, O(n), as do rated and an arrival at an empty queue when the queue of the best key has gone; the other events are
+ * O(1). What a pick reads of a queue stands apart, as of its last event (struct lw_claim), and a bound of its claim that is
+ * cheap and errs upwards only leaves most queues out.
  */
 #ifndef LINKWEIR_URGENT_H
 #define LINKWEIR_URGENT_H
@@ -26,6 +28,8 @@
 #define LW_DELTA_PARAM \
 	{ "delta", "part of the packets that may exceed the target", NULL, 1, 500000, 50000, LW_PPM, 0 }
 
+#define LW_URGENT_S_NS ((uint64_t)1000000000)
+
 enum { LW_NORM_THROUGHPUT, LW_NORM_CHANNEL };
 enum { LW_URGENT_TC, LW_URGENT_NORM, LW_URGENT_EXPIRE, LW_URGENT_FACTOR, LW_URGENT_TICK };
 enum { LW_URGENT_TARGET, LW_URGENT_DELTA, LW_URGENT_NQPARAMS };
@@ -34,9 +38,12 @@ struct lw_urgent {
 	struct lw_means means;
 	uint32_t norm;
 	uint32_t expire;
-	uint32_t factor;                /* exp_rule.c, exp_pf.c */
 	uint32_t elastic_ppm;           /* exp_pf.c: what elastic queues are multiplied by */
+	uint32_t coarse;                /* mlwdf.c: the claims' logarithms are only bounds */
 	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that may change */
+	uint64_t shortest_ns;           /* of the targets; LW_NEVER: there is none */
+	uint64_t most_a;                /* the greatest a */
+	uint64_t best_key;              /* the smallest key of those that have a claim; 0: not known */
 };
 
 struct lw_urgent_queue {
@@ -44,23 +51,53 @@ struct lw_urgent_queue {
 	uint64_t channel;               /* mean rate, bit/s, as of channel_ns */
 	uint64_t channel_ns;
 	uint64_t target_ns;             /* 0: elastic */
-	uint64_t a;                     /* -ln(delta) / T, per ns */
+	uint64_t a;                     /* -ln(delta) / T, per ns; 0: elastic */
+	int64_t log_a;                  /* log2 of a per second, where claims count it, in 2^-24 */
 	uint64_t logged;                /* the key whose logarithm is `log` */
 	int64_t log;                    /* in 2^-24 */
-	uint64_t urgency;               /* exponent.h: a W as of this pick; 0 for an elastic queue */
 };
 
-static inline struct lw_urgent_queue *lw_urgent_queues(struct lw_urgent *st)
+/* What a pick reads of a queue. */
+struct lw_claim {
+	uint64_t head_ns;               /* arrival of its head packet */
+	uint64_t a;                     /* 0: elastic */
+	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24; coarse: up to 0.0861 above */
+	uint64_t key;                   /* of what it was given; UINT64_MAX: has no claim */
+	uint64_t age;                   /* exponent.h: a bound of its urgency as of this pick */
+};
+
+#define LW_CLAIM_LEAST (-((int64_t)1 << 60))    /* below all claims */
+#define LW_CLAIM_UNSERVED ((int64_t)1 << 61)    /* of a queue never served: better than any other */
+
+static inline struct lw_claim *lw_claims(struct lw_urgent *st)
 {
-	return (struct lw_urgent_queue *)(st + 1);
+	return (struct lw_claim *)(st + 1);
 }
+
+static inline struct lw_urgent_queue *lw_urgent_queues(struct lw_urgent *st, const struct lw_view *v)
+{
+	return (struct lw_urgent_queue *)(lw_claims(st) + v->nqueues);
+}
+
+/* a bit for each queue: it is eligible */
+static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_view *v)
+{
+	return (uint64_t *)(lw_urgent_queues(st, v) + v->nqueues);
+}
+
+/* for each eligible queue q in turn; `word` and `bits` say where it is */
+#define LW_FOR_EACH_WAITING(st, v, q, word, bits) \
+	for ((word) = 0; (word) < ((v)->nqueues + 63) / 64; (word)++) \
+		for ((bits) = lw_urgent_waiting(st, v)[word]; \
+		     (bits) && ((q) = 64 * (word) + LW_CTZ64(bits), true); (bits) &= (bits) - 1)
 
 static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
 	if (nqueues > LW_MAX_QUEUES)
 		return 0;
-	return sizeof(struct lw_urgent) + nqueues * sizeof(struct lw_urgent_queue);
+	return sizeof(struct lw_urgent) + nqueues * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue)) +
+	       (nqueues + 63) / 64 * sizeof(uint64_t);
 }
 
 /* the channel's mean up to now, at the rate it had; outages do not count */
@@ -81,38 +118,61 @@ static inline uint64_t lw_urgent_key(const struct lw_urgent *st, const struct lw
 	return st->norm == LW_NORM_CHANNEL ? lw_soft_mul(queue->channel, queue->mean.inverse) : queue->mean.key;
 }
 
-/* log2 of the key, in 2^-24; a queue never served is better than any other */
+/* log2(r / mean) in 2^-24 */
 static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent_queue *queue)
 {
 	uint64_t key = lw_urgent_key(st, queue);
 
 	if (key != queue->logged) {
 		queue->logged = key;
-		queue->log = lw_soft_log2(key);
+		queue->log = st->coarse ? lw_soft_log2_below(key) : lw_soft_log2(key);
 	}
-	return key ? queue->log : -((int64_t)1 << 61);
+	return key ? -queue->log : LW_CLAIM_UNSERVED;
 }
 
-static inline uint64_t lw_urgent_wait_ns(const struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+/* at least 1 */
+static inline uint64_t lw_claim_wait_ns(const struct lw_claim *claim, uint64_t now_ns)
 {
-	uint64_t wait_ns = lw_excess(st->means.now_ns, v->queues[q].head_arrival_ns);
+	uint64_t wait_ns = lw_excess(now_ns, claim->head_ns);
 
 	return wait_ns ? wait_ns : 1;
 }
 
-/* a W of a real-time queue */
-static inline uint64_t lw_urgent_age(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+/* a W; 0 for an elastic queue */
+static inline uint64_t lw_claim_age(const struct lw_claim *claim, uint64_t now_ns)
 {
-	return lw_soft_mul(lw_urgent_queues(st)[q].a, lw_soft_of(lw_urgent_wait_ns(st, v, q)));
+	return lw_soft_mul(claim->a, lw_soft_of(lw_claim_wait_ns(claim, now_ns)));
 }
 
 /* of queues that are equal otherwise: the earlier head packet; LW_NONE is the latest */
-static inline bool lw_urgent_earlier(const struct lw_view *v, uint32_t q, uint32_t than)
+static inline bool lw_claim_earlier(const struct lw_claim *claims, uint32_t q, uint32_t than)
 {
-	return than == LW_NONE || v->queues[q].head_arrival_ns < v->queues[than].head_arrival_ns;
+	return than == LW_NONE || claims[q].head_ns < claims[than].head_ns;
 }
 
 /* ---- events ---- */
+
+/* what a pick and those that return are to know of queue q */
+static inline void lw_urgent_note(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
+{
+	struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
+	struct lw_claim *claim = lw_claims(st) + q;
+	uint64_t *waiting = lw_urgent_waiting(st, v) + q / 64, bit = (uint64_t)1 << q % 64;
+	bool eligible = lw_eligible(v, q);
+	uint64_t key = eligible && !queue->mean.away ? queue->mean.key : UINT64_MAX;
+
+	if (key <= st->best_key)
+		st->best_key = key;
+	else if (claim->key == st->best_key)
+		st->best_key = 0;
+	claim->key = key;
+	*waiting = eligible ? *waiting | bit : *waiting & ~bit;
+	if (!eligible)
+		return;
+	claim->head_ns = v->queues[q].head_arrival_ns;
+	claim->a = queue->a;
+	claim->log = queue->log_a + lw_urgent_log(st, queue);
+}
 
 static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v)
 {
@@ -121,95 +181,120 @@ static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v
 	if (!lw_means_clock(&st->means, v))
 		return;
 	halves = lw_means_turn(&st->means);
-	for (q = 0; q < v->nqueues; q++)
-		lw_mean_halve(&lw_urgent_queues(st)[q].mean, halves);
+	for (q = 0; q < v->nqueues; q++) {
+		lw_mean_halve(&lw_urgent_queues(st, v)[q].mean, halves);
+		lw_urgent_note(st, v, q);
+	}
+}
+
+/* the smallest key of those that have a claim, or the floor when there is none */
+static inline uint64_t lw_urgent_best_key(struct lw_urgent *st, const struct lw_view *v)
+{
+	const struct lw_claim *claims = lw_claims(st);
+	uint64_t best = UINT64_MAX, bits;
+	uint32_t q, word;
+
+	if (!st->best_key) {
+		LW_FOR_EACH_WAITING(st, v, q, word, bits)
+			if (claims[q].key < best)
+				best = claims[q].key;
+		st->best_key = best;
+	}
+	return st->best_key == UINT64_MAX ? st->means.floor : st->best_key;
 }
 
 /* After anything that happened to queue q. */
 static inline void lw_urgent_follow(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
 {
-	struct lw_urgent_queue *queues = lw_urgent_queues(st);
-	uint64_t best = UINT64_MAX;
-	uint32_t other;
+	struct lw_mean *mean = &lw_urgent_queues(st, v)[q].mean;
 
 	if (!v->queues[q].backlog_pkts)
-		lw_mean_leave(&st->means, &queues[q].mean);
-	if (!lw_eligible(v, q) || !queues[q].mean.away)
-		return;
-	for (other = 0; other < v->nqueues; other++)
-		if (lw_eligible(v, other) && !queues[other].mean.away && queues[other].mean.key < best)
-			best = queues[other].mean.key;
-	lw_mean_return(&st->means, &queues[q].mean, best == UINT64_MAX ? st->means.floor : best);
+		lw_mean_leave(&st->means, mean);
+	else if (v->queues[q].rate_bps && mean->away)
+		lw_mean_return(&st->means, mean, lw_urgent_best_key(st, v));
+	lw_urgent_note(st, v, q);
 }
 
 static inline void lw_urgent_rated(void *state, const struct lw_view *v)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
-	struct lw_urgent_queue *queues = lw_urgent_queues(st);
+	struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint32_t q;
 
 	lw_urgent_clock(st, v);
 	for (q = 0; q < v->nqueues; q++) {
-		if (queues[q].mean.rate_bps == v->queues[q].rate_bps)
-			continue;
-		lw_urgent_follow_channel(st, queues + q);
-		lw_mean_rate(&queues[q].mean, v->queues[q].rate_bps, 1);
-		if (!queues[q].channel)         /* its first rate */
-			queues[q].channel = lw_soft_of(v->queues[q].rate_bps);
+		if (queues[q].mean.rate_bps != v->queues[q].rate_bps) {
+			lw_urgent_follow_channel(st, queues + q);
+			lw_mean_rate(&queues[q].mean, v->queues[q].rate_bps, 1);
+			if (!queues[q].channel)         /* its first rate */
+				queues[q].channel = lw_soft_of(v->queues[q].rate_bps);
+		}
+		lw_urgent_note(st, v, q);
 	}
 	for (q = 0; q < v->nqueues; q++)
 		lw_urgent_follow(st, v, q);
 }
 
 static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, const uint64_t *params,
-				 const uint64_t *qparams)
+				 const uint64_t *qparams, bool factor)
 {
 	uint32_t q;
 
 	st->norm = (uint32_t)params[LW_URGENT_NORM];
 	st->expire = (uint32_t)params[LW_URGENT_EXPIRE];
+	st->shortest_ns = LW_NEVER;
+	st->most_a = 0;
 	lw_means_start(&st->means, params[LW_URGENT_TC]);
 	for (q = 0; q < v->nqueues; q++, qparams += LW_URGENT_NQPARAMS) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
+		struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
 		int64_t log = lw_soft_log2(lw_soft_div(lw_soft_of(1000000), lw_soft_of(qparams[LW_URGENT_DELTA])));
 		uint64_t tolerance = lw_soft_mul(lw_soft_norm((uint64_t)log, LW_SOFT_BIAS - 24), LW_LN_2);
 
 		queue->target_ns = qparams[LW_URGENT_TARGET];
 		queue->a = lw_soft_div(tolerance, lw_soft_of(queue->target_ns));
+		if (queue->target_ns && queue->target_ns < st->shortest_ns)
+			st->shortest_ns = queue->target_ns;
+		if (queue->a > st->most_a)
+			st->most_a = queue->a;
+		queue->log_a = factor && queue->a ? lw_soft_log2(lw_soft_mul(queue->a, lw_soft_of(LW_URGENT_S_NS))) : 0;
 	}
 }
 
-static inline void lw_urgent_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+static inline void lw_urgent_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
+				  bool factor, bool coarse)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint32_t q;
 
 	memset(st, 0, lw_urgent_state_size(v->nqueues, params));
 	st->means.now_ns = v->now_ns;
-	lw_urgent_set(st, v, params, qparams);
+	st->coarse = coarse;
+	lw_urgent_set(st, v, params, qparams, factor);
 	for (q = 0; q < v->nqueues; q++) {
-		struct lw_urgent_queue *queue = lw_urgent_queues(st) + q;
-
-		lw_mean_init(&queue->mean, &st->means, v->queues[q].rate_bps, 1);
-		queue->channel = lw_soft_of(v->queues[q].rate_bps);
-		queue->channel_ns = v->now_ns;
+		lw_mean_init(&queues[q].mean, &st->means, v->queues[q].rate_bps, 1);
+		queues[q].channel = lw_soft_of(v->queues[q].rate_bps);
+		queues[q].channel_ns = v->now_ns;
+		lw_urgent_note(st, v, q);
 	}
 	for (q = 0; q < v->nqueues; q++)
 		lw_urgent_follow(st, v, q);
 }
 
-static inline void lw_urgent_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+static inline void lw_urgent_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
+				    bool factor)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
+	struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint32_t q;
 
 	lw_urgent_clock(st, v);
 	for (q = 0; q < v->nqueues; q++) {
-		lw_urgent_follow_channel(st, lw_urgent_queues(st) + q);
-		lw_mean_change(&st->means, &lw_urgent_queues(st)[q].mean, params[LW_URGENT_TC], st->means.unit);
+		lw_urgent_follow_channel(st, queues + q);
+		lw_mean_change(&st->means, &queues[q].mean, params[LW_URGENT_TC], st->means.unit);
 	}
 	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[LW_URGENT_TC], st->means.unit);
-	lw_urgent_set(st, v, params, qparams);
+	lw_urgent_set(st, v, params, qparams, factor);
 	lw_urgent_rated(st, v);
 }
 
@@ -218,7 +303,7 @@ static inline void lw_urgent_sent(void *state, const struct lw_view *v, uint32_t
 	struct lw_urgent *st = (struct lw_urgent *)state;
 
 	lw_urgent_clock(st, v);
-	lw_mean_serve(&st->means, &lw_urgent_queues(st)[q].mean, bytes);
+	lw_mean_serve(&st->means, &lw_urgent_queues(st, v)[q].mean, bytes);
 	lw_urgent_follow(st, v, q);
 }
 
@@ -230,12 +315,17 @@ static inline void lw_urgent_event(void *state, const struct lw_view *v, uint32_
 	lw_urgent_follow((struct lw_urgent *)state, v, q);
 }
 
+/* for questions that leave the state as it is */
+static inline const struct lw_urgent_queue *lw_urgent_seen(const struct lw_urgent *st, const struct lw_view *v)
+{
+	return (const struct lw_urgent_queue *)((const struct lw_claim *)(st + 1) + v->nqueues);
+}
+
 static inline bool lw_urgent_expired(const void *state, const struct lw_view *v, uint32_t q)
 {
 	const struct lw_urgent *st = (const struct lw_urgent *)state;
-	uint64_t target_ns = ((const struct lw_urgent_queue *)(st + 1))[q].target_ns;
 
-	return st->expire && lw_means_late(&st->means, v, q, target_ns);
+	return st->expire && lw_means_late(&st->means, v, q, lw_urgent_seen(st, v)[q].target_ns);
 }
 
 static inline enum lw_verdict lw_urgent_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)
@@ -247,9 +337,8 @@ static inline enum lw_verdict lw_urgent_leaving(void *state, const struct lw_vie
 static inline void lw_urgent_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
 {
 	const struct lw_urgent *st = (const struct lw_urgent *)state;
-	const struct lw_urgent_queue *queues = (const struct lw_urgent_queue *)(st + 1);
 
-	values[0] = lw_mean_shown(&st->means, &queues[q].mean, v->now_ns);
+	values[0] = lw_mean_shown(&st->means, &lw_urgent_seen(st, v)[q].mean, v->now_ns);
 }
 
 #endif

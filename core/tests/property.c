@@ -168,6 +168,22 @@ static bool soft_pair_holds(uint64_t a, uint64_t b)
 	return true;
 }
 
+/* a sum of products, step by step and gathered */
+static bool soft_sum_holds(const uint64_t *a, const uint64_t *n, uint32_t count)
+{
+	struct lw_soft_sum sum = { 0, 0 };
+	uint64_t total = 0;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		total = lw_soft_add(total, lw_soft_mul(a[i], lw_soft_of(n[i])));
+		lw_soft_gather(&sum, a[i], n[i]);
+		if (lw_soft_total(&sum) != total)
+			return soft_wrong("lw_soft_gather", a[i], n[i]);
+	}
+	return true;
+}
+
 static bool soft_one_holds(uint64_t a, uint32_t n, uint64_t most)
 {
 	uint32_t e = (uint32_t)(a >> 32), shift, bit;
@@ -211,7 +227,7 @@ static bool soft_power_holds(uint64_t x)
 
 static bool soft_holds(void)
 {
-	uint64_t x = 88172645463325252u, i;
+	uint64_t x = 88172645463325252u, i, factors[16], numbers[16];
 	wide ln_2 = 0;
 
 	for (i = 1; i < 96; i++)                /* ln 2 = sum of 1 / (i 2^i), in 2^-96 */
@@ -238,6 +254,10 @@ static bool soft_holds(void)
 		apart = r >> 29 & 1 ? apart & 3 : apart;
 		if (lw_soft_of(value) != soft_of(value, LW_SOFT_BIAS))
 			return soft_wrong("lw_soft_of", value, 0);
+		factors[i % 16] = (uint64_t)(r >> 56 & 1 ? ea : LW_SOFT_BIAS - 60 - (uint32_t)(r >> 13 & 3)) << 32 | ma;
+		numbers[i % 16] = r >> 55 & 1 ? value : value >> 32;
+		if (i % 16 == 15 && !soft_sum_holds(factors, numbers, 16))
+			return false;
 		if (!soft_pair_holds((uint64_t)ea << 32 | ma, (uint64_t)(ea - apart) << 32 | mb) ||
 		    !soft_pair_holds((uint64_t)(ea - apart) << 32 | mb, (uint64_t)ea << 32 | ma) ||
 		    !soft_one_holds((uint64_t)ea << 32 | ma, (uint32_t)(r >> 30 & 63), value >> 1) ||

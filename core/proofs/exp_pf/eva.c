@@ -3,5 +3,5 @@
 #include "../../src/exp_pf.c"
 #define PROOF_WIDEN 10000, 1000000
 #define POLICY exp_pf
-#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * sizeof(struct lw_urgent_queue))
+#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue)) + (QUEUES + 63) / 64 * sizeof(uint64_t))
 #include "../data_plane.h"

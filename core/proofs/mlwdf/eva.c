@@ -2,5 +2,5 @@
 #include "../ctz.h"
 #include "../../src/mlwdf.c"
 #define POLICY mlwdf
-#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * sizeof(struct lw_urgent_queue))
+#define STATE_BYTES (sizeof(struct lw_urgent) + QUEUES * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue)) + (QUEUES + 63) / 64 * sizeof(uint64_t))
 #include "../data_plane.h"

@@ -13,6 +13,7 @@ int main(void)
 {
 	uint32_t n = Frama_C_unsigned_int_interval(0, UINT32_MAX);
 	uint64_t a = any(), b = any(), value = any(), x = any();
+	struct lw_soft_sum sum = { Frama_C_unsigned_int_interval(0, UINT32_MAX), n };
 
 	lw_soft_of(value);
 	lw_soft_mul(a, b);
@@ -24,5 +25,6 @@ int main(void)
 	lw_soft_log2(a);
 	lw_soft_floor(a, n, value >> 1);
 	lw_soft_sqrt(a);
+	lw_soft_gather(&sum, a, value);
 	return 0;
 }
