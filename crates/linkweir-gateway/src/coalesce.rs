@@ -106,13 +106,11 @@ fn payload(packet: &[u8], header: &Header) -> Option<usize> {
 }
 
 fn checksum_holds(packet: &[u8], transport: usize, protocol: u8) -> bool {
-    let addresses = if transport == 20 {
-        &packet[12..20]
-    } else {
-        &packet[8..40]
-    };
-    let pseudo = checksum::pseudo(addresses, protocol, packet.len() - transport);
-    checksum::add(pseudo, checksum::sum(&packet[transport..])) == 0xffff
+    // The addresses stand right before the transport header, and nothing else is summed of the header of IP.
+    let addresses_bytes = if transport == 20 { 8 } else { 32 };
+    let bytes = (packet.len() - transport) as u16;
+    let summed = checksum::sum(&packet[transport - addresses_bytes..]);
+    checksum::add([summed, protocol.into(), bytes]) == 0xffff
 }
 
 /// Whether two packets differ only in what cutting makes different.
