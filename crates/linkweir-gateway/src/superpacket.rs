@@ -272,13 +272,19 @@ impl Cutter<'_> {
             let before_bytes = at * usize::from(train.segment_bytes);
             let sequence = first.wrapping_add(before_bytes as u32);
             above[4..8].copy_from_slice(&sequence.to_be_bytes());
+            let mut flags = above[TCP_FLAGS];
             if payload.end < whole.len() {
-                above[TCP_FLAGS] &= !(FIN | PSH);
+                flags &= !(FIN | PSH);
             }
             if at > 0 {
-                above[TCP_FLAGS] &= !CWR;
+                flags &= !CWR;
             }
-            let differs = [checksum::sum(&above[4..8]), checksum::sum(&above[12..14])];
+            above[TCP_FLAGS] = flags;
+            let differs = [
+                (sequence >> 16) as u16,
+                sequence as u16,
+                u16::from_be_bytes([above[TCP_FLAGS - 1], flags]),
+            ];
             let sum = checksum::add([checksum::add(sum), checksum::add(differs)]);
             put(above, TCP_CHECKSUM, !sum);
         } else {
