@@ -40,6 +40,9 @@ LOSS = 0.001  # a rate is free of loss when less is lost
 LEAST_PKTS_PER_S = 20_000
 MOST_PKTS_PER_S = 1_000_000
 BISECTIONS = 5
+QUEUE_PKTS = 4096  # of the gateway's device, for a plain forwarder that has as many
+REACHED = 0.9  # of a rate: less, and the sender missed it
+TRIALS = 3  # of a rate until one passes: a machine that was held up once says nothing of a tunnel
 LATENCY_PKTS_PER_S = 1000
 STEADY_PKTS_PER_S = 50_000
 PATIENCE_S = 20
@@ -145,11 +148,15 @@ class Place:
         run(["ip", "-n", self.names[end], "link", "set", device, "mtu", mtu, "up"])
 
 
-def start_forwarder(binary):
+def start_forwarder(binary, queue_pkts=None):
+    """A forwarder, whose device holds as many packets as the forwarder or Linux says, or `queue_pkts`."""
+
     def start(place):
         for end in (0, 1):
             place.start(end, [binary, "lw0", OUTER[end], OUTER[1 - end], PORT])
             place.address(end, "lw0", CLEAR_MTU)
+            if queue_pkts:
+                run(["ip", "-n", place.names[end], "link", "set", "lw0", "txqueuelen", queue_pkts])
 
     return start
 
@@ -303,14 +310,17 @@ def wait_ready(place):
 
 
 def loss_free_pkts_per_s(place, seconds):
-    """The highest rate offered of which less than 0.1 % is lost; a rate that fails is tried once more."""
+    """The highest rate of which less than 0.1 % is lost; one that fails or that the sender misses is tried again."""
 
     def passes(rate):
-        for _ in range(2):
+        best = None
+        for _ in range(TRIALS):
             tried = trial(place, int(rate), seconds)
             if tried["loss"] < LOSS:
-                return tried["offered_pkts_per_s"]
-        return None
+                best = max(best or 0.0, tried["offered_pkts_per_s"])
+                if best >= REACHED * rate:
+                    break
+        return best
 
     best, low, high = 0.0, float(LEAST_PKTS_PER_S), float(MOST_PKTS_PER_S)
     rate = low
@@ -320,7 +330,7 @@ def loss_free_pkts_per_s(place, seconds):
             high = rate
             break
         best, low = max(best, passed), rate
-        if passed < 0.9 * rate:  # the sender itself is at its end
+        if passed < REACHED * rate:  # the sender itself is at its end
             return best
         rate *= 1.6
     for _ in range(BISECTIONS):
@@ -474,6 +484,7 @@ def main():
     build()
     tunnels = {
         "plain": start_forwarder(BUILD / "plain"),
+        "plain-queued": start_forwarder(BUILD / "plain", QUEUE_PKTS),
         "offloaded": start_forwarder(RELEASE / "examples" / "forward"),
         "cleartext": start_gateway(sealed=False),
         "wireguard": start_gateway(sealed=True),

@@ -8,11 +8,20 @@ use crate::packet::Header;
 /// Words of 64 bits summed side by side, each with the carries of its own: the next need not wait for the one before.
 const SIDE_BY_SIDE: usize = 4;
 
-fn fold(mut sum: u64) -> u16 {
-    while sum >> 16 != 0 {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
+fn fold(sum: u64) -> u16 {
+    // At most 0x1_ffff_fffe, 0x2_fffd, 0x1_0000 and 0xffff.
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// The word of 64 bits that `bytes` begin with.
+fn word(bytes: &[u8]) -> u128 {
+    let word = [
+        bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7],
+    ];
+    u128::from(u64::from_ne_bytes(word))
 }
 
 /// The sum of `bytes`, with a zero behind an odd number of them.
@@ -24,27 +33,36 @@ pub fn sum(bytes: &[u8]) -> u16 {
     let mut sums = [0_u128; SIDE_BY_SIDE];
     let mut blocks = bytes.chunks_exact(8 * SIDE_BY_SIDE);
     for block in &mut blocks {
-        for (sum, word) in sums.iter_mut().zip(block.chunks_exact(8)) {
-            let word = [
-                word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7],
-            ];
-            *sum += u128::from(u64::from_ne_bytes(word));
+        for (at, sum) in sums.iter_mut().enumerate() {
+            *sum += word(&block[8 * at..]);
         }
     }
-    let whole: u128 = sums.iter().sum();
+    let mut whole: u128 = sums.iter().sum();
+    let mut words = blocks.remainder().chunks_exact(8);
+    for rest in &mut words {
+        whole += word(rest);
+    }
     // 16 bits each, so that the total cannot overflow.
     let mut total = u64::from(fold(whole as u64)) + u64::from(fold((whole >> 64) as u64));
-    for pair in blocks.remainder().chunks(2) {
-        let word = [pair[0], pair.get(1).copied().unwrap_or(0)];
-        total += u64::from(u16::from_ne_bytes(word));
+    let mut rest = words.remainder();
+    if let Some((four, behind)) = rest.split_first_chunk() {
+        total += u64::from(u32::from_ne_bytes(*four));
+        rest = behind;
+    }
+    if let Some((two, behind)) = rest.split_first_chunk() {
+        total += u64::from(u16::from_ne_bytes(*two));
+        rest = behind;
+    }
+    if let [last] = *rest {
+        total += u64::from(u16::from_ne_bytes([last, 0]));
     }
     u16::from_be(fold(total))
 }
 
-/// The sum of what two sums are of, the first of an even number of bytes.
+/// The sum of words, or of what sums are of, all but the last of an even number of bytes.
 #[must_use]
-pub fn add(one: u16, two: u16) -> u16 {
-    fold(u64::from(one) + u64::from(two))
+pub fn add<const N: usize>(words: [u16; N]) -> u16 {
+    fold(words.into_iter().map(u64::from).sum())
 }
 
 /// The sum of the pseudo header of `bytes` of TCP or UDP (RFC 9293, section 3.1; RFC 8200, section 8.1).
@@ -85,7 +103,7 @@ mod tests {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(sum(&bytes), 0xddf2);
         for at in [0, 2, 4, 6, 8] {
-            assert_eq!(add(sum(&bytes[..at]), sum(&bytes[at..])), 0xddf2);
+            assert_eq!(add([sum(&bytes[..at]), sum(&bytes[at..])]), 0xddf2);
         }
     }
 

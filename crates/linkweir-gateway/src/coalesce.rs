@@ -106,47 +106,54 @@ fn payload(packet: &[u8], header: &Header) -> Option<usize> {
 }
 
 fn checksum_holds(packet: &[u8], transport: usize, protocol: u8) -> bool {
-    let addresses = if transport == 20 {
-        &packet[12..20]
-    } else {
-        &packet[8..40]
-    };
-    let pseudo = checksum::pseudo(addresses, protocol, packet.len() - transport);
-    checksum::add(pseudo, checksum::sum(&packet[transport..])) == 0xffff
+    // The addresses stand right before the transport header, and nothing else is summed of the header of IP.
+    let addresses_bytes = if transport == 20 { 8 } else { 32 };
+    let bytes = (packet.len() - transport) as u16;
+    let summed = checksum::sum(&packet[transport - addresses_bytes..]);
+    checksum::add([summed, protocol.into(), bytes]) == 0xffff
+}
+
+/// Whether two packets have the same `N` bytes at a place. A length known in advance takes no call.
+fn same<const N: usize>(one: &[u8], other: &[u8], at: usize) -> bool {
+    one[at..at + N] == other[at..at + N]
 }
 
 /// Whether two packets differ only in what cutting makes different.
 fn same_headers(one: &[u8], other: &[u8], group: &Group, header_bytes: usize) -> bool {
-    let (ip, other_ip) = (&one[..group.transport], &other[..group.transport]);
     // Not compared: length, identification and checksum.
     let ip_same = if group.v4 {
-        ip[..2] == other_ip[..2] && ip[6..10] == other_ip[6..10] && ip[12..] == other_ip[12..]
+        same::<2>(one, other, 0) && same::<4>(one, other, 6) && same::<8>(one, other, 12)
     } else {
-        ip[..4] == other_ip[..4] && ip[6..] == other_ip[6..]
+        same::<4>(one, other, 0) && same::<34>(one, other, 6)
     };
-    let above = &one[group.transport..header_bytes];
-    let other_above = &other[group.transport..header_bytes];
+    let above = group.transport;
     let above_same = if group.protocol == TCP {
-        let flags = above[TCP_FLAGS] ^ other_above[TCP_FLAGS];
-        above[..4] == other_above[..4]
-            && above[8..13] == other_above[8..13]
+        let flags = one[above + TCP_FLAGS] ^ other[above + TCP_FLAGS];
+        same::<4>(one, other, above)
+            && same::<5>(one, other, above + 8)
             && flags & !(PSH | FIN) == 0
-            && above[14..16] == other_above[14..16]
-            && above[18..] == other_above[18..]
+            && same::<2>(one, other, above + 14)
+            && one[above + 18..header_bytes] == other[above + 18..header_bytes]
     } else {
-        above[..4] == other_above[..4]
+        same::<4>(one, other, above)
     };
     ip_same && above_same
 }
 
 /// Whether two packets belong to one flow.
 fn same_flow(one: &[u8], other: &[u8], group: &Group) -> bool {
-    let addresses = if group.v4 { 12..20 } else { 8..40 };
-    let ports = group.transport..group.transport + 4;
+    let ports = group.transport;
+    let addresses_same = || {
+        if group.v4 {
+            same::<8>(one, other, 12)
+        } else {
+            same::<32>(one, other, 8)
+        }
+    };
     one[0] >> 4 == other[0] >> 4
-        && other.len() >= ports.end
-        && one[addresses.clone()] == other[addresses]
-        && one[ports.clone()] == other[ports]
+        && other.len() >= ports + 4
+        && addresses_same()
+        && same::<4>(one, other, ports)
 }
 
 impl Coalescer {

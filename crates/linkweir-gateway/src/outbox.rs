@@ -92,11 +92,12 @@ impl Outbox {
     pub fn add_clear(&mut self, way: Way, packet: Packet) {
         let number = self.packets.len();
         let header_bytes = packet.header_bytes();
+        let cutter = packet.cutter();
         for at in 0..packet.pkts() {
             let first_part = self.parts.len();
             let begin = self.written.len();
             self.written.resize(begin + header_bytes, 0);
-            let payload = packet.cut(at, &mut self.written[begin..]);
+            let payload = cutter.cut(at, &mut self.written[begin..]);
             if header_bytes > 0 {
                 self.parts.push(Part::Written(begin..begin + header_bytes));
             }
@@ -117,6 +118,7 @@ impl Outbox {
         mut seal: impl FnMut(&[u8], &mut [u8]) -> Option<usize>,
     ) -> usize {
         let header_bytes = packet.header_bytes();
+        let cutter = packet.cutter();
         let mut refused = 0;
         for at in 0..packet.pkts() {
             let bytes = packet.pkt_bytes(at);
@@ -126,7 +128,7 @@ impl Outbox {
                 &packet[..]
             } else {
                 self.scratch.resize(bytes, 0);
-                let payload = packet.cut(at, &mut self.scratch[..header_bytes]);
+                let payload = cutter.cut(at, &mut self.scratch[..header_bytes]);
                 self.scratch[header_bytes..].copy_from_slice(&packet[payload]);
                 &self.scratch[..]
             };

@@ -181,6 +181,9 @@ impl Pace {
             return now_ns;
         };
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        if rate.value(now.ns) > 0.0 {
+            return now_ns;
+        }
         match rate.reaches(now, 0.0, NEVER_NS) {
             Some(at) => self.origin_ns + at.ns,
             None => NEVER_NS,

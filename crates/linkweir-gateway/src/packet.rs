@@ -71,6 +71,7 @@ impl Header {
 /// Reads the header of a packet; none when it is no whole IPv4 or IPv6 packet: too short, lengths that contradict each
 /// other, or another version.
 #[must_use]
+#[inline]
 pub fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -98,6 +99,7 @@ fn ports(protocol: u8, payload: &[u8]) -> Option<(u16, u16)> {
         .then(|| Some((be16(payload, 0)?, be16(payload, 2)?)))?
 }
 
+#[inline]
 fn parse_v4(packet: &[u8]) -> Option<Header> {
     let payload = usize::from(packet[0] & 15) * 4;
     let total = usize::from(be16(packet, 2)?);

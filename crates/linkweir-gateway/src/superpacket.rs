@@ -189,68 +189,111 @@ impl Packet {
         begin..(begin + each).min(self.len())
     }
 
-    /// Writes the headers of the packet with this number into `header`, which has [`Packet::header_bytes`]; returns where
-    /// in this one its payload lies.
-    pub fn cut(&self, at: usize, header: &mut [u8]) -> Range<usize> {
-        let payload = self.payload(at);
-        let Some(train) = self.train else {
-            return payload;
+    /// What cuts its packets, one by one.
+    #[must_use]
+    pub fn cutter(&self) -> Cutter<'_> {
+        let mut cutter = Cutter {
+            whole: self,
+            ip_sum: 0,
+            above_sum: 0,
         };
-        let tcp = train.tcp;
-        let transport = usize::from(train.transport);
-        let header_bytes = usize::from(train.payload);
-        let segment_bytes = usize::from(train.segment_bytes);
-        header.copy_from_slice(&self[..header_bytes]);
-        let last = payload.end == self.len();
-        let bytes = header_bytes + payload.len();
-        let (ip, above) = header.split_at_mut(transport);
-        let above_bytes = bytes - transport;
+        let Some(train) = self.train else {
+            return cutter;
+        };
+        let header = &self[..train.payload.into()];
+        let (ip, above) = header.split_at(train.transport.into());
+        let sum = checksum::sum;
         let addresses = if ip[0] >> 4 == 4 {
-            put(ip, 2, bytes as u16);
-            let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(at as u16);
-            put(ip, 4, id);
-            put(ip, 10, 0);
-            let sum = !checksum::sum(ip);
-            put(ip, 10, sum);
+            cutter.ip_sum = checksum::add([sum(&ip[..2]), sum(&ip[6..10]), sum(&ip[12..])]);
             &ip[12..20]
         } else {
-            put(ip, 4, (bytes - 40) as u16);
             &ip[8..40]
         };
-        let (protocol, place) = if tcp {
-            let first = u32::from_be_bytes([above[4], above[5], above[6], above[7]]);
-            let sequence = first.wrapping_add((at * segment_bytes) as u32);
-            above[4..8].copy_from_slice(&sequence.to_be_bytes());
-            if !last {
-                above[TCP_FLAGS] &= !(FIN | PSH);
-            }
-            if at > 0 {
-                above[TCP_FLAGS] &= !CWR;
-            }
-            (TCP, TCP_CHECKSUM)
+        let (protocol, rest) = if train.tcp {
+            // Without sequence number, flags and checksum.
+            let rest = [sum(&above[8..12]), sum(&above[14..16]), sum(&above[18..])];
+            (TCP, checksum::add(rest))
         } else {
-            put(above, 4, above_bytes as u16);
-            (UDP, UDP_CHECKSUM)
+            (UDP, 0)
         };
-        put(above, place, 0);
-        let sum = checksum::pseudo(addresses, protocol, above_bytes);
-        let sum = checksum::add(sum, checksum::sum(above));
-        let sum = !checksum::add(sum, checksum::sum(&self[payload.clone()]));
-        // To UDP no checksum at all is zero.
-        put(above, place, if !tcp && sum == 0 { 0xffff } else { sum });
-        payload
+        let pseudo = checksum::pseudo(addresses, protocol, 0);
+        cutter.above_sum = checksum::add([pseudo, sum(&above[..4]), rest]);
+        cutter
     }
 
     /// The packets it stands for, each in memory of its own.
     pub fn split(&self) -> impl Iterator<Item = Packet> + '_ {
-        (0..self.pkts()).map(|at| {
+        let cutter = self.cutter();
+        (0..self.pkts()).map(move |at| {
             let header_bytes = self.header_bytes();
             let mut bytes = vec![0; self.pkt_bytes(at)];
-            let payload = self.cut(at, &mut bytes[..header_bytes]);
+            let payload = cutter.cut(at, &mut bytes[..header_bytes]);
             bytes[header_bytes..].copy_from_slice(&self[payload]);
             let place = 0..bytes.len();
             Packet::new(bytes.into(), place, None)
         })
+    }
+}
+
+/// Makes the packets that a packet or super-packet stands for.
+pub struct Cutter<'p> {
+    whole: &'p Packet,
+    /// Sum of the IPv4 header, without what differs from packet to packet: length, identification and checksum.
+    ip_sum: u16,
+    /// Sum of pseudo and transport header without what differs there.
+    above_sum: u16,
+}
+
+impl Cutter<'_> {
+    /// Writes the headers of the packet with this number into `header`, which has [`Packet::header_bytes`]; returns where
+    /// in the whole its payload lies.
+    pub fn cut(&self, at: usize, header: &mut [u8]) -> Range<usize> {
+        let whole = self.whole;
+        let payload = whole.payload(at);
+        let Some(train) = whole.train else {
+            return payload;
+        };
+        header.copy_from_slice(&whole[..train.payload.into()]);
+        let bytes = header.len() + payload.len();
+        let (ip, above) = header.split_at_mut(train.transport.into());
+        if ip[0] >> 4 == 4 {
+            let id = u16::from_be_bytes([ip[4], ip[5]]).wrapping_add(at as u16);
+            put(ip, 2, bytes as u16);
+            put(ip, 4, id);
+            put(ip, 10, !checksum::add([self.ip_sum, bytes as u16, id]));
+        } else {
+            put(ip, 4, (bytes - 40) as u16);
+        }
+        let above_bytes = above.len() + payload.len();
+        let payload_sum = checksum::sum(&whole[payload.clone()]);
+        let sum = [self.above_sum, above_bytes as u16, payload_sum];
+        if train.tcp {
+            let first = u32::from_be_bytes([above[4], above[5], above[6], above[7]]);
+            let before_bytes = at * usize::from(train.segment_bytes);
+            let sequence = first.wrapping_add(before_bytes as u32);
+            above[4..8].copy_from_slice(&sequence.to_be_bytes());
+            let mut flags = above[TCP_FLAGS];
+            if payload.end < whole.len() {
+                flags &= !(FIN | PSH);
+            }
+            if at > 0 {
+                flags &= !CWR;
+            }
+            above[TCP_FLAGS] = flags;
+            let differs = [
+                (sequence >> 16) as u16,
+                sequence as u16,
+                u16::from_be_bytes([above[TCP_FLAGS - 1], flags]),
+            ];
+            let sum = checksum::add([checksum::add(sum), checksum::add(differs)]);
+            put(above, TCP_CHECKSUM, !sum);
+        } else {
+            put(above, 4, above_bytes as u16);
+            let sum = !checksum::add([checksum::add(sum), above_bytes as u16]);
+            // To UDP no checksum at all is zero.
+            put(above, UDP_CHECKSUM, if sum == 0 { 0xffff } else { sum });
+        }
+        payload
     }
 }
 

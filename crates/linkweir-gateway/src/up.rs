@@ -283,6 +283,8 @@ impl Gateway {
     /// Packets from the device into the queues.
     fn read_device(&mut self, now_ns: u64) -> io::Result<()> {
         let mut pkts = 0;
+        // Destination of the packet before, and the peer behind it.
+        let mut last = None;
         while pkts < BATCH {
             let received = match self.device.receive() {
                 Ok(received) => received,
@@ -311,9 +313,17 @@ impl Gateway {
                 count(&mut self.dropped, "unasked");
                 continue;
             }
-            let Some(at) = self.routing.peer(header.destination) else {
-                count_all(&mut self.dropped, "no_peer", packet.pkts());
-                continue;
+            let known = last.filter(|(destination, _)| *destination == header.destination);
+            let at = match known {
+                Some((_, at)) => at,
+                None => {
+                    let Some(at) = self.routing.peer(header.destination) else {
+                        count_all(&mut self.dropped, "no_peer", packet.pkts());
+                        continue;
+                    };
+                    last = Some((header.destination, at));
+                    at
+                }
             };
             if let Some(mtu) = self.config.mss_mtu() {
                 mss::clamp(&mut packet, &header, mtu);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use linkweir_gateway::feedback::Message;
 use linkweir_gateway::show::Show;
 use linkweir_gateway::underlay::Underlay;
+use nix::sys::signal::Signal;
 
 use crate::place::{
     cabled, config, pss, set_tos, Folder, Gateway, Namespace, Socket, Tunnel, STRICT,
@@ -314,6 +315,26 @@ pub fn super_packets_carry_the_same_bytes() {
                 assert!(handed >= sent, "{handed} packets handed out, {sent} sent");
             }
         }
+    }
+}
+
+pub fn what_comes_while_the_gateway_is_held_up_waits_for_it() {
+    // Four times what a device holds by itself.
+    const PACKETS: u32 = 2000;
+    let tunnel = Tunnel::changed(STRICT, |text| text.replace("\"1Gbit\"", "\"100Gbit\""));
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:1000"),
+        tunnel.there.socket("10.77.0.2:2000"),
+    );
+    tunnel.gateways[0].signal(Signal::SIGSTOP);
+    for number in 0..PACKETS {
+        a.send_to(&number.to_be_bytes(), "10.77.0.2:2000").unwrap();
+    }
+    tunnel.gateways[0].signal(Signal::SIGCONT);
+    let mut buffer = [0; 2000];
+    for number in 0..PACKETS {
+        let count = b.recv(&mut buffer).unwrap();
+        assert_eq!(buffer[..count], number.to_be_bytes());
     }
 }
 

@@ -100,6 +100,7 @@ fn main() {
             tcp_uses_segments_that_fit,
             super_packets_carry_the_same_bytes,
             datagrams_sent_together_come_one_by_one,
+            what_comes_while_the_gateway_is_held_up_waits_for_it,
             code_points_and_congestion_are_seen_outside_and_inside,
             what_came_is_said_only_where_both_ends_want_it,
             nothing_is_asked_over_a_link_that_carries_nothing,
