@@ -44,6 +44,7 @@ QUEUE_PKTS = 4096  # of the gateway's device, for a plain forwarder that has as 
 REACHED = 0.9  # of a rate: less, and the sender missed it
 TRIALS = 3  # of a rate until one passes: a machine that was held up once says nothing of a tunnel
 LATENCY_PKTS_PER_S = 1000
+HELD_UP_US = 1000  # an idle forwarder whose p99 is more did not have the processor
 STEADY_PKTS_PER_S = 50_000
 PATIENCE_S = 20
 
@@ -310,7 +311,7 @@ def wait_ready(place):
 
 
 def loss_free_pkts_per_s(place, seconds):
-    """The highest rate of which less than 0.1 % is lost; one that fails or that the sender misses is tried again."""
+    """The highest rate at which one of three trials loses less than 0.1 %; one the sender misses is tried again."""
 
     def passes(rate):
         best = None
@@ -402,9 +403,11 @@ def verdicts(results):
                 f"{name}, {what}: {ratio:.2f} x {against}, target {least:g} x: {report.verdict(ratio >= least)}"
             )
     if "cleartext" in results and "offloaded" in results:
-        pairs = zip(results["cleartext"], results["offloaded"], strict=True)
+        pairs = list(zip(results["cleartext"], results["offloaded"], strict=True))
         above_us = statistics.median(mine["p99_us"] - theirs["p99_us"] for mine, theirs in pairs)
         verdict = report.verdict(above_us <= LATENCY_ABOVE_US)
+        if max(theirs["p99_us"] for _, theirs in pairs) > HELD_UP_US:
+            verdict = "says nothing, the machine was held up for longer: measure on a quiet one"
         lines.append(f"cleartext, p99 at 1000 packets/s: {above_us:+.0f} us to offloaded, target +100 us: {verdict}")
     for name in ("cleartext", "wireguard"):
         if name in results:

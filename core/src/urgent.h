@@ -6,9 +6,9 @@
  * urgency is a W, a = -ln(delta) / T, W the age of its head packet (at least 1 ns). A queue without a target is elastic.
  * The mean below the channel's rate r is what the queue was given (means.h), or its channel's own mean, outages left out, as of
  * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue that is
- * eligible, O(n), as do rated and an arrival at an empty queue when the queue of the best key has gone; the other events are
- * O(1). What a pick reads of a queue stands apart, as of its last event (struct lw_claim), and a bound of its claim that is
- * cheap and errs upwards only leaves most queues out.
+ * eligible, O(n), as do rated and an arrival at an empty queue when the queue of the best key was served or has gone since,
+ * or was never served; the other events are O(1). What a pick reads of a queue stands apart, as of its last event (struct
+ * lw_claim), and a bound of its claim that is cheap and errs upwards only leaves most queues out.
  */
 #ifndef LINKWEIR_URGENT_H
 #define LINKWEIR_URGENT_H
