@@ -207,19 +207,14 @@ impl Track {
     /// not 0); none when that is not before `horizon_ns`.
     #[inline]
     pub fn reaches(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
-        let Piece {
-            until_ns,
-            value,
-            slope_per_ns,
-            ..
-        } = self.piece;
-        if let (Signal::Constant(_), FOREVER, 0.0) = (&self.signal, until_ns, slope_per_ns) {
+        if let Signal::Constant(value) = self.signal {
             let end = (value > 0.0).then(|| start.plus(amount * 1e9 / value));
             return end.filter(|end| start.ns < horizon_ns && end.ns < horizon_ns);
         }
         self.walk_to(start, amount, horizon_ns)
     }
 
+    /// The same over any signal, piece by piece.
     fn walk_to(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
         let mut at = start;
         let mut left = amount * 1e9;

@@ -132,13 +132,13 @@ mod event {
     pub(super) const ORDER: u32 = 12 << 28;
     pub(super) const CSI: u32 = 13 << 28;
     pub(super) const CHANNEL: u32 = 14 << 28;
+    pub(super) const INDEX: u32 = (1 << 28) - 1;
+
     /// The lane of an event that has one.
     pub(super) fn lane(event: u32) -> Option<usize> {
         let kind = (event >> 28) as usize;
         (kind < LANES && event & INDEX == 0).then_some(kind)
     }
-
-    pub(super) const INDEX: u32 = (1 << 28) - 1;
 }
 
 struct Engine<'a> {
@@ -154,6 +154,7 @@ struct Engine<'a> {
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
+    /// Else nobody asks whose packets leave.
     any_greedy: bool,
     /// Greedy flows that lack packets.
     short: Vec<u32>,
@@ -613,11 +614,7 @@ impl<'a> Engine<'a> {
                 let packet = Packet {
                     created_ns: segment.sent_ns,
                     segment: segment.sequence
-                        | if segment.retransmission {
-                            Packet::SENT_BEFORE
-                        } else {
-                            0
-                        },
+                        | u64::from(segment.retransmission) * Packet::SENT_BEFORE,
                     flow: index as u32,
                     bytes: connection.config.segment_wire_bytes(&segment),
                 };
