@@ -285,9 +285,12 @@ def trial(place, pkts_per_s, seconds):
     if receiver.stdout.readline() != "ready\n":
         raise BenchError("the receiver does not begin")
     command = [BUILD / "probe", "send", INNER[1], 5000, PAYLOAD_BYTES, pkts_per_s, seconds]
-    sent = json.loads(run(place.inside(0, command)))
-    time.sleep(0.3)
-    received = json.loads(place.end(receiver))
+    try:
+        sent = json.loads(run(place.inside(0, command)))
+        time.sleep(0.3)
+    finally:  # else it keeps the port from the next one
+        said = place.end(receiver)
+    received = json.loads(said)
     return {
         "offered_pkts_per_s": sent["sent_pkts"] / sent["seconds"],
         "received_pkts_per_s": received["received_pkts"] / sent["seconds"],
@@ -504,6 +507,7 @@ def main():
     for number in range(options.rounds):
         names = list(chosen)
         for name in names[number % len(names) :] + names[: number % len(names)]:
+            print(f"round {number + 1} of {options.rounds}, {name}", file=sys.stderr)
             results[name].append(measure(chosen[name], options.seconds, options.backward))
     answer = {"tunnels": results, "targets": verdicts(results)}
     report.write(options, answer, lambda markdown: render(results, markdown))
