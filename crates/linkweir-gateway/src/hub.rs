@@ -16,7 +16,7 @@ use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View};
 
 use crate::config::Scheduler;
 use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
-use crate::pace::Occupied;
+use crate::pace::{Occupied, LATE_NS};
 use crate::superpacket::Packet;
 
 /// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
@@ -222,10 +222,10 @@ impl Hub {
 
     /// A packet towards a peer begins.
     fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
-        let (from, _) = self.occupied.begins(now_ns);
+        let (from, after) = self.occupied.begins(now_ns, LATE_NS);
         let end = link.through(now_ns, from, bytes);
-        self.occupied.until(end);
-        self.airtime_ns[at] += end.since(from);
+        let missed_ns = after.map_or(0.0, |after| from.since(after));
+        self.airtime_ns[at] += self.occupied.until(from, end, missed_ns);
         self.under_way = Some((at, bytes));
     }
 
@@ -767,10 +767,8 @@ mod tests {
             end: End::Hold,
         });
         let mut shared = Shared::new(&config);
-        for number in 0..2 {
-            shared.arrive(0, 0, 1000, number);
-            shared.arrive(1, 0, 1000, number);
-        }
+        shared.arrive(0, 0, 1000, 0);
+        shared.arrive(1, 0, 1000, 0);
         assert!(matches!(shared.next(), (Next::Send(..), 0)));
         assert_eq!(shared.next().0, Next::At(10_990_000));
         assert_eq!(shared.hub.airtime_ns(0), 10_990_000);
@@ -778,6 +776,7 @@ mod tests {
         shared.now_ns = 10_990_000;
         assert!(matches!(shared.next(), (Next::Send(..), 1)));
         shared.now_ns = 39_500_000;
+        shared.arrive(0, 0, 1000, 1);
         assert!(matches!(shared.next(), (Next::Send(..), 0)));
         assert_eq!(shared.next().0, Next::At(40_500_000));
     }
@@ -857,8 +856,29 @@ mod tests {
             // 8000 / 3e6 s each.
             let end_ns = (packet * 8_000_000).div_ceil(3);
             assert_eq!(shared.hub.occupied.free_ns(), end_ns);
-            shared.now_ns = end_ns + packet * 7919 % crate::pace::CATCH_UP_NS;
+            shared.now_ns = end_ns + packet * 7919 % LATE_NS;
         }
+    }
+
+    #[test]
+    fn a_stall_is_made_good_little_by_little() {
+        let mut shared = Shared::new(&config("{ policy = \"rr\" }", FIFO, &["", ""]));
+        for number in 0..150 {
+            shared.arrive(0, 0, 1000, number);
+            shared.arrive(1, 0, 1000, number);
+        }
+        assert!(matches!(shared.next(), (Next::Send(..), _)));
+        // 1 ms each, and the second 3 ms late: that of a millisecond ago, and 200 packets for the other two.
+        shared.now_ns = 4 * MS;
+        for packet in 1..=200_u64 {
+            assert!(matches!(shared.next(), (Next::Send(..), _)), "{packet}");
+            let end_ns = 3 * MS + packet * MS - packet * 10_000;
+            assert_eq!(shared.hub.occupied.free_ns(), end_ns);
+            shared.now_ns = end_ns.max(4 * MS);
+        }
+        assert_eq!(shared.now_ns, 201 * MS, "as without the stall");
+        let airtime_ns: u64 = (0..2).map(|at| shared.hub.airtime_ns(at)).sum();
+        assert_eq!(airtime_ns, 199 * MS, "less what nobody used");
     }
 
     #[test]

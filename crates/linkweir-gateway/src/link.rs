@@ -187,6 +187,10 @@ impl Link {
     /// Whether packets can be sent at all; while they cannot, none is asked for.
     pub fn set_open(&mut self, open: bool) {
         self.open = open;
+        if !open {
+            // Nothing is missed until it is open again.
+            self.pace.idle();
+        }
     }
 
     /// What was said of the capacity is believed no more, if its time has come.

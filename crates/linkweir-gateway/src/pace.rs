@@ -3,14 +3,20 @@
 //!
 //! A packet occupies the link until its capacity has added up to the packet's bits. Whoever serves the link wakes a little
 //! late each time; as long as packets wait, the next one begins where the one before it ended, not when somebody woke,
-//! so that the rate is exact in the long run. Lateness beyond [`CATCH_UP_NS`] is lost: making it good would be a burst.
+//! so that the rate is exact in the long run. Made good at once, more than [`LATE_NS`] would be a burst, which waits below
+//! in front of whatever is urgent then, and long, as the link below is hardly faster. So what is missed beyond is made good
+//! little by little, and of that no more than [`OWED_NS`].
 
 use std::sync::Arc;
 
 use linkweir_config::signal::{Capacity, Instant, Signal, Track};
 
 /// How late a packet may be and still begin where the one before it ended, ns.
-pub const CATCH_UP_NS: u64 = 10_000_000;
+pub const LATE_NS: u64 = 1_000_000;
+/// The most that is made good little by little, ns.
+pub const OWED_NS: u64 = 10_000_000;
+/// By how much a packet is shorter while something is made good, of its time.
+const SHORTER: f64 = 0.01;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
 
@@ -21,6 +27,8 @@ pub struct Occupied {
     free: Instant,
     /// Packets waited when it ended.
     busy: bool,
+    /// What was missed since packets wait, and is still to be made good, ns.
+    owed_ns: f64,
 }
 
 impl Occupied {
@@ -30,6 +38,7 @@ impl Occupied {
         Occupied {
             free: Instant::at(0),
             busy: false,
+            owed_ns: 0.0,
         }
     }
 
@@ -43,24 +52,39 @@ impl Occupied {
     /// Nobody waited when the link became free: the next packet begins when it comes.
     pub fn idle(&mut self) {
         self.busy = false;
+        self.owed_ns = 0.0;
     }
 
-    /// When a packet begins that is sent now, and whether that is right after the one before it.
+    /// When a packet begins that is sent now, which may be `late_ns` ago; and when the one before it ended, if packets
+    /// wait since then.
     #[must_use]
-    pub fn begins(&self, now_ns: u64) -> (Instant, bool) {
-        let follows = self.busy && now_ns.saturating_sub(self.free.ns) <= CATCH_UP_NS;
-        let from = if follows {
+    pub fn begins(&self, now_ns: u64, late_ns: u64) -> (Instant, Option<Instant>) {
+        if !self.busy {
+            return (Instant::at(now_ns), None);
+        }
+        let earliest = Instant::at(now_ns.saturating_sub(late_ns));
+        let from = if self.free.since(earliest) >= 0.0 {
             self.free
         } else {
-            Instant::at(now_ns)
+            earliest
         };
-        (from, follows)
+        (from, Some(self.free))
     }
 
-    /// A packet is being sent that ends then.
-    pub fn until(&mut self, end: Instant) {
-        self.free = end;
+    /// A packet is being sent from then until then, after so much time was missed; it may be a little shorter. Returns how long
+    /// it takes, ns.
+    pub fn until(&mut self, from: Instant, end: Instant, missed_ns: f64) -> f64 {
+        let takes_ns = end.since(from);
+        self.owed_ns = (self.owed_ns + missed_ns).min(OWED_NS as f64);
+        let shorter_ns = self.owed_ns.min(SHORTER * takes_ns);
+        self.owed_ns -= shorter_ns;
+        self.free = if shorter_ns > 0.0 {
+            from.plus(takes_ns - shorter_ns)
+        } else {
+            end
+        };
         self.busy = true;
+        takes_ns - shorter_ns
     }
 
     /// What is being sent ends then, if that is sooner; returns by how much, ns.
@@ -143,6 +167,20 @@ impl Opportunities {
     }
 }
 
+/// What a link would have carried from then until then, as far as that is made good, bits.
+fn missed(rate: &mut Track, after: Instant, from: Instant) -> f64 {
+    if from.since(after) <= 0.0 {
+        return 0.0;
+    }
+    let earliest = Instant::at(from.ns.saturating_sub(OWED_NS));
+    let begun = if after.since(earliest) >= 0.0 {
+        after
+    } else {
+        earliest
+    };
+    rate.sum_from(begun, from.ns)
+}
+
 impl Pace {
     /// A free link; time 0 of its capacity is `now_ns`.
     #[must_use]
@@ -198,13 +236,23 @@ impl Pace {
     /// A packet of `bytes` begins now, or began when the link became free. Returns when it ends, ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
         let now_ns = now_ns.saturating_sub(self.origin_ns);
-        let (from, follows) = self.occupied.begins(now_ns);
-        self.occupied.until(match &mut self.offered {
-            Offered::Rate(rate) => rate
-                .reaches(from, 8.0 * f64::from(bytes), NEVER_NS)
-                .unwrap_or(Instant::at(NEVER_NS)),
-            Offered::Opportunities(opportunities) => opportunities.end(from, follows, bytes),
-        });
+        match &mut self.offered {
+            Offered::Rate(rate) => {
+                let bits = 8.0 * f64::from(bytes);
+                let (from, after) = self.occupied.begins(now_ns, LATE_NS);
+                let missed_bits = after.map_or(0.0, |after| missed(rate, after, from));
+                let end = rate.reaches(from, bits, NEVER_NS);
+                let end = end.unwrap_or(Instant::at(NEVER_NS));
+                let missed_ns = missed_bits * end.since(from) / bits.max(1.0);
+                self.occupied.until(from, end, missed_ns);
+            }
+            Offered::Opportunities(opportunities) => {
+                // They are where they are, so those of the last moments are used at once.
+                let (from, after) = self.occupied.begins(now_ns, OWED_NS);
+                let end = opportunities.end(from, after == Some(from), bytes);
+                self.occupied.until(from, end, 0.0);
+            }
+        }
         self.last_bytes = bytes;
         self.free_ns()
     }
@@ -271,17 +319,66 @@ mod tests {
                 START_NS + (packet * 8_000_000).div_ceil(3),
                 "packet {packet}"
             );
-            now_ns = end_ns + packet * 7919 % CATCH_UP_NS;
+            now_ns = end_ns + packet * 7919 % LATE_NS;
         }
+    }
+
+    /// When packets of 1000 bytes end at 8 Mbit/s, which take 1 ms, when the first one is followed `stall_ns` late.
+    fn ends_after_a_stall(stall_ns: u64, packets: usize) -> Vec<u64> {
+        let mut pace = constant(8e6);
+        let mut now_ns = pace.begin(START_NS, 1000) + stall_ns;
+        let sent = std::iter::repeat_with(|| {
+            let end_ns = pace.begin(now_ns, 1000);
+            now_ns = now_ns.max(end_ns);
+            end_ns
+        });
+        sent.take(packets).collect()
     }
 
     #[test]
     fn a_stall_is_not_made_good_by_a_burst() {
-        let mut pace = constant(8e6);
-        let end_ns = pace.begin(START_NS, 1000);
-        assert_eq!(end_ns, START_NS + MS);
-        let late_ns = end_ns + CATCH_UP_NS + 1;
-        assert_eq!(pace.begin(late_ns, 1000), late_ns + MS);
+        let ends_ns = ends_after_a_stall(5 * MS, 1000);
+        let stalled_until_ns = START_NS + MS + 5 * MS;
+        // One begins a millisecond late at once; of the others each takes 0.99 ms, until 4 ms are made good.
+        for (number, end_ns) in ends_ns.iter().enumerate() {
+            let number = number as u64 + 1;
+            let shorter_ns = (number * 10_000).min(4 * MS);
+            assert_eq!(
+                *end_ns,
+                stalled_until_ns - MS + number * MS - shorter_ns,
+                "{number}"
+            );
+        }
+        // As if nothing had happened.
+        assert_eq!(ends_ns[999], START_NS + 1001 * MS);
+    }
+
+    #[test]
+    fn of_a_long_stall_10_ms_are_made_good() {
+        let ends_ns = ends_after_a_stall(3_600_000 * MS, 2000);
+        let stalled_until_ns = START_NS + MS + 3_600_000 * MS;
+        assert_eq!(ends_ns[1999], stalled_until_ns - MS + 2000 * MS - OWED_NS);
+    }
+
+    #[test]
+    fn nothing_is_missed_in_an_outage() {
+        // 8 Mbit/s for 1 ms, nothing for 99 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop {
+                period_ns: 100 * MS,
+            },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        for round in 0..10 {
+            let begun_ns = START_NS + round * 100 * MS;
+            // The second of two halves wakes 0.2 ms late.
+            assert_eq!(pace.begin(begun_ns, 500), begun_ns + MS / 2, "{round}");
+            let end_ns = pace.begin(begun_ns + 7 * MS / 10, 499);
+            assert_eq!(end_ns, begun_ns + 999 * MS / 1000, "{round}");
+            assert_eq!(pace.begin(end_ns, 1), begun_ns + MS, "{round}");
+            assert_eq!(pace.ready_ns(begun_ns + MS), begun_ns + 100 * MS);
+        }
     }
 
     #[test]

@@ -165,8 +165,9 @@ pub fn no_more_leaves_than_the_capacity() {
     for _ in 0..300 {
         b.recv(&mut buffer).unwrap();
     }
-    // 1028 bytes inside and 28 outside; the last packet goes when those before it are through, and 10 ms may be made good.
-    let least_s = (299.0 * 1056.0 * 8.0) / 10e6 - 0.010;
+    // 1028 bytes inside and 28 outside; the last packet goes when those before it are through, and 1 ms and 1 % may be made
+    // good.
+    let least_s = 0.99 * (299.0 * 1056.0 * 8.0) / 10e6 - 0.001;
     let took_s = begun.elapsed().as_secs_f64();
     assert!(
         took_s >= least_s,
