@@ -7,7 +7,7 @@ corrected mode cost. Medians of processor time over the repetitions; another cha
 
     bench/codes.py [--repetitions 5] [--whole] [--json | --markdown] [--out FILE]
 
-With --whole, both papers in both modes as well, whole and with --quick, on all cores: over half an hour.
+With --whole, both papers in both modes as well, whole and with --quick, on all cores: 20 to 40 minutes.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def verdicts(rows, wholes):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=report.within(int, 1, 100), default=5, metavar="N", help="default 5")
-    parser.add_argument("--whole", action="store_true", help="the reproductions as well: over half an hour")
+    parser.add_argument("--whole", action="store_true", help="the reproductions as well: 20 to 40 minutes")
     return report.options_of(parser)
 
 
