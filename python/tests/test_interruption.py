@@ -9,21 +9,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import ENDLESS, SMALL, await_status, linkweir, linkweir_process, start
 
 import linkweir as package
-
-
-@pytest.fixture(autouse=True)
-def interrupts_are_heard() -> Iterator[None]:
-    """Whoever starts the tests in the background may have had them ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
