@@ -16,7 +16,7 @@ use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View};
 
 use crate::config::Scheduler;
 use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
-use crate::pace::{Occupied, LATE_NS};
+use crate::pace::{Occupied, OWED_NS};
 use crate::superpacket::Packet;
 
 /// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
@@ -215,6 +215,9 @@ impl Hub {
     /// The link, which is free ([`Hub::free_ns`]), is occupied by something towards a peer that did not wait.
     pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
+        if self.shown.waiting_pkts == 0 {
+            self.occupied.idle();
+        }
         if link.channel_bps(now_ns) > 0 {
             self.begin(now_ns, at, bytes, link);
         }
@@ -222,10 +225,17 @@ impl Hub {
 
     /// A packet towards a peer begins.
     fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
-        let (from, after) = self.occupied.begins(now_ns, LATE_NS);
-        let end = link.through(now_ns, from, bytes);
-        let missed_ns = after.map_or(0.0, |after| from.since(after));
-        self.airtime_ns[at] += self.occupied.until(from, end, missed_ns);
+        let from = self.occupied.begins(now_ns);
+        let since = self.occupied.waited_since();
+        let missed_ns = since.map_or(0.0, |since| from.since(since));
+        let mut end = link.through(now_ns, from, bytes);
+        let takes_ns = end.since(from);
+        let shorter_ns = self.occupied.shorter(takes_ns, missed_ns, OWED_NS as f64);
+        if shorter_ns > 0.0 {
+            end = from.plus(takes_ns - shorter_ns);
+        }
+        self.occupied.until(end);
+        self.airtime_ns[at] += end.since(from);
         self.under_way = Some((at, bytes));
     }
 
@@ -800,6 +810,13 @@ mod tests {
         shared.set_capacity(1, 80_000_000);
         assert_eq!(shared.next().0, Next::At(MS + MS / 10));
         assert_eq!(shared.hub.airtime_ns(1), MS / 10);
+        // After the rest has left and the link was free for long, it begins when it comes.
+        shared.now_ns = 2 * MS;
+        assert!(matches!(shared.next(), (Next::Send(..), 0)));
+        let Shared { hub, links, .. } = &mut shared;
+        hub.occupy(50 * MS, 1, 10_000, &mut links[1].0);
+        assert_eq!(hub.free_ns(50 * MS, &mut links[1].0), Some(51 * MS));
+        assert_eq!(shared.hub.airtime_ns(1), MS + MS / 10);
         // Nothing is said to who cannot be reached.
         let Shared { hub, links, .. } = &mut shared;
         links[1].0.set_open(false);
@@ -856,7 +873,7 @@ mod tests {
             // 8000 / 3e6 s each.
             let end_ns = (packet * 8_000_000).div_ceil(3);
             assert_eq!(shared.hub.occupied.free_ns(), end_ns);
-            shared.now_ns = end_ns + packet * 7919 % LATE_NS;
+            shared.now_ns = end_ns + packet * 7919 % crate::pace::LATE_NS;
         }
     }
 
@@ -868,7 +885,7 @@ mod tests {
             shared.arrive(1, 0, 1000, number);
         }
         assert!(matches!(shared.next(), (Next::Send(..), _)));
-        // 1 ms each, and the second 3 ms late: that of a millisecond ago, and 200 packets for the other two.
+        // 1 ms each, and the second 3 ms late: 1 ms is made good at once, the other two by 200 packets.
         shared.now_ns = 4 * MS;
         for packet in 1..=200_u64 {
             assert!(matches!(shared.next(), (Next::Send(..), _)), "{packet}");

@@ -390,6 +390,9 @@ impl Link {
 
     /// The link, which is free ([`Link::channel_ns`]), is occupied by something that did not wait.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
+        if self.waiting_pkts == 0 {
+            self.pace.idle();
+        }
         self.pace.begin(now_ns, wire_bytes);
     }
 
@@ -694,6 +697,27 @@ mod tests {
         link.arrive(60_007 * MS, 0, 1000, &[3]);
         link.arrive(60_007 * MS, 0, 1000, &[4]);
         assert_eq!(serve(&mut link, 60_007 * MS, 60_008 * MS), [3]);
+    }
+
+    #[test]
+    fn nothing_is_missed_while_nothing_can_be_sent() {
+        let mut link = link(&config("rate = \"8Mbit\""));
+        for number in 1..=3 {
+            link.arrive(0, 0, 1000, &[number]);
+        }
+        assert_eq!(serve(&mut link, 0, 1), [1]);
+        link.set_open(false);
+        link.set_open(true);
+        assert_eq!(serve(&mut link, 1000 * MS, 1000 * MS + 1), [2]);
+        assert_eq!(link.channel_ns(1000 * MS), Some(1001 * MS));
+        assert_eq!(serve(&mut link, 1001 * MS, 1001 * MS + 1), [3]);
+        assert_eq!(link.channel_ns(1001 * MS), Some(1002 * MS));
+        // Nor before something that did not wait.
+        link.occupy(3000 * MS, 1000);
+        assert_eq!(link.channel_ns(3000 * MS), Some(3001 * MS));
+        link.arrive(3000 * MS, 0, 1000, &[4]);
+        assert_eq!(serve(&mut link, 3001 * MS, 3001 * MS + 1), [4]);
+        assert_eq!(link.channel_ns(3001 * MS), Some(3002 * MS));
     }
 
     #[test]

@@ -3,9 +3,9 @@
 //!
 //! A packet occupies the link until its capacity has added up to the packet's bits. Whoever serves the link wakes a little
 //! late each time; as long as packets wait, the next one begins where the one before it ended, not when somebody woke,
-//! so that the rate is exact in the long run. Made good at once, more than [`LATE_NS`] would be a burst, which waits below
-//! in front of whatever is urgent then, and long, as the link below is hardly faster. So what is missed beyond is made good
-//! little by little, and of that no more than [`OWED_NS`].
+//! so that the rate is exact in the long run. More than [`LATE_NS`] made good at once would be a burst, and that waits below
+//! in front of whatever is urgent then, for long, as the link below is hardly faster. So what is missed beyond is owed and made
+//! good little by little: packets occupy the link a little shorter.
 
 use std::sync::Arc;
 
@@ -13,9 +13,11 @@ use linkweir_config::signal::{Capacity, Instant, Signal, Track};
 
 /// How late a packet may be and still begin where the one before it ended, ns.
 pub const LATE_NS: u64 = 1_000_000;
-/// The most that is made good little by little, ns.
+/// The same where there are opportunities, which cannot be made good later.
+const LATE_FOR_OPPORTUNITIES_NS: u64 = 10_000_000;
+/// The most that is owed, ns of the link's time.
 pub const OWED_NS: u64 = 10_000_000;
-/// By how much a packet is shorter while something is made good, of its time.
+/// The part of a packet by which it is shorter while something is owed.
 const SHORTER: f64 = 0.01;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
@@ -27,8 +29,8 @@ pub struct Occupied {
     free: Instant,
     /// Packets waited when it ended.
     busy: bool,
-    /// What was missed since packets wait, and is still to be made good, ns.
-    owed_ns: f64,
+    /// What was missed while packets waited, and is still to be made good: ns, or bits, as whoever asks counts.
+    owed: f64,
 }
 
 impl Occupied {
@@ -38,7 +40,7 @@ impl Occupied {
         Occupied {
             free: Instant::at(0),
             busy: false,
-            owed_ns: 0.0,
+            owed: 0.0,
         }
     }
 
@@ -49,42 +51,42 @@ impl Occupied {
         self.free.ns + u64::from(begun)
     }
 
-    /// Nobody waited when the link became free: the next packet begins when it comes.
+    /// Nobody waited when the link became free, or nothing could be sent: the next packet begins when it comes, and nothing was
+    /// missed.
     pub fn idle(&mut self) {
         self.busy = false;
-        self.owed_ns = 0.0;
+        self.owed = 0.0;
     }
 
-    /// When a packet begins that is sent now, which may be `late_ns` ago; and when the one before it ended, if packets
-    /// wait since then.
+    /// When the packet before ended, if others wait since then.
     #[must_use]
-    pub fn begins(&self, now_ns: u64, late_ns: u64) -> (Instant, Option<Instant>) {
-        if !self.busy {
-            return (Instant::at(now_ns), None);
-        }
-        let earliest = Instant::at(now_ns.saturating_sub(late_ns));
-        let from = if self.free.since(earliest) >= 0.0 {
-            self.free
-        } else {
-            earliest
-        };
-        (from, Some(self.free))
+    pub fn waited_since(&self) -> Option<Instant> {
+        self.busy.then_some(self.free)
     }
 
-    /// A packet is being sent from then until then, after so much time was missed; it may be a little shorter. Returns how long
-    /// it takes, ns.
-    pub fn until(&mut self, from: Instant, end: Instant, missed_ns: f64) -> f64 {
-        let takes_ns = end.since(from);
-        self.owed_ns = (self.owed_ns + missed_ns).min(OWED_NS as f64);
-        let shorter_ns = self.owed_ns.min(SHORTER * takes_ns);
-        self.owed_ns -= shorter_ns;
-        self.free = if shorter_ns > 0.0 {
-            from.plus(takes_ns - shorter_ns)
-        } else {
-            end
-        };
+    /// When a packet begins that is sent now, which may be [`LATE_NS`] ago.
+    #[must_use]
+    pub fn begins(&self, now_ns: u64) -> Instant {
+        let earliest = Instant::at(now_ns.saturating_sub(LATE_NS));
+        match self.waited_since() {
+            Some(since) if since.since(earliest) >= 0.0 => since,
+            Some(_) => earliest,
+            None => Instant::at(now_ns),
+        }
+    }
+
+    /// How much shorter a packet of this size is, after so much was missed; no more than `most` is owed.
+    pub fn shorter(&mut self, size: f64, missed: f64, most: f64) -> f64 {
+        self.owed = (self.owed + missed).min(most);
+        let shorter = self.owed.min(SHORTER * size);
+        self.owed -= shorter;
+        shorter
+    }
+
+    /// A packet is being sent that ends then.
+    pub fn until(&mut self, end: Instant) {
+        self.free = end;
         self.busy = true;
-        takes_ns - shorter_ns
     }
 
     /// What is being sent ends then, if that is sooner; returns by how much, ns.
@@ -167,20 +169,6 @@ impl Opportunities {
     }
 }
 
-/// What a link would have carried from then until then, as far as that is made good, bits.
-fn missed(rate: &mut Track, after: Instant, from: Instant) -> f64 {
-    if from.since(after) <= 0.0 {
-        return 0.0;
-    }
-    let earliest = Instant::at(from.ns.saturating_sub(OWED_NS));
-    let begun = if after.since(earliest) >= 0.0 {
-        after
-    } else {
-        earliest
-    };
-    rate.sum_from(begun, from.ns)
-}
-
 impl Pace {
     /// A free link; time 0 of its capacity is `now_ns`.
     #[must_use]
@@ -228,31 +216,37 @@ impl Pace {
         }
     }
 
-    /// Nobody waited when the link became free: the next packet begins when it comes.
+    /// Nobody waited when the link became free, or nothing could be sent: the next packet begins when it comes, and nothing was
+    /// missed.
     pub fn idle(&mut self) {
         self.occupied.idle();
     }
 
-    /// A packet of `bytes` begins now, or began when the link became free. Returns when it ends, ns.
+    /// A packet of `bytes` begins now, or began when the link became free, if that is not too long ago. Returns when it ends,
+    /// ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
         let now_ns = now_ns.saturating_sub(self.origin_ns);
-        match &mut self.offered {
+        let since = self.occupied.waited_since();
+        let end = match &mut self.offered {
             Offered::Rate(rate) => {
+                let from = self.occupied.begins(now_ns);
+                let missed = since
+                    .filter(|since| from.since(*since) > 0.0)
+                    .map_or(0.0, |since| rate.sum_from(since, from.ns));
+                let most = rate.value(now_ns) * OWED_NS as f64 * 1e-9;
                 let bits = 8.0 * f64::from(bytes);
-                let (from, after) = self.occupied.begins(now_ns, LATE_NS);
-                let missed_bits = after.map_or(0.0, |after| missed(rate, after, from));
-                let end = rate.reaches(from, bits, NEVER_NS);
-                let end = end.unwrap_or(Instant::at(NEVER_NS));
-                let missed_ns = missed_bits * end.since(from) / bits.max(1.0);
-                self.occupied.until(from, end, missed_ns);
+                let shorter = self.occupied.shorter(bits, missed, most);
+                rate.reaches(from, bits - shorter, NEVER_NS)
+                    .unwrap_or(Instant::at(NEVER_NS))
             }
             Offered::Opportunities(opportunities) => {
-                // They are where they are, so those of the last moments are used at once.
-                let (from, after) = self.occupied.begins(now_ns, OWED_NS);
-                let end = opportunities.end(from, after == Some(from), bytes);
-                self.occupied.until(from, end, 0.0);
+                let late_ns = |since: &Instant| now_ns.saturating_sub(since.ns);
+                let follows = since.filter(|since| late_ns(since) <= LATE_FOR_OPPORTUNITIES_NS);
+                let from = follows.unwrap_or(Instant::at(now_ns));
+                opportunities.end(from, follows.is_some(), bytes)
             }
-        }
+        };
+        self.occupied.until(end);
         self.last_bytes = bytes;
         self.free_ns()
     }
@@ -271,6 +265,9 @@ impl Pace {
 
     /// The capacity is `bps` from now on. A packet under way ends no later than if it began now.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
+        if self.rate_bps(now_ns) == 0 {
+            self.occupied.idle();
+        }
         let mut rate = Track::new(&Signal::Constant(bps as f64));
         let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
         if self.occupied.free.ns > now.ns {
@@ -354,10 +351,18 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_stall_10_ms_are_made_good() {
-        let ends_ns = ends_after_a_stall(3_600_000 * MS, 2000);
-        let stalled_until_ns = START_NS + MS + 3_600_000 * MS;
-        assert_eq!(ends_ns[1999], stalled_until_ns - MS + 2000 * MS - OWED_NS);
+    fn no_more_than_10_ms_are_made_good() {
+        let mut pace = constant(8e6);
+        let mut now_ns = pace.begin(START_NS, 1000);
+        for stall_ns in [3_600_000 * MS, 9 * MS] {
+            now_ns += stall_ns;
+            assert_eq!(pace.begin(now_ns, 1000), now_ns - MS / 100);
+        }
+        for _ in 0..2000 {
+            now_ns = pace.begin(now_ns, 1000).max(now_ns);
+        }
+        let first_ns = START_NS + MS + 3_600_000 * MS + 9 * MS - MS;
+        assert_eq!(now_ns, first_ns + 2001 * MS - OWED_NS);
     }
 
     #[test]
@@ -378,6 +383,50 @@ mod tests {
             assert_eq!(end_ns, begun_ns + 999 * MS / 1000, "{round}");
             assert_eq!(pace.begin(end_ns, 1), begun_ns + MS, "{round}");
             assert_eq!(pace.ready_ns(begun_ns + MS), begun_ns + 100 * MS);
+        }
+    }
+
+    #[test]
+    fn a_packet_is_no_shorter_for_the_outage_it_spans() {
+        // 8 Mbit/s for 20 ms, nothing for 80 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (20 * MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop {
+                period_ns: 100 * MS,
+            },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        let at = |tenths_us: u64| START_NS + tenths_us * 100;
+        assert_eq!(pace.begin(START_NS, 1000), at(10_000));
+        // From 18.5 ms on, 17.5 late: 1.5 ms before the outage, and 8.4 ms, not 8.5, after it.
+        assert_eq!(pace.begin(at(195_000), 10_000), at(1_084_000));
+        // Of 10 ms 9.9 are owed; what was missed before the outage is no more for it.
+        let rest = pace.begin(at(1_084_000), 9900);
+        assert_eq!(rest, at(1_084_000 + 99_000 - 990));
+    }
+
+    #[test]
+    fn an_outage_that_was_said_is_not_missed() {
+        let mut pace = constant(8e6);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + MS);
+        pace.set_rate(START_NS + MS, 0);
+        let over_ns = START_NS + 60_000 * MS;
+        pace.set_rate(over_ns, 8_000_000);
+        assert_eq!(pace.begin(over_ns, 1000), over_ns + MS);
+        assert_eq!(pace.begin(over_ns + MS, 1000), over_ns + 2 * MS);
+    }
+
+    #[test]
+    fn opportunities_of_a_long_stall_are_lost() {
+        let capacity = Capacity::Opportunities {
+            at_ns: (1..=100).map(|at| at * MS).collect(),
+            bytes: 1500,
+        };
+        for (late, used) in [(10, 2), (11, 12)] {
+            let mut pace = Pace::new(&capacity, START_NS);
+            assert_eq!(pace.begin(START_NS, 1500), START_NS + MS);
+            let end_ns = pace.begin(START_NS + (1 + late) * MS, 1500);
+            assert_eq!(end_ns, START_NS + used * MS, "{late} ms late");
         }
     }
 

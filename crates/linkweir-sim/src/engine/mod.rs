@@ -154,7 +154,7 @@ struct Engine<'a> {
     /// The device is being served: what arrives now does not start it.
     pulling: bool,
     flows: Vec<Flow>,
-    /// Else nobody asks whose packets leave.
+    /// Some flow is greedy; else nobody asks whose packets leave.
     any_greedy: bool,
     /// Greedy flows that lack packets.
     short: Vec<u32>,
