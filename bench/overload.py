@@ -60,7 +60,7 @@ def scenario(lasts_s: int) -> dict[str, object]:
 
 
 def measure(
-    name: str, gateway: Path | None, lasts_s: int, out: Path, kind: type[Gateways | VirtualGateways] = Gateways
+    name: str, gateway: Path | None, lasts_s: int, out: Path, kind: type[Gateways | VirtualGateways]
 ) -> dict[str, object]:
     """One run, as a row."""
     below = BELOW[name]
