@@ -47,7 +47,7 @@ struct body_bucket {
 enum body_way {
 	BODY_STILL,
 	BODY_MOVING,                    /* the state moves to another address after every operation */
-	BODY_CHANGING                   /* change() with the parameters in force follows every operation */
+	BODY_REPEATING                  /* rated() with nothing new and change() with the parameters in force follow all */
 };
 
 struct body_counts {
@@ -703,6 +703,16 @@ static bool body_change(struct body *b)
 	return good;
 }
 
+/* Tells the policy what it knows, the time too: taking note of it, as all events do, may round a mean. */
+static void body_repeat(struct body *b)
+{
+	if (b->p.told_ns != b->p.view.now_ns)
+		return;
+	if (b->p.policy->rated)
+		b->p.policy->rated(b->p.state, &b->p.view);
+	plane_change(&b->p);
+}
+
 static bool body_observe(struct body *b)
 {
 	int64_t values[PLANE_MAX_STATS];
@@ -821,8 +831,8 @@ static bool body_live(const uint8_t *data, size_t size, enum body_way way, bool 
 		body_begin(b);
 		while (!b->ended && !b->p.wrong[0] && body_operate(b)) {
 			body_forget_waits(b);
-			if (way == BODY_CHANGING)
-				plane_change(&b->p);
+			if (way == BODY_REPEATING)
+				body_repeat(b);
 		}
 	}
 	good = !b->p.wrong[0];
@@ -837,13 +847,13 @@ static bool body_live(const uint8_t *data, size_t size, enum body_way way, bool 
 static bool body_lives(const uint8_t *data, size_t size, struct body_counts *counts, char *wrong, size_t room)
 {
 	static const char *const faults[] = { "", "a state that was moved in memory answers differently",
-					      "change() with the parameters in force changes later answers" };
+					      "rated() or change() with nothing new changes later answers" };
 	uint64_t still, other;
 	int way;
 
 	if (!body_live(data, size, BODY_STILL, false, counts, &still, wrong, room))
 		return false;
-	for (way = BODY_MOVING; way <= BODY_MOVING; way++) {
+	for (way = BODY_MOVING; way <= BODY_REPEATING; way++) {
 		if (!body_live(data, size, (enum body_way)way, false, counts, &other, wrong, room))
 			return false;
 		if (still != other) {

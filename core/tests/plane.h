@@ -45,6 +45,7 @@ struct plane {
 	size_t state_size;
 	bool started;
 	bool moving;                    /* the state moves to another address after every operation */
+	uint64_t told_ns;               /* when the policy was last told something */
 	uint32_t picked;                /* the last answer */
 	uint32_t *drops;                /* victims of the last enqueue, in order */
 	size_t ndrops, room_drops;
@@ -297,6 +298,7 @@ static bool plane_start(struct plane *p)
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
 	memset(p->state, 0x5a, p->state_size);          /* init() must not count on zeros */
 	p->policy->init(p->state, &p->view, p->params, p->qparams);
+	p->told_ns = p->view.now_ns;
 	p->started = true;
 	return plane_settle(p);
 }
@@ -305,6 +307,7 @@ static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 {
 	uint32_t bytes = plane_pop(p, q, head);
 
+	p->told_ns = p->view.now_ns;
 	if (p->policy->dropped)
 		p->policy->dropped(p->state, &p->view, q, bytes);
 	return true;
@@ -318,6 +321,7 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 	plane_show(p, q, p->queues[q].backlog_bytes + bytes);
 	if (!p->started)
 		return plane_conserves(p);
+	p->told_ns = p->view.now_ns;
 	if (p->policy->enqueued)
 		p->policy->enqueued(p->state, &p->view, q, bytes);
 	while (p->policy->victim) {
@@ -368,6 +372,7 @@ static bool plane_send(struct plane *p, uint32_t q)
 	p->out_pkts++;
 	p->out_bytes += bytes;
 	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
+	p->told_ns = p->view.now_ns;
 	if (p->policy->sent)
 		p->policy->sent(p->state, &p->view, q, bytes);
 	return plane_settle(p);
@@ -378,6 +383,7 @@ static bool plane_rate(struct plane *p, uint32_t q, uint64_t rate_bps)
 	p->queues[q].rate_bps = rate_bps;
 	if (!p->started)
 		return true;
+	p->told_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
@@ -388,6 +394,7 @@ static bool plane_link(struct plane *p, uint64_t link_bps)
 	p->view.link_bps = link_bps;
 	if (p->best_bps < link_bps)
 		p->best_bps = link_bps;
+	p->told_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
@@ -428,6 +435,7 @@ static bool plane_expired(struct plane *p, uint32_t q, bool *expired)
 /* the new values are in params and qparams, and accepted */
 static bool plane_change(struct plane *p)
 {
+	p->told_ns = p->view.now_ns;
 	if (p->policy->change)
 		p->policy->change(p->state, &p->view, p->params, p->qparams);
 	return plane_settle(p);
