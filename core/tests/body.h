@@ -18,9 +18,9 @@
  *   codes       exactly what waited longer than its timeout is dropped on leaving
  *   codel       the earliest head goes; nothing is dropped or marked that waited less than the target or has no more than
  *               mtu bytes behind it
- *   fq_codel    never more than `limit` packets or `memory` bytes remain; the queue with the most bytes loses first
- *   pds         the largest d * wait goes; never more than `limit` packets remain; without early drops nothing is dropped
- *               below it; the ring counts exactly the last k arrivals, the infinite history all
+ *   fq_codel    never more than `limit` packets or `memory` bytes remain, but after LW_MOST_DROPS drops; the queue with the most bytes loses first
+ *   pds         the largest d * wait goes; at most two are dropped for one that came, and two while more than `limit` remain;
+ *               without early drops nothing is dropped below it; the ring counts exactly the last k arrivals, the infinite history all
  *
  * The bounds on waiting hold while the data plane sends what was picked and parameters stay; a life that does otherwise
  * stops counting.
@@ -499,7 +499,7 @@ static bool body_overflow_is_right(struct body *b, uint64_t total, uint64_t held
 
 	for (i = 0; i < p->view.nqueues; i++)
 		left_bytes += p->queues[i].backlog_bytes;
-	if (total - p->ndrops > body_param(b, "limit") || left_bytes > body_param(b, "memory"))
+	if (p->ndrops < LW_MOST_DROPS && (total - p->ndrops > body_param(b, "limit") || left_bytes > body_param(b, "memory")))
 		return plane_wrong(p, "%" PRIu64 " packets with %" PRIu64 " bytes remain", total - p->ndrops, left_bytes);
 	if (over != (p->ndrops > 0))
 		return plane_wrong(p, "%lu drops with %" PRIu64 " packets of %" PRIu64 " bytes", (unsigned long)p->ndrops, total,
@@ -539,11 +539,12 @@ static bool body_enqueue(struct body *b, uint32_t q, uint32_t bytes)
 	if (p->started && body_is(b, "fq_codel"))
 		return body_overflow_is_right(b, total, held, most);
 	if (p->started && body_is(b, "pds")) {
-		uint64_t limit = body_param(b, "limit");
+		uint64_t limit = body_param(b, "limit"), excess = lw_excess(total, limit);
 
-		if (total - p->ndrops > limit)
-			return plane_wrong(p, "%" PRIu64 " packets remain, the limit is %" PRIu64, total - p->ndrops, limit);
-		if (!body_param(b, "early") && p->ndrops != lw_excess(total, limit))
+		if (p->ndrops > 2 || (p->ndrops < 2 && p->ndrops < excess))
+			return plane_wrong(p, "%lu drops for one arrival, %" PRIu64 " packets remain, the limit is %" PRIu64,
+					   (unsigned long)p->ndrops, total - p->ndrops, limit);
+		if (!body_param(b, "early") && p->ndrops > excess)
 			return plane_wrong(p, "%lu drops with %" PRIu64 " packets and a limit of %" PRIu64,
 					   (unsigned long)p->ndrops, total, limit);
 		return body_pds_counts(b);

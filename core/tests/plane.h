@@ -47,8 +47,8 @@ struct plane {
 	bool moving;                    /* the state moves to another address after every operation */
 	uint64_t told_ns;               /* when the policy was last told something */
 	uint32_t picked;                /* the last answer */
-	uint32_t *drops;                /* victims of the last enqueue, in order */
-	size_t ndrops, room_drops;
+	uint32_t drops[LW_MOST_DROPS];  /* victims of the last enqueue, in order */
+	size_t ndrops;
 	uint64_t in_pkts, in_bytes, out_pkts, out_bytes, lost_pkts, lost_bytes;
 	char wrong[400];
 };
@@ -114,7 +114,6 @@ static void plane_close(struct plane *p)
 	free(p->qparams);
 	free(p->state);
 	free(p->copy);
-	free(p->drops);
 }
 
 static bool plane_in_range(const struct lw_param *param, uint64_t value)
@@ -313,7 +312,7 @@ static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 	return true;
 }
 
-/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody. */
+/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody, or LW_MOST_DROPS are gone. */
 static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 {
 	p->ndrops = 0;
@@ -324,7 +323,7 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 	p->told_ns = p->view.now_ns;
 	if (p->policy->enqueued)
 		p->policy->enqueued(p->state, &p->view, q, bytes);
-	while (p->policy->victim) {
+	while (p->policy->victim && p->ndrops < LW_MOST_DROPS) {
 		uint32_t answer = p->policy->victim(p->state, &p->view, q, bytes), victim = answer & ~LW_FROM_HEAD;
 
 		if (answer != p->policy->victim(p->state, &p->view, q, bytes))
@@ -333,12 +332,6 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 			break;
 		if (victim >= p->view.nqueues || !p->queues[victim].backlog_pkts)
 			return plane_wrong(p, "victim() names queue %" PRIu32 ", which has no packet", victim);
-		if (p->ndrops == p->room_drops) {
-			p->room_drops = p->room_drops ? 2 * p->room_drops : 8;
-			p->drops = (uint32_t *)realloc(p->drops, p->room_drops * sizeof(*p->drops));
-			if (!p->drops)
-				exit(2);
-		}
 		p->drops[p->ndrops++] = answer;
 		plane_dropped(p, victim, answer != victim);
 	}
