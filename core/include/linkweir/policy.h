@@ -13,7 +13,7 @@
  *             nothing between them and the same view agree.
  *   Events    are told after they happened: the view already shows them.
  *   Bounds    every call has a stated bound of steps; 64-bit division happens only in init, change, rated and observe, and
- *             in a pick that looks at every queue anyway.
+ *             in a pick that looks at every queue anyway. init() and change() take time by the number of queues only.
  *   Repeats   rated() with a view that has not changed, and change() with the values in force, change no later answer.
  *   Blocked   a queue with rate_bps == 0 is never picked.
  *   Numbers   packet lengths are below LW_MAX_PACKET_BYTES; queues are at most LW_MAX_QUEUES.
