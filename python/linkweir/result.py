@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir import bins
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -219,7 +220,8 @@ class Result:
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
-        ``carrier``, of a beam only, those of the table `carrier`.
+        ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
+        that the warm-up cuts counts with its mean for the part after it.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -238,17 +240,14 @@ class Result:
         }
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
-        """Means over the bins from warmup on."""
-        import pyarrow.compute as pc
-
-        sums = dict.fromkeys(columns, 0.0)
-        bins = 0
-        for batch in self.batches(table, ["t_s", *sums]):
-            kept = batch.filter(pc.greater_equal(batch["t_s"], self.scenario.warmup_s))
-            bins += len(kept)
-            for key in sums:
-                sums[key] += pc.sum(kept[key]).as_py() or 0.0
-        return {key: total / bins if bins else None for key, total in sums.items()}
+        """Means from the warm-up to the end of the run."""
+        return bins.means(
+            self.batches(table, ["t_s", *columns]),
+            columns,
+            interval_s=self.scenario.interval_s,
+            from_s=self.scenario.warmup_s,
+            to_s=self.simulated_s,
+        )
 
     def plot(self) -> Figure:
         """One figure over time: rates with the capacity, delays, drops, and what the policy shows."""
