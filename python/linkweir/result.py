@@ -120,6 +120,12 @@ class Result:
     def classes(self) -> pa.Table:
         """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay and jitter.
 
+        ``loss`` is the part of the packets that arrived at the queue in this time which were dropped there by the end
+        of the run. Those that still wait then are not lost, and what the link loses is in ``lost_link_pkts`` only. The
+        counts are of what happened in this time, so ``dropped_limit_pkts`` and ``dropped_policy_pkts`` include packets
+        that arrived during the warm-up. In the laboratory, whose kernel counts no single packets, ``loss`` is the most
+        that it can have been.
+
         Jitter is the absolute difference between the one-way delays of packets that a flow of the class delivers one
         after the other: mean (``jitter_mad_s``), 50th, 95th and 99th percentile.
         """

@@ -92,7 +92,7 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     created_ns: u64,
-    /// TCP: number of the segment, and whether it was sent before in the highest bit.
+    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
     segment: u64,
     flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -101,10 +101,16 @@ struct Packet {
 
 impl Packet {
     const SENT_BEFORE: u64 = 1 << 63;
+    const IN_TOTALS: u64 = 1 << 62;
 
     /// TCP: number of the segment.
     fn sequence(&self) -> u64 {
-        self.segment & !Packet::SENT_BEFORE
+        self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
+    }
+
+    /// It arrived at its queue after the warm-up.
+    fn is_in_totals(&self) -> bool {
+        self.segment & Packet::IN_TOTALS != 0
     }
 
     fn is_retransmission(&self) -> bool {
@@ -710,8 +716,11 @@ impl<'a> Engine<'a> {
     // Scheduler and link.
 
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
         let now_ns = self.now_ns;
+        if now_ns >= self.experiment.warmup_ns {
+            packet.segment |= Packet::IN_TOTALS;
+        }
         let wire_bytes = wire_bytes(self.experiment, packet.bytes);
         let Engine {
             mux,
@@ -723,8 +732,9 @@ impl<'a> Engine<'a> {
         recorder.arrived(now_ns, packet.flow as usize, packet.bytes);
         let class = flows[packet.flow as usize].class;
         mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
-            recorder.dropped(now_ns, dropped.flow as usize, dropped.bytes, reason);
-            left(flows, short, dropped.flow);
+            let Packet { flow, bytes, .. } = dropped;
+            recorder.dropped(now_ns, flow as usize, bytes, dropped.is_in_totals(), reason);
+            left(flows, short, flow);
         });
         if !self.pulling {
             self.start_device();
@@ -819,8 +829,9 @@ impl<'a> Engine<'a> {
             *now_ns,
             |_| false,
             |packet, _, reason| {
-                recorder.dropped(*now_ns, packet.flow as usize, packet.bytes, reason);
-                left(flows, short, packet.flow);
+                let Packet { flow, bytes, .. } = packet;
+                recorder.dropped(*now_ns, flow as usize, bytes, packet.is_in_totals(), reason);
+                left(flows, short, flow);
             },
         )
     }

@@ -58,6 +58,8 @@ struct Class {
     total: ClassCounts,
     bin_max_ns: u64,
     total_max_ns: u64,
+    /// Packets dropped of those that arrived after the warm-up.
+    total_dropped_pkts: u64,
     backlog_pkts: u64,
     backlog_bytes: u64,
     /// Time up to which `backlog_ns` is added up.
@@ -116,6 +118,7 @@ impl Recorder {
                 total: ClassCounts::default(),
                 bin_max_ns: 0,
                 total_max_ns: 0,
+                total_dropped_pkts: 0,
                 backlog_pkts: 0,
                 backlog_bytes: 0,
                 backlog_at_ns: 0,
@@ -216,11 +219,20 @@ impl Recorder {
         class.backlog_bytes += u64::from(bytes);
     }
 
+    /// `in_totals`: the packet arrived after the warm-up.
     #[inline]
-    pub(crate) fn dropped(&mut self, now_ns: u64, flow: usize, bytes: u32, reason: DropReason) {
+    pub(crate) fn dropped(
+        &mut self,
+        now_ns: u64,
+        flow: usize,
+        bytes: u32,
+        in_totals: bool,
+        reason: DropReason,
+    ) {
         let flow = &mut self.flows[flow];
         let class = &mut self.classes[flow.class];
         class.leave(now_ns, bytes);
+        class.total_dropped_pkts += u64::from(in_totals);
         match reason {
             DropReason::Limit => {
                 flow.counts.dropped_limit_pkts += 1;
@@ -511,9 +523,7 @@ impl Recorder {
                 .count(policy_pkts)
                 .count(now.lost_link_pkts - then.lost_link_pkts)
                 .real(Some(sent_bytes as f64 * 8.0 / span_s))
-                .real(Some(
-                    (limit_pkts + policy_pkts) as f64 / arrived_pkts as f64,
-                ))
+                .real((span_s > 0.0).then(|| class.total_dropped_pkts as f64 / arrived_pkts as f64))
                 .real(
                     (sent_pkts > 0)
                         .then(|| (now.delay_ns - then.delay_ns) as f64 / sent_pkts as f64 / 1e9),

@@ -303,6 +303,50 @@ fn totals_begin_after_the_warm_up() {
     assert_eq!(t.numbers("series", "t_s"), [0.0, 1.0, 2.0]);
 }
 
+/// One class whose head is dropped once it has waited 100 ms, behind a link that is down until `up_ns`.
+fn impatient(up_ns: u64, arrivals_ms: &[f64]) -> Experiment {
+    let mut e = experiment(
+        Capacity::Rate(steps(&[(0, 0.0), (up_ns, BPS as f64)], End::Hold)),
+        BPS,
+        scheduler("codes", &[], &[&[("timeout", 100 * MS)]]),
+        1,
+        2 * S,
+    );
+    e.warmup_ns = 500 * MS;
+    let at = |ms: &f64| packet(0, (ms * 1e6) as u64, 1500);
+    e.flows = arrivals_ms.iter().map(at).collect();
+    e
+}
+
+#[test]
+fn loss_is_of_the_packets_that_arrived_after_the_warm_up() {
+    // The first packet of 0 is on the link, the seven behind it are dropped when it has left. Of what arrived after the
+    // warm-up nothing is lost.
+    let mut e = impatient(600 * MS, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 700.0]);
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "dropped_policy_pkts"), [7.0]);
+    assert_eq!(t.numbers("classes", "arrived_pkts"), [1.0]);
+    assert_eq!(t.numbers("classes", "loss"), [0.0]);
+
+    // The link comes up at 1 s. The packet of 450 ms came before the warm-up ended, that of 500 ms just after. Both are too
+    // old by then, as is that of 560 ms. At the end one packet is on the link and one waits, which counts as not lost. So
+    // two are lost of the six that arrived after the warm-up.
+    e = impatient(
+        S,
+        &[0.0, 450.0, 500.0, 560.0, 950.0, 1200.0, 1999.5, 1999.6],
+    );
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "dropped_policy_pkts"), [3.0]);
+    assert_eq!(t.numbers("classes", "arrived_pkts"), [6.0]);
+    assert_eq!(t.numbers("classes", "loss"), [2.0 / 6.0]);
+}
+
+#[test]
+fn loss_has_no_value_without_arrivals() {
+    let e = impatient(600 * MS, &[0.0, 0.0]);
+    assert_eq!(tables(&e).reals("classes", "loss"), [None]);
+}
+
 #[test]
 fn every_packet_is_accounted_for() {
     let mut e = experiment(
@@ -389,6 +433,21 @@ fn a_run_that_is_stopped_keeps_what_it_has() {
         (rate_bps - 6e6).abs() <= 12_000.0 / seconds,
         "{rate_bps} over the time that was simulated"
     );
+}
+
+#[test]
+fn a_run_that_is_stopped_in_its_warm_up_has_no_loss() {
+    let mut e = strict(1, 1_000 * S);
+    e.warmup_ns = 900 * S;
+    e.interval_ns = S;
+    e.flows = vec![flow(0, cbr(24e6, 1500))];
+    let sink = Tables {
+        stop_at_ns: Some(50 * S),
+        ..Tables::default()
+    };
+    let t = run_into(&e, sink).0;
+    assert!(t.numbers("classes", "dropped_limit_pkts")[0] > 0.0);
+    assert_eq!(t.reals("classes", "loss"), [None]);
 }
 
 #[test]
