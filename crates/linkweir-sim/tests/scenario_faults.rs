@@ -616,6 +616,8 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 100000", "there would be more than 100000 flows"),
         ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 0", "must be a whole number 1 .. 100000"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nmin_rto = \"10s\"\nmax_rto = \"5s\"", "must not be below min_rto, 10s"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\nwindow = \"5p\"\ninitial_window = \"6p\"", "flow[2].initial_window = \"6p\": must not exceed window, 5p"),
+        ("kind = \"tcp\"", "kind = \"tcp\"\nprofile = \"ns2\"\nheader = \"0B\"", "flow[2].header = \"0B\": 0B with link.overhead and link.mpu counts as 0B"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
         ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
         ("[[class]]", "[class]", "geo.toml:"),

@@ -252,6 +252,75 @@ fn every_key_arrives_in_the_experiment() {
 }
 
 #[test]
+fn defaults_of_tcp_give_way_to_the_keys_that_are_set() {
+    let config = |keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n\
+             [[flow]]\nclass = \"a\"\nkind = \"tcp\"\n{keys}\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        match &scenario.experiment.flows[0].traffic {
+            Traffic::Tcp(config) => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let windows = |keys: &str| {
+        let config = config(keys);
+        (config.max_window_segments, config.initial_window_segments)
+    };
+    assert_eq!(windows("window = \"5p\""), (5, 5));
+    assert_eq!(windows("window = \"50p\""), (50, 10));
+    assert_eq!(windows("window = \"1p\"\nprofile = \"ns2\""), (1, 1));
+    let timeouts = |keys: &str| {
+        let config = config(keys);
+        (config.min_rto_ns / 1_000_000, config.max_rto_ns / 1_000_000)
+    };
+    assert_eq!(timeouts("max_rto = \"100ms\""), (100, 100));
+    assert_eq!(timeouts("min_rto = \"200s\""), (200_000, 200_000));
+    assert_eq!(timeouts("max_rto = \"10s\""), (200, 10_000));
+}
+
+#[test]
+fn a_share_needs_a_burst_that_gains_a_bit_and_the_table_says_so() {
+    let pss = linkweir_core::policy("pss").unwrap();
+    let share = &pss.qparams[pss.qparam("share").unwrap()];
+    assert!(share
+        .help
+        .ends_with("above 99.9995% it takes a larger burst"));
+    let read = |rate: &str, share_ppm: u64, keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"{rate}\"\n[scheduler]\npolicy = \"pss\"\n[[class]]\nname = \"a\"\n\
+             low_level = 9\nshare = {}\n{keys}\n[[flow]]\nclass = \"a\"\nkind = \"tcp\"\n",
+            share_ppm as f64 / 1e6
+        );
+        parse(&text, Path::new("x.toml")).map_err(|fault| fault.to_string())
+    };
+    // A burst of n packets gains 8 mtu (n - 1) (1 - share) bits: 19 * 12112 * 5e-6 = 1.15, 83 * 12112 * 1e-6 = 1.005 and
+    // 512 * 0.002 = 1.02, but 19 * 12112 * 4e-6 = 0.92, 82 * 12112 * 1e-6 = 0.99 and 512 * 0.0019 = 0.97.
+    let small = "burst = \"2p\"\nmtu = \"64B\"";
+    for rate in ["20Mbit", "1Gbit", "400Gbit"] {
+        for (keys, most_ppm) in [
+            ("", 999_995),
+            ("burst = \"84p\"", share.max),
+            ("lr = \"0bit\"\nlm = \"1kbit\"", share.max),
+            (small, 998_000),
+        ] {
+            read(rate, most_ppm, keys).unwrap_or_else(|fault| panic!("{rate}: {fault}"));
+        }
+        for (keys, beyond_ppm) in [
+            ("", 999_996),
+            ("burst = \"83p\"", share.max),
+            (small, 998_100),
+        ] {
+            let fault = read(rate, beyond_ppm, keys).unwrap_err();
+            let cure = "give a smaller one or a larger burst";
+            assert!(fault.contains(cure), "{fault}");
+        }
+    }
+}
+
+#[test]
 fn every_key_of_a_beam_arrives_in_the_experiment() {
     let text = |beam: &str| {
         format!(

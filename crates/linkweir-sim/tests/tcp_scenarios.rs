@@ -74,9 +74,11 @@ impl Observer for Script {
     }
 }
 
+/// Sends so many segments, of which the first one of ns-2 is a SYN without payload.
 fn finite(algorithm: Algorithm, profile: Profile, segments: u64) -> Config {
     let mut config = Config::new(algorithm, profile);
-    config.bytes_to_send = Some(segments * u64::from(config.mss_bytes));
+    let syn = u64::from(profile == Profile::Ns2);
+    config.bytes_to_send = Some((segments - syn) * u64::from(config.mss_bytes));
     config
 }
 

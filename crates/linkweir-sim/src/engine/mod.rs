@@ -620,7 +620,7 @@ impl<'a> Engine<'a> {
                 let packet = Packet {
                     created_ns: segment.sent_ns,
                     segment: segment.sequence
-                        | u64::from(segment.retransmission) * Packet::SENT_BEFORE,
+                        | (u64::from(segment.retransmission) * Packet::SENT_BEFORE),
                     flow: index as u32,
                     bytes: connection.config.segment_wire_bytes(&segment),
                 };
@@ -1045,11 +1045,10 @@ impl<'a> Engine<'a> {
     fn ask_connections(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             if let Kind::Tcp(connection) = &flow.kind {
-                // The first segment of ns-2's TCP is its SYN.
-                let syn = u64::from(connection.config.profile == tcp::Profile::Ns2);
-                let in_order = connection.receiver.delivered_segments().saturating_sub(syn);
+                let in_order = connection.receiver.delivered_segments();
+                let in_order_bytes = connection.config.payload_bytes(in_order);
                 self.recorder
-                    .connection(index, connection.sender.counters(), in_order);
+                    .connection(index, connection.sender.counters(), in_order_bytes);
             }
         }
     }
@@ -1147,7 +1146,9 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
             | Traffic::Poisson { packet, .. }
             | Traffic::OnOff { packet, .. }
             | Traffic::Greedy { packet, .. } => packet.clone(),
-            Traffic::Tcp(config) => Sizes::Fixed(config.segment_bytes()),
+            Traffic::Tcp(config) => {
+                Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
+            }
         };
         let (least, most) = match &sizes {
             Sizes::Fixed(bytes) => (*bytes, *bytes),

@@ -3,7 +3,7 @@
 
 use crate::build::*;
 use linkweir_sim::experiment::{Capacity, End, Experiment, Signal, Sizes, Traffic};
-use linkweir_sim::{run, RunError};
+use linkweir_sim::{run, tcp, RunError};
 
 const BPS: u64 = 12_000_000;
 
@@ -345,6 +345,72 @@ fn loss_is_of_the_packets_that_arrived_after_the_warm_up() {
 fn loss_has_no_value_without_arrivals() {
     let e = impatient(600 * MS, &[0.0, 0.0]);
     assert_eq!(tables(&e).reals("classes", "loss"), [None]);
+}
+
+#[test]
+fn the_largest_delay_is_of_the_time_after_the_warm_up() {
+    // Three packets at once wait 2 ms; later ones wait for one packet at most.
+    let mut e = strict(1, 2 * S);
+    e.warmup_ns = S;
+    let at = |ns| packet(0, ns, 1500);
+    e.flows = vec![at(0), at(0), at(0), at(S), at(S)];
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "delay_max_s"), [0.001]);
+    assert_eq!(
+        t.reals("flows", "delay_max_s"),
+        [None, None, None, Some(0.001), Some(0.002)]
+    );
+    // Series know nothing of a warm-up.
+    assert_eq!(t.numbers("series", "delay_max_s"), [0.002]);
+}
+
+/// One TCP flow with so much to send, over a link without loss.
+fn transfer(profile: tcp::Profile, bytes: u64) -> Experiment {
+    let mut e = strict(1, 10 * S);
+    e.link.delay_s = Signal::Constant(0.01);
+    e.link.return_delay_ns = 10 * MS;
+    let config = tcp::Config {
+        bytes_to_send: Some(bytes),
+        ..tcp::Config::new(tcp::Algorithm::Cubic, profile)
+    };
+    e.flows = vec![flow(0, Traffic::Tcp(config))];
+    e
+}
+
+#[test]
+fn a_transfer_delivers_the_bytes_that_were_asked_for() {
+    for (profile, bytes, sent_bytes) in [
+        // Seven segments of 1448 bytes and 52 of headers; the last one has 10,000 - 6 * 1448 bytes of payload.
+        (tcp::Profile::Linux, 10_000, 10_000 + 7 * 52),
+        (tcp::Profile::Linux, 1448, 1500),
+        (tcp::Profile::Linux, 1, 53),
+        // Segments of 1000 bytes and 40 of headers, and a SYN of headers alone.
+        (tcp::Profile::Ns2, 10_000, 10_000 + 11 * 40),
+        (tcp::Profile::Ns2, 1001, 1001 + 3 * 40),
+        (tcp::Profile::Ns2, 1, 81),
+    ] {
+        let t = tables(&transfer(profile, bytes));
+        let good_bits = t.numbers("flows", "goodput_bps")[0] * 10.0;
+        assert!(
+            (good_bits - 8.0 * bytes as f64).abs() < 1e-6,
+            "{profile:?} {bytes}: {good_bits} bits"
+        );
+        assert_eq!(t.numbers("flows", "delivered_bytes"), [sent_bytes as f64]);
+        assert_eq!(t.numbers("flows", "retransmitted_pkts"), [0.0]);
+        let in_bins: f64 = t.numbers("flow_series", "goodput_bps").iter().sum();
+        assert!((in_bins * 10.0 - good_bits).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn a_last_segment_that_is_lost_is_sent_again_as_short_as_it_was() {
+    let mut e = transfer(tcp::Profile::Linux, 1449);
+    // The segments leave at 1.0 and 1.0353 ms; the second one is lost. The third, after the timeout, is the second again.
+    e.link.loss = steps(&[(0, 0.0), (1_010_000, 1.0), (2 * MS, 0.0)], End::Hold);
+    let t = tables(&e);
+    assert_eq!(t.numbers("flows", "retransmitted_pkts"), [1.0]);
+    assert_eq!(t.numbers("flows", "delivered_bytes"), [1500.0 + 53.0]);
+    assert_eq!(t.numbers("classes", "sent_bytes"), [1500.0 + 2.0 * 53.0]);
 }
 
 #[test]
