@@ -227,7 +227,7 @@ class Result:
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it.
+        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -243,6 +243,7 @@ class Result:
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
+            "notes": self.scenario.notes,
         }
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linkweir_sim::experiment::{
-    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
-    Weather,
+    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Outages, Satellite, Signal, Sizes,
+    Traffic, Weather,
 };
 use linkweir_sim::satellite::lms::Lms;
 use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
@@ -396,6 +396,31 @@ fn every_key_of_a_beam_arrives_in_the_experiment() {
     assert_eq!(fitted.correlation_time_s, 5000.0);
 }
 
+/// Computed apart, with Python's NormalDist.
+#[test]
+fn rain_tells_by_how_much_its_model_misses_what_it_was_fitted_to() {
+    let notes = |rain: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[link.beam]\nsymbol_rate = \"1MBd\"\nclear_sky_esn0_db = 10\nrain = {{ {rain} }}\n\
+             [scheduler]\npolicy = \"rr\"\n[[class]]\nname = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(again(&scenario).notes, scenario.notes);
+        for note in &scenario.notes {
+            assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+        }
+        scenario.notes
+    };
+    let pairs = "exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]";
+    assert_eq!(
+        notes(&format!("{pairs}, probability = \"5%\"")),
+        ["link.beam.rain.exceeded: the fitted model exceeds 14.5 dB in 0.00948% of the time instead of 0.01%, 1.2 dB in 0.674% of the time instead of 1%. Raise probability, or give m and sigma, to come nearer"]
+    );
+    // Where it always rains there is no offset, and two pairs are met.
+    assert!(notes(pairs).is_empty());
+    assert!(notes("m = -4, sigma = 1.8, probability = \"5%\"").is_empty());
+}
+
 #[test]
 fn the_seed_and_the_trace_can_be_replaced() {
     let folder = std::env::temp_dir().join(format!("linkweir-override-{}", std::process::id()));
@@ -622,6 +647,7 @@ fn delays_and_fading_come_from_files() {
         start_ns: 60 * S,
         shift_ns: 10 * S,
         before_s: 0.069,
+        outages: Outages::default(),
     };
     assert_eq!(satellite_of(&scenario).delays, Some(expected));
     // Files of one name are kept apart.
@@ -693,6 +719,57 @@ fn a_constellation_makes_delays() {
         (1237, (1234 * S, up[0].1), up[2])
     );
     assert!((all[0].1 - 77.698939e-3).abs() < 2e-9);
+}
+
+/// Where 66 satellites leave gaps and where they leave none was computed apart, with vectors of numpy.
+#[test]
+fn a_time_without_a_path_is_an_outage_that_a_narrow_seam_avoids() {
+    let read = |keys: &str, shell: &str| {
+        let text = SATELLITE.replace("2.5s", "30s").replace(
+            "SATELLITE",
+            &format!(
+                "{keys}\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\nphasing = 3\naltitude_km = 800\n\
+                 inclination_deg = 86.4\nmin_elevation_deg = 8.2\nfrom = {{ lat_deg = -33.87, lon_deg = 151.21 }}\n\
+                 to = {{ lat_deg = 40.71, lon_deg = -74.01 }}\n{shell}"
+            ),
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(scenario.experiment.duration_ns, 30 * S);
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        scenario
+    };
+    let outages = |scenario: &Scenario| {
+        let delays = satellite_of(scenario).delays.as_ref().unwrap();
+        delays.outages.to_vec()
+    };
+    // From 2723 s until 2733 s New York sees no satellite.
+    for keys in [
+        "delays_start = \"2715s\"",
+        "delays_start = \"2715s\"\ndelays_shift = \"1s\"",
+    ] {
+        let scenario = read(keys, "");
+        assert_eq!(outages(&scenario), [(8 * S, 18 * S)]);
+        let note = "link.satellite.constellation: no satellites join the two places for 10s of 30s, from 8s to 18s; the link is down then. Lower min_elevation_deg or take more satellites to avoid it";
+        assert_eq!(scenario.notes, [note]);
+        assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+    }
+    // The run begins in an outage; the delays are those of its end.
+    let scenario = read("delays_start = \"2725s\"", "");
+    assert_eq!(outages(&scenario), [(0, 8 * S)]);
+    let delays = satellite_of(&scenario).delays.as_ref().unwrap();
+    assert!(
+        matches!(&delays.to_ground_s, Signal::Steps { points, .. } if points[0].0 == 0 && points[1].0 == 2734 * S)
+    );
+    // A step that is too long does not see it.
+    let scenario = read("delays_start = \"2700s\"", "step = \"30s\"");
+    assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    // Iridium's planes are 31.6 degrees apart and leave 22 for the seam.
+    for start in ["2715s", "3290s", "3860s"] {
+        let keys = format!("delays_start = \"{start}\"");
+        assert!(!outages(&read(&keys, "")).is_empty());
+        let scenario = read(&keys, "spacing_deg = 31.6");
+        assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    }
 }
 
 #[test]

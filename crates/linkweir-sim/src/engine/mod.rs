@@ -839,7 +839,7 @@ impl<'a> Engine<'a> {
     /// All opportunities of this instant.
     fn opportunity(&mut self) -> Option<u64> {
         while self.device.opportunity_ns() == Some(self.now_ns) {
-            let mut budget = self.device.take_opportunity();
+            let mut budget = self.device.take_opportunity(self.now_ns);
             while budget > 0 {
                 if !self.device.is_busy() {
                     self.serve(false);
