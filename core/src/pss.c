@@ -189,7 +189,8 @@ static bool pss_check_queue(const uint64_t *row, uint64_t link_bps, uint32_t q, 
 	if (r.rho_bps >= link_bps)
 		return pss_refuse(fault, q, given, "the reservation must be below the link's capacity: give a smaller one");
 	if (r.lm_bits <= r.lr_bits && row[PSS_LM] == LW_UNSET)
-		return pss_refuse(fault, q, given, "the reservation leaves next to nothing of the link: give a smaller one");
+		return pss_refuse(fault, q, given,
+				  "the reservation leaves no bit of credit between lr and lm: give a smaller one or a larger burst");
 	if (r.lm_bits <= r.lr_bits)
 		return pss_refuse(fault, q, "lm", "lm must be above lr: raise lm, lower lr, or leave lm out");
 	if (r.rho_bps > link_bps - *sum_bps)
@@ -693,7 +694,8 @@ static const struct lw_param pss_qparams[PSS_NQPARAMS] = {
 	{ "low_level", "priority of a controlled queue that is ahead of its rate; unset: a plain queue", NULL, 0,
 	  LW_MAX_LEVEL, LW_UNSET, LW_NUMBER, 0 },
 	{ "rate", "reserved rate; 0: not given", NULL, 0, PSS_MAX_RATE_BPS, 0, LW_BPS, 0 },
-	{ "share", "reserved part of the link, following its capacity; 0: not given", NULL, 0, PSS_PPM - 1, 0, LW_PPM, 0 },
+	{ "share", "reserved part of the link, following its capacity; 0: not given; above 99.9995% it takes a larger burst",
+	  NULL, 0, PSS_PPM - 1, 0, LW_PPM, 0 },
 	{ "burst", "packets that go on end at the high level", NULL, 2, 1u << 20, 20, LW_PKTS, 0 },
 	{ "mtu", "largest packet", NULL, 64, LW_MAX_PACKET_BYTES - 1, 1514, LW_BYTES, 0 },
 	{ "memory", "how long a starvation can last without loss of the service owed", NULL, 0, PSS_MAX_MEMORY_NS, 100000000,

@@ -150,6 +150,13 @@ class Scenario:
         """Files the scenario names: (name of the copy in a run directory, path it was read from, content)."""
         return self._native.inputs
 
+    @property
+    def notes(self) -> list[str]:
+        """What the models made of the scenario that its writer may not expect: outages of a constellation, pairs of
+        rain that its model misses. A sentence each, beginning with the key.
+        """
+        return self._native.notes
+
     def __repr__(self) -> str:
         return repr(self._native)
 

@@ -390,6 +390,28 @@ fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
 }
 
 #[test]
+fn a_packet_expires_when_it_has_waited_longer_not_as_long() {
+    let fifo = linkweir_core::policy("fifo").unwrap();
+    let mut mux = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
+        CorePolicy::new(fifo, view, &[], &[])
+    })
+    .unwrap();
+    for at_ns in [0, 1, 2] {
+        mux.enqueue(at_ns, 0, 100, at_ns, |_, _, _| {});
+    }
+    let mut expired = |now_ns| {
+        let mut gone = Vec::new();
+        mux.expire(now_ns, 0, 50, |item| gone.push(item));
+        gone
+    };
+    assert_eq!(expired(50), []);
+    assert_eq!(expired(51), [0]);
+    assert_eq!(expired(51), []);
+    assert_eq!(expired(53), [1, 2]);
+    assert_eq!(expired(1000), []);
+}
+
+#[test]
 #[should_panic(expected = "at least one packet")]
 fn a_train_without_packets_is_refused() {
     let fifo = linkweir_core::policy("fifo").unwrap();

@@ -96,6 +96,12 @@ impl Scenario {
         &self.inner.resolved_toml
     }
 
+    /// What the models made of it that its writer may not expect, a sentence each.
+    #[getter]
+    fn notes(&self) -> Vec<&str> {
+        self.inner.notes.iter().map(String::as_str).collect()
+    }
+
     /// The files it names: (name in a run directory, path, content).
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> Vec<(&str, String, Bound<'py, PyBytes>)> {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linkweir_sim::experiment::{
-    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
-    Weather,
+    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Outages, Satellite, Signal, Sizes,
+    Traffic, Weather,
 };
 use linkweir_sim::satellite::lms::Lms;
 use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
@@ -252,6 +252,75 @@ fn every_key_arrives_in_the_experiment() {
 }
 
 #[test]
+fn defaults_of_tcp_give_way_to_the_keys_that_are_set() {
+    let config = |keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n\
+             [[flow]]\nclass = \"a\"\nkind = \"tcp\"\n{keys}\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        match &scenario.experiment.flows[0].traffic {
+            Traffic::Tcp(config) => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let windows = |keys: &str| {
+        let config = config(keys);
+        (config.max_window_segments, config.initial_window_segments)
+    };
+    assert_eq!(windows("window = \"5p\""), (5, 5));
+    assert_eq!(windows("window = \"50p\""), (50, 10));
+    assert_eq!(windows("window = \"1p\"\nprofile = \"ns2\""), (1, 1));
+    let timeouts = |keys: &str| {
+        let config = config(keys);
+        (config.min_rto_ns / 1_000_000, config.max_rto_ns / 1_000_000)
+    };
+    assert_eq!(timeouts("max_rto = \"100ms\""), (100, 100));
+    assert_eq!(timeouts("min_rto = \"200s\""), (200_000, 200_000));
+    assert_eq!(timeouts("max_rto = \"10s\""), (200, 10_000));
+}
+
+#[test]
+fn a_share_needs_a_burst_that_gains_a_bit_and_the_table_says_so() {
+    let pss = linkweir_core::policy("pss").unwrap();
+    let share = &pss.qparams[pss.qparam("share").unwrap()];
+    assert!(share
+        .help
+        .ends_with("above 99.9995% it takes a larger burst"));
+    let read = |rate: &str, share_ppm: u64, keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"{rate}\"\n[scheduler]\npolicy = \"pss\"\n[[class]]\nname = \"a\"\n\
+             low_level = 9\nshare = {}\n{keys}\n[[flow]]\nclass = \"a\"\nkind = \"tcp\"\n",
+            share_ppm as f64 / 1e6
+        );
+        parse(&text, Path::new("x.toml")).map_err(|fault| fault.to_string())
+    };
+    // A burst of n packets gains 8 mtu (n - 1) (1 - share) bits: 19 * 12112 * 5e-6 = 1.15, 83 * 12112 * 1e-6 = 1.005 and
+    // 512 * 0.002 = 1.02, but 19 * 12112 * 4e-6 = 0.92, 82 * 12112 * 1e-6 = 0.99 and 512 * 0.0019 = 0.97.
+    let small = "burst = \"2p\"\nmtu = \"64B\"";
+    for rate in ["20Mbit", "1Gbit", "400Gbit"] {
+        for (keys, most_ppm) in [
+            ("", 999_995),
+            ("burst = \"84p\"", share.max),
+            ("lr = \"0bit\"\nlm = \"1kbit\"", share.max),
+            (small, 998_000),
+        ] {
+            read(rate, most_ppm, keys).unwrap_or_else(|fault| panic!("{rate}: {fault}"));
+        }
+        for (keys, beyond_ppm) in [
+            ("", 999_996),
+            ("burst = \"83p\"", share.max),
+            (small, 998_100),
+        ] {
+            let fault = read(rate, beyond_ppm, keys).unwrap_err();
+            let cure = "give a smaller one or a larger burst";
+            assert!(fault.contains(cure), "{fault}");
+        }
+    }
+}
+
+#[test]
 fn every_key_of_a_beam_arrives_in_the_experiment() {
     let text = |beam: &str| {
         format!(
@@ -325,6 +394,31 @@ fn every_key_of_a_beam_arrives_in_the_experiment() {
         (1.0, 0.0, None)
     );
     assert_eq!(fitted.correlation_time_s, 5000.0);
+}
+
+/// Computed apart, with Python's NormalDist.
+#[test]
+fn rain_tells_by_how_much_its_model_misses_what_it_was_fitted_to() {
+    let notes = |rain: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[link.beam]\nsymbol_rate = \"1MBd\"\nclear_sky_esn0_db = 10\nrain = {{ {rain} }}\n\
+             [scheduler]\npolicy = \"rr\"\n[[class]]\nname = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(again(&scenario).notes, scenario.notes);
+        for note in &scenario.notes {
+            assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+        }
+        scenario.notes
+    };
+    let pairs = "exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]";
+    assert_eq!(
+        notes(&format!("{pairs}, probability = \"5%\"")),
+        ["link.beam.rain.exceeded: the fitted model exceeds 14.5 dB in 0.00948% of the time instead of 0.01%, 1.2 dB in 0.674% of the time instead of 1%. Raise probability, or give m and sigma, to come nearer"]
+    );
+    // Where it always rains there is no offset, and two pairs are met.
+    assert!(notes(pairs).is_empty());
+    assert!(notes("m = -4, sigma = 1.8, probability = \"5%\"").is_empty());
 }
 
 #[test]
@@ -553,6 +647,7 @@ fn delays_and_fading_come_from_files() {
         start_ns: 60 * S,
         shift_ns: 10 * S,
         before_s: 0.069,
+        outages: Outages::default(),
     };
     assert_eq!(satellite_of(&scenario).delays, Some(expected));
     // Files of one name are kept apart.
@@ -624,6 +719,57 @@ fn a_constellation_makes_delays() {
         (1237, (1234 * S, up[0].1), up[2])
     );
     assert!((all[0].1 - 77.698939e-3).abs() < 2e-9);
+}
+
+/// Where 66 satellites leave gaps and where they leave none was computed apart, with vectors of numpy.
+#[test]
+fn a_time_without_a_path_is_an_outage_that_a_narrow_seam_avoids() {
+    let read = |keys: &str, shell: &str| {
+        let text = SATELLITE.replace("2.5s", "30s").replace(
+            "SATELLITE",
+            &format!(
+                "{keys}\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\nphasing = 3\naltitude_km = 800\n\
+                 inclination_deg = 86.4\nmin_elevation_deg = 8.2\nfrom = {{ lat_deg = -33.87, lon_deg = 151.21 }}\n\
+                 to = {{ lat_deg = 40.71, lon_deg = -74.01 }}\n{shell}"
+            ),
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(scenario.experiment.duration_ns, 30 * S);
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        scenario
+    };
+    let outages = |scenario: &Scenario| {
+        let delays = satellite_of(scenario).delays.as_ref().unwrap();
+        delays.outages.to_vec()
+    };
+    // From 2723 s until 2733 s New York sees no satellite.
+    for keys in [
+        "delays_start = \"2715s\"",
+        "delays_start = \"2715s\"\ndelays_shift = \"1s\"",
+    ] {
+        let scenario = read(keys, "");
+        assert_eq!(outages(&scenario), [(8 * S, 18 * S)]);
+        let note = "link.satellite.constellation: no satellites join the two places for 10s of 30s, from 8s to 18s; the link is down then. Lower min_elevation_deg or take more satellites to avoid it";
+        assert_eq!(scenario.notes, [note]);
+        assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+    }
+    // The run begins in an outage; the delays are those of its end.
+    let scenario = read("delays_start = \"2725s\"", "");
+    assert_eq!(outages(&scenario), [(0, 8 * S)]);
+    let delays = satellite_of(&scenario).delays.as_ref().unwrap();
+    assert!(
+        matches!(&delays.to_ground_s, Signal::Steps { points, .. } if points[0].0 == 0 && points[1].0 == 2734 * S)
+    );
+    // A step that is too long does not see it.
+    let scenario = read("delays_start = \"2700s\"", "step = \"30s\"");
+    assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    // Iridium's planes are 31.6 degrees apart and leave 22 for the seam.
+    for start in ["2715s", "3290s", "3860s"] {
+        let keys = format!("delays_start = \"{start}\"");
+        assert!(!outages(&read(&keys, "")).is_empty());
+        let scenario = read(&keys, "spacing_deg = 31.6");
+        assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    }
 }
 
 #[test]

@@ -36,13 +36,14 @@ const LOSSES: Values = Values {
 type Lines = (&'static str, String);
 
 /// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with its table `satellite` or
-/// `beam`, if it has one.
+/// `beam`, if it has one; what the user should know of its models is added to `notes`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
     replacement: Option<&Path>,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
@@ -53,7 +54,7 @@ pub(super) fn read(
     let beam = match section.find("beam") {
         Some(entry) => {
             alone(section, replacement)?;
-            Some(beam::read(&entry, seed, &folder(section), inputs)?)
+            Some(beam::read(&entry, seed, &folder(section), inputs, notes)?)
         }
         None => None,
     };
@@ -116,7 +117,8 @@ pub(super) fn read(
     let satellite = match &satellite_entry {
         Some(entry) => {
             let folder = folder(section);
-            Some(satellite::read(entry, seed, duration_ns, &folder, inputs)?)
+            let read = satellite::read(entry, seed, duration_ns, &folder, inputs, notes)?;
+            Some(read)
         }
         None => None,
     };

@@ -62,6 +62,8 @@ pub struct Scenario {
     pub resolved_toml: String,
     /// The files the scenario names.
     pub inputs: Vec<Input>,
+    /// What the models made of the scenario that its writer may not expect, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A file a scenario names.
@@ -158,12 +160,14 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
+    let mut notes = Vec::new();
     let (link, channel) = link::read(
         &mut link_section,
         duration_ns,
         seed,
         overrides.trace.as_deref(),
         &mut inputs,
+        &mut notes,
     )?;
     let link_lines = link_section.finish()?;
 
@@ -311,5 +315,6 @@ fn read<'i>(
         experiment,
         resolved_toml: resolved,
         inputs,
+        notes,
     })
 }
