@@ -142,6 +142,8 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -
     _show_rows(result.classes.slice(0, _MOST_ROWS).to_pylist(), result.classes.num_rows, "class", CLASS_COLUMNS)
     if voice is not None:
         _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS)
+    for finding in result.warnings:
+        _emit(f"warning: {finding}\n")
     _emit(f"report: {directory / REPORT}\n")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from linkweir.diagnose import Finding
 
 TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq", "channel", "carrier", "terminals")
 """Names of the tables, of which a run has those for which there is something to say."""
@@ -219,7 +222,7 @@ class Result:
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
-        ``carrier``, of a beam only, those of the table `carrier`.
+        ``carrier``, of a beam only, those of the table `carrier`; ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -235,7 +238,18 @@ class Result:
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
+            "warnings": [finding.to_dict() for finding in self.warnings],
         }
+
+    @cached_property
+    def warnings(self) -> list[Finding]:
+        """What should be known before the run is trusted, such as a missed reservation; see docs/diagnosis.md.
+
+        Each has `kind`, `where`, `what`, `cure` and `figures`; as text it is one sentence with the cure.
+        """
+        from linkweir.diagnose import findings
+
+        return findings(self)
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
         """Means over the bins from warmup on."""
