@@ -143,6 +143,25 @@ def test_figures_of_a_starved_class() -> None:
     assert "(ef)" in str(finding)
 
 
+@pytest.mark.parametrize(
+    ("link", "rate"),
+    [
+        ({"rate": "10Mbit", "mpu": "300B"}, "9.5Mbit"),  # 14 Mbit/s on the wire
+        ({"rate": "10Mbit", "ring": 16}, "9.5Mbit"),
+        ({"rate": "10Mbit", "satellite": {"packet": "210B"}}, "6Mbit"),  # 14 Mbit/s coded
+        ({"beam": {"symbol_rate": "3MBd", "clear_sky_esn0_db": 12.0}}, "9.5Mbit"),
+    ],
+    ids=["mpu", "ring", "satellite", "beam"],
+)
+def test_what_more_urgent_classes_leave_is_counted_as_on_the_link(link: Keys, rate: str) -> None:
+    scenario = pss(rate, link=link, af={"rate": "1Mbit"}, flow={"kind": "cbr", "rate": "2Mbit"})
+    for flow in scenario["flow"]:
+        flow["packet"] = "200B"
+    (found,) = (finding for finding in lw.run(scenario).warnings if finding.kind.startswith("reservation"))
+    assert found.kind == "reservation_starved"
+    assert found.figures["left_bps"] < 1e6
+
+
 def test_the_memory_asked_for_is_enough() -> None:
     (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
     # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s

@@ -67,21 +67,21 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
     classes = len(result.scenario.classes)
     interval_s = result.scenario.interval_s
     columns = ("sent_bytes", "sent_pkts", "backlog_bytes", "delay_mean_s")
-    overhead_bytes = size_bytes(setting.link.get("overhead", "0B"))
     before_bytes = np.zeros((1, classes))
     series = _blocks(result, "series", columns, classes)
-    link = _blocks(result, "link", ("t_s", "used_bps" if setting.beam else "capacity_bps"), 1)
+    link = _blocks(result, "link", ("t_s", "capacity_bps", "used_bps"), 1)
     # levels are of the instants between bins: one more than there are bins
     credit_before, credit_after = (_blocks(result, "levels", ("credit_bits",), classes, skip) for skip in (0, 1))
     for moved, carried, before, after in zip(series, link, credit_before, credit_after, strict=False):
         sent_bytes, sent_pkts, after_bytes, delay_s = np.moveaxis(moved, 2, 0)
-        starts_s, capacity_bps = carried[:, 0, :].T
+        starts_s, capacity_bps, used_bps = carried[:, 0, :].T
         lasts_s = (np.minimum(starts_s + interval_s, result.simulated_s) - starts_s)[:, None]
+        sent_bps = 8.0 * setting.wire_bytes(sent_bytes, sent_pkts) / lasts_s
         yield Bins(
             starts_s=starts_s,
             spans_s=spans_in_window_s(starts_s, result),
-            capacity_bps=capacity_bps,
-            sent_bps=8.0 * (sent_bytes + overhead_bytes * sent_pkts) / lasts_s,
+            capacity_bps=setting.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
+            sent_bps=sent_bps,
             sent_bytes=sent_bytes,
             waiting_before_bytes=np.vstack([before_bytes, after_bytes[:-1]]),
             waiting_after_bytes=after_bytes,
@@ -118,7 +118,7 @@ class Account:
             (other, m) for other in setting.entries for m in other.numbers if other.level(m) < entry.level(n)
         ]
         self._rate_bps = _native.quantity(entry.keys["rate"], "rate")
-        self._packet_bits = 8 * setting.wire_bytes(entry.largest_bytes())
+        self._packet_bits = 8 * setting.packet_wire_bytes(entry.largest_bytes())
         self._share = _native.quantity(entry.keys["share"], "fraction")
         self._nominal_bps = _native.quantity(setting.link["nominal"], "rate")
         self._follow = bool(setting.link.get("follow", False))

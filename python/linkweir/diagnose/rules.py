@@ -35,7 +35,7 @@ def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
     offered_bps = _offered_bps(result, setting)
     if offered_bps <= (1 + EXCESS) * capacity_bps:
         return []
-    coded = "coded for the satellite " if "satellite" in setting.link else ""
+    coded = "coded for the satellite " if setting.satellite else ""
     what = (
         f"flows that do not slow down send {megabits(offered_bps)} {coded}over {megabits(capacity_bps)}, "
         f"{megabits(offered_bps - capacity_bps)} more than it carries"
@@ -48,7 +48,8 @@ def _offered_bps(result: Result, setting: Setting) -> float:
     """What flows of fixed load put on the wire, were all of it sent; from a satellite in coded bits."""
     window_s = result.simulated_s - result.scenario.warmup_s
     mean_bytes = np.repeat(
-        [setting.wire_bytes(packet_bytes(flow)[0]) for flow in setting.flows], [flow["count"] for flow in setting.flows]
+        [setting.packet_wire_bytes(packet_bytes(flow)[0]) for flow in setting.flows],
+        [flow["count"] for flow in setting.flows],
     )
     bits = 8.0 * mean_bytes
     if "harq" in result.tables:
@@ -81,13 +82,13 @@ def spans_in_window_s(starts_s: Values, result: Result) -> Values:
 def small_mtu(_: Result, setting: Setting) -> list[Finding]:
     """A parameter `mtu`, the largest packet, is below packets that are sent."""
     if "mtu" in setting.scheduler:
-        largest = setting.wire_bytes(max(entry.largest_bytes() for entry in setting.entries))
+        largest = setting.packet_wire_bytes(max(entry.largest_bytes() for entry in setting.entries))
         effect = "packets are dropped although no other waits behind them"
         return _mtu("scheduler.mtu", setting.scheduler["mtu"], largest, effect)
     found = []
     for entry in setting.entries:
         if "mtu" in entry.keys and "low_level" in entry.keys and not {"lr", "lm"} <= set(entry.keys):
-            largest = setting.wire_bytes(entry.largest_bytes())
+            largest = setting.packet_wire_bytes(entry.largest_bytes())
             effect = f'a turn is shorter than burst = "{entry.keys["burst"]}" says'
             found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], largest, effect)
     return found

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from linkweir import _native
+from linkweir.outline import Values
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -84,11 +85,34 @@ class Setting:
         """Whether the link is a beam, whose capacity depends on whom a packet is for."""
         return "beam" in self.link
 
-    def wire_bytes(self, packet: float) -> float:
-        """The length the scheduler counts for a packet. A satellite's link has no overhead."""
-        if "overhead" not in self.link:
-            return packet
-        return max(packet + size_bytes(self.link["overhead"]), size_bytes(self.link["mpu"]))
+    @property
+    def satellite(self) -> bool:
+        """Whether the link comes from a satellite, which codes packets and repeats them."""
+        return "satellite" in self.link
+
+    def wire_bytes(self, size: Values, packets: Values) -> Values:
+        """What the scheduler counts for packets of so many bytes in all. A satellite's link has no overhead."""
+        if self.satellite:
+            return size
+        overhead, least = size_bytes(self.link["overhead"]), size_bytes(self.link["mpu"])
+        counted: Values = np.maximum(size + overhead * packets, least * packets)
+        return counted
+
+    def packet_wire_bytes(self, size: float) -> float:
+        """The same for one packet."""
+        return float(self.wire_bytes(np.array(size), np.array(1.0)))
+
+    def carried_bps(self, capacity_bps: Values, used_bps: Values, sent_bps: Values) -> Values:
+        """The capacity in bits of packets, as the scheduler counts them, from what was sent in the same bins.
+
+        A satellite's capacity is in coded bits. A beam's says nothing, as it depends on whose packet is sent.
+        """
+        if self.beam:
+            return used_bps
+        if not self.satellite:
+            return capacity_bps
+        parts: Values = np.divide(sent_bps, used_bps, out=np.ones_like(used_bps), where=used_bps > 0)
+        return capacity_bps * parts
 
 
 def size_bytes(text: str) -> float:
