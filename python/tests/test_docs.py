@@ -14,7 +14,7 @@ import io
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -38,6 +38,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make test"): "is what runs this",
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
+    ("bench/README.md", "apt-get install *"): "installs packages",
+    ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
     ("docs/gateway.md", "linkweir-gateway *"): GATEWAY,
     ("docs/gateway.md", "kill -HUP PID"): GATEWAY,
@@ -76,6 +78,17 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
 }
 """Commands and Python statements that are not run: page and a pattern of the command, and why."""
+
+PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("README.md", ".venv/bin/linkweir run *"): ("class", "rate (Mbit/s)", "ef ", "af ", "cs0 ", "report: runs/geo"),
+    ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
+    ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
+    ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
+    ("docs/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
+    ("docs/quality.md", "linkweir run scenario.toml --mos g711"): ("delay", "jitter", "loss", "rating", "MOS"),
+    ("docs/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
+}
+"""What the page says that a command prints, in the words of the output."""
 
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
@@ -184,7 +197,7 @@ def commands(block: Block) -> list[str]:
     return [line for line in lines if line]
 
 
-def listed(register: dict[tuple[str, str], str], page: str, words: str) -> list[tuple[str, str]]:
+def listed(register: Iterable[tuple[str, str]], page: str, words: str) -> list[tuple[str, str]]:
     """The entries of a register that mean this."""
     return [entry for entry in register if entry[0] == page and fnmatchcase(words, entry[1])]
 
@@ -236,6 +249,10 @@ def run_command(block: Block, command: str) -> None:
     done = linkweir(*words)
     assert done.returncode == 0, f"{block}: {command}: {done.stderr}"
     assert done.stdout, f"{block}: {command}: printed nothing"
+    for entry in listed(PRINTS, block.page, command):
+        assert [words for words in PRINTS[entry] if words not in done.stdout] == [], (
+            f"{block}: {command}: {done.stdout}"
+        )
 
 
 def run_python(block: Block, names: dict[str, Any]) -> str:
@@ -250,7 +267,9 @@ def run_python(block: Block, names: dict[str, Any]) -> str:
 def test_every_entry_of_the_registers_has_its_block() -> None:
     left_out = {entry for block in ALL for unit in units(block) for entry in listed(NOT_RUN, block.page, unit)}
     no_commands = {entry for block in ALL for entry in listed(NOT_COMMANDS, block.page, block.first)}
+    run = {entry for block in ALL for unit in units(block) for entry in listed(PRINTS, block.page, unit)}
     assert set(NOT_RUN) - left_out == set()
+    assert set(PRINTS) - run == set()
     assert set(NOT_COMMANDS) - no_commands == set()
 
 
