@@ -144,6 +144,8 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -
         _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS)
     for note in result.scenario.notes:
         _emit(f"note: {note}\n")
+    for finding in result.warnings:
+        _emit(f"warning: {finding}\n")
     _emit(f"report: {directory / REPORT}\n")
 
 

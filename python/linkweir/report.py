@@ -90,6 +90,10 @@ def _table(rows: list[dict[str, Any]], first: str, columns: tuple[tuple[str, str
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(body)}</table></div>{more}'
 
 
+def _warnings(result: Result) -> str:
+    return "".join(f'<p class="warning">{html.escape(str(finding))}</p>' for finding in result.warnings)
+
+
 def class_table(result: Result) -> str:
     """The table of classes as HTML."""
     return _table(result.classes.slice(0, _MOST_ROWS + 1).to_pylist(), "class", CLASS_COLUMNS)
@@ -152,6 +156,7 @@ def write_report(result: Result, directory: Path) -> Path:
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style></head><body>
 <h1>{title}</h1>
 {warning}
+{_warnings(result)}
 <p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and
 percentiles cover {scenario.warmup_s:g} s to {result.simulated_s:g} s; delays of classes are queueing delays, those of
 flows are from creation to delivery.</p>

@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
     from matplotlib.figure import Figure
+
+    from linkweir.diagnose import Finding
 
 TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq", "channel", "carrier", "terminals")
 """Names of the tables, of which a run has those for which there is something to say."""
@@ -227,7 +230,8 @@ class Result:
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario.
+        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario, and
+        ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -244,7 +248,18 @@ class Result:
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
             "notes": self.scenario.notes,
+            "warnings": [finding.to_dict() for finding in self.warnings],
         }
+
+    @cached_property
+    def warnings(self) -> list[Finding]:
+        """What should be known before the run is trusted, such as a missed reservation; see docs/diagnosis.md.
+
+        Each has `kind`, `where`, `what`, `cure` and `figures`; as text it is one sentence with the cure.
+        """
+        from linkweir.diagnose import findings
+
+        return findings(self)
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
         """Means from the warm-up to the end of the run."""

@@ -121,6 +121,14 @@ class Scenario:
         return self._native.interval_s
 
     @property
+    def capacity_length_s(self) -> float | None:
+        """How long the link's capacity is given for, s, if it comes in steps or from a trace; None for other rates.
+
+        The last value of a trace that is held counts as long as the one before it.
+        """
+        return self._native.capacity_length_s
+
+    @property
     def seed(self) -> int:
         """Seed of every random number of the run."""
         return self._native.seed

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use linkweir_sim::experiment::{Capacity, End, Signal};
 use linkweir_sim::scenario::{self, Fault, Overrides};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
@@ -54,6 +55,23 @@ impl Scenario {
     #[getter]
     fn interval_s(&self) -> f64 {
         seconds(self.inner.experiment.interval_ns)
+    }
+
+    /// How long the capacity is given for, s, when it comes in steps or opportunities, as from a trace. The last step of
+    /// one that holds its last value counts as long as the one before.
+    #[getter]
+    fn capacity_length_s(&self) -> Option<f64> {
+        let end_ns = match &self.inner.experiment.link.capacity {
+            Capacity::Opportunities { at_ns, .. } => *at_ns.last()?,
+            Capacity::Rate(Signal::Steps { points, end }) => match (end, &points[..]) {
+                (End::Loop { period_ns }, _) => *period_ns,
+                (End::Stop { at_ns }, _) => *at_ns,
+                (End::Hold, [.., (before_ns, _), (last_ns, _)]) => 2 * last_ns - before_ns,
+                (End::Hold, _) => return None,
+            },
+            Capacity::Rate(_) => return None,
+        };
+        Some(seconds(end_ns))
     }
 
     /// Seed of all random numbers.

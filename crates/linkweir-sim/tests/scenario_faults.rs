@@ -585,6 +585,36 @@ fn faults_of_an_attenuation_file_name_the_line() {
 }
 
 #[test]
+fn a_limit_in_bytes_below_every_packet_is_refused() {
+    for (keys, bytes) in [
+        ("", 1500),
+        ("overhead = \"38B\"\n", 1538),
+        ("mpu = \"2kB\"\n", 2000),
+    ] {
+        let limited = |limit: u32| {
+            let link = BASE.replacen("[scheduler]", &format!("{keys}[scheduler]"), 1);
+            let class = format!("name = \"ef\"\nlimit_bytes = \"{limit}B\"");
+            parse(
+                &link.replacen("name = \"ef\"", &class, 1),
+                Path::new("geo.toml"),
+            )
+        };
+        let refused = limited(bytes - 1).unwrap_err().to_string();
+        let cure = format!("class[0].limit_bytes = \"{}B\": must hold a packet of flow cbr1, {bytes}B on the wire; raise it", bytes - 1);
+        assert!(refused.contains(&cure), "{refused}");
+        assert!(limited(bytes).is_ok());
+    }
+    let smallest_counts = BASE
+        .replacen("name = \"ef\"", "name = \"ef\"\nlimit_bytes = \"64B\"", 1)
+        .replacen(
+            "rate = \"5Mbit\"\n\n[[flow]]",
+            "rate = \"5Mbit\"\npacket = { min = \"64B\", max = \"1500B\" }\n\n[[flow]]",
+            1,
+        );
+    assert!(parse(&smallest_counts, Path::new("geo.toml")).is_ok());
+}
+
+#[test]
 fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
     for (from, to, expected) in [

@@ -35,7 +35,7 @@ case $said in
 *"classes is outside 1 .. 4096"*) judge 0 "a refusal says why" ;;
 *) judge 1 "a refusal says why" "$said" ;;
 esac
-for page in pss pds codes; do
+for page in pss pds pf codes mlwdf exp_rule exp_pf; do
 	found=$(find /usr/share/man /usr/local/share/man -name "tc-$page.8*")
 	test -n "$found"
 	judge $? "tc-$page(8)" "is not there"

@@ -241,6 +241,6 @@ def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:
         "<tr>" + "".join(f"<td>{html.escape(cell(row[column]))}</td>" for column in columns) + "</tr>" for row in rows
     )
     return (
-        f"<details><summary>{html.escape(title)} ({len(rows)} rows)</summary>"
+        f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>"
     )

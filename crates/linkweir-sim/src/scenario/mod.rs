@@ -279,7 +279,7 @@ fn read<'i>(
         .collect::<Result<Vec<_>, _>>()?;
     let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
     scheduler::check(policy, &scheduler, &link, &scheduler_section, &places)?;
-    traffic::fits(&classes, &flows, &places)?;
+    traffic::fits(&classes, &flows, &link, &places)?;
     if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, &scheduler) {
         traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
     }

@@ -241,7 +241,7 @@ fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) ->
             return Err(section.fault_at(key, message));
         }
     }
-    let accounted = (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into());
+    let accounted = on_wire_bytes(bytes, link);
     if (1..=i64::from(limits::PACKET_BYTES)).contains(&accounted) {
         return Ok(());
     }
@@ -250,6 +250,11 @@ fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) ->
         limits::PACKET_BYTES
     );
     Err(section.fault_at(key, message))
+}
+
+/// What the scheduler counts a packet as.
+fn on_wire_bytes(bytes: u32, link: &Link) -> i64 {
+    (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into())
 }
 
 fn on_off(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> {
@@ -367,10 +372,11 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     Ok(config)
 }
 
-/// What sources that never run dry would keep in the queues must fit into them.
+/// What sources that never run dry would keep in the queues must fit into them, and so must a packet of every source.
 pub(super) fn fits(
     classes: &[Class],
     flows: &[Flow],
+    link: &Link,
     places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let mut kept = vec![0_u64; classes.len()];
@@ -388,7 +394,32 @@ pub(super) fn fits(
             return Err(section.fault_at("limit", message));
         }
     }
+    for flow in flows {
+        let least = on_wire_bytes(smallest_bytes(&flow.traffic), link);
+        let held = classes[flow.class].limit_bytes;
+        if held.is_some_and(|bytes| i64::try_from(bytes).is_ok_and(|bytes| bytes < least)) {
+            let message = format!(
+                "must hold a packet of flow {}, {least}B on the wire; raise it or send smaller packets",
+                flow.name
+            );
+            return Err(places[flow.class].fault_at("limit_bytes", message));
+        }
+    }
     Ok(())
+}
+
+/// The smallest packet a source sends.
+fn smallest_bytes(traffic: &Traffic) -> u32 {
+    match traffic {
+        Traffic::Cbr { packet, .. }
+        | Traffic::Poisson { packet, .. }
+        | Traffic::OnOff { packet, .. }
+        | Traffic::Greedy { packet, .. } => match packet {
+            Sizes::Fixed(bytes) | Sizes::Uniform(bytes, _) => *bytes,
+            Sizes::Mix(parts) => parts.iter().map(|part| part.0).min().unwrap_or(0),
+        },
+        Traffic::Tcp(config) => config.segment_bytes(),
+    }
 }
 
 /// The same for a limit that all queues share.

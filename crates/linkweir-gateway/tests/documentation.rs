@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The configurations shown in docs/gateway.md are sound. One is whole; the others are parts that take their place in it.
+
+use std::path::Path;
+
+use linkweir_gateway::config::{self, Config};
+
+const PAGE: &str = include_str!("../../../docs/gateway.md");
+
+/// The TOML blocks of the page.
+fn blocks() -> Vec<&'static str> {
+    let after = PAGE.split("```toml\n").skip(1);
+    after
+        .map(|text| text.split("```").next().expect("a block ends"))
+        .collect()
+}
+
+fn parse(text: &str) -> Config {
+    config::parse(text, Path::new("ground.toml")).unwrap_or_else(|fault| panic!("{fault}\n{text}"))
+}
+
+/// The whole configuration with these keys in place of its link, if they are a link's, and among those of its peer.
+fn with(link: Option<&str>, peer: &str) -> Config {
+    let whole = blocks()[0];
+    let (before, rest) = whole.split_once("[link]\n").unwrap();
+    let (shown, after) = rest.split_once("\n[scheduler]").unwrap();
+    let (after, own) = after.split_once("name = \"ship\"\n").unwrap();
+    let link = link.unwrap_or(shown);
+    parse(&format!(
+        "{before}[link]\n{link}\n[scheduler]{after}{peer}\n{own}"
+    ))
+}
+
+/// What a block says below a header, up to the next one.
+fn table<'a>(block: &'a str, header: &str) -> &'a str {
+    let (_, body) = block.split_once(header).expect(header);
+    body.split("\n[").next().unwrap()
+}
+
+#[test]
+fn the_whole_configuration_is_sound() {
+    let config = parse(blocks()[0]);
+    assert_eq!(config.classes.len(), 3);
+    assert_eq!(config.peers.len(), 1);
+}
+
+#[test]
+fn both_ends_of_feedback_are_sound() {
+    let block = blocks()[1];
+    let column = block
+        .lines()
+        .next()
+        .unwrap()
+        .find("# at the receiver")
+        .unwrap();
+    let (sender, receiver): (Vec<&str>, Vec<&str>) = block
+        .lines()
+        .map(|line| line.split_at(column.min(line.len())))
+        .unzip();
+    for end in [sender, receiver] {
+        with(None, table(&end.join("\n"), "[[peer]]"));
+    }
+}
+
+#[test]
+fn back_pressure_is_sound() {
+    with(Some(table(blocks()[2], "[link]\n")), "name = \"ship\"\n");
+}
+
+#[test]
+fn a_shared_link_is_sound() {
+    let block = blocks()[3];
+    with(Some(table(block, "[link]\n")), table(block, "[[peer]]\n"));
+}
+
+#[test]
+fn no_block_is_left_out() {
+    assert_eq!(blocks().len(), 4);
+}

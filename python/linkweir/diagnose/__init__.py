@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Looks through a finished run for what its user would want to know before trusting it: the warnings a run ends with.
+
+Each rule is a function of the resolved scenario and the result tables. docs/diagnosis.md explains rules and thresholds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from linkweir.diagnose.finding import Finding
+from linkweir.diagnose.reservations import missed_reservations
+from linkweir.diagnose.rules import long_delays, offered_above_capacity, short_trace, small_mtu
+from linkweir.diagnose.setting import Setting
+
+if TYPE_CHECKING:
+    from linkweir.result import Result
+
+__all__ = ["Finding", "findings"]
+
+RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, long_delays)
+
+
+def findings(result: Result) -> list[Finding]:
+    """Everything a run is to be warned of, in the order of `RULES`."""
+    setting = Setting(result.scenario)
+    return [finding for rule in RULES for finding in rule(result, setting)]

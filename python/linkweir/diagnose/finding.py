@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A warning, and how the warnings of many copies of a class become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One warning.
+
+    Attributes:
+        kind: the rule that found it, such as ``reservation_starved``; docs/diagnosis.md lists them.
+        where: the class or key it is about, such as ``class af`` or ``link.trace``.
+        what: what happened, with figures.
+        cure: what to change.
+        figures: the figures by name, with units in the names.
+    """
+
+    kind: str
+    where: str
+    what: str
+    cure: str
+    figures: dict[str, float]
+
+    def __str__(self) -> str:
+        return " ".join(f"{self.where}: {self.what}. {self.cure}".split())  # names may hold line breaks
+
+    def to_dict(self) -> dict[str, Any]:
+        """The finding for JSON; figures have 6 significant digits."""
+        return {**asdict(self), "figures": {key: float(f"{value:.6g}") for key, value in self.figures.items()}}
+
+
+def merged(found: Sequence[Finding], worst: str) -> list[Finding]:
+    """One finding for each kind: the one with the largest figure `worst`, with the number of others."""
+    kept = []
+    for kind in dict.fromkeys(finding.kind for finding in found):
+        same = [finding for finding in found if finding.kind == kind]
+        first = max(same, key=lambda finding: finding.figures[worst])
+        if len(same) > 1:
+            first = replace(first, what=f"{first.what} (and {len(same) - 1} more of its copies)")
+        kept.append(first)
+    return kept
+
+
+def megabits(bps: float) -> str:
+    """A rate as people read it.
+
+    >>> megabits(4_997_733.3)
+    '4.998 Mbit/s'
+    """
+    return f"{bps / 1e6:.4g} Mbit/s"

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The warnings a run ends with: each rule with a scenario that triggers exactly it, and none where all is well."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import REPOSITORY, SCENARIOS, linkweir, strict_json
+
+import linkweir as lw
+from linkweir import Interrupted
+from linkweir.diagnose import reservations
+
+Keys = dict[str, Any]
+
+
+def pss(ef: str, *, link: Keys, af: Keys | None = None, flow: Keys | None = None, **top: Any) -> Keys:
+    """Voice before a class that reserves 5 Mbit/s, before the rest."""
+    return {
+        "duration": "60s",
+        "warmup": "10s",
+        "link": link,
+        "scheduler": {"policy": "pss"},
+        "class": [
+            {"name": "ef", "level": 0, "limit": "100p"},
+            {"name": "af", "level": 1, "low_level": 3, "rate": "5Mbit", "limit": "50p", **(af or {})},
+            {"name": "cs0", "level": 2, "limit": "50p"},
+        ],
+        "flow": [
+            {"class": "ef", "kind": "cbr", "rate": ef},
+            {"class": "af", "kind": "greedy", **(flow or {})},
+            {"class": "cs0", "kind": "greedy"},
+        ],
+        **top,
+    }
+
+
+def one(policy: Keys, flow: Keys, *, link: Keys, **of_class: Any) -> Keys:
+    """One class and one flow."""
+    return {
+        "duration": "20s",
+        "link": link,
+        "scheduler": policy,
+        "class": [{"name": "all", **of_class}],
+        "flow": [{"class": "all", **flow}],
+    }
+
+
+FIFO = {"policy": "fifo"}
+SLOW = {"kind": "cbr", "rate": "100kbit"}
+FADES = {"rate": {"steps": [["0s", "20Mbit"], ["10s", "5Mbit"]], "end": "loop", "period": "20s"}}
+
+
+def kinds(scenario: Keys) -> list[tuple[str, str]]:
+    return [(finding.kind, finding.where) for finding in lw.run(scenario).warnings]
+
+
+EACH: list[tuple[Keys, list[tuple[str, str]]]] = [
+    (pss("17Mbit", link={"rate": "20Mbit"}), [("reservation_starved", "class af")]),
+    (
+        pss("30Mbit", link={"rate": "20Mbit"}, flow={"kind": "tcp"}),
+        [("reservation_starved", "class af"), ("offered", "link")],
+    ),
+    (pss("4Mbit", link=FADES), [("reservation_memory", "class af")]),
+    (pss("1kbit", link={"rate": "4.5Mbit", "nominal": "20Mbit"}), [("reservation_link", "class af")]),
+    (one(FIFO, {"kind": "cbr", "rate": "12Mbit"}, link={"rate": "10Mbit"}, limit="100p"), [("offered", "link")]),
+    (
+        one(FIFO, {"kind": "cbr", "rate": "9.8Mbit"}, link={"rate": "10Mbit", "overhead": "60B"}, limit="100p"),
+        [("offered", "link")],
+    ),
+    (pss("1Mbit", link={"rate": "20Mbit"}, af={"mtu": "600B"}), [("mtu", "class af")]),
+    (one({"policy": "codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
+    (one({"policy": "fq_codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
+    (one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}), [("delay", "class all")]),
+]
+"""Scenarios and the warnings each must give, and no other."""
+
+
+@pytest.mark.parametrize(("scenario", "expected"), EACH)
+def test_each_fault_of_a_scenario_gives_its_warning_and_no_other(scenario: Keys, expected: list[Any]) -> None:
+    assert kinds(scenario) == expected
+
+
+def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
+    page = (REPOSITORY / "docs/diagnosis.md").read_text()
+    documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace"}
+    assert sorted(documented) == sorted(tried)
+
+
+HEALTHY = {
+    "one packet waits whenever a bin ends": pss(
+        "1Mbit", link={"rate": "20Mbit"}, flow={"kind": "cbr", "rate": "12kbit", "start": "999.9ms"}
+    ),
+    "a fade shorter than the memory": pss("4Mbit", link=FADES, af={"memory": "10s"}, duration="61s"),
+    "bursts that fill a short queue": pss(
+        "4Mbit",
+        link={"rate": "20Mbit"},
+        af={"limit": "10p"},
+        flow={"kind": "onoff", "rate": "100Mbit", "on": "20ms", "off": "1s"},
+    ),
+    "a mtu nobody uses": pss("4Mbit", link={"rate": "20Mbit"}, af={"mtu": "64B", "lr": "1000bit", "lm": "400000bit"}),
+    "as much as it carries": one(FIFO, {"kind": "cbr", "rate": "10Mbit"}, link={"rate": "10Mbit"}),
+    "tcp slows down": one(FIFO, {"kind": "tcp", "count": 30}, link={"rate": "10Mbit"}, limit="100p"),
+    "the flow ends before its bits are too many": one(
+        FIFO, {"kind": "cbr", "rate": "30Mbit", "stop": "1s"}, link={"rate": "10Mbit"}, limit="100p"
+    ),
+}
+
+
+@pytest.mark.parametrize("scenario", HEALTHY.values(), ids=list(HEALTHY))
+def test_what_is_healthy_gives_no_warning(scenario: Keys) -> None:
+    assert kinds(scenario) == []
+
+
+@pytest.mark.parametrize("interval", ["100ms", "1s"])
+@pytest.mark.parametrize("memory", ["0s", "100ms", "5s"])
+@pytest.mark.parametrize(("ef_mbps", "missed"), [(0.5, False), (10, False), (14.9, False), (15.3, True), (19, True)])
+def test_a_reservation_is_missed_if_and_only_if_less_than_it_is_left(
+    ef_mbps: float, missed: bool, memory: str, interval: str
+) -> None:
+    # pss.md: a class that stays backlogged gets at least min(rate, what more urgent classes leave)
+    scenario = pss(f"{ef_mbps}Mbit", link={"rate": "20Mbit"}, af={"memory": memory}, interval=interval, duration="90s")
+    found = [kind for kind in kinds(scenario) if kind[0].startswith("reservation")]
+    assert found == ([("reservation_starved", "class af")] if missed else [])
+
+
+def test_figures_of_a_starved_class() -> None:
+    (finding,) = lw.run(pss("17Mbit", link={"rate": "20Mbit"})).warnings
+    figures = finding.figures
+    assert figures["reserved_bps"] == 5e6
+    assert figures["capacity_bps"] == 20e6
+    assert figures["left_bps"] == pytest.approx(3e6, rel=1e-3)
+    assert figures["sent_bps"] == pytest.approx(3e6, rel=1e-3)
+    assert figures["lost_s"] == 50  # all of the time that totals cover
+    assert figures["lost_bits"] == pytest.approx((5e6 - 3e6) * 50, rel=1e-3)
+    assert "(ef)" in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("link", "rate"),
+    [
+        ({"rate": "10Mbit", "mpu": "300B"}, "9.5Mbit"),  # 14 Mbit/s on the wire
+        ({"rate": "10Mbit", "ring": 16}, "9.5Mbit"),
+        ({"rate": "10Mbit", "satellite": {"packet": "210B"}}, "6Mbit"),  # 14 Mbit/s coded
+        ({"beam": {"symbol_rate": "3MBd", "clear_sky_esn0_db": 12.0}}, "9.5Mbit"),
+    ],
+    ids=["mpu", "ring", "satellite", "beam"],
+)
+def test_what_more_urgent_classes_leave_is_counted_as_on_the_link(link: Keys, rate: str) -> None:
+    scenario = pss(rate, link=link, af={"rate": "1Mbit"}, flow={"kind": "cbr", "rate": "2Mbit"})
+    for flow in scenario["flow"]:
+        flow["packet"] = "200B"
+    (found,) = (finding for finding in lw.run(scenario).warnings if finding.kind.startswith("reservation"))
+    assert found.kind == "reservation_starved"
+    assert found.figures["left_bps"] < 1e6
+
+
+def test_the_memory_asked_for_is_enough() -> None:
+    (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
+    # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s
+    assert finding.figures["left_bps"] == pytest.approx((3 * 1e6 + 2 * 16e6) / 5, rel=1e-3)
+    cure = finding.cure.split('"')[1]
+    assert kinds(pss("4Mbit", link=FADES, af={"memory": cure})) == []
+
+
+def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
+    share = {"rate": "0bit", "share": "25%"}
+    assert kinds(pss("2Mbit", link={**FADES, "follow": True}, af=share)) == []
+    assert kinds(pss("4.5Mbit", link={"rate": "5Mbit", "follow": True}, af=share)) == [
+        ("reservation_starved", "class af")
+    ]
+
+
+@pytest.mark.parametrize(("end", "after"), [("hold", "last value"), ("stop", "nothing"), ("loop", "began again")])
+def test_a_trace_shorter_than_the_run(tmp_path: Path, end: str, after: str) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("t_s,capacity_bps\n0,10e6\n5,8e6\n")
+    scenario = one(FIFO, SLOW, link={"trace": str(trace), "end": end}) | {"duration": "11s"}
+    (finding,) = lw.run(scenario).warnings
+    assert (finding.kind, finding.where) == ("trace", "link.trace")
+    assert finding.figures == {"trace_s": 10, "simulated_s": 11}
+    assert after in finding.what
+    assert kinds(scenario | {"duration": "10s"}) == []
+
+
+def test_a_mahimahi_trace_shorter_than_the_run(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.down"
+    trace.write_text("".join(f"{ms}\n" for ms in range(1, 5001)))
+    scenario = one(FIFO, SLOW, link={"trace": str(trace)})
+    assert kinds(scenario | {"duration": "5s"}) == []
+    assert kinds(scenario | {"duration": "6s"}) == [("trace", "link.trace")]
+
+
+def test_a_rate_in_steps_is_no_trace() -> None:
+    assert kinds(one(FIFO, SLOW, link=FADES)) == []
+
+
+def test_the_cure_of_a_long_delay_is_a_shorter_queue_if_the_queue_is_full() -> None:
+    (finding,) = lw.run(one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}, limit="200p")).warnings
+    assert 'limit = "83p"' in finding.cure  # 1 Mbit/s are 83.3 packets of 1500 bytes per second
+
+
+def test_the_cure_of_a_long_delay_in_outages_is_no_shorter_queue() -> None:
+    outages = {"rate": {"steps": [["0s", "10Mbit"], ["1s", "0bit"]], "end": "loop", "period": "10s"}}
+    (finding,) = lw.run(one(FIFO, SLOW, link=outages)).warnings
+    assert finding.kind == "delay"
+    assert finding.figures["delay_p95_s"] > 5
+    assert "limit =" not in finding.cure
+    assert "pauses" in finding.cure
+
+
+def test_copies_of_a_class_give_one_warning() -> None:
+    scenario = one(FIFO, {"kind": "cbr", "rate": "500kbit", "count": 4}, link={"rate": "1Mbit"}, count=4)
+    offered, delay = lw.run(scenario).warnings
+    assert (offered.kind, delay.kind) == ("offered", "delay")
+    assert delay.what.endswith("(and 3 more of its copies)")
+
+
+def test_reservations_are_judged_the_same_in_blocks_of_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = lw.run(pss("4Mbit", link=FADES))
+    (whole,) = result.warnings
+    monkeypatch.setattr(reservations, "_BINS", 7)
+    del result.__dict__["warnings"]
+    (in_blocks,) = result.warnings
+    assert in_blocks.to_dict() == whole.to_dict()
+
+
+EXPECTED = {
+    "geo-beam-rain": {
+        "delay": "in this storm 60 packets are more than a second of what faded terminals are given",
+    },
+    "leo-voice": {"offered": "the file says so: the link is just full, and repetitions take the rest"},
+    "lte-drive": {
+        "delay": "200 packets are 1.6 s at 1.5 Mbit/s, which keeps TCP going through fades; fades hold up the rest",
+    },
+    "pds": {"offered": "classes differ in losses under overload, which is shown here"},
+}
+"""What is to be warned of in shipped scenarios, and why it is there."""
+
+
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
+def test_shipped_scenarios_give_only_the_warnings_that_belong_to_them(file: Path) -> None:
+    found = {finding.kind for finding in lw.run(file).warnings}
+    assert found == set(EXPECTED.get(file.stem, {}))
+
+
+def test_terminal_report_summary_and_python_show_the_same_warnings(tmp_path: Path) -> None:
+    file = tmp_path / "starved.toml"
+    file.write_text((SCENARIOS / "geo.toml").read_text().replace('rate = "10Mbit"', 'rate = "30Mbit"'))
+    done = linkweir("run", file, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    warnings = lw.Result.load(tmp_path / "out").warnings
+    assert [finding.kind for finding in warnings] == ["reservation_starved", "offered"]
+    assert [f"warning: {finding}" for finding in warnings] == done.stdout.splitlines()[-3:-1]
+    summary = strict_json((tmp_path / "out" / "summary.json").read_text())
+    assert summary["warnings"] == [finding.to_dict() for finding in warnings]
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert all(finding.cure in report for finding in warnings)
+    shown = json.loads(linkweir("run", file, "--out", tmp_path / "json", "--json").stdout)
+    assert shown["warnings"] == summary["warnings"]
+
+
+def test_a_run_interrupted_before_its_warm_up_has_no_figures_to_judge() -> None:
+    def stop(simulated_s: float) -> None:
+        raise KeyboardInterrupt
+
+    scenario = pss("30Mbit", link={"rate": "20Mbit"}, duration="10000h", warmup="9999h", interval="1h")
+    with pytest.raises(Interrupted) as interrupted:
+        lw.run(scenario, progress=stop)
+    assert interrupted.value.result.warnings == []
+
+
+def test_a_warning_is_one_line_whatever_a_class_is_called() -> None:
+    (finding,) = lw.run(
+        one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}) | {"class": [{"name": "all", "limit": "200p"}]}
+    ).warnings
+    assert "\n" not in str(dataclasses.replace(finding, where="class a\nb"))
+
+
+def test_figures_are_finite() -> None:
+    stopped = pss(
+        "30Mbit", link={"rate": {"steps": [["0s", "20Mbit"]], "end": "stop", "at": "10s"}, "nominal": "20Mbit"}
+    )
+    for finding in lw.run(stopped).warnings:
+        assert all(math.isfinite(value) for value in finding.to_dict()["figures"].values())

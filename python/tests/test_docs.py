@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the fenced blocks of the documentation: commands end well, Python works, TOML is read, output is as shown.
+
+The blocks of a page run in the page's order in a copy of what its reader has: `scenarios/` and the files of `GIVEN`.
+Whatever is not run is in `NOT_RUN` with the reason, or in `NOT_COMMANDS`; an entry without its block fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import io
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import REPOSITORY, SCENARIOS, linkweir
+
+import linkweir as package
+from linkweir import Scenario, ScenarioError
+
+KERNEL = "needs root and a kernel module; kernel/tests boot one"
+GATEWAY = "needs root and the gateway; crates/linkweir-gateway/tests run it in namespaces"
+LABORATORY = "needs a kernel built for the laboratory; test_laboratory.py and test_tunnel.py run such"
+REAL = "needs root and real time; test_tunnel.py runs such"
+MINUTES = "takes minutes"
+DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
+
+NOT_RUN: dict[tuple[str, str], str] = {
+    ("README.md", "make demo"): "installs packages and takes minutes",
+    ("README.md", "make test"): "is what runs this",
+    ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
+    ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
+    ("bench/README.md", "apt-get install *"): "installs packages",
+    ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
+    ("docs/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/gateway.md", "linkweir-gateway *"): GATEWAY,
+    ("docs/gateway.md", "kill -HUP PID"): GATEWAY,
+    ("docs/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
+    ("docs/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
+    ("docs/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
+    ("docs/gateway.md", "systemctl * linkweir-gateway@ground"): "needs systemd; test_package.py checks the unit",
+    ("docs/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
+    (
+        "docs/geo-beam.md",
+        ".venv/bin/python scenarios/geo_beam_policies.py *",
+    ): "takes longer; test_beam.py runs it shortened",
+    ("docs/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
+    ("docs/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
+    ("docs/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
+    ("docs/kernel.md", "tc *"): KERNEL,
+    ("docs/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,
+    ("docs/kernel.md", "cp /sys/kernel/tracing/*"): KERNEL,
+    ("docs/kernel.md", "python3 tests/trace_vectors.py *"): KERNEL,
+    ("docs/laboratory.md", "./setup.sh lab"): "installs packages",
+    ("docs/laboratory.md", "linkweir lab build-kernel"): MINUTES,
+    ("docs/laboratory.md", "linkweir lab run *"): LABORATORY,
+    ("docs/laboratory.md", "linkweir lab pss *"): REAL,
+    ("docs/laboratory.md", "linkweir reproduce p?s --where virtual *"): LABORATORY,
+    ("docs/laboratory.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/reproduction.md", "linkweir reproduce *"): MINUTES,
+    ("docs/reproduction.md", "linkweir lab pss *"): REAL,
+    ("docs/reproduction-codes.md", "linkweir reproduce codes * --into *"): MINUTES,
+    ("docs/reproduction-codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
+    ("docs/reproduction-codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/sweep.md", "pip install *"): "installs packages",
+    ("docs/sweep.md", "dask *"): DASK,
+    ("docs/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
+    ("docs/sweep.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/sweep.md", "from distributed import Client"): DASK,
+    ("docs/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
+}
+"""Commands and Python statements that are not run: page and a pattern of the command, and why."""
+
+PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("README.md", ".venv/bin/linkweir run *"): ("class", "rate (Mbit/s)", "ef ", "af ", "cs0 ", "report: runs/geo"),
+    ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
+    ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
+    ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
+    ("docs/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
+    ("docs/quality.md", "linkweir run scenario.toml --mos g711"): ("delay", "jitter", "loss", "rating", "MOS"),
+    ("docs/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
+}
+"""What the page says that a command prints, in the words of the output."""
+
+ILLUSTRATION = "a picture"
+NOT_COMMANDS: dict[tuple[str, str], str] = {
+    ("ARCHITECTURE.md", "traffic → classifier → Mux(policy)*"): ILLUSTRATION,
+    ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
+    ("docs/laboratory.md", "scenario.toml"): ILLUSTRATION,
+    ("docs/laboratory.md", "sender ---- router*"): ILLUSTRATION,
+    ("docs/laboratory.md", "sender *receiver"): ILLUSTRATION,
+    ("docs/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
+    ("docs/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
+    ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
+    ("docs/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
+    ("docs/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
+}
+"""Blocks without language that hold no commands: page and a pattern of the first line, and what they hold."""
+
+VOICE = """\
+duration = "5s"
+link = { rate = "1Mbit" }
+scheduler = { policy = "fifo" }
+class = [{ name = "all" }]
+flow = [{ class = "all", kind = "onoff", rate = "64kbit", on = "1s", off = "1s", packet = "200B", count = 3 }]
+"""
+
+
+def _quality() -> dict[str, Any]:
+    import numpy as np
+
+    return {"result": package.run(Scenario.parse(VOICE)), "delays_s": np.linspace(0.01, 0.09, 100)}
+
+
+def _sweep() -> dict[str, Any]:
+    return {"scenario": lambda users: Scenario.parse(VOICE.replace("count = 3", f"count = {users}"))}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a reader of a page is to have."""
+
+    files: Callable[[], dict[str, str]] = dict
+    names: Callable[[], dict[str, Any]] = dict
+
+
+def _blocks_text(page: str, language: str) -> list[str]:
+    return [block.text for block in blocks(REPOSITORY / page) if block.language == language]
+
+
+GIVEN = {
+    "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
+    "docs/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
+    "docs/sweep.md": Given(
+        files=lambda: {
+            "plan.toml": _blocks_text("docs/sweep.md", "toml")[0],
+            "geo.toml": (SCENARIOS / "geo.toml").read_text().replace('"100s"', '"20s"'),
+        },
+        names=_sweep,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block."""
+
+    page: str
+    line: int
+    language: str
+    text: str
+
+    @property
+    def first(self) -> str:
+        return self.text.strip().split("\n", 1)[0].strip()
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """Every page of the project."""
+    folders = ("docs", "bench", "kernel", "lab", "vectors", "scenarios")
+    found = [*REPOSITORY.glob("*.md"), *(path for folder in folders for path in (REPOSITORY / folder).rglob("*.md"))]
+    return sorted(path for path in found if "build" not in path.relative_to(REPOSITORY).parts)
+
+
+@functools.cache
+def blocks(path: Path) -> tuple[Block, ...]:
+    """The fenced blocks of a page."""
+    found, begun, lines = [], None, []
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
+        if not line.startswith("```"):
+            lines.append(line)
+        elif begun is None:
+            begun, lines = (number, line.removeprefix("```").strip()), []
+        else:
+            name = path.relative_to(REPOSITORY).as_posix()
+            found.append(Block(name, *begun, "\n".join(lines) + "\n"))
+            begun = None
+    assert begun is None, f"{path}: a block is not closed"
+    return tuple(found)
+
+
+def commands(block: Block) -> list[str]:
+    """The commands of a block without what explains them: a comment, or words after three blanks or more."""
+    joined = re.sub(r"\\\n\s*", "", block.text)
+    lines = (re.split(r"\s+#|\s{3,}", line.strip(), maxsplit=1)[0] for line in joined.split("\n"))
+    return [line for line in lines if line]
+
+
+def listed(register: Iterable[tuple[str, str]], page: str, words: str) -> list[tuple[str, str]]:
+    """The entries of a register that mean this."""
+    return [entry for entry in register if entry[0] == page and fnmatchcase(words, entry[1])]
+
+
+def units(block: Block) -> list[str]:
+    """What can be left out one by one: commands of a shell, statements of Python."""
+    if block.language == "python":
+        return [ast.unparse(statement) for statement in ast.parse(block.text).body]
+    return commands(block) if is_shell(block) else []
+
+
+def is_shell(block: Block) -> bool:
+    return block.language in ("", "sh", "console") and not listed(NOT_COMMANDS, block.page, block.first)
+
+
+ALL = [block for path in pages() for block in blocks(path)]
+RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
+
+
+def shape(text: str) -> str:
+    """A text with numbers and blanks made alike."""
+    return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "0", text)).strip()
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_commands_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = GIVEN.get(page, Given())
+    shutil.copytree(SCENARIOS, tmp_path / "scenarios")
+    for name, content in given.files().items():
+        (tmp_path / name).write_text(content)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # which the laboratory empties
+    names = given.names() | {"__name__": "documentation"}
+    mine = [block for block in ALL if block.page == page]
+    for block, after in zip(mine, [*mine[1:], None], strict=True):
+        if block.language == "python":
+            printed = run_python(block, names)
+            if after is not None and listed(NOT_COMMANDS, page, after.first) and printed:
+                assert shape(printed) == shape(after.text), str(after)
+        elif is_shell(block):
+            for command in commands(block):
+                if not listed(NOT_RUN, page, command):
+                    run_command(block, command)
+
+
+def run_command(block: Block, command: str) -> None:
+    program, *words = shlex.split(command)
+    assert program in ("linkweir", ".venv/bin/linkweir"), f"{block}: {command}: cannot be run here; list it in NOT_RUN"
+    done = linkweir(*words)
+    assert done.returncode == 0, f"{block}: {command}: {done.stderr}"
+    assert done.stdout, f"{block}: {command}: printed nothing"
+    for entry in listed(PRINTS, block.page, command):
+        assert [words for words in PRINTS[entry] if words not in done.stdout] == [], (
+            f"{block}: {command}: {done.stdout}"
+        )
+
+
+def run_python(block: Block, names: dict[str, Any]) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for statement in units(block):
+            if not listed(NOT_RUN, block.page, statement):
+                exec(compile(statement, str(block), "exec"), names)
+    return printed.getvalue()
+
+
+def test_every_entry_of_the_registers_has_its_block() -> None:
+    left_out = {entry for block in ALL for unit in units(block) for entry in listed(NOT_RUN, block.page, unit)}
+    no_commands = {entry for block in ALL for entry in listed(NOT_COMMANDS, block.page, block.first)}
+    run = {entry for block in ALL for unit in units(block) for entry in listed(PRINTS, block.page, unit)}
+    assert set(NOT_RUN) - left_out == set()
+    assert set(PRINTS) - run == set()
+    assert set(NOT_COMMANDS) - no_commands == set()
+
+
+def test_every_block_has_a_language_known_here() -> None:
+    assert {block.language for block in ALL} <= {"", "sh", "console", "python", "toml"}
+
+
+def keys_of(key: str, block: Block) -> Iterator[str]:
+    """The lines of a block that give one key."""
+    for line in block.text.strip().split("\n"):
+        assert line.startswith(f"{key} = "), f"{block}: {line}"
+        yield line
+
+
+@pytest.mark.parametrize(
+    "block",
+    [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/scenarios.md")],
+    ids=str,
+)
+def test_scenarios_in_the_documentation_are_sound(block: Block) -> None:
+    if block.first.startswith("rate = "):
+        whole = [VOICE.replace('rate = "1Mbit"', line, 1) for line in keys_of("rate", block)]
+    elif block.first.startswith("packet = "):
+        whole = [VOICE.replace('packet = "200B"', line) for line in keys_of("packet", block)]
+    else:
+        whole = [block.text]
+    for text in whole:
+        assert text not in ("", VOICE)
+        Scenario.parse(text)
+
+
+def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
+    elsewhere = {
+        "docs/sweep.md": "python/tests/test_sweep_plan.py",
+        "docs/geo-beam.md": "python/tests/test_beam.py",
+        "docs/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
+    }
+    assert {block.page for block in ALL if block.language == "toml"} == {"docs/scenarios.md", *elsewhere}
+    for page, test in elsewhere.items():
+        assert Path(page).name in (REPOSITORY / test).read_text(), test
+
+
+def test_messages_are_as_shown(tmp_path: Path) -> None:
+    (block,) = (block for block in ALL if block.page == "docs/scenarios.md" and block.first.startswith("geo.toml:19"))
+    geo = (SCENARIOS / "geo.toml").read_text()
+    (tmp_path / "cell.csv").write_text("t_s,capacity_bps\n0,1e6\n1,-5\n")
+    wrong = [
+        geo.replace("\ndelay = ", "\ndealy = "),
+        geo.replace('\nrate = "20Mbit"', "\nrate = 20"),
+        geo.replace('\nrate = "20Mbit"', '\ntrace = "cell.csv"'),
+    ]
+    said = []
+    for text in wrong:
+        (tmp_path / "geo.toml").write_text(text)
+        with pytest.raises(ScenarioError) as fault:
+            Scenario.load(tmp_path / "geo.toml")
+        said.append(str(fault.value).replace(f"{tmp_path}/", ""))
+    assert [shape(line) for line in said] == [shape(line) for line in block.text.strip().split("\n")]
+
+
+def test_a_sweep_leaves_what_is_shown(tmp_path: Path) -> None:
+    (block,) = (block for block in ALL if block.page == "docs/sweep.md" and block.first.startswith("plan.json"))
+    (tmp_path / "small.toml").write_text(VOICE)
+    (tmp_path / "plan.toml").write_text('scenario = "small.toml"\nseeds = [1, 2]\n')
+    assert linkweir("sweep", tmp_path / "plan.toml", "--out", tmp_path / "out").returncode == 0
+    shown = {line.split()[0].rstrip("/") for line in block.text.strip().split("\n")}
+    left = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*")} - {"results"}
+    assert left <= shown
+    assert shown - left <= {"parts", "inputs"}  # those of runs under way, and of scenarios that name files

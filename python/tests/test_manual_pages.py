@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which policies are qdiscs, as the documentation says, and the manual page of each."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import REPOSITORY
+
+import linkweir
+from linkweir.policies import Parameter
+
+KERNEL = REPOSITORY / "kernel"
+MAKEFILE = (KERNEL / "Makefile").read_text()
+POLICIES = {policy.name: policy for policy in linkweir.policies()}
+LEFT_OUT = re.findall(r"^IN_TREE := (.*)$", MAKEFILE, re.MULTILINE)[0].split()
+KINDS = [name for name in POLICIES if name not in LEFT_OUT]
+
+
+def page(kind: str) -> str:
+    return (KERNEL / "man" / f"tc-{kind}.8").read_text()
+
+
+def entries(text: str) -> dict[str, str]:
+    """What a page says of each parameter, by name; one entry may be of several."""
+    parameters = text.split(".SH PARAMETERS\n")[1].split(".SH STATISTICS")[0]
+    found: dict[str, str] = {}
+    for entry in parameters.split(".TP\n")[1:]:
+        head, body = entry.split("\n", 1)
+        shown = "".join(shlex.split(head)[1:])  # without the macro
+        for name in (part.split()[0] for part in shown.split(", ")):
+            found[name] = found.get(name, "") + shown + "\n" + re.split(r"^\.(?:PP|SS)", body, flags=re.MULTILINE)[0]
+    return found
+
+
+def test_the_docs_say_which_policies_are_qdiscs() -> None:
+    table = (REPOSITORY / "docs" / "kernel.md").read_text().split("| policies | in the module |")[1].split("\n\n")[0]
+    rows = [line.split("|")[1:3] for line in table.split("\n")[2:]]
+    said = {name: answer.strip().startswith("yes") for names, answer in rows for name in re.findall(r"`(\w+)`", names)}
+    assert said == {name: name in KINDS for name in POLICIES}
+    paragraph = re.search(r"In Linux seven of them are .*?\n\n", (REPOSITORY / "README.md").read_text(), re.DOTALL)
+    assert paragraph is not None
+    assert sorted(re.findall(r"`(\w+)`", paragraph[0])) == sorted(KINDS)
+    assert len(KINDS) == 7
+    package = (KERNEL / "debian" / "control").read_text()
+    assert all(re.search(rf"\b{kind}\b", package) for kind in KINDS)
+
+
+def test_every_qdisc_has_a_page_and_no_page_is_without_its_qdisc() -> None:
+    assert sorted(path.name for path in (KERNEL / "man").iterdir()) == sorted(f"tc-{kind}.8" for kind in KINDS)
+    assert "PAGES := $(KINDS:%=man/tc-%.8)" in MAKEFILE  # what make install and the packages take
+    assert "man/*.8" in (KERNEL / "debian" / "rules").read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_explains_every_parameter_with_its_default(kind: str) -> None:
+    policy, text = POLICIES[kind], page(kind)
+    said = entries(text)
+    synopsis = text.split(".SH SYNOPSIS\n")[1].split(".SH DESCRIPTION")[0]
+    assert text.startswith('.\\" SPDX-License-Identifier: GPL-2.0-only\n')
+    assert f"{kind} \\- " in text.split(".SH NAME\n")[1]
+    for parameter in (*policy.params, *policy.class_params):
+        assert re.search(rf"\b{parameter.name}\b", synopsis), parameter.name
+        assert parameter.name in said, parameter.name
+        assert explains(said[parameter.name], parameter), f"{parameter.name}: {said[parameter.name]}"
+    known = {parameter.name for parameter in (*policy.params, *policy.class_params)}
+    assert set(said) - known <= {"classes", "link", "rate", "limit", "limit_bytes"}
+
+
+OF_FIGURES = ("sat", "on_empty", "early")
+"""Variants of pss that only reproduce published figures: named together."""
+
+
+def explains(said: str, parameter: Parameter) -> bool:
+    """Whether all choices are named, and the default, if there is one that means something."""
+    if parameter.name in OF_FIGURES and "published figures" in said:
+        return True
+    if not all(choice in said for choice in parameter.choices):
+        return False
+    if parameter.default in (None, "0bit", "0%"):  # unset
+        return True
+    bare = re.sub(r"(?<=\d)[pB]$", "", str(parameter.default))
+    return re.search(rf"default\s+{re.escape(bare)}(?!\w)", said) is not None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("formatter", [["groff", "-man", "-ww", "-z", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]])
+def test_a_page_is_well_formed(kind: str, formatter: list[str]) -> None:
+    if shutil.which(formatter[0]) is None:
+        pytest.skip(f"{formatter[0]} is not installed")
+    path = Path("man") / f"tc-{kind}.8"
+    done = subprocess.run([*formatter, str(path)], cwd=KERNEL, capture_output=True, text=True, check=False)
+    assert (done.stdout + done.stderr).strip() == ""

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the reproduction pages say in words is what their own tables hold: their sentences are made from the tables."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+
+import pytest
+from command import REPOSITORY
+
+from linkweir.reproduce.figure import Figure
+from linkweir.reproduce.page import Shown, report
+
+PDS = "docs/reproduction.md"
+CODES = "docs/reproduction-codes.md"
+CORRECTED = "docs/reproduction-codes-corrected.md"
+
+
+@functools.cache
+def text(page: str) -> str:
+    return (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+@functools.cache
+def table(page: str, name: str) -> tuple[dict[str, str], ...]:
+    """The first table under a mark, a dict for each line."""
+    body = text(page).split(f"<!-- table {name} -->")[1].split("<!-- end -->")[0]
+    lines = re.search(r"(?:^\|.*\n)+", body, re.MULTILINE)
+    assert lines is not None, name
+    head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[0].splitlines()]
+    return tuple(dict(zip(head, row, strict=True)) for row in rows)
+
+
+def value(page: str, name: str, column: str, **where: str) -> float:
+    """A cell's number, without its interval, of the one line that has these values."""
+    (row,) = (row for row in table(page, name) if all(row[key] == wanted for key, wanted in where.items()))
+    return float(row[column].split()[0])
+
+
+def at(name: str, users: int, policy: str, page: str = CORRECTED) -> float:
+    return value(page, name, policy, users=str(users))
+
+
+def error(history: str) -> float:
+    return value(PDS, "pds-11", "error_in_windows", history=history, phase="loaded")
+
+
+def pair(name: str, k_af: str, column: str, number: int) -> tuple[float, float]:
+    """Kernel and simulation of AF (0) or CS0 (1)."""
+    (row,) = (row for row in table(PDS, name) if row["K_AF"] == k_af)
+    kernel, simulation = row[column].split(", ")[number].split(" (")[0].split(" / ")
+    return float(kernel), float(simulation)
+
+
+def more(name: str, k_af: str, column: str) -> float:
+    kernel, simulation = pair(name, k_af, column, 0)
+    return 100 * (simulation / kernel - 1)
+
+
+def lost_less(users: int, figure: str, policy: str) -> float:
+    return at(figure, users, "PF") - at(figure, users, policy)
+
+
+CONFERENCE_LOSS, JOURNAL_LOSS = "codes-conference-5-corrected", "codes-journal-6-corrected"
+
+LATENCY, GAIN = "codes-journal-timeouts-corrected", "codes-journal-16-corrected"
+FRAMES = ("BPS-like", "BBS-like")
+
+
+def longer_timeout_ms(users: int) -> float:
+    return at(LATENCY, users, "CoDeS 200 ms") - at(LATENCY, users, "CoDeS 50 ms")
+
+
+def onset() -> list[float]:
+    return [lost_less(users, JOURNAL_LOSS, policy) for users in (400, 450) for policy in FRAMES]
+
+
+def drops(policy: str, cause: str) -> float:
+    return value(CODES, "codes-conference-11", cause, policy=policy, users="75")
+
+
+SENTENCES: list[tuple[str, str, Callable[[], list[float]]]] = [
+    (
+        CORRECTED,
+        "in the conference's {:.1f} and {:.1f} points at 75 users, {:.1f} and {:.1f} at 100",
+        lambda: [lost_less(users, CONFERENCE_LOSS, policy) for users in (75, 100) for policy in FRAMES],
+    ),
+    (
+        CORRECTED,
+        "{:.1f} to {:.1f} points less than PF in the journal's case (400 and 450 users)",
+        lambda: [min(onset()), max(onset())],
+    ),
+    (
+        CORRECTED,
+        "75 users: {:.1f} %; PF {:.1f}), but at 100 users, with everything late, it loses {:.0f} against PF's {:.0f} %",
+        lambda: [at(CONFERENCE_LOSS, users, policy) for users in (75, 100) for policy in ("EXP/PF", "PF")],
+    ),
+    (
+        CORRECTED,
+        "50 and 200 ms differ by {:.0f} ms at 450 users and by {:.0f} at 500",
+        lambda: [longer_timeout_ms(450), longer_timeout_ms(500)],
+    ),
+    (
+        CORRECTED,
+        "RR gains {:.0f} % at 40 users and nothing at 20 and 100, PF loses {:.0f} and {:.0f} % at 40 and 100",
+        lambda: [at(GAIN, 40, "RR"), -at(GAIN, 40, "PF"), -at(GAIN, 100, "PF")],
+    ),
+    (
+        CODES,
+        "{:.1f} times as many at the onset of saturation",
+        lambda: [drops("CoDeS 100 ms", "loss_late") / drops("PF", "loss_full")],
+    ),
+    (
+        PDS,
+        "Decayed counters come nearer there ({:.1f})",
+        lambda: [value(PDS, "pds-11", "ratio", history="decayed 1500", phase="light")],
+    ),
+    (
+        PDS,
+        "have {:.1f} (K 1500) and {:.1f} (5000) of the error of the ring",
+        lambda: [error(f"decayed {k}") / error(f"ring {k}") for k in (1500, 5000)],
+    ),
+    (
+        PDS,
+        "AF has {:.0f} % (Figure 7, EF 0.75, K_AF 0.1, with memory) and {:.0f} % (without) more than in the kernel",
+        lambda: [more("pss-7-virtual", "0.1", f"PSS {memory} EF 0.75") for memory in ("15 s", "no memory")],
+    ),
+    (
+        PDS,
+        "they differ by up to {:.0f} % (Figure 9, older algorithm, EF 0.5, K_AF 0.2)",
+        lambda: [more("pss-9-virtual", "0.2", "PSS older EF 0.5")],
+    ),
+    (
+        PDS,
+        "in Figure 12 CS0 has up to {:.2f} Mbit/s where it should have none",
+        lambda: [pair("pss-12-virtual", "0.9", "PSS EF 0.75", 1)[1]],
+    ),
+]
+"""Page, sentence and the figures in it, from the page's tables."""
+
+
+@pytest.mark.parametrize(("page", "sentence", "figures"), SENTENCES)
+def test_prose_says_what_its_tables_hold(page: str, sentence: str, figures: Callable[[], list[float]]) -> None:
+    assert sentence.format(*figures()) in re.sub(r"\s+", " ", text(page))
+
+
+def test_the_policies_that_lose_least_are_named_so() -> None:
+    for figure, users in ((CONFERENCE_LOSS, 75), (CONFERENCE_LOSS, 100), (JOURNAL_LOSS, 400), (JOURNAL_LOSS, 450)):
+        (row,) = (row for row in table(CORRECTED, figure) if row["users"] == str(users))
+        losses = {name: float(cell.split()[0]) for name, cell in row.items() if name != "users" and cell}
+        assert sorted(losses, key=lambda name: losses[name])[:2] == ["BPS-like", "BBS-like"], (figure, users)
+
+
+def test_the_largest_differences_of_kernel_and_simulation_are_those_named() -> None:
+    large: list[tuple[float, str]] = []
+    small: list[tuple[float, str]] = []
+    for name in ("pss-7-virtual", "pss-9-virtual", "pss-11-virtual", "pss-12-virtual"):
+        for row in table(PDS, name):
+            for column in (column for column in row if column.startswith("PSS") and row[column]):
+                for number in (0, 1):
+                    kernel, simulation = pair(name, row["K_AF"], column, number)
+                    theory = float(row[column].split(", ")[number].split("(")[1].rstrip(")"))
+                    if theory > 0:
+                        place = f"{name} {column} K_AF {row['K_AF']}"
+                        (large if theory >= 2 else small).append((abs(simulation / kernel - 1), place))
+    assert max(large)[1] == "pss-9-virtual PSS older EF 0.5 K_AF 0.2"
+    assert max(small)[1] == "pss-7-virtual PSS no memory EF 0.75 K_AF 0.1"
+
+
+def test_tables_of_a_report_are_open() -> None:
+    rows = [{"x": 1.0, "y": 2.0}]
+    figure = Figure("one", "One", "claim", (), lambda _: rows, (), ("x", "y"))
+    page = report("title", "command", {}, [Shown(figure, rows, details=rows, other=rows)], complete=True)
+    assert page.count("<table>") == 3
+    assert page.count("<details open>") == page.count("<details") == 3
+    for name in (PDS, CODES, CORRECTED):
+        assert "<details" not in text(name)
