@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import runpy
 import subprocess
@@ -126,7 +127,7 @@ def test_a_run_says_which_pairs_of_rain_its_model_misses(tmp_path: Path) -> None
     assert note.startswith("link.beam.rain.exceeded: ")
     assert missed in note
     assert missed in result.scenario.resolved
-    assert missed in (tmp_path / "out" / "report.html").read_text()
+    assert f'<p class="warning">{html.escape(note)}</p>' in (tmp_path / "out" / "report.html").read_text()
     assert package.Result.load(tmp_path / "out").summary["notes"] == [note]
     done = linkweir("run", str(tmp_path / "out" / "scenario.toml"), "--out", str(tmp_path / "again"))
     assert f"note: {note}\n" in done.stdout
