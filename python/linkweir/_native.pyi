@@ -16,11 +16,13 @@ __all__ = [
     "run",
     "run_batch",
     "show",
+    "sources",
     "trace",
 ]
 
 __version__: str
 commit: str
+sources: str
 
 class ScenarioError(ValueError):
     """A scenario, or a file it names, is wrong."""
