@@ -221,7 +221,7 @@ def fluid(
 def left_after(
     starts_s: Sequence[float], rates: Sequence[float], end_s: float, taken_bps: float, *, loops: bool = False
 ) -> tuple[list[float], list[float]]:
-    """What a capacity given in steps leaves after traffic of a constant rate that goes first and queues when it is short.
+    """What a capacity given in steps leaves after traffic of a constant rate that goes first and queues when it must.
 
     After a shortage nothing is left until that queue is empty. In a record that loops, the queue left at its end is
     there when it starts again; one that grows with each round leaves nothing at all.

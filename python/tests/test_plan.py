@@ -113,6 +113,14 @@ def test_memory_from_the_longest_fade() -> None:
     )
 
 
+def test_a_fade_lasts_until_what_ef_queued_in_it_is_sent() -> None:
+    """EF of 5 Mbit/s queues 20 Mbit in 4 s, which take 20 / 15 s at the 15 Mbit/s that it does not need."""
+    words = ("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s", "--ef-expected", "5Mbit", "--margin", "1")
+    queue = answer(*words)["queues"][0]
+    assert queue["memory_needed_s"] == pytest.approx(4 + 20 / 15)
+    assert queue["memory_s"] == pytest.approx(4 + 20 / 15)
+
+
 def test_memory_from_a_trace(tmp_path: Path) -> None:
     """3 s at 2 Mbit/s are short of 6: a deficit of 12 Mbit, which is 2 s of the reservation."""
     trace = tmp_path / "fade.csv"

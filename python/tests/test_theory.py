@@ -98,7 +98,7 @@ def test_shortage_lasts_over_the_end_of_a_loop() -> None:
 
 
 def test_what_queued_up_is_sent_first() -> None:
-    """1 s without capacity leaves 1 Mbit of 1 Mbit/s; at 4 Mbit/s it is gone after 1/3 s, in a loop in the next round."""
+    """1 s without capacity leaves 1 Mbit of 1 Mbit/s; at 4 Mbit/s it takes 1/3 s, in a loop of the next round."""
     once = theory.left_after([0, 1, 3], [2, 0, 4], 5, 1)
     assert once == ([0, 1, 3, pytest.approx(3 + 2 / 3)], [1, 0, 0, 3])
     assert theory.left_after([0, 4], [4, 0], 5, 1) == ([0, 4], [3, 0])
