@@ -48,7 +48,9 @@ use crate::experiment::{Experiment, Scheduler};
 
 pub use fault::Fault;
 pub use parameters::show as show_parameter;
-pub use trace::{parse as parse_trace, read as read_trace, Format, Hints, Trace, TraceEnd};
+pub use trace::{
+    parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Trace, TraceEnd,
+};
 pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
 
 use reader::{quote, Section, Source};
