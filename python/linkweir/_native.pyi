@@ -92,7 +92,11 @@ class Scenario:
 
 def policies() -> list[_Policy]: ...
 def load(
-    path: str | PathLike[str], *, seed: int | None = None, trace: str | PathLike[str] | None = None
+    path: str | PathLike[str],
+    *,
+    seed: int | None = None,
+    trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def parse(
     text: str,
@@ -100,6 +104,7 @@ def parse(
     *,
     seed: int | None = None,
     trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def run(
     scenario: Scenario,

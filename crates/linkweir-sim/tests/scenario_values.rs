@@ -336,6 +336,7 @@ fn the_seed_and_the_trace_can_be_replaced() {
     let overrides = Overrides {
         seed: Some(9),
         trace: Some(trace),
+        ..Overrides::default()
     };
     let scenario = scenario::parse_with(EVERYTHING, None, &overrides).unwrap();
     assert_eq!(scenario.experiment.seed, 9);

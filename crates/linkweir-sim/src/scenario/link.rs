@@ -14,7 +14,7 @@ use super::satellite;
 use super::signal::{self, Values};
 use super::trace::{self, Described, Hints, Trace};
 use super::units::{self, Kind};
-use super::Input;
+use super::{Input, Overrides};
 
 pub(super) const RATES: Values = Values {
     kind: Kind::Rate,
@@ -35,18 +35,19 @@ const LOSSES: Values = Values {
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
 
-/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with its table `satellite` or
+/// Reads the link, in place of whose rate there may be a trace. Returns it with its table `satellite` or
 /// `beam`, if it has one.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
-    replacement: Option<&Path>,
+    overrides: &Overrides,
     inputs: &mut Vec<Input>,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
     let described = Described::find(section);
+    let replacement = overrides.trace.as_deref();
 
     let beam = match section.find("beam") {
         Some(entry) => {
@@ -60,7 +61,10 @@ pub(super) fn read(
     let capacity = if let Some((beam, _)) = &beam {
         Some(beam::greatest(beam))
     } else if let Some(path) = replacement {
-        let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
+        let bytes = match &overrides.trace_content {
+            Some(content) => content.clone(),
+            None => trace::read_limited(path, limits::TRACE_BYTES)?,
+        };
         from_trace = Some(trace_of(path.into(), bytes, &Hints::default(), inputs)?);
         None
     } else if let Some(entry) = trace_key {

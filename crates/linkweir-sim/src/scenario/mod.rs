@@ -84,6 +84,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// A trace in place of `link.rate` or `link.trace`; its path is taken as it is.
     pub trace: Option<PathBuf>,
+    /// Content of that trace, whose path then is only a name.
+    pub trace_content: Option<Vec<u8>>,
 }
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.
@@ -160,13 +162,7 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
-    let (link, channel) = link::read(
-        &mut link_section,
-        duration_ns,
-        seed,
-        overrides.trace.as_deref(),
-        &mut inputs,
-    )?;
+    let (link, channel) = link::read(&mut link_section, duration_ns, seed, overrides, &mut inputs)?;
     let link_lines = link_section.finish()?;
 
     let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
