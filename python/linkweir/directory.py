@@ -233,7 +233,9 @@ class OwnDirectory:
         write_whole(self.path / PROVENANCE, dump(self._provenance))
 
     def fail(self, error: BaseException) -> None:
-        """Notes that the work ended without a result."""
+        """Notes that the work ended without a result; what is complete stays so."""
+        if self._provenance["status"] == "complete":
+            return
         with contextlib.suppress(OSError):
             self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
 

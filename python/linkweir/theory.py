@@ -241,9 +241,11 @@ def left_after(
         left_starts_s, left = [], []
         for start, end, rate in zip(starts_s, ends_s, rates, strict=True):
             spare_bps = rate - taken_bps
+            spare_bits = spare_bps * (end - start)
             left_starts_s.append(start)
-            if waiting_bits > spare_bps * (end - start):
-                waiting_bits -= spare_bps * (end - start)
+            # A queue that empties at the end of the step leaves nothing of it, not even a rounding error.
+            if spare_bps < 0 or (waiting_bits > 0 and waiting_bits >= spare_bits * (1 - 1e-12)):
+                waiting_bits = max(waiting_bits - spare_bits, 0)
                 left.append(0)
                 continue
             if waiting_bits > 0:

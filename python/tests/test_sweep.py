@@ -566,6 +566,8 @@ def test_a_damaged_data_set_is_named_and_made_again(tmp_path: Path, plan_file: P
         f"still holds and {20 - kept} that are run again\n"
     )
     assert data(out) == whole
+    (out / "summary.json").unlink()
+    assert linkweir("sweep", plan_file, "--out", out).returncode == 0
     assert Sweep.load(out).table.num_rows == 20 * 7
 
 
@@ -591,6 +593,20 @@ def test_a_sweep_killed_before_its_first_note_or_while_it_is_overwritten_is_resu
     again = Here()
     assert run_plan(plan, again, out=out).status == "complete"
     assert (len(again.done), data(out)) == (20, whole)
+
+
+def test_ctrl_c_while_parts_are_removed_leaves_a_complete_sweep(
+    tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+
+    def press(path: Path, **_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", press)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(Plan.load(plan_file), Here(), out=tmp_path / "out")
+    assert Sweep.load(tmp_path / "out").status == "complete"
 
 
 def test_two_builds_of_one_commit_with_other_sources_do_not_mix_their_runs(tmp_path: Path, plan_file: Path) -> None:
@@ -621,7 +637,7 @@ def test_the_native_module_knows_the_sources_it_was_built_from() -> None:
     ):
         files += [path for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
     digest = 0xCBF29CE484222325
-    for path in sorted(files, key=lambda path: str(path.relative_to(REPOSITORY))):
+    for path in sorted(files):
         for part in (str(path.relative_to(REPOSITORY)).encode(), path.read_bytes()):
             for byte in part:
                 digest = ((digest ^ byte) * 0x100000001B3) % 2**64

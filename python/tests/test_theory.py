@@ -105,6 +105,10 @@ def test_what_queued_up_is_sent_first() -> None:
     assert theory.left_after([0, 4], [4, 0], 5, 1, loops=True) == ([0, pytest.approx(1 / 3), 4], [0, 3, 0])
     assert theory.left_after([0, 1], [2, 0], 2, 1.5, loops=True) == ([0, 1], [0, 0])
     assert theory.left_after([0, 1], [2, 4], 2, 0) == ([0, 1], [2, 4])
+    assert theory.left_after([0, 1, 2, 3], [0, 1, 2, 1], 4, 1) == ([0, 1, 2, 3], [0, 0, 0, 0])
+    # Steps of 0.1 s, which no double is: the queue of the first empties with the third, without a sliver of time left.
+    tenths = [number * 0.1 for number in range(5)]
+    assert theory.left_after(tenths, [0, 1.5, 1.5, 2, 2], 0.5, 1)[1] == [0, 0, 0, 1, 1]
 
 
 def test_plr_losses_of_the_loaded_phase() -> None:

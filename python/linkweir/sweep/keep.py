@@ -156,20 +156,17 @@ class SweepDirectory(OwnDirectory):
         """Makes the data set of what is done."""
         self._parts.tidy()
         done = self._assemble()
-        sweep = self._outcome(status, failures, done, runs_now)
-        write_whole(self.path / SUMMARY, dump(sweep.summary))
+        sweep = self._summed_up(status, failures, done, runs_now)
         self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
         self._note(status=status, runs_done=done, runs_sha256=_sha256(self._data))
-        return self._tidied(sweep)
+        if status == "complete":
+            self._parts.remove()
+        return sweep
 
     def opened(self) -> Sweep:
         """The sweep, if it is complete."""
-        return self._tidied(self._outcome("complete", (), len(self._plan.runs), 0))
-
-    def _tidied(self, sweep: Sweep) -> Sweep:
-        if sweep.status == "complete":
-            self._parts.remove()
-        return sweep
+        self._parts.remove()
+        return self._summed_up("complete", (), len(self._plan.runs), 0)
 
     def _assemble(self) -> int:
         """Writes the data set; gives how many runs are in it."""
@@ -188,9 +185,11 @@ class SweepDirectory(OwnDirectory):
             self._data.unlink(missing_ok=True)
         return done
 
-    def _outcome(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
+    def _summed_up(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
         read = partial(_read_data, self._data)
-        return Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
+        sweep = Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
+        write_whole(self.path / SUMMARY, dump(sweep.summary))
+        return sweep
 
 
 def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa.Table]:
