@@ -16,11 +16,13 @@ __all__ = [
     "run",
     "run_batch",
     "show",
+    "sources",
     "trace",
 ]
 
 __version__: str
 commit: str
+sources: str
 
 class ScenarioError(ValueError):
     """A scenario, or a file it names, is wrong."""
@@ -94,7 +96,11 @@ class Scenario:
 
 def policies() -> list[_Policy]: ...
 def load(
-    path: str | PathLike[str], *, seed: int | None = None, trace: str | PathLike[str] | None = None
+    path: str | PathLike[str],
+    *,
+    seed: int | None = None,
+    trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def parse(
     text: str,
@@ -102,6 +108,7 @@ def parse(
     *,
     seed: int | None = None,
     trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def run(
     scenario: Scenario,

@@ -325,7 +325,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     """What may explain a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
-    for key in ("linkweir", "commit", "pyarrow", "machine", "guest"):
+    for key in ("linkweir", "commit", "sources_sha256", "pyarrow", "machine", "guest"):
         if before.get(key) != after.get(key):
             yield f"{key} was {before.get(key)} and is {after.get(key)}"
 

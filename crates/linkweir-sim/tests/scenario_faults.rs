@@ -838,6 +838,68 @@ fn trace_faults_name_the_line() {
             "t.csv:2: dl_mbit = \"-1\": must be Mbit/s",
         ),
         ("hello\n", "t.csv:1: cannot tell the trace's format"),
+        (
+            "t_s,capacity_bps\n315360000,1\n",
+            "t.csv:2: t_s = \"315360000\": the first time must be 0, or a UNIX",
+        ),
+        (
+            "t_s,dl_mbit\n1700000000000,1\n1700000001000,2\n3400000000000000,2\n",
+            "must be a time in s that is not negative and before the year 2500; is it in another unit?",
+        ),
+        (
+            "t_s,dl_mbit\n5,1\n315360006,2\n",
+            "t.csv:3: t_s = \"315360006\": must be at most 315360000 seconds after the first",
+        ),
+        ("t_s,dl_mbit\n-1,1\n", "t.csv:2: t_s = \"-1\": must be a time in s that is not negative"),
+        (
+            "t_s,dl_mbit\n31.1.2026 12:00,1\n",
+            "t.csv:2: t_s = \"31.1.2026 12:00\": is not a number; must be seconds or ISO 8601",
+        ),
+        (
+            "t_s,dl_mbit\n2026-01-31T12:00:00[Europe/Paris],1\n",
+            "must be seconds or ISO 8601",
+        ),
+        ("t_s,dl_mbit\n1960-01-31,1\n", "t.csv:2: t_s = \"1960-01-31\": must be after 1970"),
+        (
+            "t_s,dl_mbit\n2026-01-31,1\n2026-01-30,1\n",
+            "t.csv:3: t_s = \"2026-01-30\": must be later than the line before",
+        ),
+        ("{\"a\": 1}", "t.csv: is JSON, but neither of iperf3 (intervals) nor of Starlink"),
+        (
+            "{\"event\":\"start\",\"data\":{}}\n{\"event\":\"interval\"}\n",
+            "t.csv: looks like iperf3 --json-stream, which is not read; record with iperf3 --json",
+        ),
+        ("{\n\"intervals\": [\n", "t.csv:3: is no whole JSON of iperf3: EOF"),
+        (
+            "{\"intervals\": [], \"error\": \"unable to connect\"}",
+            "t.csv: iperf3 says it failed: unable to connect",
+        ),
+        ("{\"intervals\": []}", "t.csv: holds no values of sum"),
+        (
+            "{\"intervals\": [{\"sum\": {\"end\": 2, \"bytes\": 1}}, {\"sum\": {\"end\": 1, \"bytes\": 1}}]}",
+            "t.csv: intervals[1].sum.end = 1: must be seconds after the interval before, 2",
+        ),
+        ("{\"intervals\": [{}]}", "t.csv: intervals[0].sum is missing"),
+        (
+            "{\"intervals\": [{\"sum\": {\"end\": 1e-6, \"bytes\": 1000000}}]}",
+            "t.csv: intervals[0].sum: 8000000000000 bit/s is not within 0 .. 400e9",
+        ),
+        (
+            "{\"dishGetHistory\": {\"current\": \"x\"}}",
+            "t.csv: dishGetHistory.current must be the number of samples so far",
+        ),
+        (
+            "{\"dishGetHistory\": {\"current\": \"3\"}}",
+            "t.csv: holds no values of downlinkThroughputBps",
+        ),
+        (
+            "{\"dishGetHistory\": {\"current\": \"3\", \"downlinkThroughputBps\": [1, -2]}}",
+            "t.csv: dishGetHistory.downlinkThroughputBps[1]: -2 bit/s is not within",
+        ),
+        (
+            "{\"dishGetHistory\": {\"current\": \"3\", \"downlinkThroughputBps\": [\"NaN\"]}}",
+            "t.csv:1: is no whole JSON of Starlink: invalid type: string",
+        ),
     ] {
         let message = trace_fault(content);
         assert!(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkweir import _native, bins
+from linkweir.build import build
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Answer:
         number: which run of the plan, from 1.
         rows: its rows in Arrow's file format, or of a whole job its tables (`read_tables`); None if it failed.
         error: why it failed.
-        version: version and commit of Linkweir that did it.
+        version: version, commit and sources of Linkweir that did it.
     """
 
     number: int
@@ -71,8 +72,9 @@ class Answer:
 
 
 def version() -> str:
-    """Version and commit of Linkweir here."""
-    return f"{_native.__version__} {_native.commit}"
+    """Version, commit and sources of Linkweir here."""
+    here = build()
+    return f"{here['linkweir']} {here['commit']} {here['sources_sha256'][:12]}"
 
 
 def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:

@@ -48,7 +48,9 @@ use crate::experiment::{Experiment, Scheduler};
 
 pub use fault::Fault;
 pub use parameters::show as show_parameter;
-pub use trace::{parse as parse_trace, read as read_trace, Format, Hints, Trace, TraceEnd};
+pub use trace::{
+    parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Trace, TraceEnd,
+};
 pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
 
 use reader::{quote, Section, Source};
@@ -84,6 +86,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// A trace in place of `link.rate` or `link.trace`; its path is taken as it is.
     pub trace: Option<PathBuf>,
+    /// Content of that trace, whose path then is only a name.
+    pub trace_content: Option<Vec<u8>>,
 }
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.
@@ -165,7 +169,7 @@ fn read<'i>(
         &mut link_section,
         duration_ns,
         seed,
-        overrides.trace.as_deref(),
+        overrides,
         &mut inputs,
         &mut notes,
     )?;

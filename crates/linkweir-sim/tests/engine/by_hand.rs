@@ -255,6 +255,38 @@ fn a_following_scheduler_is_told() {
 }
 
 #[test]
+fn a_following_scheduler_is_told_the_mean_of_the_last_opportunities() {
+    // 12 Mbit/s for 10 s, then 6 Mbit/s; half of what the scheduler knows is reserved, so that a rate told x % too low or
+    // too high shows as as much less or more of the first class.
+    let at_ns: Vec<u64> = (1..=10_000_u64)
+        .chain((10_002..=20_000).step_by(2))
+        .map(|at| at * MS)
+        .collect();
+    let queues: [&[_]; 2] = [
+        &[("level", 0), ("low_level", 2), ("share", 500_000)],
+        &[("level", 1)],
+    ];
+    let mut e = experiment(
+        Capacity::Opportunities {
+            at_ns: at_ns.into(),
+            bytes: 1500,
+        },
+        BPS,
+        scheduler("pss", &[], &queues),
+        2,
+        20 * S,
+    );
+    e.interval_ns = 10 * S;
+    e.link.follow = true;
+    e.flows = vec![flow(0, greedy(1500)), flow(1, greedy(1500))];
+    // The mean lags by at most 100 ms, 1 % of a bin, in which up to 3 Mbit/s too much are reserved.
+    let sent = tables(&e).numbers("series", "sent_bps");
+    for (bps, due_bps) in sent.iter().zip([6e6, 6e6, 3e6, 3e6]) {
+        assert!((bps - due_bps).abs() <= 0.03e6 + 12_000.0, "{sent:?}");
+    }
+}
+
+#[test]
 fn greedy_flows_stay_inside_limits_and_survive_being_victims() {
     let mut e = strict(1, S);
     e.classes[0].limit_pkts = Some(5);
