@@ -9,6 +9,7 @@ pub mod limits;
 pub mod parameters;
 pub mod reader;
 pub mod signal;
+mod syntax;
 pub mod trace;
 pub mod units;
 pub mod values;
