@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from linkweir.fault import Error
 
-class Fault(ValueError):  # noqa: N818 - named as the scenario parser names it
+
+class Fault(Error, ValueError):  # noqa: N818 - named as the scenario parser names it
     """An input that cannot be used: which one, what was given, what is allowed."""
 
     def __init__(self, key: str, value: object, message: str) -> None:
