@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Error(BaseException):
-    """What every exception of the package is, beside the built-in one that it is, too.
+    """What every exception of the package is, besides the built-in one that it is.
 
-    It is no `Exception` itself, so that Ctrl-C (`Interrupted`, `SweepInterrupted`) stays out of ``except Exception``. To
-    catch all but Ctrl-C, catch `Interrupted` and `SweepInterrupted` before it and raise them again.
+    It is no `Exception` itself, so that Ctrl-C (`Interrupted`, `SweepInterrupted`) stays out of ``except Exception``.
+    To catch all but Ctrl-C, catch those two before it and raise them again.
     """
 
     __module__ = "linkweir"
@@ -65,7 +65,7 @@ class ExecutorError(Error, Exception):
     """Whoever does the runs of a sweep is not there or went away; the message says why and what to do."""
 
 
-class SweepInterrupted(Error, KeyboardInterrupt):
+class SweepInterrupted(Error, KeyboardInterrupt):  # noqa: N818 - Ctrl-C is no error
     """Ctrl-C ended a sweep early.
 
     Attributes:
@@ -77,7 +77,7 @@ class SweepInterrupted(Error, KeyboardInterrupt):
         self.sweep = sweep
 
 
-class Interrupted(Error, KeyboardInterrupt):
+class Interrupted(Error, KeyboardInterrupt):  # noqa: N818 - Ctrl-C is no error
     """Ctrl-C ended a run early.
 
     Attributes:

@@ -33,14 +33,14 @@ BUILT_IN = {
 
 def exceptions() -> dict[str, type[BaseException]]:
     """Those that modules of the package define."""
-    found = {}
-    for module in pkgutil.walk_packages(linkweir.__path__, "linkweir."):
-        if module.name.endswith("__main__"):
-            continue
-        for name, value in vars(importlib.import_module(module.name)).items():
-            if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__.startswith("linkweir"):
-                found[name] = value
-    return found
+    modules = (module.name for module in pkgutil.walk_packages(linkweir.__path__, "linkweir."))
+    return {
+        name: value
+        for module in modules
+        if not module.endswith("__main__")
+        for name, value in vars(importlib.import_module(module)).items()
+        if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__.startswith("linkweir")
+    }
 
 
 def test_every_exception_is_an_error_of_the_package_and_its_built_in_one() -> None:

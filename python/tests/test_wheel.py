@@ -57,7 +57,7 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from the source distribution, with the dependencies that the checkout has compiled already."""
     build_in = TARGET / "sdist"
     if not build_in.exists() and (TARGET / "release").exists():
-        # Without our own packages: cargo knows them by their relative paths and would take the checkout's for the sdist's.
+        # Not our own packages: cargo knows them by their relative paths and would take the checkout's for these.
         ours = shutil.ignore_patterns("*linkweir*", "*_native*", ".cargo-lock", "examples")
         shutil.copytree(TARGET / "release", build_in / "release", ignore=ours)
     source = build_in / "source"

@@ -11,7 +11,7 @@ class Fault(Error, ValueError):  # noqa: N818 - named as the scenario parser nam
 
     def __init__(self, key: str, value: object, message: str) -> None:
         given = f' = "{value}"' if value != "" else ""
-        super().__init__(f"{key}{given}: {message}")
+        super().__init__(f"{key}{given}: {message}" if key else message)
         self.key = key
         self.value = value
         self.message = message
