@@ -13,7 +13,7 @@ from fcntl import ioctl
 from pathlib import Path
 
 import pytest
-from command import COMMAND, SMALL, linkweir
+from command import COMMAND, SMALL, linkweir, read_terminal
 
 from linkweir import policies
 from linkweir.report import CLASS_COLUMNS
@@ -32,16 +32,7 @@ def on_a_terminal(width: int, *arguments: object) -> str:
         words, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, env={**environment, "TERM": "xterm"}
     )
     os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        shown += part
-    os.close(ours)
+    shown = read_terminal(ours)
     assert process.wait() == 0, shown
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
 
