@@ -4,6 +4,8 @@
 
 use toml::de::{DeTable, Error};
 
+use crate::fault::shorten;
+
 /// What is wrong, for a person.
 pub struct Explained {
     /// Byte of the document.
@@ -114,7 +116,7 @@ impl<'t> Document<'t> {
     fn table_twice(&self, at: usize, header: Header<'t>) -> Option<Explained> {
         let same = |i: &usize| self.header(*i).is_some_and(|h| h.name == header.name);
         let first = (0..at).find(same)?;
-        let name = header.name;
+        let name = shorten(header.name);
         let (line, message) = if self.header(first) == Some(header) {
             let message = format!(
                 "is a second table [{name}]; the first is in line {}: put all keys under one",
@@ -135,7 +137,7 @@ impl<'t> Document<'t> {
         };
         Some(Explained {
             offset: self.starts[line],
-            key: name.to_string(),
+            key: name,
             value: String::new(),
             message,
         })
@@ -201,7 +203,7 @@ impl<'t> Document<'t> {
         let (key, value) = line.split_once('=').unwrap_or(("", line));
         let (key, value) = (key.trim(), value.trim());
         let message = if let Some(c) = curly {
-            let cure = format!("{c} is no quote in TOML; write {straight}");
+            let cure = format!("{c} is no quote in TOML; write {}", shorten(&straight));
             self.is_repaired(at, &straight).then_some(cure)?
         } else {
             let lower = value.to_ascii_lowercase();
@@ -213,7 +215,7 @@ impl<'t> Document<'t> {
             let worded = value.contains(|c: char| c.is_alphabetic() || c == '%');
             let repaired = format!("{key} = {cured}");
             (worded && !value.contains(['"', '\'', '[', '{']) && self.is_repaired(at, &repaired))
-                .then(|| format!("needs quotes; write {repaired}"))?
+                .then(|| format!("needs quotes; write {}", shorten(&repaired)))?
         };
         Some(Explained {
             offset: self.starts[at],

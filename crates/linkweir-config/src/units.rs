@@ -324,7 +324,7 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
         format!("unknown unit \"{shown}\" for {}", kind.noun())
     };
     let cure = meant(suffix, kind).map_or_else(String::new, |unit| {
-        let number = &trimmed[..trimmed.len() - rest.len()];
+        let number = crate::fault::shorten(&trimmed[..trimmed.len() - rest.len()]);
         format!("; did you mean \"{number}{unit}\"?")
     });
     Err(format!("{wrong}; use one of {}{cure}", kind.suffixes()))

@@ -658,6 +658,13 @@ fn faults_name_line_key_value_and_cure() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+    // What is repeated is short and printable, however long the line.
+    let long = format!("rate = 1{}Mbit", "0\u{7}".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \u{201c}{}Mbit\u{201d}", "1".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \"{}20M\"", "0".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
     // Three letters, of which one is the same, are no near match.
     for (from, to) in [("\"pss\"", "\"wfq\""), ("\"greedy\"", "\"udp\"")] {
         assert!(!fault(from, to).contains("did you mean"), "{to}");
