@@ -127,10 +127,12 @@ def test_tables_of_a_plan_fit_and_lose_nothing(width: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 60])
+@pytest.mark.parametrize("width", [80, 40])
 def test_tables_of_a_reproduction_fit(width: int, tmp_path: Path) -> None:
     arguments = ["--figure", "6", "--quick", "--duration", "2s", "--out", tmp_path / "out"]
     text = on_a_terminal(width, "reproduce", "pss", *arguments)
     assert ELLIPSIS not in text
-    report = [line for line in text.splitlines() if not line.startswith(("not shown", "report"))]
-    assert max(map(len, report)) <= width
+    lines = [line for line in text.splitlines() if not line.startswith("report: ")]
+    assert max(map(len, lines)) <= width
+    assert "PSS EF" in text
+    assert ("not shown: DWRR EF 0.25," in text) == (width == 40)
