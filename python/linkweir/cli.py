@@ -12,6 +12,7 @@ import importlib
 import json
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -161,17 +162,22 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None, w
         heard = {} if voice is None else {"voice": voice}
         _emit_json({**result.summary, **heard, "directory": str(directory)})
         return
-    _show_rows(
-        result.classes.slice(0, _MOST_ROWS).to_pylist(), result.classes.num_rows, "class", CLASS_COLUMNS, wide=wide
-    )
+    classes = result.classes
+    left_out = _show_rows(classes.slice(0, _MOST_ROWS).to_pylist(), classes.num_rows, "class", CLASS_COLUMNS, wide=wide)
+    if left_out:
+        again = shlex.join(["linkweir", "report", str(directory), "--wide"])
+        _emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
     if voice is not None:
-        _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
+        left_out = _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
+        if left_out:
+            _emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
     _emit(f"report: {directory / REPORT}\n")
 
 
 def _show_rows(
     rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...], *, wide: bool
-) -> None:
+) -> list[str]:
+    """Prints a table; returns the headings of columns for which the terminal is too narrow."""
     from linkweir.report import number
     from linkweir.terminal import print_table
 
@@ -182,8 +188,7 @@ def _show_rows(
     left_out = print_table([first, *(title for title, *_ in columns)], cells, wide=wide, importance=importance)
     if count > len(rows):
         _emit(f"and {count - len(rows)} more\n")
-    if left_out:
-        _emit(f"not shown: {', '.join(left_out)}; --wide and the report have all\n")
+    return left_out
 
 
 def _simulate(
