@@ -21,8 +21,18 @@ Tables are `pyarrow.Table`, so `result.series.to_pandas()` and `polars.from_arro
 from __future__ import annotations
 
 from linkweir import quality, traces
-from linkweir._native import RunError, ScenarioError, __version__
-from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError, SweepInterrupted
+from linkweir._native import __version__
+from linkweir.fault import (
+    DirectoryError,
+    Error,
+    ExecutorError,
+    Interrupted,
+    PlanError,
+    RunError,
+    ScenarioError,
+    SweepInterrupted,
+    TableError,
+)
 from linkweir.policies import Parameter, Policy, Statistic, policies
 from linkweir.result import Result
 from linkweir.scenario import Scenario
@@ -31,6 +41,7 @@ from linkweir.sweep import sweep
 
 __all__ = [
     "DirectoryError",
+    "Error",
     "ExecutorError",
     "Interrupted",
     "Parameter",
@@ -42,6 +53,7 @@ __all__ = [
     "ScenarioError",
     "Statistic",
     "SweepInterrupted",
+    "TableError",
     "__version__",
     "policies",
     "quality",

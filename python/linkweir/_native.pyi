@@ -3,6 +3,8 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, TypedDict, final
 
+from linkweir.fault import RunError, ScenarioError
+
 __all__ = [
     "RunError",
     "Scenario",
@@ -10,6 +12,7 @@ __all__ = [
     "__version__",
     "commit",
     "load",
+    "optional_tables",
     "parse",
     "policies",
     "quantity",
@@ -23,18 +26,6 @@ __all__ = [
 __version__: str
 commit: str
 sources: str
-
-class ScenarioError(ValueError):
-    """A scenario, or a file it names, is wrong."""
-
-    file: str | None
-    line: int | None
-    key: str
-    value: str
-    message: str
-
-class RunError(RuntimeError):
-    """A run failed although its scenario is sound."""
 
 class _Param(TypedDict):
     name: str
@@ -120,6 +111,9 @@ def run_batch(
     threads: int,
     on_done: Callable[[int, _Outcome, dict[str, list[list[_Column]]]], Any],
 ) -> None: ...
+def optional_tables() -> dict[str, list[_Column]]:
+    """Columns of the tables that not every run has, without rows."""
+
 def quantity(text: str, kind: str) -> float:
     """A quantity in base units; kind: rate, time (s), size, bits, packets, fraction, symbol_rate. Raises ValueError."""
 

@@ -10,21 +10,28 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
 from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError
-from linkweir.policies import IN_SIMULATOR
+from linkweir.policies import IN_SIMULATOR, Parameter
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 FAILED = 1
 BAD_INPUT = 2
@@ -38,6 +45,15 @@ _PACKAGES = {
 """Commands with packages of their own, imported only when they are asked for."""
 
 
+def _words() -> list[str]:
+    """Words of the command line, also of one that a shell asks to complete (bash; zsh and fish)."""
+    return [*sys.argv, *(word for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS") for word in _environment_words(name))]
+
+
+def _environment_words(name: str) -> list[str]:
+    return os.environ.get(name, "").split()
+
+
 class _Group(TyperGroup):
     """The commands of this module and, on demand, those of the packages."""
 
@@ -48,7 +64,7 @@ class _Group(TyperGroup):
         if cmd_name not in _PACKAGES:
             return super().get_command(ctx, cmd_name)
         package, help_text = _PACKAGES[cmd_name]
-        if cmd_name not in sys.argv:
+        if cmd_name not in _words():
             return TyperGroup(name=cmd_name, help=help_text)  # for the list of commands this is enough
         command = typer.main.get_command(importlib.import_module(package).app)
         command.name = cmd_name
@@ -59,7 +75,6 @@ app = typer.Typer(
     cls=_Group,
     help="Simulate packet schedulers on links whose capacity changes.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -75,6 +90,7 @@ _Mos = Annotated[
     str | None,
     typer.Option("--mos", metavar="CODEC", help=f"How on/off flows would sound: {', '.join(linkweir.quality.CODECS)}."),
 ]
+_Wide = Annotated[bool, typer.Option("--wide", help="All columns of the table, also those that do not fit.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
 
@@ -94,12 +110,13 @@ def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] 
 
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=None),
         TextColumn("{task.completed:.0f}/{task.total:.0f} s simulated"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(re.sub(r"[\[\]]", "", name), total=duration_s)
+        shown = textwrap.shorten(re.sub(r"[\[\]]", "", name), max(console.width // 3, 10), placeholder="...")
+        task = bar.add_task(shown, total=duration_s)
         yield lambda simulated_s: bar.update(task, completed=simulated_s)
 
 
@@ -113,11 +130,6 @@ def _emit_json(value: object) -> None:
     _emit(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def _print_table(table: Table) -> None:
-    width = None if sys.stdout.isatty() else 200
-    Console(width=width, highlight=False).print(table)
-
-
 _VOICE_COLUMNS = (
     ("delay mean (ms)", "delay_s", 1e3, 2),
     ("jitter mean (ms)", "jitter_s", 1e3, 2),
@@ -126,9 +138,20 @@ _VOICE_COLUMNS = (
     ("MOS", "mos", 1.0, 2),
 )
 _MOST_ROWS = 50
+_IMPORTANT = (
+    "rate_bps",
+    "loss",
+    "delay_mean_s",
+    "delay_p99_s",
+    "sent_pkts",
+    "backlog_mean_pkts",
+    "jitter_mad_s",
+    "delay_max_s",
+)
+"""Columns of classes that a narrow terminal keeps longest."""
 
 
-def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -> None:
+def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None, wide: bool = False) -> None:
     from linkweir.directory import REPORT
     from linkweir.report import CLASS_COLUMNS
 
@@ -139,9 +162,15 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -
         heard = {} if voice is None else {"voice": voice}
         _emit_json({**result.summary, **heard, "directory": str(directory)})
         return
-    _show_rows(result.classes.slice(0, _MOST_ROWS).to_pylist(), result.classes.num_rows, "class", CLASS_COLUMNS)
+    classes = result.classes
+    left_out = _show_rows(classes.slice(0, _MOST_ROWS).to_pylist(), classes.num_rows, "class", CLASS_COLUMNS, wide=wide)
+    if left_out:
+        again = shlex.join(["linkweir", "report", str(directory), "--wide"])
+        _emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
     if voice is not None:
-        _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS)
+        left_out = _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
+        if left_out:
+            _emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
     for note in result.scenario.notes:
         _emit(f"note: {note}\n")
     for finding in result.warnings:
@@ -150,29 +179,36 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -
 
 
 def _show_rows(
-    rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...]
-) -> None:
+    rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...], *, wide: bool
+) -> list[str]:
+    """Prints a table; returns the headings of columns for which the terminal is too narrow."""
     from linkweir.report import number
+    from linkweir.terminal import print_table
 
-    table = Table(title=None, box=None, pad_edge=False)
-    table.add_column(first)
-    for title, *_ in columns:
-        table.add_column(title, justify="right")
-    for row in rows:
-        table.add_row(str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in columns))
-    _print_table(table)
+    keys = [key for _, key, _, _ in columns]
+    important = [1 + keys.index(key) for key in _IMPORTANT if key in keys]
+    importance = [*important, *(i for i in range(1, len(keys) + 1) if i not in important)]
+    cells = [[str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in columns)] for row in rows]
+    left_out = print_table([first, *(title for title, *_ in columns)], cells, wide=wide, importance=importance)
     if count > len(rows):
         _emit(f"and {count - len(rows)} more\n")
+    return left_out
 
 
 def _simulate(
-    scenario: linkweir.Scenario, out: Path, *, force: bool, as_json: bool, codec: str | None = None
+    scenario: linkweir.Scenario,
+    out: Path,
+    *,
+    force: bool,
+    as_json: bool,
+    codec: str | None = None,
+    wide: bool = False,
 ) -> linkweir.Result:
     try:
         with _progress(scenario.name, scenario.duration_s) as progress:
             return linkweir.run(scenario, out=out, force=force, progress=progress)
     except Interrupted as interrupted:
-        _show(interrupted.result, as_json=as_json, codec=codec)
+        _show(interrupted.result, as_json=as_json, codec=codec, wide=wide)
         _say(f"linkweir: {interrupted}; what was recorded is in {interrupted.result.directory}")
         raise typer.Exit(FAILED) from interrupted
 
@@ -198,6 +234,7 @@ def _run(
     out: _Out = None,
     force: _Force = False,
     mos: _Mos = None,
+    wide: _Wide = False,
     as_json: _Json = False,
 ) -> None:
     """Simulate a scenario and write a run directory with tables, figures and a report."""
@@ -207,8 +244,12 @@ def _run(
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
+    if mos is not None and not any(flow["kind"] == "onoff" for flow in tomllib.loads(sound.resolved)["flow"]):
+        message = f'{mos}: {scenario} has no flow with kind = "onoff", and voice is one; add one or leave --mos out'
+        raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
-    _show(_simulate(sound, directory, force=force, as_json=as_json, codec=mos), as_json=as_json, codec=mos)
+    result = _simulate(sound, directory, force=force, as_json=as_json, codec=mos, wide=wide)
+    _show(result, as_json=as_json, codec=mos, wide=wide)
 
 
 @app.command("check")
@@ -256,23 +297,30 @@ def _policies(
     for title, params in (("[scheduler]", policy.params), ("[[class]]", policy.class_params)):
         if params:
             _emit(f"\n{title}\n")
-            table = Table(box=None, pad_edge=False)
-            for heading in ("key", "default", "allowed", "meaning"):
-                table.add_column(heading, no_wrap=heading != "meaning")
-            for param in params:
-                table.add_row(param.name, param.default or "-", param.range, param.help)
-            _print_table(table)
+            _print_parameters(params)
     if policy.stats:
         _emit("\ncolumns of the table levels\n")
         for stat in policy.stats:
             _emit(f"{stat.column:<16}{stat.help}\n")
 
 
+def _print_parameters(params: Sequence[Parameter]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("key", "default", "allowed", "meaning"):
+        table.add_column(heading, no_wrap=heading in ("key", "default"))
+    for param in params:
+        table.add_row(*map(Text, (param.name, param.default or "-", param.range, param.help)))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
 
 
 @app.command("report")
-def _report(directory: _Directory, as_json: _Json = False) -> None:
+def _report(directory: _Directory, wide: _Wide = False, as_json: _Json = False) -> None:
     """Draw figures and report of a run again."""
     from linkweir.directory import writing
     from linkweir.report import write_report
@@ -280,7 +328,7 @@ def _report(directory: _Directory, as_json: _Json = False) -> None:
     result = linkweir.Result.load(directory)
     with writing(directory):
         write_report(result, directory)
-    _show(result, as_json=as_json)
+    _show(result, as_json=as_json, wide=wide)
 
 
 @app.command("rerun")
@@ -290,8 +338,11 @@ def _rerun(
     force: _Force = False,
     as_json: _Json = False,
 ) -> None:
-    """Repeat a run in a new directory, DIR-rerun unless --out names one, and compare all result files byte by byte."""
-    from linkweir.directory import SCENARIO, compare, read_provenance
+    """Repeat a run in a new directory, DIR-rerun unless --out names one, and compare all results.
+
+    Tables are compared by their values: another version of pyarrow writes the same values as other bytes.
+    """
+    from linkweir.directory import IDENTICAL, SAME, SCENARIO, compare, read_provenance
 
     provenance = read_provenance(directory)
     resolved = directory.resolve()
@@ -307,16 +358,22 @@ def _rerun(
     else:
         result = _simulate(scenario, target, force=force, as_json=as_json)
     verdicts = compare(directory, target)
-    same = all(verdict == "identical" for _, verdict in verdicts)
+    identical = all(verdict == IDENTICAL for _, verdict in verdicts)
+    same = all(verdict in (IDENTICAL, SAME) for _, verdict in verdicts)
+    repeated = read_provenance(target)
     if as_json:
         files = [{"file": name, "verdict": verdict} for name, verdict in verdicts]
-        _emit_json({"directory": str(result.directory), "identical": same, "files": files})
+        _emit_json({"directory": str(result.directory), "identical": identical, "same": same, "files": files})
     else:
         for name, verdict in verdicts:
             _emit(f"{verdict:<12}{name}\n")
-        _emit(f"{'identical' if same else 'different'}: {directory} and {target}\n")
+        how = "identical" if identical else "same results" if same else "different"
+        _emit(f"{how}: {directory} and {target}\n")
+    if same and not identical:
+        writers = f"pyarrow {provenance.get('pyarrow')} and {repeated.get('pyarrow')}"
+        _say(f"linkweir: the same results, which {writers} wrote as different bytes")
     if not same:
-        for reason in _reasons(provenance, read_provenance(target)):
+        for reason in _reasons(provenance, repeated):
             _say(f"linkweir: {reason}")
         raise typer.Exit(FAILED)
 

@@ -53,6 +53,8 @@ FIGURES = "figures"
 INPUTS = "inputs"
 REMARKS = ("gateway.json", "emulator.json", "memory.csv")
 """What real gateways leave beside the tables: what was shown at the end, what the emulator kept, and their memory."""
+IDENTICAL = "identical"
+SAME = "same values"
 _ENDED = ("complete", "interrupted")
 REMOVING = "removing"
 """Status of an earlier result that is being overwritten: as good as not there."""
@@ -399,11 +401,11 @@ def result_files(directory: Path) -> list[str]:
 
 
 def compare(first: Path, second: Path) -> list[tuple[str, str]]:
-    """Compares the result files of two runs byte by byte.
+    """Compares the results of two runs.
 
     Returns:
-        One pair per file: its name, and ``identical``, ``different``, ``same values, other bytes`` (of a table, written
-        by another version of pyarrow), ``missing`` or ``new``.
+        One pair per file: its name, and `IDENTICAL`, ``different``, `SAME` (a table with the same values, which another
+        version of pyarrow wrote as other bytes), ``missing`` or ``new``.
     """
     before, after = result_files(first), result_files(second)
     return [(name, _verdict(first / name, second / name)) for name in _union(before, after)]
@@ -419,7 +421,7 @@ def _verdict(first: Path, second: Path) -> str:
     if not first.exists():
         return "new"
     if filecmp.cmp(first, second, shallow=False):
-        return "identical"
+        return IDENTICAL
     if first.suffix == ".parquet" and read_table(first).equals(read_table(second)):
-        return "same values, other bytes"
+        return SAME
     return "different"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can go wrong besides `ScenarioError` and `RunError` of the native module."""
+"""What can go wrong: the exceptions of the package."""
 
 from __future__ import annotations
 
@@ -10,15 +10,54 @@ if TYPE_CHECKING:
     from linkweir.sweep.outcome import Sweep
 
 
-class DirectoryError(Exception):
+class Error(Exception):
+    """Base of every error. Ctrl-C (`Interrupted`, `SweepInterrupted`) is no error but a `KeyboardInterrupt`."""
+
+    __module__ = "linkweir"
+
+
+class ScenarioError(Error, ValueError):
+    """A scenario, or a file it names, is wrong; the message names file, line, key and value, and says what to do.
+
+    Attributes:
+        file: the file; None when it came from none.
+        line: its line, from 1; None when the fault is about the file as a whole.
+        key: such as ``class[1].rate``; empty when none is to blame.
+        value: as written; empty when nothing was.
+        message: what is wrong, what is allowed and what to do.
+    """
+
+    __module__ = "linkweir"
+
+    file: str | None
+    line: int | None
+    key: str
+    value: str
+    message: str
+
+
+class RunError(Error, RuntimeError):
+    """A run failed although its scenario is sound."""
+
+    __module__ = "linkweir"
+
+
+class TableError(Error, KeyError):
+    """There is no table of this name; the message says which there are."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError would show it in quotes
+
+
+class DirectoryError(Error):
     """A run directory cannot be made or is not what it should be; the message says why and what to do."""
 
 
-class PlanError(ValueError):
+class PlanError(Error, ValueError):
     """A plan of a sweep is wrong; the message names file, key and value, and says why and what to do."""
 
 
-class ExecutorError(Exception):
+class ExecutorError(Error):
     """Whoever does the runs of a sweep is not there or went away; the message says why and what to do."""
 
 

@@ -249,10 +249,11 @@ def overview(result: Result) -> Figure:
 
 def _figure(shown: Sequence[Panel]) -> Figure:
     from matplotlib import rc_context
-    from matplotlib.figure import Figure
+
+    from linkweir.picture import Picture
 
     with rc_context(STYLE):
-        figure = Figure(figsize=(8.0, 2.6 * max(len(shown), 1)), layout="constrained")
+        figure = Picture(figsize=(8.0, 2.6 * max(len(shown), 1)), layout="constrained")
         grid = figure.subplots(max(len(shown), 1), 1, squeeze=False)
         for axes, panel in zip(grid[:, 0], shown, strict=False):
             axes.set_title(panel.title, loc="left")

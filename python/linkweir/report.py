@@ -168,7 +168,7 @@ flows are from creation to delivery.</p>
 <h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>
 <h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>
 <pre>linkweir rerun {html.escape(directory.name)}</pre>
-<p>makes the run again and compares all result files byte by byte. What ran, from {PROVENANCE}:</p>
+<p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
 {_provenance(directory)}
 </body></html>
 """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import html
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import bins
+from linkweir.fault import TableError
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -25,6 +27,14 @@ TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq",
 """Names of the tables, of which a run has those for which there is something to say."""
 
 
+def _known(name: str) -> None:
+    """Refuses what is no name of a table."""
+    if name not in TABLES:
+        near = difflib.get_close_matches(str(name), TABLES, n=1)
+        cure = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(TABLES)}"
+        raise TableError(f'no table is called "{name}"; {cure}')
+
+
 class _Tables(Mapping[str, "pa.Table"]):
     """Tables by name, read when first asked for."""
 
@@ -34,6 +44,9 @@ class _Tables(Mapping[str, "pa.Table"]):
 
     def __getitem__(self, name: str) -> pa.Table:
         if name not in self._read:
+            _known(name)
+            if name not in self._sources:
+                raise TableError(f"tables[{name!r}]: this run has none; it has {', '.join(self._sources)}")
             self._read[name] = self._sources[name]()
         return self._read[name]
 
@@ -48,6 +61,7 @@ class Result:
     """The result of a run.
 
     Tables are `pyarrow.Table`. Their columns carry units (`_s`, `_bps`, `_bytes`, `_pkts`); what is undefined is null.
+    A table that a run does not have, as `harq` without a satellite, is there with its columns and without rows.
 
     Attributes:
         scenario: what was run.
@@ -56,7 +70,7 @@ class Result:
         events: events the simulator ran.
         packets: packets the scheduler handed to the link.
         directory: the run directory, if one was written.
-        tables: the tables by name.
+        tables: the tables the run has, by name.
     """
 
     def __init__(
@@ -93,8 +107,15 @@ class Result:
         return open_result(Path(directory))
 
     def _table(self, name: str) -> pa.Table:
+        """The table, without rows if the run has none of this name."""
+        _known(name)
         if name in self.tables:
             return self.tables[name]
+        from linkweir import _native, arrow
+
+        optional = _native.optional_tables()
+        if name in optional:
+            return arrow.table(optional[name])
         import pyarrow as pa
 
         return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})
@@ -185,7 +206,9 @@ class Result:
 
         Raises:
             DirectoryError: the file is damaged.
+            TableError: no table is called so.
         """
+        _known(table)
         if table not in self.tables:
             return
         if self.directory is None:
@@ -196,31 +219,31 @@ class Result:
             yield from read_batches(self.directory, table, columns)
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of a table as dicts, null as None.
+        """All rows of a table as dicts, null as None; none if the run does not have the table.
 
         Raises:
-            KeyError: there is no table of this name.
+            TableError: no table is called so.
         """
-        rows: list[dict[str, Any]] = self.tables[table].to_pylist()
+        rows: list[dict[str, Any]] = self._table(table).to_pylist()
         return rows
 
     def to_pandas(self, table: str) -> pd.DataFrame:
         """A table as a pandas data frame.
 
         Raises:
-            KeyError: there is no table of this name.
+            TableError: no table is called so.
         """
-        return self.tables[table].to_pandas()
+        return self._table(table).to_pandas()
 
     def to_polars(self, table: str) -> pl.DataFrame:
         """A table as a polars data frame.
 
         Raises:
-            KeyError: there is no table of this name.
+            TableError: no table is called so.
         """
         import polars as pl
 
-        frame = pl.from_arrow(self.tables[table])
+        frame = pl.from_arrow(self._table(table))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -272,7 +295,11 @@ class Result:
         )
 
     def plot(self) -> Figure:
-        """One figure over time: rates with the capacity, delays, drops, and what the policy shows."""
+        """One figure over time: rates with the capacity, delays, drops, and what the policy shows.
+
+        A notebook shows it where it is the last value of a cell, or with ``display(result.plot())``. Elsewhere, save it
+        with ``result.plot().savefig("run.pdf")``.
+        """
         from linkweir.plot import overview
 
         return overview(self)

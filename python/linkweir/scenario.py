@@ -252,4 +252,7 @@ def as_scenario(
         raise ValueError("seed and trace are given where a Scenario is made, not where it is run")
     if isinstance(scenario, Mapping):
         return Scenario.from_dict(scenario, seed=seed, trace=trace)
+    if not isinstance(scenario, (str, os.PathLike)):
+        kind = type(scenario).__name__
+        raise TypeError(f"scenario: must be a dict, a path or a Scenario, not a {kind}; run_many takes several")
     return Scenario.load(Path(scenario), seed=seed, trace=trace)

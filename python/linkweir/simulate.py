@@ -188,6 +188,7 @@ def run_many(
 
     Raises:
         ScenarioError: one of them is wrong; nothing was run.
+        TypeError: `scenarios` is one scenario instead of several.
         RunError: the first that failed; the others are stopped.
         KeyboardInterrupt: Ctrl-C; what `on_result` was told of is whole.
 
@@ -201,6 +202,9 @@ def run_many(
 
     if jobs is not None and jobs < 1:
         raise ValueError("jobs must be at least 1")
+    if isinstance(scenarios, (Mapping, Scenario, str, os.PathLike)):
+        kind = type(scenarios).__name__
+        raise TypeError(f"scenarios: is one scenario, a {kind}; run it with run(...), or give a list: run_many([...])")
     sound = [as_scenario(scenario) for scenario in scenarios]
     results: dict[int, Result] = {}
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import subprocess
 import sys
 import time
@@ -106,6 +107,21 @@ def await_status(directory: Path, status: str, process: subprocess.Popen[str]) -
             pass
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
+
+
+def read_terminal(ours: int) -> bytes:
+    """All that is written to the other end of a pseudo-terminal until it is closed."""
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    return seen
 
 
 def strict_json(text: str) -> Any:

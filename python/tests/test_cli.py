@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from command import COMMAND, SCENARIOS, SMALL, linkweir, linkweir_process, strict_json
+from command import COMMAND, SCENARIOS, SMALL, linkweir, linkweir_process, read_terminal, strict_json
 
 import linkweir as package
 
@@ -212,16 +212,7 @@ def test_a_terminal_gets_a_progress_bar(tmp_path: Path, small: Path) -> None:
     words = [*COMMAND, "run", str(small), "--out", str(tmp_path / "out")]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "xterm"})
     os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # the other end is closed
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
+    seen = read_terminal(ours)
     assert process.wait() == 0
     assert b"s simulated" in seen
 

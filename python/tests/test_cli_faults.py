@@ -36,7 +36,7 @@ def refused(path: Path, *options: object) -> str:
         ("level = 2", "level = 3", "small.toml:"),
         (
             '"pss"',
-            '"pps"',
+            '"psss"',
             'ubmt_like, bbs_like, bps_like; did you mean "pss"?',
         ),
         ("[link]", "[link", "small.toml:3: is not TOML"),
@@ -52,6 +52,29 @@ def test_duplicate_levels_name_the_class(small: Path) -> None:
     message = refused(small)
     assert "class[2].level = 3" in message or "class[1].low_level = 3" in message
     assert "level" in message.split(": ", 3)[-1]
+
+
+def test_a_near_match_is_not_suggested_where_nothing_is_near(small: Path) -> None:
+    for old, new, listed in (
+        ('"pss"', '"wfq"', "must be one of fifo, strict, rr, wrr, drr, pss"),
+        ('kind = "tcp"', 'kind = "udp"', "cbr, poisson and onoff send datagrams as over UDP"),
+    ):
+        small.write_text(SMALL.replace(old, new, 1))
+        message = refused(small)
+        assert listed in message
+        assert "did you mean" not in message
+
+
+def test_voice_quality_is_refused_before_a_run_without_voice(small: Path) -> None:
+    done = linkweir("run", small, "--mos", "g711", "--out", small.parent / "out")
+    assert (done.returncode, done.stdout) == (2, "")
+    said = " ".join(done.stderr.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", "").split())
+    assert 'has no flow with kind = "onoff"' in said
+    assert "leave --mos out" in said
+    assert not (small.parent / "out").exists()
+    voice = SMALL.replace('kind = "poisson"', 'kind = "onoff"\non = "1s"\noff = "1s"')
+    small.write_text(voice)
+    assert linkweir("run", small, "--mos", "g711", "--out", small.parent / "out").returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -494,7 +494,7 @@ def test_a_sweep_without_dask_says_how_to_get_it(plan_file: Path, monkeypatch: p
     monkeypatch.setitem(sys.modules, "distributed", None)
     done = linkweir("sweep", plan_file, "--dask", "tcp://127.0.0.1:1")
     assert done.returncode == 1
-    assert "pip install 'linkweir[dask]'" in done.stderr
+    assert "pip install 'dask[distributed]'" in done.stderr
 
 
 def test_populations_may_differ_and_columns_are_those_of_all(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ pub mod parameters;
 pub mod reader;
 mod recorded;
 pub mod signal;
+mod syntax;
 pub mod trace;
 pub mod units;
 pub mod values;

@@ -2,6 +2,7 @@
 //! Reading tables of a TOML document: every key is asked for once, what was not asked for is unknown, and every answer is
 //! written down in full, so that the resolved form is made of exactly what was read.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -10,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use toml::Spanned;
 
 use crate::fault::{shorten, Fault};
+use crate::syntax;
 use crate::units::{self, Decimal, Kind};
 
 /// A document and where it came from.
@@ -57,6 +59,10 @@ impl<'a> Source<'a> {
             )));
         }
         DeTable::parse(self.text).map_err(|error| {
+            if let Some(known) = syntax::explain(self.text, &error) {
+                let (key, value) = (shorten(&known.key), shorten(&known.value));
+                return self.fault(known.offset, &key, &value, known.message);
+            }
             let offset = error.span().map_or(0, |span| span.start);
             let message = format!("is not TOML: {}", error.message().replace('\n', "; "));
             self.fault(offset, "", "", message)
@@ -428,11 +434,45 @@ impl<'s, 'i> Section<'s, 'i> {
 
     /// The value of a key that must be given.
     pub fn need(&mut self, key: &'static str, example: &str) -> Result<Entry<'s, 'i>, Fault> {
-        self.find(key).ok_or_else(|| {
-            let message = format!("is missing; write {key} = {example}");
+        self.find(key)
+            .ok_or_else(|| self.missing(key, format!("is missing; write {key} = {example}")))
+    }
+
+    /// The fault of a key that must be given and is not: `message`, unless one of nearly that name is given.
+    pub fn missing(&self, key: &'static str, message: impl Into<String>) -> Fault {
+        self.misspelt(key, key).unwrap_or_else(|| {
             self.source
                 .fault(self.start, &self.key_of(key), "", message)
         })
+    }
+
+    /// The fault of an unknown key that is nearly called `key`; `shown` is how `key` is written.
+    fn misspelt(&self, key: &'static str, shown: &str) -> Option<Fault> {
+        let unknown =
+            |written: &str| !self.asked.contains(&written) && nearest(written, &[key]).is_some();
+        let (written, value) = self.table.iter().find(|(k, _)| unknown(k.get_ref()))?;
+        Some(self.unknown(written, value, &format!("did you mean {shown}?")))
+    }
+
+    fn unknown(
+        &self,
+        key: &Spanned<Cow<'i, str>>,
+        value: &Spanned<DeValue<'i>>,
+        cure: &str,
+    ) -> Fault {
+        let holds_tables =
+            |list: &[Spanned<DeValue<'_>>]| list.iter().all(|v| v.get_ref().is_table());
+        let shown = match value.get_ref() {
+            DeValue::Table(_) => "",
+            DeValue::Array(list) if holds_tables(list) => "",
+            _ => self.source.text.get(value.span()).unwrap_or_default(),
+        };
+        self.source.fault(
+            key.span().start,
+            &shorten(&self.key_of(key.get_ref())),
+            &shorten(shown),
+            format!("unknown key; {cure}"),
+        )
     }
 
     /// A table that must be given.
@@ -442,9 +482,12 @@ impl<'s, 'i> Section<'s, 'i> {
         example: &str,
     ) -> Result<Section<'s, 'i>, Fault> {
         let entry = self.find(key).ok_or_else(|| {
-            let message = format!("is missing; write a table [{key}], such as one with {example}");
-            self.source
-                .fault(self.start, &format!("[{key}]"), "", message)
+            self.misspelt(key, &format!("[{key}]")).unwrap_or_else(|| {
+                let message =
+                    format!("is missing; write a table [{key}], such as one with {example}");
+                self.source
+                    .fault(self.start, &format!("[{key}]"), "", message)
+            })
         })?;
         entry
             .table()
@@ -456,11 +499,21 @@ impl<'s, 'i> Section<'s, 'i> {
     /// # Errors
     /// When there is none, or this is something else.
     pub fn tables(&mut self, key: &'static str, max: usize) -> Result<Vec<Self>, Fault> {
-        let entry = self.need(key, &format!("... as tables [[{key}]]"))?;
+        let entry = self.find(key).ok_or_else(|| {
+            self.misspelt(key, &format!("[[{key}]]"))
+                .unwrap_or_else(|| {
+                    let message = format!("is missing; write at least one table [[{key}]]");
+                    self.source
+                        .fault(self.start, &self.key_of(key), "", message)
+                })
+        })?;
         if entry.table().is_some() {
-            return Err(entry.fault(format!(
-                "must be a list of tables; write [[{key}]] with two brackets"
-            )));
+            let message = format!(
+                "is one table [{key}], and there may be several; write [[{key}]] with two brackets"
+            );
+            return Err(self
+                .source
+                .fault(entry.start, &self.key_of(key), "", message));
         }
         entry
             .list(max)?
@@ -579,19 +632,7 @@ impl<'s, 'i> Section<'s, 'i> {
                     Some(near) => format!("did you mean {near}?"),
                     None => format!("known here: {}", self.asked.join(", ")),
                 };
-                let shown = self.source.text.get(value.span()).unwrap_or_default();
-                let shown = if value.get_ref().is_table() {
-                    String::new()
-                } else {
-                    shorten(shown)
-                };
-                let key_text = shorten(&self.key_of(key.get_ref()));
-                return Err(self.source.fault(
-                    key.span().start,
-                    &key_text,
-                    &shown,
-                    format!("unknown key; {cure}"),
-                ));
+                return Err(self.unknown(key, value, &cure));
             }
         }
         Ok(&self.lines)
@@ -630,35 +671,51 @@ pub fn show_ppm(ppm: u64) -> String {
     format!("{percent}.{}%", format!("{rest:04}").trim_end_matches('0'))
 }
 
-/// The word nearest to what was written, unless all are far from it.
+/// The word nearest to what was written, unless several are or all are far from it: at most two letters in five may
+/// be wrong, or the end may be missing or too long.
 pub fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
     const LONGEST: usize = 40;
+    const LEAST_COMMON: usize = 3;
     let written: Vec<char> = written
         .chars()
         .take(LONGEST)
         .flat_map(char::to_lowercase)
         .collect();
-    let allowed = (written.len() / 3).max(1) + 1;
-    words
+    let distances: Vec<(usize, &'w str)> = words
         .iter()
-        .map(|word| (distance(&written, word), *word))
-        .filter(|(d, word)| *d <= allowed && *d < word.chars().count().max(2))
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, word)| word)
+        .filter_map(|word| {
+            let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
+            let distance = distance(&written, &letters);
+            let least = written.len().min(letters.len());
+            let begins = least >= LEAST_COMMON && written[..least] == letters[..least];
+            (begins || 5 * distance <= 2 * written.len().max(letters.len()))
+                .then_some((distance, *word))
+        })
+        .collect();
+    let (least, _) = distances.iter().min_by_key(|(distance, _)| *distance)?;
+    let mut nearest = distances.iter().filter(|(distance, _)| distance == least);
+    match (nearest.next(), nearest.next()) {
+        (Some((_, word)), None) => Some(word),
+        _ => None,
+    }
 }
 
-/// Levenshtein (1966) distance.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+/// How many letters to insert, delete, change or swap with their neighbour: Damerau (1964).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
+        let mut next = vec![i + 1];
         for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(row[j + 1] + 1);
+            let mut least = (row[j] + usize::from(x != y))
+                .min(row[j + 1] + 1)
+                .min(next[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -674,6 +731,11 @@ mod tests {
         assert_eq!(nearest("nominl", &words), Some("nominal"));
         assert_eq!(nearest("Delay", &words), Some("delay"));
         assert_eq!(nearest("colour_of_the_sky", &words), None);
+        assert_eq!(nearest("return", &words), Some("return_delay"));
+        let policies = ["fifo", "rr", "wrr", "drr", "pss"];
+        assert_eq!(nearest("wfq", &policies), None);
+        assert_eq!(nearest("dwrr", &policies), None); // as near to wrr as to drr
+        assert_eq!(nearest("udp", &["cbr", "tcp"]), None);
         assert_eq!(nearest("", &words), None);
     }
 

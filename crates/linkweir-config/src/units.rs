@@ -315,25 +315,47 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
         }
         return Err(needs_unit(kind));
     }
-    if matches!(kind, Kind::Rate | Kind::Bits) && suffix.to_ascii_lowercase().ends_with("bps") {
-        return Err(format!(
-            "the suffix bps is refused because in tc it means bytes per second; use one of {}",
-            kind.suffixes()
-        ));
-    }
-    let shown = crate::fault::shorten(suffix);
-    let near = kind
-        .units()
-        .iter()
-        .find(|u| u.suffix.eq_ignore_ascii_case(suffix));
-    let cure = match near {
-        Some(unit) => format!("did you mean {}?", unit.suffix),
-        None => format!("use one of {}", kind.suffixes()),
+    let wrong = if matches!(kind, Kind::Rate | Kind::Bits)
+        && suffix.to_ascii_lowercase().ends_with("bps")
+    {
+        "the suffix bps is refused because in tc it means bytes per second".to_string()
+    } else {
+        let shown = crate::fault::shorten(suffix);
+        format!("unknown unit \"{shown}\" for {}", kind.noun())
     };
-    Err(format!(
-        "unknown unit \"{shown}\" for {}; {cure}",
-        kind.noun()
-    ))
+    let cure = meant(suffix, kind).map_or_else(String::new, |unit| {
+        let number = crate::fault::shorten(&trimmed[..trimmed.len() - rest.len()]);
+        format!("; did you mean \"{number}{unit}\"?")
+    });
+    Err(format!("{wrong}; use one of {}{cure}", kind.suffixes()))
+}
+
+/// The unit that a suffix stands for which is none of ours: other cases as in tc, longer names, a rate per second.
+fn meant(suffix: &str, kind: Kind) -> Option<&'static str> {
+    const NAMES: [(&str, &[&str]); 13] = [
+        ("Gbit", &["g", "gbits", "gbps"]),
+        ("Mbit", &["m", "mbits", "mbps"]),
+        ("kbit", &["k", "kbits", "kbps"]),
+        ("bit", &["bits", "bps"]),
+        ("s", &["sec", "secs", "second", "seconds"]),
+        ("ms", &["msec", "msecs"]),
+        ("us", &["usec", "usecs", "\u{b5}s", "\u{3bc}s"]),
+        ("ns", &["nsec", "nsecs"]),
+        ("min", &["mins", "minute", "minutes"]),
+        ("h", &["hr", "hour", "hours"]),
+        ("B", &["byte", "bytes"]),
+        ("p", &["pkt", "pkts", "packet", "packets"]),
+        ("%", &["percent"]),
+    ];
+    let lower = suffix.to_lowercase();
+    let name = match kind {
+        Kind::Rate => lower.strip_suffix("/s").unwrap_or(&lower),
+        _ => &lower,
+    };
+    kind.units().iter().map(|unit| unit.suffix).find(|unit| {
+        let known = NAMES.iter().find(|(of, _)| of == unit);
+        unit.eq_ignore_ascii_case(name) || known.is_some_and(|(_, names)| names.contains(&name))
+    })
 }
 
 /// What to say of a bare number where a unit is due.
@@ -501,7 +523,31 @@ mod tests {
             .contains("bytes per second"));
         assert!(parse("20mbit", Kind::Rate)
             .unwrap_err()
-            .contains("did you mean Mbit?"));
+            .ends_with("use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"));
+        for (written, kind, meant) in [
+            ("20 Mbit/s", Kind::Rate, "20Mbit"),
+            ("20M", Kind::Rate, "20Mbit"),
+            ("1.5e1Kbit", Kind::Rate, "1.5e1kbit"),
+            ("20Mbps", Kind::Rate, "20Mbit"),
+            ("5 sec", Kind::Time, "5s"),
+            ("250 \u{b5}s", Kind::Seconds, "250us"),
+            ("100 packets", Kind::Packets, "100p"),
+            ("64KB", Kind::Size, "64kB"),
+        ] {
+            let cure = format!("did you mean \"{meant}\"?");
+            assert!(
+                parse(written, kind).unwrap_err().ends_with(&cure),
+                "{written}"
+            );
+        }
+        // Bytes or bits, minutes or milli: not to be guessed.
+        for (written, kind) in [
+            ("20MB", Kind::Rate),
+            ("20M", Kind::Time),
+            ("20m", Kind::Time),
+        ] {
+            assert!(!parse(written, kind).unwrap_err().contains("did you mean"));
+        }
         assert!(parse("20ms", Kind::Rate)
             .unwrap_err()
             .contains("unknown unit \"ms\" for a rate"));

@@ -21,10 +21,10 @@ fn changed(old: &str, new: &str) -> String {
 
 /// (what is replaced, by what, what is said)
 const MISTAKES: &[(&str, &str, &str)] = &[
-    ("[gateway]", "[gatway]", "ground.toml:1: [gateway]: is missing; write a table [gateway], such as one with device = \"lw0\""),
+    ("[gateway]", "[gatway]", "ground.toml:7: gatway: unknown key; did you mean [gateway]?"),
     ("device = \"lw0\"", "device = \"a name of too many words\"", "ground.toml:8: gateway.device = \"a name of too many words\": must be the name of a network device: 1 .. 15 letters, digits, _, - or ."),
     ("device = \"lw0\"", "device = 5", "ground.toml:8: gateway.device = 5: must be a string, not a whole number"),
-    ("device = \"lw0\"", "divice = \"lw0\"", "ground.toml:7: gateway.device: is missing; write device = \"lw0\""),
+    ("device = \"lw0\"", "divice = \"lw0\"", "ground.toml:8: gateway.divice = \"lw0\": unknown key; did you mean device?"),
     ("10.77.0.1/24", "10.77.0.1/33", "ground.toml:9: gateway.address[0] = \"10.77.0.1/33\": must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\""),
     ("0.0.0.0:51820", "0.0.0.0", "ground.toml:10: gateway.listen = \"0.0.0.0\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
     ("0.0.0.0:51820", "0.0.0.0:0", "ground.toml:10: gateway.listen = \"0.0.0.0:0\": must have a port 1 .. 65535"),
@@ -88,7 +88,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"5Mbit\"", "bw = 0.3", "ground.toml:31: class[1].bw = 0.3: unknown key;"),
     ("192.0.2.2:51820", "ship.example:51820", "ground.toml:42: peer[0].endpoint = \"ship.example:51820\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
     ("192.0.2.2:51820", "[2001:db8::2]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820"),
-    ("allowed_ips", "alowed_ips", "ground.toml:40: peer[0].allowed_ips: is missing; write allowed_ips = [\"10.0.0.0/8\"]"),
+    ("allowed_ips", "alowed_ips", "ground.toml:43: peer[0].alowed_ips = [\"10.77.0.2/32\", \"fd77::2/128\", \"10.78.0.0/16\"]: unknown key; did you mean allowed_ips?"),
+    ("allowed_ips", "networks", "ground.toml:40: peer[0].allowed_ips: is missing; write allowed_ips = [\"10.0.0.0/8\"]"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.2:51820\"", "ground.toml:46: peer[1].endpoint = \"192.0.2.2:51820\": is that of peer \"ship\" too, and in cleartext mode peers are known by it alone; change one"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.78.4.0/16\"", "ground.toml:47: peer[1].allowed_ips = \"10.78.4.0/16\": peer \"ship\" has 10.78.0.0/16 already; give it to one of them"),
@@ -99,7 +100,15 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("10.78.0.0/16", "192.0.2.0/24", "ground.toml:42: peer[0].endpoint = \"192.0.2.2:51820\": lies in 192.0.2.0/24, which would be routed into the tunnel itself; set gateway.routes = false and route by hand"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nouter_dscp = \"EF\"", "ground.toml:12: gateway.outer_dscp = \"EF\": is only for dscp = \"pipe\""),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\ndrain = 5", "ground.toml:12: gateway.drain = 5: needs a unit: one of"),
-    ("[[peer]]", "[peer]", "ground.toml:40: peer = [peer]: must be a list of tables; write [[peer]] with two brackets"),
+    ("[[peer]]", "[peer]", "ground.toml:40: peer: is one table [peer], and there may be several; write [[peer]] with two brackets"),
+    ("[[peer]]", "[[peers]]", "ground.toml:40: peers: unknown key; did you mean [[peer]]?"),
+    ("[[class]]", "[class]", "ground.toml:20: class: is [class] here and [[class]] in line 26; write [[class]], with two brackets, each time"),
+    ("[scheduler]", "[link]", "ground.toml:17: link: is a second table [link]; the first is in line 13: put all keys under one"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nrate = \"30Mbit\"", "ground.toml:15: link.rate = \"30Mbit\": is given twice, first in line 14; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "ground.toml:14: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
+    ("mode = \"cleartext\"", "mode = cleartext", "ground.toml:11: gateway.mode = cleartext: needs quotes; write mode = \"cleartext\""),
+    ("rate = \"20Mbit\"", "rate = \"20mbit\"", "ground.toml:14: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+    ("policy = \"pss\"", "policy = \"wfq\"", "ground.toml:18: scheduler.policy = \"wfq\": must be one of fifo, strict, rr, wrr, drr, pss, pds, pf, codes, mlwdf, exp_rule, exp_pf, codel, fq_codel"),
     ("level = 0", "level = 0 0", "ground.toml:23: is not TOML: "),
 ];
 
@@ -322,7 +331,7 @@ const LINK_MISTAKES: &[(&str, &str, &str)] = &[
     ("delay = \"250ms\"", "delay = 250", "geo.toml:21: a_to_b.delay = 250: needs a unit: one of"),
     ("jitter = \"2ms\"", "jitter = \"2m\"", "geo.toml:27: b_to_a.jitter = \"2m\": unknown unit \"m\" for a time; use one of"),
     ("limit = \"200p\"", "limit = \"200\"", "geo.toml:28: b_to_a.limit = \"200\": needs a unit: one of p, like \"80p\""),
-    ("[b_to_a]", "[b_too_a]", "geo.toml:1: [b_to_a]: is missing; write a table [b_to_a], such as one with rate = \"20Mbit\""),
+    ("[b_to_a]", "[b_too_a]", "geo.toml:24: b_too_a: unknown key; did you mean [b_to_a]?"),
 ];
 
 #[test]

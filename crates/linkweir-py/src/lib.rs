@@ -14,11 +14,14 @@ mod run;
 mod scenario;
 
 use pyo3::prelude::*;
+use pyo3::PyTypeInfo;
 
 /// The native half of linkweir.
 #[pymodule]
 mod _native {
-    use super::{panics, PyModule, PyModuleMethods, PyResult};
+    use super::run::RunError;
+    use super::scenario::ScenarioError;
+    use super::{panics, PyModule, PyModuleMethods, PyResult, PyTypeInfo};
     use pyo3::Bound;
 
     #[pymodule_export]
@@ -28,13 +31,15 @@ mod _native {
     #[pymodule_export]
     use super::policies::policies;
     #[pymodule_export]
-    use super::run::{run, RunError};
+    use super::run::{optional_tables, run};
     #[pymodule_export]
-    use super::scenario::{load, parse, Scenario, ScenarioError};
+    use super::scenario::{load, parse, Scenario};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         panics::keep_quiet();
+        module.add("RunError", RunError::type_object(module.py()))?;
+        module.add("ScenarioError", ScenarioError::type_object(module.py()))?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("commit", env!("LINKWEIR_COMMIT"))?;
         module.add("sources", env!("LINKWEIR_SOURCES"))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::Outcome;
-use pyo3::create_exception;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,12 +15,7 @@ use crate::columns;
 use crate::panics::caught;
 use crate::scenario::Scenario;
 
-create_exception!(
-    linkweir,
-    RunError,
-    PyRuntimeError,
-    "A run failed although its scenario is sound."
-);
+import_exception!(linkweir.fault, RunError);
 
 /// How a run ended, for Python.
 pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
@@ -98,4 +93,14 @@ pub fn run<'py>(
         Ok(Err(error)) => Err(RunError::new_err(error.to_string())),
         Err(panic) => Err(RunError::new_err(panic)),
     }
+}
+
+/// Columns of the tables that not every run has, without rows.
+#[pyfunction]
+pub fn optional_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let tables = PyDict::new(py);
+    for table in linkweir_sim::optional_tables() {
+        tables.set_item(table.name, columns::chunk(py, &table)?)?;
+    }
+    Ok(tables)
 }

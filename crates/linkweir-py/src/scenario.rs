@@ -6,20 +6,14 @@ use std::sync::Arc;
 
 use linkweir_sim::experiment::{Capacity, End, Signal};
 use linkweir_sim::scenario::{self, Fault, Overrides};
-use pyo3::create_exception;
-use pyo3::exceptions::PyValueError;
+use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::panics::caught;
 use crate::run::RunError;
 
-create_exception!(
-    linkweir,
-    ScenarioError,
-    PyValueError,
-    "A scenario, or a file it names, is wrong.\n\nAttributes: file (str or None), line (int or None), key, value, message (str)."
-);
+import_exception!(linkweir.fault, ScenarioError);
 
 /// A scenario that was found to be sound.
 #[pyclass(frozen, module = "linkweir._native")]

@@ -53,3 +53,4 @@ mod traffic;
 use linkweir_config::signal;
 
 pub use engine::{run, Outcome, RunError};
+pub use metrics::columns::optional_tables;

@@ -235,7 +235,7 @@ fn faults_of_delays_and_channels_name_the_cure() {
         ("planes = 6", "planes = 6\nspacing_deg = 30\npattern = \"delta\"", "constellation.spacing_deg = 30: is only for a star of two planes or more; leave it out"),
         ("planes = 6\n", "planes = 6\nstep = \"1ms\"\npattern = \"polar\"\n", "must be one of star, delta"),
         ("planes = 6\nper_plane = 11", "planes = 900\nper_plane = 900\nstep = \"100ms\"", "constellation.step = \"100ms\": 810000 satellites at 100 times are more than"),
-        ("planes = 6", "plains = 6", "constellation.planes: is missing"),
+        ("planes = 6", "plains = 6", "constellation.plains = 6: unknown key; did you mean planes?"),
         ("planes = 6", "planes = 6\nphasings = 1", "constellation.phasings = 1: unknown key; did you mean phasing?"),
         ("packet = \"1500B\"\n", "packet = \"1500B\"\ndelays = \"a.csv\"\n", "link.satellite.delays = \"a.csv\": delays and constellation exclude each other; leave one out"),
     ] {
@@ -618,15 +618,19 @@ fn a_limit_in_bytes_below_every_packet_is_refused() {
 fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
     for (from, to, expected) in [
-        ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:3: link.rate: is missing"),
-        ("[link]\nrate", "[lnik]\nrate", "geo.toml:1: [link]: is missing; write a table [link], such as one with rate = \"20Mbit\""),
+        ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:4: link.rtae = \"20Mbit\": unknown key; did you mean rate?"),
+        ("rate = \"20Mbit\"", "", "geo.toml:3: link.rate: is missing"),
+        ("[link]\nrate", "[lnik]\nrate", "geo.toml:3: lnik: unknown key; did you mean [link]?"),
+        ("[link]\nrate", "[path]\nrate", "geo.toml:1: [link]: is missing; write a table [link], such as one with rate = \"20Mbit\""),
         ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\")"),
         ("policy = \"pss\"\n\n[[class]]\nname = \"ef\"\nlevel = 0\n\n[[class]]\nname = \"af\"\nlevel = 1\nlow_level = 3\nrate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"\nlevel = 2", "policy = \"pds\"\nlimit = \"19p\"\n\n[[class]]\nname = \"ef\"\n\n[[class]]\nname = \"af\"\n\n[[class]]\nname = \"cs0\"", "geo.toml:9: scheduler.limit = \"19p\": must hold the 20 packets that greedy flows keep waiting"),
         ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),
         ("delay =", "colour =", "geo.toml:5: link.colour = \"250ms\": unknown key; known here: rate, trace"),
         ("\"20Mbit\"", "20", "geo.toml:4: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
         ("\"20Mbit\"", "\"20Mbps\"", "in tc it means bytes per second"),
-        ("\"20Mbit\"", "\"20mbit\"", "did you mean Mbit?"),
+        ("\"20Mbit\"", "\"20mbit\"", "geo.toml:4: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+        ("\"20Mbit\"", "\"20 Mbit/s\"", "geo.toml:4: link.rate = \"20 Mbit/s\": unknown unit \"Mbit/s\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+        ("\"20Mbit\"", "\"20M\"", "geo.toml:4: link.rate = \"20M\": unknown unit \"M\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
         ("\"20Mbit\"", "\"-20Mbit\"", "geo.toml:4: link.rate = \"-20Mbit\": must be 0bit .. 400Gbit"),
         ("\"20Mbit\"", "\"nanMbit\"", "is not a number"),
         ("\"20Mbit\"", "nan", "link.rate = nan: needs a unit"),
@@ -645,6 +649,7 @@ fn faults_name_line_key_value_and_cure() {
         ("rate = \"5Mbit\"", "rate = \"5Mbit\"\nlr = \"60kbit\"\nlm = \"60kbit\"", "geo.toml:20: class[1].lm = \"60kbit\": lm must be above lr"),
         ("level = 2", "level = 1", "level"),
         ("level = 2", "level = -1", "geo.toml:22: class[2].level = -1: must be a whole number 0 .. 65535"),
+        ("kind = \"greedy\"", "kind = \"udp\"", "flow[1].kind = \"udp\": must be one of cbr, poisson, onoff, greedy, tcp; cbr, poisson and onoff send datagrams as over UDP"),
         ("kind = \"greedy\"", "kind = \"gready\"", "did you mean \"greedy\"?"),
         ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"2000p\"", "class[1].limit: must hold the 2000 packets"),
         ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"0.5p\"", "must be whole"),
@@ -657,11 +662,24 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"tcp\"", "kind = \"tcp\"\nprofile = \"ns2\"\nheader = \"0B\"", "flow[2].header = \"0B\": 0B with link.overhead and link.mpu counts as 0B"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
         ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
-        ("[[class]]", "[class]", "geo.toml:"),
+        ("[[class]]", "[class]", "geo.toml:10: class: is [class] here and [[class]] in line 14; write [[class]], with two brackets, each time"),
+        ("[[class]]\nname = \"cs0\"", "[class]\nname = \"cs0\"", "geo.toml:20: class: is [class] here and [[class]] in line 10; write [[class]], with two brackets, each time"),
+        ("[[class]]\nname = \"ef\"", "[[classes]]\nname = \"ef\"", "geo.toml:10: classes: unknown key; did you mean class?"),
+        ("[link]\nrate = \"20Mbit\"", "[link]\nrate = \"20Mbit\"\nrate = \"30Mbit\" # two", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("low_level = 3", "low_level = 3\nlevel = 7", "geo.toml:18: class[1].level = 7: is given twice, first in line 16; leave one of them out"),
+        ("\"20Mbit\"", "{ mean = \"1Mbit\", mean = \"2Mbit\" }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
+        ("[scheduler]", "[link]", "geo.toml:7: link: is a second table [link]; the first is in line 3: put all keys under one"),
+        ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "geo.toml:4: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
+        ("\"20Mbit\"", "\"20Mbit\u{201d}", "\u{201d} is no quote in TOML; write rate = \"20Mbit\""),
+        ("rate = \"20Mbit\"", "rate = 20Mbit # nominal", "geo.toml:4: link.rate = 20Mbit: needs quotes; write rate = \"20Mbit\""),
+        ("policy = \"pss\"", "policy = pss", "geo.toml:8: scheduler.policy = pss: needs quotes; write policy = \"pss\""),
+        ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfollow = True", "geo.toml:5: link.follow = True: needs quotes; write follow = true"),
+        // The quotes in the remark are not what is wrong.
+        ("rate = \"20Mbit\"", "rate = 20Mbit\" # \u{201c}nominal\u{201d}", "geo.toml:4: is not TOML"),
         ("[link]", "[link", "geo.toml:3: is not TOML"),
         ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
         ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-1500B\"", "must be whole and -1kB .. 1kB"),
-        ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"\n[x]", "counts as 0B"),
+        ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"", "counts as 0B"),
         ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit and 3600s on the way keep 120000000000 packets of 1500B there, more than 50000000; lower either"),
         ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"1h\" }", "geo.toml:5: link.satellite.ground_delay = \"1h\": 400Gbit and 3600s on the way"),
         ("\"20Mbit\"\ndelay = \"250ms\"", "\"1Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"500s\" }\ndelay = \"500s\"", "geo.toml:6: link.delay = \"500s\": 1Gbit and 1000s on the way keep 83333333 packets"),
@@ -679,6 +697,17 @@ fn faults_name_line_key_value_and_cure() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+    // What is repeated is short and printable, however long the line.
+    let long = format!("rate = 1{}Mbit", "0\u{7}".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \u{201c}{}Mbit\u{201d}", "1".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \"{}20M\"", "0".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    // Three letters, of which one is the same, are no near match.
+    for (from, to) in [("\"pss\"", "\"wfq\""), ("\"greedy\"", "\"udp\"")] {
+        assert!(!fault(from, to).contains("did you mean"), "{to}");
+    }
 }
 
 #[test]

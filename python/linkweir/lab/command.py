@@ -14,7 +14,7 @@ from linkweir.lab import kernel
 from linkweir.lab.experiment import Experiments, Laboratory
 from linkweir.lab.gateways import Gateways, OverGateways, VirtualGateways
 
-app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True)
+app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True, add_completion=False)
 
 Gateway = Annotated[
     Path | None,

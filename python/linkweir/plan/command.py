@@ -15,7 +15,7 @@ from linkweir.plan.answer import answer
 from linkweir.plan.fault import Fault
 from linkweir.plan.wish import Memory, Weights, Wish
 
-app = typer.Typer(help="Parameters of a policy from what is wanted of it.", no_args_is_help=True)
+app = typer.Typer(help="Parameters of a policy from what is wanted of it.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()
@@ -58,10 +58,8 @@ def pss(
     Give --rate, --share or --weights.
     """
     try:
-        _only_one("target", "give exactly one of --rate, --share, --weights", rate, share, weights, least=1)
-        _only_one(
-            "--memory", "give only one of --memory, --longest-fade, --trace, --lr", memory, longest_fade, trace, lr
-        )
+        _only_one({"--rate": rate, "--share": share, "--weights": weights}, least=1)
+        _only_one({"--memory": memory, "--longest-fade": longest_fade, "--trace": trace, "--lr": lr})
         if weights and burst is not None:
             raise Fault("--burst", burst, "follows from --weights; leave one of them out")
         if sat not in ("exact", "paper"):
@@ -100,11 +98,19 @@ def pss(
         table.show(found)
 
 
-def _only_one(key: str, rule: str, *given: object, least: int = 0) -> None:
-    present = [value for value in given if value]
-    if not least <= len(present) <= 1:
-        shown = [" ".join(value) if isinstance(value, list) else str(value) for value in present]
-        raise Fault(key, " ".join(shown), rule)
+def _only_one(options: dict[str, object], least: int = 0) -> None:
+    given = {option: value for option, value in options.items() if value}
+    if least <= len(given) <= 1:
+        return
+    rule = f"give {'exactly' if least else 'only'} one of {', '.join(options)}"
+    if not given:
+        raise Fault("", "", rule)
+    raise Fault(" ".join(_typed(option, value) for option, value in given.items()), "", rule)
+
+
+def _typed(option: str, value: object) -> str:
+    """An option as it stands on the command line, as often as it is given."""
+    return " ".join(f"{option} {text}" for text in (value if isinstance(value, list) else [value]))
 
 
 def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[float, ...]:
@@ -115,7 +121,8 @@ def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[floa
             raise Fault(key, text, f"must be 10 bit/s up to below the link's {quantity.rate_text(link_bps)}")
     total_bps = sum(target_bps for _, _, target_bps in wanted)
     if total_bps > link_bps:
-        raise Fault(wanted[0][0], quantity.rate_text(total_bps), "in all is more than the link: reserve less")
+        sums = f"are {quantity.rate_text(total_bps)} together, more than the link's {quantity.rate_text(link_bps)}"
+        raise Fault(" ".join(_typed(key, text) for key, text, _ in wanted), "", f"{sums}: reserve less")
     return tuple(target_bps for _, _, target_bps in wanted)
 
 

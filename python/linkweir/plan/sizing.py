@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from linkweir import theory
+from linkweir import _native, theory
 from linkweir.plan.fault import Fault
 
 
@@ -90,7 +90,9 @@ def from_target(
     resume = max(reserved * memory_s, bw * 8 * others_bytes) if resume_bits is None else resume_bits
     maximum = resume + (burst_pkts - 1) * 8 * mtu_bytes * (1.0 - bw) if maximum_bits is None else maximum_bits
     if maximum <= resume:
-        raise Fault("lm", f"{maximum:g}bit", f"must be above lr = {resume:g} bit: raise lm or lower lr")
+        shown = _native.show(resume, "bits")
+        cure = "raise --lm or lower --lr" if resume_bits is not None else "raise --lm or lower --memory, which sets it"
+        raise Fault("--lm", _native.show(maximum, "bits"), f"must be above lr, {shown}: {cure}")
     remembered_s = memory_s if resume_bits is None else resume / reserved
     return Queue(name, link_bps, reserved, target_bps, burst_pkts, mtu_bytes, remembered_s, resume, maximum, sat)
 

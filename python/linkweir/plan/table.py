@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from linkweir.plan import quantity
+from linkweir.terminal import print_all
 
 
 def _mbit(value_bps: float) -> str:
@@ -20,12 +20,9 @@ def _mbit(value_bps: float) -> str:
 def show(answer: dict[str, Any]) -> None:
     """Prints parameters, rates, warnings and the piece of a scenario."""
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    table = Table(
-        title=f"PSS on {quantity.rate_text(answer['link_bps'])}, EF expected {_mbit(answer['ef_expected_bps'])} Mbit/s"
+    console.print(
+        f"PSS on {quantity.rate_text(answer['link_bps'])}, EF expected {_mbit(answer['ef_expected_bps'])} Mbit/s\n"
     )
-    table.add_column("")
-    for queue in answer["queues"]:
-        table.add_column(queue["name"], justify="right")
     lines: list[tuple[str, Callable[[dict[str, Any]], str]]] = [
         ("target Mbit/s", lambda q: _mbit(q["target_bps"])),
         ("reserved rate rho, Mbit/s", lambda q: _mbit(q["rate_bps"])),
@@ -44,9 +41,8 @@ def show(answer: dict[str, Any]) -> None:
     if any(q["longest_shortage_s"] is not None for q in answer["queues"]):
         lines.append(("longest shortage, s", lambda q: f"{q['longest_shortage_s']:.3f}"))
         lines.append(("memory that loses nothing, s", lambda q: f"{q['memory_needed_s']:.3f}"))
-    for label, value in lines:
-        table.add_row(label, *(value(q) for q in answer["queues"]))
-    console.print(table)
+    names = [queue["name"] for queue in answer["queues"]]
+    print_all(["", *names], [[label, *(value(q) for q in answer["queues"])] for label, value in lines])
 
     if answer["published_map"]:
         p = answer["published_map"]
@@ -54,20 +50,17 @@ def show(answer: dict[str, Any]) -> None:
             f"For comparison, the published map (2)-(5): K_AF {p['k_af']:.4f}, B {p['b']:.4f}, BW {p['bw']:.4f}, "
             f"LR 0, LM {p['lm_bits'] / 1e3:.3f} kbit"
         )
-    rates = Table(title="Rates with everything backlogged, Mbit/s")
-    rates.add_column("EF", justify="right")
-    for queue in answer["queues"]:
-        rates.add_column(f"PSS {queue['name']}", justify="right")
-    rates.add_column("PSS cs0", justify="right")
+    headings = ["EF", *(f"PSS {name}" for name in names), "PSS cs0"]
     single = "drr_af_bps" in answer["rates"][0]
     if single:
-        rates.add_column("DRR af", justify="right")
-        rates.add_column("DRR cs0", justify="right")
+        headings += ["DRR af", "DRR cs0"]
+    rows = []
     for row in answer["rates"]:
         cells = [row["ef_bps"], *row["pss_controlled_bps"], row["pss_cs0_bps"]]
         cells += [row["drr_af_bps"], row["drr_cs0_bps"]] if single else []
-        rates.add_row(*(_mbit(cell) for cell in cells))
-    console.print(rates)
+        rows.append([_mbit(cell) for cell in cells])
+    console.print("\nRates with everything backlogged, Mbit/s\n")
+    print_all(headings, rows, left=0)
     for text in answer["warnings"]:
-        console.print(f"[yellow]warning:[/yellow] {text}", soft_wrap=True)
+        console.print(f"\n[yellow]warning:[/yellow] {text}", soft_wrap=True)
     console.print("\n" + answer["toml"], markup=False, highlight=False)

@@ -14,13 +14,14 @@ from linkweir.reproduce.figure import Figure
 from linkweir.reproduce.reproduction import OnKernels, Request, Simulated, carry_out, refuse
 from linkweir.sweep.parts import Parts
 
-app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True)
+app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True, add_completion=False)
 
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer points and channels, and shorter runs.")]
 Duration = Annotated[str | None, typer.Option(help="Simulated time of every run, such as 100s.")]
 Jobs = Annotated[int | None, typer.Option(help="Runs at a time (default: one per processor).", min=1)]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")]
 Seed = Annotated[int, typer.Option(help="First seed of random numbers.", min=0)]
+Wide = Annotated[bool, typer.Option("--wide", help="All columns of the tables, also those that do not fit.")]
 Json = Annotated[bool, typer.Option("--json", help="Print rows as JSON.")]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")]
 Into = Annotated[Path | None, typer.Option(help="Replace the marked tables and the pictures of a Markdown file.")]
@@ -57,6 +58,7 @@ def reproduce_pss(
     dask: Dask = None,
     seed: Seed = 1,
     seeds: Annotated[int | None, typer.Option(help="Seeds behind each row in the kernel (default: 3).", min=1)] = None,
+    wide: Wide = False,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -65,7 +67,16 @@ def reproduce_pss(
 ) -> None:
     """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
     request = Request(
-        "pss", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+        "pss",
+        seed=seed,
+        jobs=jobs,
+        dask=dask,
+        as_json=as_json,
+        markdown=markdown,
+        into=into,
+        out=out,
+        force=force,
+        wide=wide,
     )
     _check_where("pss", where, dask, seeds)
     traffic = traffic or ("tcp" if where == "virtual" else "backlogged")
@@ -97,6 +108,7 @@ def reproduce_pds(
     seeds: Annotated[
         int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 3).", min=1)
     ] = None,
+    wide: Wide = False,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -107,7 +119,16 @@ def reproduce_pds(
     them.
     """
     request = Request(
-        "pds", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+        "pds",
+        seed=seed,
+        jobs=jobs,
+        dask=dask,
+        as_json=as_json,
+        markdown=markdown,
+        into=into,
+        out=out,
+        force=force,
+        wide=wide,
     )
     _check_where("pds", where, dask)
     if where == "virtual" and seeds is None and not quick:
@@ -139,6 +160,7 @@ def reproduce_codes(
     jobs: Jobs = None,
     dask: Dask = None,
     seed: Seed = 1,
+    wide: Wide = False,
     as_json: Json = False,
     markdown: Markdown = False,
     into: Into = None,
@@ -147,7 +169,16 @@ def reproduce_codes(
 ) -> None:
     """Voice and TCP over a constellation, as published and corrected: Tauran et al. 2018 and its journal version."""
     request = Request(
-        "codes", seed=seed, jobs=jobs, dask=dask, as_json=as_json, markdown=markdown, into=into, out=out, force=force
+        "codes",
+        seed=seed,
+        jobs=jobs,
+        dask=dask,
+        as_json=as_json,
+        markdown=markdown,
+        into=into,
+        out=out,
+        force=force,
+        wide=wide,
     )
     if paper not in codes.PAPERS:
         refuse("codes", f'--paper = "{paper}": must be one of {", ".join(codes.PAPERS)}')

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.table import Table
-
 from linkweir.reproduce.figure import Figure, Grid, Row
+
+TitledGrid = tuple[str, Grid]
 
 SIMULATION = "simulation"
 """What `where` says in rows of the simulator beside those of something real."""
@@ -64,22 +64,22 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def terminal(shown: Shown) -> list[Table | str]:
+def terminal(shown: Shown) -> list[TitledGrid | str]:
     """Tables and sentences for the terminal."""
     title = shown.figure.heading
-    items: list[Table | str] = []
+    items: list[TitledGrid | str] = []
     if _is_grid(shown):
-        items.append(_terminal_table(f"{title}\nAF and CS0, Mbit/s", *_pivot(shown.rows, with_theory=False)))
+        items.append((f"{title}\nAF and CS0, Mbit/s", _pivot(shown.rows, with_theory=False)))
     elif shown.figure.summary is not None:
-        items.append(_terminal_table(title, *shown.figure.summary(shown.rows)))
+        items.append((title, shown.figure.summary(shown.rows)))
     elif shown.figure.terminal_table:
-        items.append(_terminal_table(title, *_all_columns(shown.table, list(shown.figure.columns))))
+        items.append((title, _all_columns(shown.table, list(shown.figure.columns))))
     else:
         items.append(f"{title}: {len(shown.rows)} rows")
     items += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
     if shown.telling:
         title, rows = _first_telling(shown)
-        items.append(_terminal_table(title, *_all_columns(rows, None)))
+        items.append((title, _all_columns(rows, None)))
     return items
 
 
@@ -109,15 +109,6 @@ def _telling_sentence(shown: Shown) -> str:
 
 def _is_grid(shown: Shown) -> bool:
     return bool(shown.rows and shown.figure.panels and shown.figure.panels[0].x == "k_af")
-
-
-def _terminal_table(title: str, columns: list[str], lines: Sequence[Sequence[str]]) -> Table:
-    table = Table(title=title, box=None, pad_edge=False, title_justify="left")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for line in lines:
-        table.add_row(*line)
-    return table
 
 
 def deviation(rows: Sequence[Row]) -> str:

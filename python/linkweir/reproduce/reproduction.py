@@ -22,6 +22,7 @@ from linkweir.reproduce import ef_delay, keep, native, page, virtual
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure
 from linkweir.sweep.command import executor_of
+from linkweir.terminal import print_table
 
 TITLES = {
     "pss": "PSS against DWRR, reproduced",
@@ -50,6 +51,7 @@ class Request:
         into: a document whose marked tables and pictures are replaced.
         out: directory to make; a new one below `runs` when None.
         force: an earlier reproduction is overwritten.
+        wide: tables have all columns, however wide the terminal is.
     """
 
     paper: str
@@ -62,6 +64,7 @@ class Request:
     into: Path | None
     out: Path | None
     force: bool
+    wide: bool = False
 
     def __post_init__(self) -> None:
         if self.as_json and self.markdown:
@@ -196,7 +199,14 @@ def _print(request: Request, figures: Sequence[page.Shown]) -> None:
         console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
         for s in figures:
             for item in page.terminal(s):
-                console.print(item)
+                if isinstance(item, str):
+                    console.print(item, markup=False)
+                    continue
+                title, (columns, lines) = item
+                console.print(title, markup=False)
+                left_out = print_table(columns, lines, wide=request.wide, left=0)
+                if left_out:
+                    console.print(f"not shown: {', '.join(left_out)}; --wide and the report have all", markup=False)
 
 
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:

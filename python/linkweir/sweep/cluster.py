@@ -111,7 +111,9 @@ def connected(address: str) -> Any:
         from distributed import Client
         from distributed.comm import get_address_host_port
     except ImportError as error:
-        raise ExecutorError("--dask needs dask[distributed]; install it with: pip install 'linkweir[dask]'") from error
+        raise ExecutorError(
+            "--dask needs dask[distributed]; install it with: pip install 'dask[distributed]'"
+        ) from error
     for name in ("distributed", "distributed.client", "distributed.core"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters comes back as an error
     get_address_host_port(address, strict=True)

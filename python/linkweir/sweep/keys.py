@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from linkweir import _native
+from linkweir.fault import Error
 
 Key = tuple[str, ...]
 Values = dict[Key, Any]
@@ -35,7 +36,7 @@ _SUFFIXES = {
 }
 
 
-class KeyPathError(ValueError):
+class KeyPathError(Error, ValueError):
     """A key leads nowhere.
 
     Attributes:

@@ -148,7 +148,7 @@ impl Direction {
     /// bytes on their way.
     fn read(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
         let Some((offered, trace)) = offered(section)? else {
-            return Err(section.fault_at(
+            return Err(section.missing(
                 "rate",
                 "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
             ));

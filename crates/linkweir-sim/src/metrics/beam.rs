@@ -4,7 +4,8 @@
 use crate::experiment::Experiment;
 use crate::table::Sink;
 
-use super::rows::{Kind, Rows};
+use super::columns;
+use super::rows::Rows;
 
 /// What a terminal hears between two ticks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,28 +80,8 @@ impl Listener {
             total_ns: experiment.warmup_ns,
             bin_airtimes_ns: none.clone(),
             total_airtimes_ns: none,
-            channel: Rows::new(
-                "channel",
-                &[
-                    ("t_s", Kind::Real),
-                    ("class", Kind::Name),
-                    ("esn0_db", Kind::Real),
-                    ("attenuation_db", Kind::Real),
-                    ("rate_bps", Kind::Real),
-                    ("outage", Kind::Real),
-                    ("airtime", Kind::Real),
-                    ("modcod", Kind::Name),
-                ],
-            ),
-            carrier: Rows::new(
-                "carrier",
-                &[
-                    ("t_s", Kind::Real),
-                    ("occupancy", Kind::Real),
-                    ("rate_mean_bps", Kind::Real),
-                    ("outage", Kind::Real),
-                ],
-            ),
+            channel: Rows::new("channel", columns::CHANNEL),
+            carrier: Rows::new("carrier", columns::CARRIER),
         }
     }
 
@@ -198,20 +179,7 @@ impl Listener {
         self.channel.flush(sink)?;
         self.carrier.flush(sink)?;
         let span = now_ns.saturating_sub(self.total_ns) as f64;
-        let mut rows = Rows::new(
-            "terminals",
-            &[
-                ("class", Kind::Name),
-                ("clear_sky_esn0_db", Kind::Real),
-                ("esn0_mean_db", Kind::Real),
-                ("attenuation_mean_db", Kind::Real),
-                ("attenuation_max_db", Kind::Real),
-                ("channel_rate_bps", Kind::Real),
-                ("outage", Kind::Real),
-                ("modcod_changes", Kind::Count),
-                ("airtime", Kind::Real),
-            ],
-        );
+        let mut rows = Rows::new("terminals", columns::TERMINALS);
         for (index, terminal) in self.terminals.iter().enumerate() {
             let (now, then) = (&terminal.sums, &terminal.total);
             let airtime_ns = airtimes_ns[index] - self.total_airtimes_ns[index];

@@ -6,6 +6,7 @@
 //! time ends.
 
 pub(crate) mod beam;
+pub(crate) mod columns;
 mod delay;
 mod rows;
 
@@ -442,20 +443,7 @@ impl Recorder {
     }
 
     fn attempt_totals(&self) -> Rows {
-        let mut rows = Rows::new(
-            "harq",
-            &[
-                ("flow", Kind::Name),
-                ("class", Kind::Name),
-                ("decoded_first_pkts", Kind::Count),
-                ("decoded_second_pkts", Kind::Count),
-                ("decoded_third_pkts", Kind::Count),
-                ("decoded_fourth_pkts", Kind::Count),
-                ("given_up_pkts", Kind::Count),
-                ("coded_bits", Kind::Count),
-                ("dropped_late_pkts", Kind::Count),
-            ],
-        );
+        let mut rows = Rows::new("harq", columns::HARQ);
         for flow in &self.flows {
             let (now, then) = (&flow.counts, &flow.total);
             rows.name(&flow.name).name(&self.classes[flow.class].name);

@@ -42,6 +42,11 @@ impl Rows {
         }
     }
 
+    /// The rows there are.
+    pub(super) fn into_table(self) -> Table {
+        self.table
+    }
+
     /// The next cell of the row: a number, nothing where it is undefined.
     pub(super) fn real(&mut self, value: Option<f64>) -> &mut Rows {
         if let Column::Real(column) = self.cell() {

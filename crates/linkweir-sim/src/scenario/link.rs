@@ -81,7 +81,7 @@ pub(super) fn read(
             return Err(entry.fault("is only for a link with a trace"));
         }
         let entry = rate.ok_or_else(|| {
-            section.fault_at(
+            section.missing(
                 "rate",
                 "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
             )

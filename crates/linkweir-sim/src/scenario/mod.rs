@@ -228,6 +228,7 @@ fn read<'i>(
     let mut entries = Vec::new();
     let mut flow_sections =
         top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
+    top.known()?; // before the flows, which may name a class of a misspelt table
     for (index, section) in flow_sections.iter_mut().enumerate() {
         let before = flows.len();
         traffic::read(

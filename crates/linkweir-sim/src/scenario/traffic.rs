@@ -28,7 +28,15 @@ pub(super) fn read(
     duration_ns: u64,
     flows: &mut Vec<Flow>,
 ) -> Result<(), Fault> {
-    let kind = section.need("kind", "\"cbr\"")?.choice(&KINDS)?;
+    let kind = section.need("kind", "\"cbr\"")?;
+    let kind = kind.choice(&KINDS).map_err(|mut fault| {
+        if kind.text() == Ok("udp") {
+            fault
+                .message
+                .push_str("; cbr, poisson and onoff send datagrams as over UDP");
+        }
+        fault
+    })?;
     let name = section.text("name", &format!("{}{}", KINDS[kind], index + 1))?;
     if name.is_empty() {
         return Err(section.fault_at("name", "must not be empty"));

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Explains documents that are no TOML where the parser's own words would not help: keys and tables written twice, curly
+//! quotes, values without quotes.
+
+use toml::de::{DeTable, Error};
+
+use crate::fault::shorten;
+
+/// What is wrong, for a person.
+pub struct Explained {
+    /// Byte of the document.
+    pub offset: usize,
+    /// Key at fault with its table, such as `class[1].rate`.
+    pub key: String,
+    /// Its value as written; empty for a table.
+    pub value: String,
+    /// What to do.
+    pub message: String,
+}
+
+/// Explains `error`, which the parser found in `text`, if it is one of those known here.
+pub fn explain(text: &str, error: &Error) -> Option<Explained> {
+    let document = Document::new(text);
+    let span = error.span()?;
+    let at = document.line_at(span.start);
+    if error.message().starts_with("duplicate key") {
+        return match document.header(at) {
+            Some(header) => document.table_twice(at, header),
+            None => document.key_twice(at, text.get(span)?.trim()),
+        };
+    }
+    document.quotes(at)
+}
+
+/// The header of a table.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Header<'t> {
+    name: &'t str,
+    /// Written `[[name]]`.
+    several: bool,
+}
+
+/// A line without the remark at its end.
+fn without_remark(line: &str) -> &str {
+    let mut open = None;
+    let end = line.find(|c| {
+        match (open, c) {
+            (None, '"' | '\'') => open = Some(c),
+            (Some(quote), c) if quote == c => open = None,
+            _ => {}
+        }
+        open.is_none() && c == '#'
+    });
+    line[..end.unwrap_or(line.len())].trim()
+}
+
+struct Document<'t> {
+    text: &'t str,
+    /// Where each line starts.
+    starts: Vec<usize>,
+    lines: Vec<&'t str>,
+}
+
+impl<'t> Document<'t> {
+    fn new(text: &'t str) -> Self {
+        let mut start = 0;
+        let (mut starts, mut lines) = (Vec::new(), Vec::new());
+        for line in text.split('\n') {
+            starts.push(start);
+            lines.push(line);
+            start += line.len() + 1;
+        }
+        Document {
+            text,
+            starts,
+            lines,
+        }
+    }
+
+    fn line_at(&self, offset: usize) -> usize {
+        self.starts.partition_point(|start| *start <= offset) - 1
+    }
+
+    fn header(&self, at: usize) -> Option<Header<'t>> {
+        let line = without_remark(self.lines[at]);
+        let (name, several) = match line.strip_prefix("[[").and_then(|l| l.strip_suffix("]]")) {
+            Some(name) => (name, true),
+            None => (line.strip_prefix('[')?.strip_suffix(']')?, false),
+        };
+        let name = name.trim();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        (!name.is_empty() && name.chars().all(plain)).then_some(Header { name, several })
+    }
+
+    /// The path of `key`, which is written in line `at`.
+    fn path(&self, at: usize, key: &str) -> String {
+        let Some((line, header)) = self.table_of(at) else {
+            return key.to_string();
+        };
+        let table = if header.several {
+            let before = (0..line).filter(|i| self.header(*i) == Some(header));
+            format!("{}[{}]", header.name, before.count())
+        } else {
+            header.name.to_string()
+        };
+        format!("{table}.{key}")
+    }
+
+    /// The header above line `at`, and its line.
+    fn table_of(&self, at: usize) -> Option<(usize, Header<'t>)> {
+        (0..at)
+            .rev()
+            .find_map(|line| Some((line, self.header(line)?)))
+    }
+
+    fn table_twice(&self, at: usize, header: Header<'t>) -> Option<Explained> {
+        let same = |i: &usize| self.header(*i).is_some_and(|h| h.name == header.name);
+        let first = (0..at).find(same)?;
+        let name = shorten(header.name);
+        let (line, message) = if self.header(first) == Some(header) {
+            let message = format!(
+                "is a second table [{name}]; the first is in line {}: put all keys under one",
+                first + 1
+            );
+            (at, message)
+        } else {
+            let (single, several) = if header.several {
+                (first, at)
+            } else {
+                (at, first)
+            };
+            let message = format!(
+                "is [{name}] here and [[{name}]] in line {}; write [[{name}]], with two brackets, each time",
+                several + 1
+            );
+            (single, message)
+        };
+        Some(Explained {
+            offset: self.starts[line],
+            key: name,
+            value: String::new(),
+            message,
+        })
+    }
+
+    fn key_twice(&self, at: usize, key: &str) -> Option<Explained> {
+        let from = self.table_of(at).map_or(0, |(line, _)| line + 1);
+        let first = (from..at).find(|i| {
+            self.lines[*i]
+                .split_once('=')
+                .is_some_and(|(written, _)| written.trim() == key)
+        });
+        let (written, value) = self.lines[at].split_once('=').unwrap_or((key, ""));
+        let (key, value, place) = match first {
+            Some(line) => (
+                key.to_string(),
+                value,
+                format!("first in line {}", line + 1),
+            ),
+            // In a table on one line.
+            None => (
+                format!("{}.{key}", written.trim()),
+                "",
+                "in one table".to_string(),
+            ),
+        };
+        Some(Explained {
+            offset: self.starts[at],
+            key: self.path(at, &key),
+            value: without_remark(value).to_string(),
+            message: format!("is given twice, {place}; leave one of them out"),
+        })
+    }
+
+    /// Whether the parser comes beyond line `at` when that line reads `repaired`.
+    fn is_repaired(&self, at: usize, repaired: &str) -> bool {
+        let end = self.starts[at] + self.lines[at].len();
+        let text = [&self.text[..self.starts[at]], repaired, &self.text[end..]].concat();
+        match DeTable::parse(&text) {
+            Ok(_) => true,
+            Err(error) => error
+                .span()
+                .is_some_and(|span| span.start > self.starts[at] + repaired.len()),
+        }
+    }
+
+    /// Explains a line that would be sound with other quotes.
+    fn quotes(&self, at: usize) -> Option<Explained> {
+        let line = without_remark(self.lines[at]);
+        let mut straight = String::new();
+        let mut curly = None;
+        for c in line.chars() {
+            let plain = match c {
+                '\u{201c}'..='\u{201f}' | '\u{ab}' | '\u{bb}' => '"',
+                '\u{2018}'..='\u{201b}' => '\'',
+                c => c,
+            };
+            if plain != c {
+                curly = curly.or(Some(c));
+            }
+            straight.push(plain);
+        }
+        let (key, value) = line.split_once('=').unwrap_or(("", line));
+        let (key, value) = (key.trim(), value.trim());
+        let message = if let Some(c) = curly {
+            let cure = format!("{c} is no quote in TOML; write {}", shorten(&straight));
+            self.is_repaired(at, &straight).then_some(cure)?
+        } else {
+            let lower = value.to_ascii_lowercase();
+            let cured = if ["true", "false"].contains(&lower.as_str()) {
+                lower
+            } else {
+                format!("\"{value}\"")
+            };
+            let worded = value.contains(|c: char| c.is_alphabetic() || c == '%');
+            let repaired = format!("{key} = {cured}");
+            (worded && !value.contains(['"', '\'', '[', '{']) && self.is_repaired(at, &repaired))
+                .then(|| format!("needs quotes; write {}", shorten(&repaired)))?
+        };
+        Some(Explained {
+            offset: self.starts[at],
+            key: if key.is_empty() {
+                String::new()
+            } else {
+                self.path(at, key)
+            },
+            value: value.to_string(),
+            message,
+        })
+    }
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables that fit a terminal: headings break between words alone, values never; columns that do not fit are left out.
+
+>>> fitting([6, 30, 10], 48), fitting([6, 30, 10], 40), fitting([6, 30, 10], 40, importance=[2, 1])
+([0, 1, 2], [0, 1], [0, 2])
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_GAP = 2
+_LEAST_FIRST = 12
+
+
+def room() -> int | None:
+    """Columns of the terminal; None where there is none and lines may be as long as they are."""
+    return Console().width if sys.stdout.isatty() else None
+
+
+def fitting(widths: Sequence[int], most: int, importance: Sequence[int] | None = None) -> list[int]:
+    """Which columns fit into `most`, in their order: the first always, the others as their importance says."""
+    kept, used = [0], widths[0]
+    for column in importance if importance is not None else range(1, len(widths)):
+        if used + _GAP + widths[column] <= most:
+            kept.append(column)
+            used += _GAP + widths[column]
+    return sorted(kept)
+
+
+def print_table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    wide: bool = False,
+    importance: Sequence[int] | None = None,
+    left: int = 1,
+) -> list[str]:
+    """Prints a table without what does not fit.
+
+    Args:
+        headings: of the columns; the first column is always there.
+        rows: cells as they are shown, without markup.
+        wide: all columns, however wide the terminal is.
+        importance: indices of the columns but the first, the most important first; by their order when None.
+        left: columns that are text; the others are numbers.
+
+    Returns:
+        The headings left out.
+    """
+    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
+    content = [max((cell_len(row[i]) for row in cells), default=0) for i in range(len(headings))]
+    whole = [max(width, cell_len(heading)) for width, heading in zip(content, headings, strict=True)]
+    most = room()
+    if most is None or wide or sum(whole) + _GAP * (len(whole) - 1) <= most:
+        kept, widths = list(range(len(headings))), whole
+    else:
+        broken = [max(map(cell_len, heading.split()), default=0) for heading in headings]
+        widths = [max(pair) for pair in zip(content, broken, strict=True)]
+        widths[0] = max(min(widths[0], most // 3), broken[0], min(_LEAST_FIRST, widths[0]))
+        kept = fitting(widths, most, importance)
+    table = Table(box=None, pad_edge=False)
+    for i in kept:
+        table.add_column(Text(headings[i]), width=widths[i], justify="left" if i < left else "right", overflow="fold")
+    for row in cells:
+        table.add_row(*(Text(row[i]) for i in kept))
+    total = sum(widths[i] for i in kept) + _GAP * (len(kept) - 1)
+    Console(width=max(total, most or 0), highlight=False).print(table)
+    return [heading for i, heading in enumerate(headings) if i not in kept]
+
+
+def print_all(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Prints a table; columns that do not fit follow in further tables with the first column again."""
+    rest = list(range(1, len(headings)))
+    while True:
+        shown = [0, *rest]
+        left_out = print_table([headings[i] for i in shown], [[row[i] for i in shown] for row in rows], left=left)
+        following = rest[len(rest) - len(left_out) :]
+        if not left_out or following == rest:
+            return
+        rest = following
+        print()

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tables in terminals of 80 and 60 columns: no line is longer, no heading and no value is cut."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+from fcntl import ioctl
+from pathlib import Path
+
+import pytest
+from command import COMMAND, SMALL, linkweir, read_terminal
+
+from linkweir import policies
+from linkweir.report import CLASS_COLUMNS
+
+ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
+TALKING = SMALL.replace('kind = "poisson"', 'kind = "onoff"\non = "1s"\noff = "1s"')
+
+
+def on_a_terminal(width: int, *arguments: object) -> str:
+    """What the command prints on a terminal that wide, without its colours."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    words = [*COMMAND, *map(str, arguments)]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        words, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, env={**environment, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    shown = read_terminal(ours)
+    assert process.wait() == 0, shown
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
+
+
+def table_of(text: str, last: str) -> list[str]:
+    """The lines up to the one that begins so."""
+    lines = text.splitlines()
+    return lines[: next(i for i, line in enumerate(lines) if line.startswith(last))]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "small.toml").write_text(TALKING)
+    assert linkweir("run", folder / "small.toml", "--out", folder / "out").returncode == 0
+    return folder / "out"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 60])
+def test_the_table_of_a_run_fits(width: int, run: Path) -> None:
+    text = on_a_terminal(width, "report", run)
+    lines = table_of(text, "not shown: ")
+    assert max(map(len, lines)) <= width
+    assert ELLIPSIS not in text
+    # Every value of the table without a limit that is shown here is shown whole, and so is each word of its heading.
+    whole = linkweir("report", run).stdout.splitlines()
+    values = {row.split()[0]: set(row.split()) for row in whole[1:4]}
+    for row in lines[-3:]:
+        assert set(row.split()) <= values[row.split()[0]]
+    words = {word for title, *_ in CLASS_COLUMNS for word in title.split()} | {"class"}
+    assert {word for line in lines[:-3] for word in line.split()} <= words
+    # What is left out is named, and nothing else is.
+    [named] = [line for line in text.splitlines() if line.startswith("not shown: ")]
+    missing = named.removeprefix("not shown: ").split("; ")[0].split(", ")
+    assert set(missing) < {title for title, *_ in CLASS_COLUMNS}
+    assert len(lines[-1].split()) == 1 + len(CLASS_COLUMNS) - len(missing)
+    assert "rate (Mbit/s)" not in missing
+    assert "loss (%)" not in missing
+
+
+@pytest.mark.slow
+def test_wide_shows_every_column_in_any_terminal(run: Path) -> None:
+    text = on_a_terminal(60, "report", run, "--wide")
+    for title, *_ in CLASS_COLUMNS:
+        assert title in text.splitlines()[0]
+    assert "not shown" not in text
+    assert text.splitlines()[:4] == linkweir("report", run).stdout.splitlines()[:4]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 60])
+def test_the_table_of_voice_fits(width: int, run: Path) -> None:
+    text = on_a_terminal(
+        width, "run", run.parent / "small.toml", "--out", run.parent / f"voice{width}", "--mos", "g711"
+    )
+    at = next(i for i, line in enumerate(text.splitlines()) if "MOS" in line)
+    lines = text.splitlines()[at:]
+    assert max(map(len, lines[:2])) <= width
+    assert len(lines[1].split()) == 6
+    assert ELLIPSIS not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 60])
+def test_parameters_of_policies_fit(width: int) -> None:
+    for policy in policies():
+        lines = on_a_terminal(width, "policies", policy.name).splitlines()
+        assert not [line for line in lines if ELLIPSIS in line], policy.name
+        for param in (*policy.params, *policy.class_params):
+            rows = [line for line in lines if line.startswith(f"{param.name} ")]
+            assert rows, (policy.name, param.name)
+            assert max(len(row.rstrip()) for row in rows) <= width, policy.name
+            shown = {word for line in lines for word in line.split()}
+            assert {*param.range.split(), *param.help.split()} <= shown, (policy.name, param.name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 60])
+def test_tables_of_a_plan_fit_and_lose_nothing(width: int) -> None:
+    rates = [word for mbit in (1, 2, 3, 1, 2, 3, 1, 2) for word in ("--rate", f"{mbit}Mbit")]
+    lines = table_of(on_a_terminal(width, "plan", "pss", "--link", "20Mbit", *rates), "[scheduler]")
+    tables = [line for line in lines if not line.startswith("warning: ")]
+    assert max(map(len, tables)) <= width
+    text = "\n".join(tables)
+    assert ELLIPSIS not in text
+    for i in range(1, 9):
+        assert re.search(rf"(?m)\baf{i}\b", text)
+        assert re.search(rf"PSS af{i}|PSS.*\n.*af{i}", text)
+    targets = [float(value) for line in tables if line.startswith("target Mbit/s") for value in line.split()[2:]]
+    assert targets == [1, 2, 3, 1, 2, 3, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 40])
+def test_tables_of_a_reproduction_fit(width: int, tmp_path: Path) -> None:
+    arguments = ["--figure", "6", "--quick", "--duration", "2s", "--out", tmp_path / "out"]
+    text = on_a_terminal(width, "reproduce", "pss", *arguments)
+    assert ELLIPSIS not in text
+    lines = [line for line in text.splitlines() if not line.startswith("report: ")]
+    assert max(map(len, lines)) <= width
+    assert "PSS EF" in text
+    assert ("not shown: DWRR EF 0.25," in text) == (width == 40)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One exception stands for all of the package, and each is still the built-in one it was."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+
+import pytest
+from command import SMALL
+
+import linkweir
+from linkweir import _native
+
+BUILT_IN = {
+    "DirectoryError": Exception,
+    "Error": Exception,
+    "ExecutorError": Exception,
+    "Fault": ValueError,
+    "Interrupted": KeyboardInterrupt,
+    "KeyPathError": ValueError,
+    "LaboratoryError": Exception,
+    "PlanError": ValueError,
+    "RunError": RuntimeError,
+    "ScenarioError": ValueError,
+    "SweepInterrupted": KeyboardInterrupt,
+    "TableError": KeyError,
+}
+
+
+def exceptions() -> dict[str, type[BaseException]]:
+    """Those that modules of the package define."""
+    modules = (module.name for module in pkgutil.walk_packages(linkweir.__path__, "linkweir."))
+    return {
+        name: value
+        for module in modules
+        if not module.endswith("__main__")
+        for name, value in vars(importlib.import_module(module)).items()
+        if inspect.isclass(value) and issubclass(value, BaseException) and value.__module__.startswith("linkweir")
+    }
+
+
+def test_every_error_is_one_of_the_package_and_a_built_in_one() -> None:
+    found = exceptions()
+    assert sorted(found) == sorted(BUILT_IN)
+    for name, kind in found.items():
+        assert issubclass(kind, linkweir.Error) == issubclass(kind, Exception), name
+        assert issubclass(kind, BUILT_IN[name]), name
+
+
+def test_ctrl_c_is_no_error() -> None:
+    for kind in (linkweir.Interrupted, linkweir.SweepInterrupted):
+        assert not issubclass(kind, Exception)
+
+
+def test_what_the_native_module_raises_is_the_package_s() -> None:
+    assert _native.ScenarioError is linkweir.ScenarioError
+    assert _native.RunError is linkweir.RunError
+    with pytest.raises(linkweir.Error) as caught:
+        linkweir.Scenario.parse(SMALL.replace('"2Mbit"', "2"), path="mine.toml")
+    assert isinstance(caught.value, ValueError)
+    assert type(caught.value).__module__ == "linkweir"
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert isinstance(again, linkweir.ScenarioError)
+    assert (again.line, again.key, again.value) == (4, "link.rate", "2")
