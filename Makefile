@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS beside DWRR)
-# make test    every test of the project
+# make test    every test of the project but the long ones, within 25 minutes on two cores
+# make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make check   format, lint and the fast tests (minutes)
 # make bench   speed, beside peers, in one run
 # make fuzz    fuzz the core (SECONDS=60)
@@ -27,7 +28,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench fuzz prove mutate format clean build lab accuracy endure deb robust
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure deb robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -60,14 +61,22 @@ demo: $(VENV)/.built
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
+# Tests in Rust modules named `long` run in test-long only.
+NOT_LONG := --skip long::
+
 test: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test lab
 	-$(VENV)/bin/linkweir lab build-kernel
 	$(MAKE) -C core check
 	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
-	cargo test --locked --workspace --quiet
-	$(PYTHON) -m pytest --quiet -rs oracle python/tests
+	cargo test --locked --workspace --quiet -- $(NOT_LONG)
+	$(PYTHON) -m pytest --quiet -rs -m "not long" oracle python/tests
+
+test-long: $(VENV)/.built $(VENV)/.test-packages
+	./setup.sh test lab
+	cargo test --locked --workspace --quiet -- long::
+	$(PYTHON) -m pytest --quiet -rs -m long oracle python/tests
 
 check: $(VENV)/.built $(VENV)/.test-packages
 	cargo fmt --check
@@ -76,8 +85,8 @@ check: $(VENV)/.built $(VENV)/.test-packages
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(MAKE) -C core quick
-	cargo test --locked --workspace --quiet
-	$(PYTHON) -m pytest --quiet -m "not slow" oracle python/tests
+	cargo test --locked --workspace --quiet -- $(NOT_LONG)
+	$(PYTHON) -m pytest --quiet -m "not slow and not long" oracle python/tests
 
 # --- slower proofs and measurements ---------------------------------------------------------------------------------
 
