@@ -13,6 +13,7 @@
 # make accuracy  emulated links and an overloaded gateway beside what is asked of them, in real time, as root
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make deb     the gateway's Debian package, in build/
+# make fresh   demo, check and deb on bare Debian 12 and 13, which it makes, as root (SYSTEMS="debian-13" for one of them)
 # make robust  tests and scenarios in a kernel that watches memory and locks
 
 SHELL := /bin/bash
@@ -28,7 +29,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure deb robust
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure deb fresh robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -78,9 +79,20 @@ test-long: $(VENV)/.built $(VENV)/.test-packages
 	cargo test --locked --workspace --quiet -- long::
 	$(PYTHON) -m pytest --quiet -rs -m long oracle python/tests
 
+# $(call rust-lint,fmt or clippy,COMMAND): what the Rust of development says fails; what another one says is shown.
+RUST_OF_DEVELOPMENT := 1.95
+define rust-lint
+@case $$(cargo $(1) --version 2>/dev/null && rustc --version) in \
+*"rustc $(RUST_OF_DEVELOPMENT)."*) deny='-D warnings'; $(2) ;; \
+*rustc*) deny=; $(2) || echo "check: cargo $(1) of $$(rustc --version) says the above; only Rust $(RUST_OF_DEVELOPMENT) fails the check" ;; \
+*) echo "check: NOT CHECKED: cargo $(1) is not here (with rustup: rustup component add clippy rustfmt)" ;; \
+esac
+endef
+
 check: $(VENV)/.built $(VENV)/.test-packages
-	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	./setup.sh check
+	$(call rust-lint,fmt,cargo fmt --check)
+	$(call rust-lint,clippy,cargo clippy --locked --workspace --all-targets --quiet -- $$deny)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
@@ -126,6 +138,10 @@ deb: $(CARGO_DEB)
 	mkdir -p build
 	$(CARGO_DEB) --package linkweir-gateway --no-build --locked --output build/linkweir-gateway.deb
 	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
+
+fresh:
+	./setup.sh fresh
+	python3 machines/fresh.py $(SYSTEMS)
 
 robust: $(VENV)/.built
 	./setup.sh lab

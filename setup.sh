@@ -6,11 +6,12 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab
+# Purposes: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
 
-rust_minimum=1.85
-python_minimum=3.10
+sources=$(dirname "$0")
+rust_minimum=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$sources/Cargo.toml")
+python_minimum=$(sed -n 's/^requires-python = ">=\(.*\)"/\1/p' "$sources/pyproject.toml")
 missing_must=
 missing_may=
 
@@ -62,12 +63,28 @@ candidate() { # the version apt would install
 	apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p'
 }
 
-rust_packages() { # Debian 12 carries a current Rust under another name, for its browsers
-	if at_least "$rust_minimum" "$(candidate rustc)" && [ "$(candidate rustc)" != "(none)" ]; then
-		echo rustc cargo
-	else
-		echo rustc-web cargo-web
-	fi
+release() { # such as debian-12
+	(. /etc/os-release && echo "$ID-${VERSION_ID:-}") 2>/dev/null
+}
+
+rust_suffix() { # Debian 12 carries a current Rust under another name, for its browsers
+	case $(candidate rustc) in
+	"" | "(none)") [ "$(release)" != debian-12 ] || echo -web ;; # before the first apt-get update nothing else is known
+	*) at_least "$rust_minimum" "$(candidate rustc)" || echo -web ;;
+	esac
+}
+
+rust_packages() {
+	echo "rustc$(rust_suffix)" "cargo$(rust_suffix)"
+}
+
+lint_package() { # lint_package clippy|fmt: what fits the compiler that is here, where that is Debian's
+	case $1-$(dpkg-query -S "$(command -v rustc)" 2>/dev/null) in
+	clippy-rustc-web*) echo rust-web-clippy ;;
+	clippy-rustc*) echo rust-clippy ;;
+	fmt-rustc-web*) echo rustfmt-web ;;
+	fmt-rustc*) echo rustfmt ;;
+	esac
 }
 
 probe() {
@@ -81,6 +98,12 @@ probe() {
 			if ! have_rust; then
 				need must "$(rust_packages)" "Rust $rust_minimum or later" false
 			fi ;;
+		check)
+			for part in clippy fmt; do
+				if [ -n "$(lint_package $part)" ]; then
+					need may "$(lint_package $part)" "lint and format of Rust" cargo "$part" --version
+				fi
+			done ;;
 		test)
 			need may g++ "the core as C++" command -v g++
 			need may clang "the core with a second compiler" command -v clang
@@ -101,6 +124,11 @@ probe() {
 			need may iperf3 "their TCP goodput" command -v iperf3
 			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
+		fresh)
+			need must python3 "runs it" command -v python3
+			need must git "clones what is committed" command -v git
+			need must util-linux "namespaces" command -v unshare
+			need must debootstrap "bare systems" have_sbin debootstrap ;;
 		deb)
 			need must dpkg-dev "libraries a package depends on" command -v dpkg-shlibdeps
 			need must xz-utils "packs it" command -v xz
@@ -151,7 +179,7 @@ probe() {
 			need may busybox-static "its user space" command -v busybox
 			need may dash "its shell" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
 	done
 }
@@ -185,7 +213,7 @@ if [ -n "$missing_must$missing_may" ]; then
 		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	else
-		echo "setup: installing needs root; as root: apt-get install$missing_must$missing_may"
+		echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends$missing_must$missing_may"
 	fi
 fi
 if [ -n "$missing_must" ]; then
