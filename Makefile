@@ -57,7 +57,7 @@ $(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
-demo: $(VENV)/.built
+demo: build
 	$(VENV)/bin/linkweir reproduce pss --figure 6 --out runs/demo --force
 
 # --- tests ----------------------------------------------------------------------------------------------------------
@@ -66,8 +66,8 @@ demo: $(VENV)/.built
 NOT_LONG := --skip long::
 
 test: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh test lab
-	-$(VENV)/bin/linkweir lab build-kernel
+	./setup.sh test
+	-$(MAKE) lab
 	$(MAKE) -C core check
 	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
