@@ -5,7 +5,7 @@
 
 * demo: `make demo` as a plain user names what root has to install; root's `make demo` works; then a plain user's does.
   The line named is run on a second bare system, and has to install the very packages that root's `make demo` did.
-* check: root's `make check`.
+* check: root's `make check`, and `make format`.
 * deb: root's `make deb`; on another bare system `dpkg -i` and `apt-get -f install`, and the installed program runs. A
   package built on Debian 12 is also installed on Debian 13.
 
@@ -139,7 +139,8 @@ class Trial:
         if "check" in self.options.parts:
             printed = self.step(place, "make check as root", "cd linkweir; make check")
             for line in re.findall(r"^(?:check: .*|\d+ passed.*)$", printed, re.MULTILINE):
-                print(f"fresh: {self.system.name}: {line}")
+                print(f"fresh: {self.system.name}: {line}", flush=True)
+            self.step(place, "", "cd linkweir; make format")
         if "deb" in self.options.parts:
             self.step(place, "make deb as root", "cd linkweir; make deb")
             package = WORK / f"{self.system.name}.deb"
@@ -147,6 +148,7 @@ class Trial:
             self.install(package)
             if self.system.name == "debian-13" and (older := WORK / "debian-12.deb").exists():
                 self.install(older)
+        self.step(place, "", "cd linkweir; make clean; test ! -e target")
         shutil.rmtree(place)
 
     def demo(self, place: Path) -> None:
@@ -161,7 +163,7 @@ class Trial:
         if (ours := self.step(place, "", INSTALLED)) != (theirs := self.step(other, "", INSTALLED)):
             differing = sorted(set(ours.splitlines()) ^ set(theirs.splitlines()))
             raise TrialError(f"make demo as root installs other packages than '{lines[0]}': {differing}")
-        print(f"fresh: {self.system.name}: named to a plain user, and enough: {lines[0]}")
+        print(f"fresh: {self.system.name}: named to a plain user, and enough: {lines[0]}", flush=True)
         shutil.rmtree(other)
         self.step(place, "make demo as a plain user", demo, "user")
 

@@ -38,7 +38,7 @@ def in_checks() -> set[str]:
 def recorded() -> dict[str, tuple[str, str, str]]:
     """Target, and date, time and result of its last run."""
     page = (REPOSITORY / "docs/ci.md").read_text()
-    rows = re.findall(r"^\| `make ([a-z-]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `make ([a-z-]+)` \| (\d[-\d]+) \| ([^|]+) \| ([^|]+) \|$", page, re.MULTILINE)
     return {target: (day.strip(), took.strip(), result.strip()) for target, day, took, result in rows}
 
 
