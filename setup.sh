@@ -87,6 +87,32 @@ lint_package() { # lint_package clippy|fmt: what fits the compiler that is here,
 	esac
 }
 
+clang_runtime() { # without a number in its name from Debian 13 on
+	case $(candidate libclang-rt-dev)-$(release) in
+	-debian-12 | "(none)-debian-12") echo libclang-rt-14-dev ;;
+	*) echo libclang-rt-dev ;;
+	esac
+}
+
+archives_known() { # after the first apt-get update
+	ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1
+}
+
+installable() { # installable PACKAGE...: without those that apt does not know, as one of them keeps all others away
+	found=
+	for package in "$@"; do
+		case $(candidate "$package") in
+		"" | "(none)")
+			if archives_known; then
+				echo "setup: no package $package here" >&2
+				continue
+			fi ;;
+		esac
+		found="$found $package"
+	done
+	echo "${found# }"
+}
+
 probe() {
 	missing_must= missing_may=
 	for purpose in "$@"; do
@@ -108,7 +134,7 @@ probe() {
 			need may g++ "the core as C++" command -v g++
 			need may clang "the core with a second compiler" command -v clang
 			need may gcc-multilib "the core for 32 bits" compiles_m32
-			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes
+			need may "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes
 			need may iproute2 "network namespaces for the gateway's tests" command -v ip
 			need may util-linux "processes of the gateway's tests end with them" command -v setpriv
 			need may wireguard-go "another end for the gateway" command -v wireguard-go
@@ -140,7 +166,7 @@ probe() {
 			need must cvc4 "prover" command -v cvc4 ;;
 		fuzz)
 			need must clang "fuzzing" command -v clang
-			need must libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
+			need must "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes ;;
 		kernel)
 			need must gcc "C compiler" command -v gcc
 			need must make "builds the module" command -v make
@@ -190,18 +216,8 @@ if [ -n "$missing_must$missing_may" ]; then
 		echo "setup: installing with apt-get"
 		DEBIAN_FRONTEND=noninteractive apt-get update -qq
 		probe "$@" >/dev/null # package names may be known only now
-		wanted=
-		for package in $missing_must $missing_may; do
-			if [ "$package" = libclang-rt-dev ] && [ "$(candidate libclang-rt-dev)" = "" ]; then
-				package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/libclang-rt-\1-dev/p' | head -n 1)
-			fi
-			wanted="$wanted $package"
-		done
-		for package in $wanted; do # one that is unknown here would keep all others away
-			case $(candidate "$package") in
-			"" | "(none)") wanted=$(echo " $wanted " | sed "s/ $package / /") ; echo "setup: no package $package here" ;;
-			esac
-		done
+		# shellcheck disable=SC2086
+		wanted=$(installable $missing_must $missing_may)
 		case " $wanted " in
 		*" prometheus "*) server=prometheus ;; # only its promtool is wanted
 		*) server= ;;
@@ -213,7 +229,9 @@ if [ -n "$missing_must$missing_may" ]; then
 		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	else
-		echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends$missing_must$missing_may"
+		# shellcheck disable=SC2086
+		wanted=$(installable $missing_must $missing_may)
+		echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends $wanted"
 	fi
 fi
 if [ -n "$missing_must" ]; then
