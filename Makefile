@@ -130,7 +130,7 @@ endure:
 	done
 
 $(CARGO_DEB):
-	cargo install --locked --quiet --version 3.8.0 --no-default-features --root target/tools cargo-deb
+	cargo install --locked --quiet --version 3.6.3 --no-default-features --root target/tools cargo-deb
 
 deb: $(CARGO_DEB)
 	./setup.sh build deb
