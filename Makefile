@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS beside DWRR)
-# make test    every test of the project
+# make test    every test of the project but the long ones, within 25 minutes on two cores
+# make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make check   format, lint and the fast tests (minutes)
 # make bench   speed, beside peers, in one run
 # make fuzz    fuzz the core (SECONDS=60)
@@ -13,6 +14,7 @@
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs: it is always resumed to the same bytes
 # make deb     the gateway's Debian package, in build/
+# make fresh   demo, check and deb on bare Debian 12 and 13, which it makes, as root (SYSTEMS="debian-13" for one of them)
 # make robust  tests and scenarios in a kernel that watches memory and locks
 
 SHELL := /bin/bash
@@ -28,7 +30,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench fuzz prove mutate format clean build lab accuracy endure deb robust crash
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh robust
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -56,29 +58,48 @@ $(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
 
 # --- the main job ---------------------------------------------------------------------------------------------------
 
-demo: $(VENV)/.built
+demo: build
 	$(VENV)/bin/linkweir reproduce pss --figure 6 --out runs/demo --force
 
 # --- tests ----------------------------------------------------------------------------------------------------------
 
+# Tests in Rust modules named `long` run in test-long only.
+NOT_LONG := --skip long::
+
 test: $(VENV)/.built $(VENV)/.test-packages
-	./setup.sh test lab
-	-$(VENV)/bin/linkweir lab build-kernel
+	./setup.sh test
+	-$(MAKE) lab
 	$(MAKE) -C core check
 	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
-	cargo test --locked --workspace --quiet
-	$(PYTHON) -m pytest --quiet -rs oracle python/tests
+	cargo test --locked --workspace --quiet -- $(NOT_LONG)
+	$(PYTHON) -m pytest --quiet -rs -m "not long" oracle python/tests
+
+test-long: $(VENV)/.built $(VENV)/.test-packages
+	./setup.sh test lab
+	cargo test --locked --workspace --quiet -- long::
+	$(PYTHON) -m pytest --quiet -rs -m long oracle python/tests
+
+# $(call rust-lint,fmt or clippy,COMMAND): what the Rust of development says fails; what another one says is shown.
+RUST_OF_DEVELOPMENT := 1.95
+define rust-lint
+@case $$(cargo $(1) --version 2>/dev/null && rustc --version) in \
+*"rustc $(RUST_OF_DEVELOPMENT)."*) deny='-D warnings'; $(2) ;; \
+*rustc*) deny=; $(2) || echo "check: cargo $(1) of $$(rustc --version) says the above; only Rust $(RUST_OF_DEVELOPMENT) fails the check" ;; \
+*) echo "check: NOT CHECKED: cargo $(1) is not here (with rustup: rustup component add clippy rustfmt)" ;; \
+esac
+endef
 
 check: $(VENV)/.built $(VENV)/.test-packages
-	cargo fmt --check
-	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	./setup.sh check
+	$(call rust-lint,fmt,cargo fmt --check)
+	$(call rust-lint,clippy,cargo clippy --locked --workspace --all-targets --quiet -- $$deny)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(MAKE) -C core quick
-	cargo test --locked --workspace --quiet
-	$(PYTHON) -m pytest --quiet -m "not slow" oracle python/tests
+	cargo test --locked --workspace --quiet -- $(NOT_LONG)
+	$(PYTHON) -m pytest --quiet -m "not slow and not long" oracle python/tests
 
 # --- slower proofs and measurements ---------------------------------------------------------------------------------
 
@@ -113,7 +134,7 @@ crash: $(VENV)/.built $(VENV)/.test-packages
 	LINKWEIR_CRASHES=200 $(PYTHON) -m pytest --quiet -s python/tests/test_crash.py
 
 $(CARGO_DEB):
-	cargo install --locked --quiet --version 3.8.0 --no-default-features --root target/tools cargo-deb
+	cargo install --locked --quiet --version 3.6.3 --no-default-features --root target/tools cargo-deb
 
 deb: $(CARGO_DEB)
 	./setup.sh build deb
@@ -121,6 +142,10 @@ deb: $(CARGO_DEB)
 	mkdir -p build
 	$(CARGO_DEB) --package linkweir-gateway --no-build --locked --output build/linkweir-gateway.deb
 	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
+
+fresh:
+	./setup.sh fresh
+	python3 machines/fresh.py $(SYSTEMS)
 
 robust: $(VENV)/.built
 	./setup.sh lab

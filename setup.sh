@@ -6,11 +6,12 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
 # is for, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab
+# Purposes: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
 
-rust_minimum=1.85
-python_minimum=3.10
+sources=$(dirname "$0")
+rust_minimum=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$sources/Cargo.toml")
+python_minimum=$(sed -n 's/^requires-python = ">=\(.*\)"/\1/p' "$sources/pyproject.toml")
 missing_must=
 missing_may=
 
@@ -62,12 +63,54 @@ candidate() { # the version apt would install
 	apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p'
 }
 
-rust_packages() { # Debian 12 carries a current Rust under another name, for its browsers
-	if at_least "$rust_minimum" "$(candidate rustc)" && [ "$(candidate rustc)" != "(none)" ]; then
-		echo rustc cargo
-	else
-		echo rustc-web cargo-web
-	fi
+release() { # such as debian-12
+	(. /etc/os-release && echo "$ID-${VERSION_ID:-}") 2>/dev/null
+}
+
+rust_suffix() { # Debian 12 carries a current Rust under another name, for its browsers
+	case $(candidate rustc) in
+	"" | "(none)") [ "$(release)" != debian-12 ] || echo -web ;; # before the first apt-get update nothing else is known
+	*) at_least "$rust_minimum" "$(candidate rustc)" || echo -web ;;
+	esac
+}
+
+rust_packages() {
+	echo "rustc$(rust_suffix)" "cargo$(rust_suffix)"
+}
+
+lint_package() { # lint_package clippy|fmt: what fits the compiler that is here, where that is Debian's
+	case $1-$(dpkg-query -S "$(command -v rustc)" 2>/dev/null) in
+	clippy-rustc-web*) echo rust-web-clippy ;;
+	clippy-rustc*) echo rust-clippy ;;
+	fmt-rustc-web*) echo rustfmt-web ;;
+	fmt-rustc*) echo rustfmt ;;
+	esac
+}
+
+clang_runtime() { # without a number in its name from Debian 13 on
+	case $(candidate libclang-rt-dev)-$(release) in
+	-debian-12 | "(none)-debian-12") echo libclang-rt-14-dev ;;
+	*) echo libclang-rt-dev ;;
+	esac
+}
+
+archives_known() { # after the first apt-get update
+	ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1
+}
+
+installable() { # installable PACKAGE...: without those that apt does not know, as one of them keeps all others away
+	found=
+	for package in "$@"; do
+		case $(candidate "$package") in
+		"" | "(none)")
+			if archives_known; then
+				echo "setup: no package $package here" >&2
+				continue
+			fi ;;
+		esac
+		found="$found $package"
+	done
+	echo "${found# }"
 }
 
 probe() {
@@ -81,11 +124,17 @@ probe() {
 			if ! have_rust; then
 				need must "$(rust_packages)" "Rust $rust_minimum or later" false
 			fi ;;
+		check)
+			for part in clippy fmt; do
+				if [ -n "$(lint_package $part)" ]; then
+					need may "$(lint_package $part)" "lint and format of Rust" cargo "$part" --version
+				fi
+			done ;;
 		test)
 			need may g++ "the core as C++" command -v g++
 			need may clang "the core with a second compiler" command -v clang
 			need may gcc-multilib "the core for 32 bits" compiles_m32
-			need may libclang-rt-dev "libFuzzer's runtime" clang_sanitizes
+			need may "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes
 			need may iproute2 "network namespaces for the gateway's tests" command -v ip
 			need may util-linux "processes of the gateway's tests end with them" command -v setpriv
 			need may wireguard-go "another end for the gateway" command -v wireguard-go
@@ -101,6 +150,11 @@ probe() {
 			need may iperf3 "their TCP goodput" command -v iperf3
 			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
+		fresh)
+			need must python3 "runs it" command -v python3
+			need must git "clones what is committed" command -v git
+			need must util-linux "namespaces" command -v unshare
+			need must debootstrap "bare systems" have_sbin debootstrap ;;
 		deb)
 			need must dpkg-dev "libraries a package depends on" command -v dpkg-shlibdeps
 			need must xz-utils "packs it" command -v xz
@@ -112,7 +166,7 @@ probe() {
 			need must cvc4 "prover" command -v cvc4 ;;
 		fuzz)
 			need must clang "fuzzing" command -v clang
-			need must libclang-rt-dev "libFuzzer's runtime" clang_sanitizes ;;
+			need must "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes ;;
 		kernel)
 			need must gcc "C compiler" command -v gcc
 			need must make "builds the module" command -v make
@@ -151,7 +205,7 @@ probe() {
 			need may busybox-static "its user space" command -v busybox
 			need may dash "its shell" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build test bench deb prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
 	done
 }
@@ -162,18 +216,8 @@ if [ -n "$missing_must$missing_may" ]; then
 		echo "setup: installing with apt-get"
 		DEBIAN_FRONTEND=noninteractive apt-get update -qq
 		probe "$@" >/dev/null # package names may be known only now
-		wanted=
-		for package in $missing_must $missing_may; do
-			if [ "$package" = libclang-rt-dev ] && [ "$(candidate libclang-rt-dev)" = "" ]; then
-				package=$(apt-cache depends clang 2>/dev/null | sed -n 's/.*Depends: clang-\([0-9]*\).*/libclang-rt-\1-dev/p' | head -n 1)
-			fi
-			wanted="$wanted $package"
-		done
-		for package in $wanted; do # one that is unknown here would keep all others away
-			case $(candidate "$package") in
-			"" | "(none)") wanted=$(echo " $wanted " | sed "s/ $package / /") ; echo "setup: no package $package here" ;;
-			esac
-		done
+		# shellcheck disable=SC2086
+		wanted=$(installable $missing_must $missing_may)
 		case " $wanted " in
 		*" prometheus "*) server=prometheus ;; # only its promtool is wanted
 		*) server= ;;
@@ -185,7 +229,9 @@ if [ -n "$missing_must$missing_may" ]; then
 		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
 	else
-		echo "setup: installing needs root; as root: apt-get install$missing_must$missing_may"
+		# shellcheck disable=SC2086
+		wanted=$(installable $missing_must $missing_may)
+		echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends $wanted"
 	fi
 fi
 if [ -n "$missing_must" ]; then

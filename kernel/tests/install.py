@@ -22,27 +22,19 @@ from pathlib import Path
 from run import BUILD, HERE, fail, judge, run
 
 ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "machines"))
+import debian  # noqa: E402
+
 WORK = BUILD / "install"
-SOURCES = ("setup.sh", "Cargo.toml", "core", "kernel", "vectors")
-CHROOT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+SOURCES = ("setup.sh", "Cargo.toml", "pyproject.toml", "core", "kernel", "vectors")
 DISK_BYTES = 4 << 30
 
 
 def inside(system: Path, script: str, log: Path) -> None:
     """Runs a script in the system, not booted."""
-    environment = {"PATH": CHROOT_PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", "DEBIAN_FRONTEND": "noninteractive"}
-    environment |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     with log.open("ab") as out:
-        enter = 'mount -t proc proc "$0/proc" && exec chroot "$0" sh -exc "$1"'
-        done = subprocess.run(
-            ["unshare", "--mount", "sh", "-c", enter, system, script],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-    if done.returncode:
+        code = debian.run(system, script, out)
+    if code:
         print(log.read_text(errors="replace")[-3000:], file=sys.stderr)
         fail(f"a step in the new system failed, see {log}")
 
@@ -51,18 +43,17 @@ def make_system(mirror: str | None, log: Path) -> Path:
     """A Debian 12 with a kernel, from the packages of this machine's mirror; kept between runs, and copied for each."""
     fresh, system = WORK / "fresh", WORK / "system"
     if not (WORK / "complete").exists():
-        shutil.rmtree(fresh, ignore_errors=True)
-        command = ["debootstrap", "--variant=minbase", "--include=linux-image-cloud-amd64,iproute2,ca-certificates"]
-        command += ["bookworm", str(fresh), *([mirror] if mirror else [])]
+        packages = ["linux-image-cloud-amd64", "iproute2", "ca-certificates"]
         with log.open("ab") as out:
-            done = subprocess.run(command, stdout=out, stderr=out, check=False)
-        if done.returncode:
+            made = debian.bootstrap("bookworm", fresh, packages, out, mirror)
+        if not made:
             print(f"kernel: NOT TESTED on a clean Debian: debootstrap failed, see {log}", file=sys.stderr)
             sys.exit(3)
         (WORK / "complete").touch()
     shutil.rmtree(system, ignore_errors=True)
     subprocess.run(["cp", "-a", fresh, system], check=True)
-    shutil.copy("/etc/resolv.conf", system / "etc/resolv.conf")
+    with log.open("ab") as out:
+        debian.carry_settings(system, out)
     (system / "linkweir").mkdir()
     pack = subprocess.run(["tar", "-C", ROOT, "--exclude=build", "-c", *SOURCES], check=True, capture_output=True)
     subprocess.run(["tar", "-C", system / "linkweir", "-x"], input=pack.stdout, check=True)
@@ -106,8 +97,8 @@ def boot(system: Path, what: str, place: str) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Installs the module on a clean Debian 12 and boots it.")
-    parser.add_argument("--mirror", help="of Debian; debootstrap's own unless given")
-    mirror: str | None = parser.parse_args().mirror
+    parser.add_argument("--mirror", help="of Debian; this machine's own unless given")
+    mirror: str | None = parser.parse_args().mirror or debian.mirror("Debian")
     if os.geteuid() != 0:
         print("kernel: NOT TESTED on a clean Debian: that needs root", file=sys.stderr)
         return 3
@@ -115,11 +106,11 @@ def main() -> int:
     log = WORK / "steps.log"
     log.unlink(missing_ok=True)
     system = make_system(mirror, log)
-    inside(system, "cd linkweir && ./setup.sh kernel && make -C kernel && make -C kernel install", log)
+    inside(system, "cd /linkweir && ./setup.sh kernel && make -C kernel && make -C kernel install", log)
     wrong = boot(system, "make-install", "extra")
-    inside(system, "cd linkweir && make -C kernel uninstall && make -C kernel deb", log)
+    inside(system, "cd /linkweir && make -C kernel uninstall && make -C kernel deb", log)
     packages = "./kernel/build/linkweir-dkms_*.deb ./kernel/build/iproute2-linkweir_*.deb"
-    inside(system, f"cd linkweir && apt-get install -y {packages}", log)
+    inside(system, f"cd /linkweir && apt-get install -y {packages}", log)
     wrong += boot(system, "make-deb", "updates/dkms")
     shutil.rmtree(system)
     return 1 if wrong else 0

@@ -257,7 +257,7 @@ def fixed_buffer(
     _within("reference_s", reference, 0.0, _FACTOR_RANGE_S)
     # Half a nanosecond, the finest any delay here is known to, keeps roundings from deciding.
     too_late = delays > reference + buffer_s + _NANOSECOND / 2
-    late = float(weights[too_late].sum() / weights.sum())
+    late = float(weights[too_late].sum()) / float(weights.sum())
     return PlayOut(reference + buffer_s, late, 1 - (1 - lost) * (1 - late))
 
 

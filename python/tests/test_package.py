@@ -67,10 +67,44 @@ def test_the_unit_may_signal_the_user_the_gateway_became() -> None:
     assert lines["ExecReload"].startswith("+") or "CAP_KILL" in lines["CapabilityBoundingSet"].split()
 
 
-def test_everything_the_package_is_made_of_is_there() -> None:
+def assets() -> list[tuple[str, str, str]]:
+    """Source, place and mode of what the manifest packs."""
     manifest = tomllib.loads((CRATE / "Cargo.toml").read_text())
-    assets = manifest["package"]["metadata"]["deb"]["assets"]
-    kept = [source for source, _, _ in assets if not source.startswith("target/")]
-    assert len(kept) == len(assets) - 1
+    return [tuple(asset) for asset in manifest["package"]["metadata"]["deb"]["assets"]]
+
+
+def test_everything_the_package_is_made_of_is_there() -> None:
+    kept = [source for source, _, _ in assets() if not source.startswith("target/")]
+    assert len(kept) == len(assets()) - 1
     for source in kept:
         assert list(CRATE.glob(source)) or (CRATE / source).is_file(), source
+
+
+def checked(root: Path) -> subprocess.CompletedProcess[str]:
+    """What debian/check.sh says of a package of these files, with a stand-in for the program."""
+    (root / "DEBIAN").mkdir(parents=True)
+    (root / "DEBIAN/control").write_text(
+        "Package: linkweir-gateway\nVersion: 7.1-1\nArchitecture: all\nMaintainer: nobody\nDescription: a test\n"
+    )
+    program = root / "usr/bin/linkweir-gateway"
+    for source, place, _ in [*assets(), ("debian/copyright", "usr/share/doc/linkweir-gateway/", "")]:
+        (root / place).mkdir(parents=True, exist_ok=True)
+        for path in CRATE.glob(source) if "*" in source else [CRATE / source]:
+            if path.is_file():
+                shutil.copy(path, root / place)
+    program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo linkweir-gateway 7.1 || test -s "$2"\n')
+    program.chmod(0o755)
+    package = root.with_suffix(".deb")
+    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", root, package], check=True, capture_output=True)
+    return subprocess.run([CRATE / "debian/check.sh", package], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="THE PACKAGE'S CHECK IS NOT TRIED: dpkg-deb is missing")
+def test_what_the_manifest_packs_is_what_the_packages_check_wants(tmp_path: Path) -> None:
+    done = checked(tmp_path / "right")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "more/usr/share").mkdir(parents=True)
+    (tmp_path / "more/usr/share/stray").write_text("")
+    done = checked(tmp_path / "more")
+    assert done.returncode != 0
+    assert "+./usr/share/stray" in done.stdout

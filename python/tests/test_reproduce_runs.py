@@ -347,8 +347,8 @@ def test_figure_11_history() -> None:
     ("name", "pps", "history", "delay"),
     [
         ("8-usual-1500", 1500.0, "ring", pds.USUAL),
-        ("8-usual-1500", 1500.0, "peld", pds.USUAL),
-        ("8-large-1300", 1300.0, "ring", pds.LARGE),
+        pytest.param("8-usual-1500", 1500.0, "peld", pds.USUAL, marks=pytest.mark.long),
+        pytest.param("8-large-1300", 1300.0, "ring", pds.LARGE, marks=pytest.mark.long),
         ("8-none-1300", 1300.0, "peld", pds.ALIKE),
     ],
 )

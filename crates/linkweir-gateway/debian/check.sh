@@ -6,6 +6,7 @@
 set -eu
 
 package=$1
+examples=$(dirname "$0")/../configs
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -19,15 +20,16 @@ diff -u - "$folder/files" <<FILES
 ./usr/share/doc/linkweir-gateway/BSD-3-Clause.txt
 ./usr/share/doc/linkweir-gateway/MIT-uPlot.txt
 ./usr/share/doc/linkweir-gateway/copyright
-./usr/share/doc/linkweir-gateway/examples/geo.toml
-./usr/share/doc/linkweir-gateway/examples/ground.toml
+$(cd "$examples" && find . -type f | sed 's|^\./|./usr/share/doc/linkweir-gateway/examples/|' | sort)
 ./usr/share/doc/linkweir-gateway/gateway.md
 FILES
 
 program=$folder/root/usr/bin/linkweir-gateway
 version=$("$program" --version)
 test "$version" = "linkweir-gateway $(dpkg-deb --field "$package" Version | sed 's/-[^-]*$//')"
-"$program" check "$folder/root/usr/share/doc/linkweir-gateway/examples/ground.toml"
+for example in "$folder"/root/usr/share/doc/linkweir-gateway/examples/*; do
+	"$program" check "$example"
+done
 
 unit=$folder/root/usr/lib/systemd/system/linkweir-gateway@.service
 grep -q '^ExecStart=/usr/bin/linkweir-gateway ' "$unit"

@@ -207,7 +207,7 @@ def _mean(values: Ns) -> float | None:
 
 
 def _largest(values: Ns) -> float | None:
-    return float(values.max()) / 1e9 if len(values) else None
+    return float(np.max(values)) / 1e9 if len(values) else None
 
 
 def _rfc3550(differences: Ns) -> float | None:

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tries what is committed on bare Debian systems that have make, git and ca-certificates and nothing else.
+
+    python3 machines/fresh.py [--part demo|check|deb] [--mirror URL] [--security-mirror URL] [SYSTEM ...]
+
+* demo: `make demo` as a plain user names what root has to install; root's `make demo` works; then a plain user's does.
+  The line named is run on a second bare system, and has to install the very packages that root's `make demo` did.
+* check: root's `make check`, and `make format`.
+* deb: root's `make deb`; on another bare system `dpkg -i` and `apt-get -f install`, and the installed program runs. A
+  package built on Debian 12 is also installed on Debian 13.
+
+The last lines are a table of times; it is also in build/fresh/record.md. A system is made once, and kept in build/fresh
+for later runs until --renew. What failed is kept to look at, with its log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import debian
+
+ROOT = Path(__file__).resolve().parents[1]
+WORK = ROOT / "build/fresh"
+PRESENT = ["make", "git", "ca-certificates"]
+PARTS = ("demo", "check", "deb")
+BUNDLE = "srv/linkweir.bundle"
+CLONE = f"git -c init.defaultBranch=main init -q linkweir; cd linkweir; git pull -q /{BUNDLE} HEAD"
+INSTALLED = "dpkg-query --show --showformat '${Package} ${Version}\\n'"
+EXAMPLES = "/usr/share/doc/linkweir-gateway/examples"
+
+
+@dataclass(frozen=True)
+class System:
+    """A release of Debian, and whether its security archive is known to apt."""
+
+    name: str
+    suite: str
+    security: bool
+
+
+SYSTEMS = {
+    system.name: system
+    for system in (
+        System("debian-12", "bookworm", security=False),
+        System("debian-12-security", "bookworm", security=True),
+        System("debian-13", "trixie", security=False),
+    )
+}
+
+
+class TrialError(Exception):
+    """A step did not do what it should."""
+
+
+@dataclass
+class Trial:
+    """What is tried on one system."""
+
+    system: System
+    options: argparse.Namespace
+    record: list[tuple[str, str, float, float]] = field(default_factory=list)
+
+    @property
+    def log(self) -> Path:
+        return WORK / f"{self.system.name}.log"
+
+    def base(self) -> Path:
+        """The bare system of a release, packed."""
+        packed, place = WORK / f"{self.system.suite}.tar", WORK / f"{self.system.suite}-base"
+        if not packed.exists():
+            with self.log.open("ab") as log:
+                if not debian.bootstrap(self.system.suite, place, PRESENT, log, self.options.mirror):
+                    raise TrialError("debootstrap")
+            # as in an image: what apt knows is not there
+            for path in (*place.glob("var/lib/apt/lists/*_*"), *place.glob("var/cache/apt/archives/*.deb")):
+                path.unlink()
+            run("tar", "-C", place, "-c", "-f", packed.with_suffix(".new"), ".")
+            packed.with_suffix(".new").rename(packed)
+            shutil.rmtree(place)
+        return packed
+
+    def machine(self, name: str) -> Path:
+        """A bare system to work in, with an account `user`."""
+        place = WORK / f"{self.system.name}-{name}"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        run("tar", "-C", place, "-x", "-f", self.base())
+        if self.system.security:
+            security = self.options.security_mirror
+            if security is None:
+                raise TrialError(
+                    "this machine's apt knows no security archive of Debian; name one: --security-mirror URL"
+                )
+            with (place / "etc/apt/sources.list").open("a") as sources:
+                sources.write(f"deb {security} {self.system.suite}-security main\n")
+        (place / "etc/apt/apt.conf.d/91yes").write_text('APT::Get::Assume-Yes "true";\n')
+        with self.log.open("ab") as log:
+            debian.carry_settings(place, log)
+        run("git", "-C", ROOT, "bundle", "create", "--quiet", place / BUNDLE, "HEAD")
+        self.step(place, "", "useradd --create-home --shell /bin/sh user")
+        return place
+
+    def step(self, place: Path, what: str, script: str, user: str = "root", *, fails: bool = False) -> str:
+        """Runs a script, notes its times unless it has no name, and returns what it printed."""
+        if what:
+            print(f"fresh: {self.system.name}: {what}", flush=True)
+        wall, processor = time.monotonic(), processor_s()
+        with self.log.open("ab") as log:
+            log.write(f"\n=== {what or script}\n".encode())
+            log.flush()
+            begin = log.tell()
+            code = debian.run(place, script, log, user)
+        with self.log.open("rb") as log:
+            log.seek(begin)
+            printed = log.read().decode(errors="replace")
+        if (code != 0) != fails:
+            print(printed[-3000:], file=sys.stderr)
+            raise TrialError(f"{what or script}: exit code {code}; see {self.log} and {place}")
+        if what:
+            self.record.append((self.system.name, what, time.monotonic() - wall, processor_s() - processor))
+        return printed
+
+    def run(self) -> None:
+        place = self.machine("machine")
+        self.step(place, "", CLONE)
+        self.step(place, "", CLONE, "user")
+        if "demo" in self.options.parts:
+            self.demo(place)
+        if "check" in self.options.parts:
+            printed = self.step(place, "make check as root", "cd linkweir; make check")
+            for line in re.findall(r"^(?:check: .*|\d+ passed.*)$", printed, re.MULTILINE):
+                print(f"fresh: {self.system.name}: {line}", flush=True)
+            self.step(place, "", "cd linkweir; make format")
+        if "deb" in self.options.parts:
+            self.step(place, "make deb as root", "cd linkweir; make deb")
+            package = WORK / f"{self.system.name}.deb"
+            shutil.copy(place / "root/linkweir/build/linkweir-gateway.deb", package)
+            self.install(package)
+            if self.system.name == "debian-13" and (older := WORK / "debian-12.deb").exists():
+                self.install(older)
+        self.step(place, "", "cd linkweir; make clean; test ! -e target")
+        shutil.rmtree(place)
+
+    def demo(self, place: Path) -> None:
+        demo = "cd linkweir; make demo"
+        told = self.step(place, "", demo, "user", fails=True)
+        lines = re.findall(r"as root: (apt-get .*)$", told, re.MULTILINE)
+        if len(lines) != 1:
+            raise TrialError(f"make demo as a plain user names {len(lines)} lines for root:\n{told}")
+        self.step(place, "make demo as root", demo)
+        other = self.machine("line")
+        self.step(other, "", lines[0])
+        if (ours := self.step(place, "", INSTALLED)) != (theirs := self.step(other, "", INSTALLED)):
+            differing = sorted(set(ours.splitlines()) ^ set(theirs.splitlines()))
+            raise TrialError(f"make demo as root installs other packages than '{lines[0]}': {differing}")
+        print(f"fresh: {self.system.name}: named to a plain user, and enough: {lines[0]}", flush=True)
+        shutil.rmtree(other)
+        self.step(place, "make demo as a plain user", demo, "user")
+
+    def install(self, package: Path) -> None:
+        place = self.machine("installed")
+        shutil.copy(package, place / "root/linkweir-gateway.deb")
+        script = "apt-get update -qq; dpkg -i linkweir-gateway.deb || apt-get -f install\n"
+        script += f"cd /; linkweir-gateway --version; for f in {EXAMPLES}/*; do linkweir-gateway check $f; done"
+        self.step(place, f"{package.name} installed", script)
+        shutil.rmtree(place)
+
+
+def processor_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(*command: object) -> None:
+    subprocess.run([str(word) for word in command], check=True)
+
+
+def minutes(seconds: float) -> str:
+    return f"{int(seconds // 60)} min {int(seconds % 60):02} s"
+
+
+def table(record: list[tuple[str, str, float, float]]) -> str:
+    lines = ["| system | step | time | processor time |", "|---|---|---|---|"]
+    lines += [f"| {name} | {what} | {minutes(wall)} | {minutes(used)} |" for name, what, wall, used in record]
+    return "\n".join(lines) + "\n"
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Tries what is committed on bare Debian systems.")
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; all unless named")
+    parser.add_argument(
+        "--part", dest="parts", action="append", choices=PARTS, help="may be repeated; all unless given"
+    )
+    parser.add_argument("--mirror", default=debian.mirror("Debian"), help="of Debian; this machine's own unless given")
+    parser.add_argument("--security-mirror", default=debian.mirror("Debian-Security"), help="likewise")
+    parser.add_argument("--renew", action="store_true", help="makes the bare systems again")
+    options = parser.parse_args()
+    if unknown := set(options.systems) - set(SYSTEMS):
+        parser.error(f"no system {', '.join(sorted(unknown))}; there are {', '.join(SYSTEMS)}")
+    options.parts = options.parts or PARTS
+    return options
+
+
+def main() -> int:
+    options = parse()
+    if os.geteuid() != 0:
+        print("fresh: bare systems need root", file=sys.stderr)
+        return 1
+    WORK.mkdir(parents=True, exist_ok=True)
+    commit = subprocess.run(
+        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    )
+    if subprocess.run(["git", "-C", ROOT, "status", "--porcelain"], capture_output=True, check=True).stdout:
+        print("fresh: there are changes that are not committed; they are not tried")
+    if options.renew:
+        for system in SYSTEMS.values():
+            (WORK / f"{system.suite}.tar").unlink(missing_ok=True)
+    record: list[tuple[str, str, float, float]] = []
+    failures = []
+    for name in options.systems or SYSTEMS:
+        trial = Trial(SYSTEMS[name], options)
+        trial.log.unlink(missing_ok=True)
+        try:
+            trial.run()
+        except (TrialError, subprocess.CalledProcessError, RuntimeError) as error:
+            failures.append(f"{name}: {error}")
+            print(f"fresh: {name}: FAILED: {error}", file=sys.stderr)
+        record += trial.record
+    about = [
+        commit.stdout.strip(),
+        time.strftime("%Y-%m-%d"),
+        f"{os.cpu_count()} processors",
+        f"Linux {platform.release()}",
+    ]
+    text = ", ".join(about) + "\n\n" + table(record) + "".join(f"\nFAILED: {failure}\n" for failure in failures)
+    (WORK / "record.md").write_text(text)
+    print(text)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

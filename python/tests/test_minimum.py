@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The least versions of Rust and Python: each is stated once, or compared, and what is locked takes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import REPOSITORY
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LINUX = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+WORKSPACE = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]
+RUST: str = WORKSPACE["package"]["rust-version"]
+PYTHON: str = PROJECT["project"]["requires-python"].removeprefix(">=")
+
+
+def number(version: str) -> tuple[int, ...]:
+    major, minor, *patch = map(int, version.split("."))
+    return (major, minor, *(patch or [0]))
+
+
+def packages_for(platform: str) -> list[dict[str, Any]]:
+    """The locked packages that are built there; without the platform, those of Windows would be listed too."""
+    command = ["cargo", "metadata", "--locked", "--format-version=1", f"--filter-platform={platform}"]
+    shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    found: list[dict[str, Any]] = json.loads(shown.stdout)["packages"]
+    return found
+
+
+@pytest.mark.parametrize("platform", LINUX)
+def test_every_locked_package_takes_the_least_rust(platform: str) -> None:
+    packages = packages_for(platform)
+    assert len(packages) > 100
+    stated = {f"{p['name']} {p['version']}": p["rust_version"] for p in packages if p["rust_version"]}
+    assert len(stated) > 50
+    assert {name: least for name, least in stated.items() if number(least) > number(RUST)} == {}
+
+
+def test_every_crate_states_the_least_rust_of_the_workspace() -> None:
+    members = [p for p in packages_for(LINUX[0]) if p["source"] is None]
+    assert {p["name"] for p in members} == {path.parent.name for path in REPOSITORY.glob("crates/*/Cargo.toml")}
+    assert {p["rust_version"] for p in members} == {RUST}
+
+
+def test_the_resolver_prefers_versions_that_take_the_least_rust() -> None:
+    assert WORKSPACE["resolver"] == "3"
+
+
+def test_python_tools_judge_by_the_least_python() -> None:
+    tool = PROJECT["tool"]
+    assert tool["mypy"]["python_version"] == PYTHON
+    assert tool["ruff"]["target-version"] == f"py{PYTHON.replace('.', '')}"
+
+
+def missing(folder: Path, *, rust: str, python: str) -> str:
+    """What setup.sh says to a plain user who has these versions."""
+    answers = {"rustc": f"echo rustc {rust}", "cargo": "true", "python3": f"echo {python}", "id": "echo 1000"}
+    for name, answer in answers.items():
+        (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
+        (folder / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    command = [REPOSITORY / "setup.sh", "build"]
+    shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder)
+    assert shown.returncode == (1 if "cannot go on" in shown.stderr else 0), shown
+    return shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("rust", "python", "wanted"),
+    [
+        (f"{RUST}.0", PYTHON, []),
+        ("1.84.1", PYTHON, [f"Rust {RUST} or later"]),
+        ("1.100.0", "3.100", []),
+        (RUST, "3.9", [f"Python {PYTHON} or later with venv"]),
+    ],
+)
+def test_setup_wants_the_least_versions_and_no_later_ones(
+    rust: str, python: str, wanted: list[str], tmp_path: Path
+) -> None:
+    said = missing(tmp_path, rust=rust, python=python)
+    assert re.findall(r"\(((?:Rust|Python) [^)]*)\)", said) == wanted
+    lines = re.findall(r"as root: apt-get update && apt-get install --no-install-recommends .+", said)
+    assert len(lines) == len(wanted)
