@@ -168,6 +168,14 @@ def test_what_more_urgent_classes_leave_is_counted_as_on_the_link(link: Keys, ra
     assert found.figures["left_bps"] < 1e6
 
 
+def test_what_a_fade_took_is_lost_although_the_link_is_free_afterwards() -> None:
+    scenario = pss("4Mbit", link=FADES)
+    del scenario["flow"][2]
+    (finding,) = lw.run(scenario).warnings
+    # 9 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class
+    assert finding.figures["lost_bits"] == pytest.approx(3 * 9 * (5e6 - 1e6), rel=0.02)
+
+
 def test_the_memory_asked_for_is_enough() -> None:
     (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
     # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s
