@@ -1,7 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Notes which commit the module is built from, for the provenance of runs.
+//! Notes which commit and which sources the module is built from, for the provenance of runs.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What decides the results of the module: files and folders, from the root of the repository.
+const SOURCES: [&str; 7] = [
+    "Cargo.lock",
+    "core/include",
+    "core/src",
+    "crates/linkweir-config/src",
+    "crates/linkweir-core/src",
+    "crates/linkweir-py/src",
+    "crates/linkweir-sim/src",
+];
+const ROOT: &str = "../..";
+
+/// A file, or all files under a folder; nothing if it is not there.
+fn files(path: &Path) -> Vec<PathBuf> {
+    match std::fs::read_dir(path) {
+        Ok(entries) => entries
+            .flatten()
+            .flat_map(|entry| files(&entry.path()))
+            .collect(),
+        Err(_) if path.is_file() => vec![path.to_path_buf()],
+        Err(_) => Vec::new(),
+    }
+}
+
+/// 64-bit FNV-1a over names and contents of the sources: tells builds apart, but keeps nobody from forging one.
+fn hash_of_sources() -> u64 {
+    let mut found: Vec<PathBuf> = SOURCES
+        .iter()
+        .flat_map(|name| files(&Path::new(ROOT).join(name)))
+        .collect();
+    found.sort();
+    found.iter().fold(0xcbf2_9ce4_8422_2325, |hash, path| {
+        let name = path.strip_prefix(ROOT).unwrap_or(path).to_string_lossy();
+        let content = std::fs::read(path).unwrap_or_default();
+        name.bytes().chain(content).fold(hash, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    })
+}
 
 fn git(arguments: &[&str]) -> Option<String> {
     if !std::path::Path::new("../../.git").exists() {
@@ -20,6 +61,7 @@ fn main() {
         "../../.git/HEAD",
         "../../.git/logs/HEAD",
         "../../core",
+        "../../Cargo.lock",
         "..",
         "build.rs",
     ] {
@@ -47,4 +89,8 @@ fn main() {
         None => "unknown".to_string(),
     };
     println!("cargo::rustc-env=LINKWEIR_COMMIT={commit}");
+    println!(
+        "cargo::rustc-env=LINKWEIR_SOURCES={:016x}",
+        hash_of_sources()
+    );
 }

@@ -16,11 +16,13 @@ __all__ = [
     "run",
     "run_batch",
     "show",
+    "sources",
     "trace",
 ]
 
 __version__: str
 commit: str
+sources: str
 
 class ScenarioError(ValueError):
     """A scenario, or a file it names, is wrong."""
@@ -89,10 +91,16 @@ class Scenario:
     def resolved(self) -> str: ...
     @property
     def inputs(self) -> list[tuple[str, str, bytes]]: ...
+    @property
+    def notes(self) -> list[str]: ...
 
 def policies() -> list[_Policy]: ...
 def load(
-    path: str | PathLike[str], *, seed: int | None = None, trace: str | PathLike[str] | None = None
+    path: str | PathLike[str],
+    *,
+    seed: int | None = None,
+    trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def parse(
     text: str,
@@ -100,6 +108,7 @@ def parse(
     *,
     seed: int | None = None,
     trace: str | PathLike[str] | None = None,
+    trace_content: bytes | None = None,
 ) -> Scenario: ...
 def run(
     scenario: Scenario,

@@ -142,6 +142,8 @@ def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None) -
     _show_rows(result.classes.slice(0, _MOST_ROWS).to_pylist(), result.classes.num_rows, "class", CLASS_COLUMNS)
     if voice is not None:
         _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS)
+    for note in result.scenario.notes:
+        _emit(f"note: {note}\n")
     for finding in result.warnings:
         _emit(f"warning: {finding}\n")
     _emit(f"report: {directory / REPORT}\n")
@@ -323,7 +325,7 @@ def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
     """What may explain a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
-    for key in ("linkweir", "commit", "pyarrow", "machine", "guest"):
+    for key in ("linkweir", "commit", "sources_sha256", "pyarrow", "machine", "guest"):
         if before.get(key) != after.get(key):
             yield f"{key} was {before.get(key)} and is {after.get(key)}"
 

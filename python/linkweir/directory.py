@@ -12,8 +12,9 @@ A run leaves::
     report.html        figures and tables in one file
 
 ``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
-``failed``; it changes by renaming a whole file. A run that was killed says ``running`` for ever, and nothing reads it
-as a result. A reproduction (`linkweir.reproduce.keep`) keeps the same rules with files of its own.
+``failed``, and ``removing`` while it is overwritten; it changes by renaming a whole file. A run that was killed says
+``running`` for ever, and nothing reads it as a result. A reproduction (`linkweir.reproduce.keep`) keeps the same rules
+with files of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
+from linkweir.build import build
 from linkweir.fault import DirectoryError
 from linkweir.result import TABLES, Result
 from linkweir.scenario import Scenario
@@ -52,6 +54,8 @@ INPUTS = "inputs"
 REMARKS = ("gateway.json", "emulator.json", "memory.csv")
 """What real gateways leave beside the tables: what was shown at the end, what the emulator kept, and their memory."""
 _ENDED = ("complete", "interrupted")
+REMOVING = "removing"
+"""Status of an earlier result that is being overwritten: as good as not there."""
 _HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
 _GROUP_ROWS = 65_536
 _FORMAT = 1
@@ -80,6 +84,11 @@ def free_directory(name: str) -> Path:
         number += 1
         path = Path("runs") / f"{stem}-{number}"
     return path
+
+
+def _cut_off(entry: Path) -> bool:
+    """Whether a file was being written by one of us that was killed."""
+    return entry.name.startswith(".") and entry.name.endswith(".part")
 
 
 def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
@@ -148,6 +157,8 @@ class TableFile:
         if self._writer is not None:
             self._writer.close()
         if keep:
+            with self._part.open("rb") as file:
+                os.fsync(file.fileno())
             self._part.replace(self._path)
 
 
@@ -171,7 +182,7 @@ class OwnDirectory:
         self.path = path
         self._began = time.monotonic()
         with writing(path):
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            if path.exists() and (not path.is_dir() or not all(map(_cut_off, path.iterdir()))):
                 self._clear(force=force)
             path.mkdir(parents=True, exist_ok=True)
             self._provenance = self._known() | facts
@@ -179,10 +190,9 @@ class OwnDirectory:
 
     def _known(self) -> dict[str, Any]:
         return {
-            "linkweir": _native.__version__,
+            **build(),
             "kind": self.KIND,
             "format": _FORMAT,
-            "commit": _native.commit,
             "status": "running",
             "started_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "platform": platform.platform(),
@@ -197,30 +207,35 @@ class OwnDirectory:
         if not self.path.is_dir():
             raise DirectoryError(f"{self.path}: is not a directory; choose another --out")
         try:
-            read_provenance(self.path, self.KIND)
+            provenance = read_provenance(self.path, self.KIND)
         except DirectoryError as fault:
             message = f"{self.path}: is not empty and no earlier {self.KIND}; choose another --out"
             raise DirectoryError(message) from fault
-        if not force:
+        if not force and provenance["status"] != REMOVING:
             raise DirectoryError(
                 f"{self.path}: holds an earlier {self.KIND}; choose another --out or overwrite it with --force"
             )
-        # The note goes first: what is left when this stops half-way is no result.
-        for target in [self.path / PROVENANCE, *(found for name in self.OURS for found in self.path.glob(name))]:
+        ours = [found for name in self.OURS for found in self.path.glob(name)]
+        known = {PROVENANCE, *(found.name for found in ours)}
+        rest = sorted(entry.name for entry in self.path.iterdir() if entry.name not in known and not _cut_off(entry))
+        if rest:
+            raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
+        # Noted first: what is left when this stops half-way is no result, but can be told to be ours.
+        write_whole(self.path / PROVENANCE, dump(provenance | {"status": REMOVING}))
+        for target in ours:
             if target.is_dir() and not target.is_symlink():
                 shutil.rmtree(target)
             else:
                 target.unlink(missing_ok=True)
-        rest = sorted(entry.name for entry in self.path.iterdir() if not entry.name.endswith(".part"))
-        if rest:
-            raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
 
     def _note(self, **changes: Any) -> None:
         self._provenance.update(changes)
         write_whole(self.path / PROVENANCE, dump(self._provenance))
 
     def fail(self, error: BaseException) -> None:
-        """Notes that the work ended without a result."""
+        """Notes that the work ended without a result; what is complete stays so."""
+        if self._provenance["status"] == "complete":
+            return
         with contextlib.suppress(OSError):
             self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
 
@@ -360,7 +375,7 @@ def open_result(directory: Path) -> Result:
     provenance = read_provenance(directory)
     status = provenance["status"]
     if status not in _ENDED:
-        why = "is still running or was killed" if status == "running" else "failed"
+        why = "failed" if status == "failed" else "is still running or was killed"
         raise DirectoryError(f"{directory}: the run {why} (status {status}); there is no result to read")
     try:
         scenario = Scenario.load(directory / SCENARIO)

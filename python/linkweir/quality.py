@@ -271,8 +271,8 @@ def voice(
 ) -> pa.Table:
     """How the on/off flows of a run would sound as conversations.
 
-    Delay and jitter are a flow's means, loss is the part of its packets that were dropped or lost among those whose
-    fate is known by the end.
+    Delay and jitter are a flow's means. Loss is the part dropped or lost among its packets that were delivered, dropped
+    or lost from the warm-up to the end; packets on their way at the end are not counted.
 
     Args:
         result: a run.

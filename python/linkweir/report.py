@@ -91,7 +91,8 @@ def _table(rows: list[dict[str, Any]], first: str, columns: tuple[tuple[str, str
 
 
 def _warnings(result: Result) -> str:
-    return "".join(f'<p class="warning">{html.escape(str(finding))}</p>' for finding in result.warnings)
+    lines = [*result.scenario.notes, *map(str, result.warnings)]
+    return "".join(f'<p class="warning">{html.escape(line)}</p>' for line in lines)
 
 
 def class_table(result: Result) -> str:

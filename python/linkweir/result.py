@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir import bins
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ class Result:
     def classes(self) -> pa.Table:
         """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay and jitter.
 
+        ``loss`` is the part of the packets that arrived at the queue in this time which were dropped there by the end
+        of the run. Those that still wait then are not lost, and what the link loses is in ``lost_link_pkts`` only. The
+        counts are of what happened in this time, so ``dropped_limit_pkts`` and ``dropped_policy_pkts`` include packets
+        that arrived during the warm-up. In the laboratory, whose kernel counts no single packets, ``loss`` is the most
+        that it can have been.
+
         Jitter is the absolute difference between the one-way delays of packets that a flow of the class delivers one
         after the other: mean (``jitter_mad_s``), 50th, 95th and 99th percentile.
         """
@@ -222,7 +229,9 @@ class Result:
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
-        ``carrier``, of a beam only, those of the table `carrier`; ``warnings`` what `warnings` has.
+        ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
+        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario, and
+        ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -238,6 +247,7 @@ class Result:
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
+            "notes": self.scenario.notes,
             "warnings": [finding.to_dict() for finding in self.warnings],
         }
 
@@ -252,17 +262,14 @@ class Result:
         return findings(self)
 
     def _means(self, table: str, columns: Sequence[str]) -> dict[str, float | None]:
-        """Means over the bins from warmup on."""
-        import pyarrow.compute as pc
-
-        sums = dict.fromkeys(columns, 0.0)
-        bins = 0
-        for batch in self.batches(table, ["t_s", *sums]):
-            kept = batch.filter(pc.greater_equal(batch["t_s"], self.scenario.warmup_s))
-            bins += len(kept)
-            for key in sums:
-                sums[key] += pc.sum(kept[key]).as_py() or 0.0
-        return {key: total / bins if bins else None for key, total in sums.items()}
+        """Means from the warm-up to the end of the run."""
+        return bins.means(
+            self.batches(table, ["t_s", *columns]),
+            columns,
+            interval_s=self.scenario.interval_s,
+            from_s=self.scenario.warmup_s,
+            to_s=self.simulated_s,
+        )
 
     def plot(self) -> Figure:
         """One figure over time: rates with the capacity, delays, drops, and what the policy shows."""

@@ -10,9 +10,12 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from linkweir import _native
+from linkweir import _native, traces
+
+AnyTrace = str | os.PathLike[str] | traces.Trace | traces.Frame
+"""What can be a capacity trace: the path of a file, a `linkweir.traces.Trace`, or a data frame."""
 
 _WIDEST = 2**63
 
@@ -28,20 +31,20 @@ class Scenario:
         self._native = native
 
     @classmethod
-    def load(
-        cls, path: str | os.PathLike[str], *, seed: int | None = None, trace: str | os.PathLike[str] | None = None
-    ) -> Scenario:
+    def load(cls, path: str | os.PathLike[str], *, seed: int | None = None, trace: AnyTrace | None = None) -> Scenario:
         """Reads a TOML file.
 
         Args:
             path: the file; paths in it are relative to its folder.
             seed: takes the place of the file's seed.
-            trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``.
+            trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``: the path of a file, a
+                `linkweir.traces.Trace`, or a data frame of pandas, polars or pyarrow with the columns of such a file
+                (``t_s`` in seconds or time stamps, ``capacity_bps``).
 
         Raises:
             ScenarioError: the file, or one it names, cannot be read or is wrong.
         """
-        return cls(_native.load(os.fspath(path), seed=_seed(seed), trace=_path(trace)))
+        return cls(_native.load(os.fspath(path), seed=_seed(seed), **_trace(trace)))
 
     @classmethod
     def parse(
@@ -50,7 +53,7 @@ class Scenario:
         *,
         path: str | os.PathLike[str] | None = None,
         seed: int | None = None,
-        trace: str | os.PathLike[str] | None = None,
+        trace: AnyTrace | None = None,
     ) -> Scenario:
         """Reads TOML text.
 
@@ -63,7 +66,7 @@ class Scenario:
         Raises:
             ScenarioError: the text, or a file it names, is wrong.
         """
-        return cls(_native.parse(text, _path(path), seed=_seed(seed), trace=_path(trace)))
+        return cls(_native.parse(text, _path(path), seed=_seed(seed), **_trace(trace)))
 
     @classmethod
     def from_dict(
@@ -72,7 +75,7 @@ class Scenario:
         *,
         path: str | os.PathLike[str] | None = None,
         seed: int | None = None,
-        trace: str | os.PathLike[str] | None = None,
+        trace: AnyTrace | None = None,
     ) -> Scenario:
         """Reads a dict with the keys of the TOML form; ``class`` and ``flow`` are lists of dicts.
 
@@ -158,12 +161,31 @@ class Scenario:
         """Files the scenario names: (name of the copy in a run directory, path it was read from, content)."""
         return self._native.inputs
 
+    @property
+    def notes(self) -> list[str]:
+        """What the models made of the scenario that its writer may not expect: outages of a constellation, pairs of
+        rain that its model misses. A sentence each, beginning with the key.
+        """
+        return self._native.notes
+
     def __repr__(self) -> str:
         return repr(self._native)
 
 
 def _path(path: str | os.PathLike[str] | None) -> str | None:
     return None if path is None else os.fspath(path)
+
+
+class _Trace(TypedDict):
+    trace: str | None
+    trace_content: bytes | None
+
+
+def _trace(trace: AnyTrace | None) -> _Trace:
+    """A trace as the native module takes it: a path, or a name and the content."""
+    if trace is None or isinstance(trace, (str, os.PathLike)):
+        return {"trace": _path(trace), "trace_content": None}
+    return {"trace": "trace.csv", "trace_content": traces.as_csv(trace).encode()}
 
 
 def _fault(key: str, message: str) -> _native.ScenarioError:
@@ -221,7 +243,7 @@ def as_scenario(
     scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
     *,
     seed: int | None = None,
-    trace: str | os.PathLike[str] | None = None,
+    trace: AnyTrace | None = None,
 ) -> Scenario:
     """What `linkweir.run` takes, made a `Scenario`: a dict, a path, or one already."""
     if isinstance(scenario, Scenario):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from linkweir import _native
 from linkweir.fault import Interrupted
 from linkweir.result import Result
-from linkweir.scenario import Scenario, as_scenario
+from linkweir.scenario import AnyTrace, Scenario, as_scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,7 +54,7 @@ def run(
     scenario: AnyScenario,
     *,
     seed: int | None = None,
-    trace: str | os.PathLike[str] | None = None,
+    trace: AnyTrace | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
     progress: Callable[[float], None] | None = None,
@@ -64,7 +64,8 @@ def run(
     Args:
         scenario: a `Scenario`, a dict with the keys of the TOML form, or the path of a TOML file.
         seed: takes the place of the scenario's seed.
-        trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``.
+        trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``: the path of a file, a
+            `linkweir.traces.Trace`, or a data frame; see `Scenario.load`.
         out: directory for the results, made by the run; without it they are kept in memory.
         force: `out` may be an earlier run directory, which is overwritten.
         progress: told now and then how far simulated time has come, in seconds.

@@ -23,6 +23,7 @@ __all__ = [
     "controlled_rates",
     "drr_rates",
     "fluid",
+    "left_after",
     "longest_shortage_s",
     "memory_needed_s",
     "plr_losses",
@@ -215,6 +216,46 @@ def fluid(
         result.cs0_bps.append((residual_bits - af_bits) / step_s)
         result.level_bits.append(resume_bits - missed_bits)
     return result
+
+
+def left_after(
+    starts_s: Sequence[float], rates: Sequence[float], end_s: float, taken_bps: float, *, loops: bool = False
+) -> tuple[list[float], list[float]]:
+    """What a capacity given in steps leaves after traffic of a constant rate that goes first and queues when it must.
+
+    After a shortage nothing is left until that queue is empty. In a record that loops, the queue left at its end is
+    there when it starts again; one that grows with each round leaves nothing at all.
+
+    Returns:
+        Starts and rates of the steps of what is left; a step in which the queue empties becomes two.
+
+    >>> left_after([0, 2], [0, 3], 10, 1)
+    ([0, 2, 3.0], [0, 0, 2])
+    """
+    ends_s = [*starts_s[1:], end_s]
+    waiting_bits: float = 0
+    left_starts_s: list[float] = []
+    left: list[float] = []
+    for turn in range(2 if loops else 1):
+        before = waiting_bits
+        left_starts_s, left = [], []
+        for start, end, rate in zip(starts_s, ends_s, rates, strict=True):
+            spare_bps = rate - taken_bps
+            spare_bits = spare_bps * (end - start)
+            left_starts_s.append(start)
+            # A queue that empties at the end of the step leaves nothing of it, not even a rounding error.
+            if spare_bps < 0 or (waiting_bits > 0 and waiting_bits >= spare_bits * (1 - 1e-12)):
+                waiting_bits = max(waiting_bits - spare_bits, 0)
+                left.append(0)
+                continue
+            if waiting_bits > 0:
+                left.append(0)
+                left_starts_s.append(start + waiting_bits / spare_bps)
+            left.append(spare_bps)
+            waiting_bits = 0
+        if turn == 1 and waiting_bits > before * (1 + 1e-9):
+            return left_starts_s, [0] * len(left)
+    return left_starts_s, left
 
 
 def longest_shortage_s(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seeded generators of capacity traces with the statistical shape of real links.
+"""Capacity traces in Python, and seeded generators of some with the statistical shape of real links.
 
-They stand in for recordings where none may be shipped: an LTE modem in a moving car and a Starlink terminal on the
-road. Both give the same rows for the same seed on every machine and every Python.
+The generators stand in for recordings where none may be shipped: an LTE modem in a moving car and a Starlink terminal
+on the road. Both give the same rows for the same seed on every machine and every Python.
 
 Shapes they follow. LTE in a car (recordings of Winstein, Sivaraman and Balakrishnan 2013 and their successors): rates
 spread over a decade, correlated over some ten seconds, with fades of seconds and gaps of tenths of a second at
@@ -12,12 +12,13 @@ with them, it scatters within seconds, and obstructions cut the link for seconds
 
 from __future__ import annotations
 
+import io
 import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, Protocol, TextIO
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,49 @@ class Trace:
         file.write(f"# {self.origin}\n# end=loop\n# period_s={_seconds(self.period_s)}\nt_s,capacity_bps\n")
         for time_s, rate_bps in zip(self.times_s, self.capacity_bps, strict=True):
             file.write(f"{_seconds(time_s)},{rate_bps}\n")
+
+
+class Frame(Protocol):
+    """A data frame of pandas, polars or pyarrow."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns, or their names."""
+
+
+def as_csv(trace: Trace | Frame) -> str:
+    """A trace as ``link.trace`` of a scenario reads it.
+
+    Args:
+        trace: a trace, or a data frame with the columns of such a file, times as seconds or time stamps; time stamps
+            without a zone are UTC. An index that is not just a count is a column like any other.
+
+    Raises:
+        TypeError: it is neither.
+
+    >>> print(as_csv(Trace((0.0, 1.5), (2_000_000, 0), 3.0, "by hand")), end="")
+    # by hand
+    # end=loop
+    # period_s=3
+    t_s,capacity_bps
+    0,2000000
+    1.5,0
+    """
+    if isinstance(trace, Trace):
+        text = io.StringIO()
+        trace._write(text)
+        return text.getvalue()
+    import pyarrow as pa
+    from pyarrow import csv
+
+    try:
+        table = pa.table(trace)
+    except (TypeError, ValueError) as error:
+        message = f"a trace is the path of a file, a linkweir.traces.Trace or a data frame, not {type(trace).__name__}"
+        raise TypeError(message) from error
+    rows = io.BytesIO()
+    csv.write_csv(table, rows, csv.WriteOptions(include_header=False, quoting_style="none"))
+    return ",".join(table.column_names) + "\n" + rows.getvalue().decode()
 
 
 def lte_drive(seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1) -> Trace:

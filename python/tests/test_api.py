@@ -219,3 +219,50 @@ def test_the_stub_is_true_to_the_module(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+def capacities(result: Result) -> list[float]:
+    return [row["capacity_bps"] for row in result.rows("link")]
+
+
+def test_run_takes_its_own_trace(small: Path, tmp_path: Path) -> None:
+    trace = linkweir.traces.lte_drive(seed=3, duration_s=5)
+    trace.write(tmp_path / "trace.csv")
+    expected = linkweir.run(small, trace=tmp_path / "trace.csv")
+    result = linkweir.run(small, trace=trace, out=tmp_path / "out")
+    for name in ("series", "classes", "link"):
+        assert result.tables[name].equals(expected.tables[name])
+    assert (tmp_path / "out/inputs/trace.csv").read_bytes() == (tmp_path / "trace.csv").read_bytes()
+    again = Scenario.load(tmp_path / "out/scenario.toml")
+    assert again.inputs[0][2] == (tmp_path / "trace.csv").read_bytes()
+
+
+def test_run_takes_a_data_frame_as_its_trace(small: Path) -> None:
+    """Seconds, UNIX seconds, or time stamps with or without a zone, also as the index of a pandas frame."""
+    seconds, rates = [0.0, 2.0, 3.0], [2e6, 0.0, 1e6]
+    expected = [2e6, 2e6, 0.0, 1e6, 1e6]
+    unix = pd.Series([1_700_000_000, 1_700_000_002, 1_700_000_003])
+    stamps = pd.to_datetime(unix, unit="s")
+    plain = {"t_s": seconds, "capacity_bps": rates}
+    for frame in (
+        pd.DataFrame(plain),
+        pl.DataFrame(plain),
+        pa.table(plain),
+        pd.DataFrame({"t_s": unix, "capacity_bps": rates}),
+        pd.DataFrame({"t_s": stamps, "capacity_bps": rates}),
+        pd.DataFrame({"t_s": stamps.dt.tz_localize("Europe/Paris"), "capacity_bps": rates}),
+        pd.DataFrame({"t_s": stamps.dt.tz_localize("UTC"), "down_mbit": [2.0, 0.0, 1.0]}),
+        pd.DataFrame({"capacity_bps": rates}, index=pd.DatetimeIndex(stamps, name="t_s")),
+        pl.DataFrame({"t_s": list(stamps.dt.to_pydatetime()), "capacity_bps": rates}),
+    ):
+        assert capacities(linkweir.run(small, trace=frame)) == pytest.approx(expected, rel=1e-12), frame
+
+
+def test_a_trace_that_is_none_is_refused(small: Path) -> None:
+    for wrong in (5, [(0, 1e6)], object()):
+        with pytest.raises(TypeError, match="Trace or a data frame, not"):
+            linkweir.run(small, trace=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ScenarioError, match=r"trace\.csv:1: cannot tell the trace's format"):
+        linkweir.run(small, trace=pd.DataFrame({"time": [0.0], "speed": [1.0]}))
+    with pytest.raises(ScenarioError, match=r'trace\.csv:3: capacity_bps = "": is not a number'):
+        linkweir.run(small, trace=pd.DataFrame({"t_s": [0.0, 1.0], "capacity_bps": [1e6, float("nan")]}))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import runpy
 import subprocess
@@ -116,6 +117,21 @@ def test_modulation_and_code_follow_a_recorded_fade(tmp_path: Path) -> None:
     # The carrier is never idle while anyone hears it.
     heard = found["outage"].to_numpy().reshape(300, 3).min(axis=1) == 0
     assert np.allclose(result.to_pandas("carrier")["occupancy"][heard][1:], 1.0, atol=0.02)
+
+
+def test_a_run_says_which_pairs_of_rain_its_model_misses(tmp_path: Path) -> None:
+    scenario = beam(rain={"exceeded": [["0.01%", 14.5], ["1%", 1.2]], "probability": "5%"})
+    missed = "1.2 dB in 0.674% of the time instead of 1%"
+    result = package.run(scenario, out=tmp_path / "out")
+    (note,) = result.summary["notes"]
+    assert note.startswith("link.beam.rain.exceeded: ")
+    assert missed in note
+    assert missed in result.scenario.resolved
+    assert f'<p class="warning">{html.escape(note)}</p>' in (tmp_path / "out" / "report.html").read_text()
+    assert package.Result.load(tmp_path / "out").summary["notes"] == [note]
+    done = linkweir("run", str(tmp_path / "out" / "scenario.toml"), "--out", str(tmp_path / "again"))
+    assert f"note: {note}\n" in done.stdout
+    assert package.run(beam()).summary["notes"] == []
 
 
 def shipped(policy: str) -> dict[str, Any]:

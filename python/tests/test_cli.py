@@ -134,6 +134,30 @@ def test_rerun_says_what_differs(tmp_path: Path, finished: Path) -> None:
     assert done.stdout.splitlines()[-1].startswith("different: ")
 
 
+def test_names_with_markup_are_text_in_the_report(tmp_path: Path) -> None:
+    """Names of a scenario, class, flow, file and directory, all of which a user chooses."""
+    (tmp_path / "<probe>trace.csv").write_text("t_s,capacity_bps\n0,2e6\n")
+    text = SMALL.replace('rate = "2Mbit"', 'trace = "<probe>trace.csv"', 1).replace('"ef"', '"<probe>class&amp;"')
+    text = text.replace('kind = "poisson"', 'kind = "poisson"\nname = "<probe>flow&amp;"')
+    (tmp_path / "named.toml").write_text('name = "<probe>scenario&amp;"\n' + text)
+    out = tmp_path / "<probe>out&amp;"
+    result = package.run(tmp_path / "named.toml", out=out)
+    report = (out / "report.html").read_text()
+    for shown in (
+        "<title>&lt;probe&gt;scenario&amp;amp;</title>",
+        "<h1>&lt;probe&gt;scenario&amp;amp;</h1>",
+        "<td>&lt;probe&gt;class&amp;amp;</td>",
+        "<td>&lt;probe&gt;flow&amp;amp;</td>",
+        "name = &quot;&lt;probe&gt;flow&amp;amp;&quot;",
+        "<pre>linkweir rerun &lt;probe&gt;out&amp;amp;</pre>",
+        "&lt;probe&gt;trace.csv",
+    ):
+        assert shown in report
+    for page in (report, result._repr_html_()):
+        assert "&lt;probe&gt;class" in page
+        assert "<probe>" not in page
+
+
 def test_report_is_made_again(tmp_path: Path, finished: Path) -> None:
     out = tmp_path / "out"
     shutil.copytree(finished, out)

@@ -113,6 +113,14 @@ def test_memory_from_the_longest_fade() -> None:
     )
 
 
+def test_a_fade_lasts_until_what_ef_queued_in_it_is_sent() -> None:
+    """EF of 5 Mbit/s queues 20 Mbit in 4 s, which take 20 / 15 s at the 15 Mbit/s that it does not need."""
+    words = ("--link", "20Mbit", "--rate", "6Mbit", "--longest-fade", "4s", "--ef-expected", "5Mbit", "--margin", "1")
+    queue = answer(*words)["queues"][0]
+    assert queue["memory_needed_s"] == pytest.approx(4 + 20 / 15)
+    assert queue["memory_s"] == pytest.approx(4 + 20 / 15)
+
+
 def test_memory_from_a_trace(tmp_path: Path) -> None:
     """3 s at 2 Mbit/s are short of 6: a deficit of 12 Mbit, which is 2 s of the reservation."""
     trace = tmp_path / "fade.csv"
@@ -124,10 +132,64 @@ def test_memory_from_a_trace(tmp_path: Path) -> None:
 
 
 def test_expected_ef_lengthens_the_shortage(tmp_path: Path) -> None:
+    """EF of 8 Mbit/s leaves 4 from 5 s on, queues 12 Mbit in the two seconds at 2 Mbit/s, and sends them by 9 s."""
     trace = tmp_path / "fade.csv"
     trace.write_text("t_s,dl_mbit\n0,20\n5,12\n6,2\n8,20\n12,20\n")
     queue = answer("--link", "20Mbit", "--rate", "6Mbit", "--ef-expected", "8Mbit", "--trace", str(trace))["queues"][0]
-    assert queue["longest_shortage_s"] == 3
+    assert queue["longest_shortage_s"] == 4
+
+
+OUTAGE = """\
+[[class]]
+name = "ef"
+level = 0
+limit = "1000p"
+[[class]]
+name = "af"
+level = 1
+low_level = 3
+rate = "1.5Mbit"
+mtu = "1500B"
+burst = "2p"
+memory = "{memory_s:g}s"
+[[class]]
+name = "cs0"
+level = 2
+[[flow]]
+class = "ef"
+kind = "cbr"
+rate = "1Mbit"
+packet = "1500B"
+[[flow]]
+class = "af"
+kind = "greedy"
+packet = "1500B"
+[[flow]]
+class = "cs0"
+kind = "greedy"
+packet = "1500B"
+"""
+
+
+def test_memory_covers_the_time_in_which_ef_sends_what_queued_up_in_an_outage(tmp_path: Path) -> None:
+    """No capacity for 2 s, then 3 Mbit/s: EF of 1 Mbit/s has queued 2 Mbit, which take it 1 s at 2 Mbit/s. So AF gets
+    nothing for 3 s, and is owed 4.5 Mbit, 3 s of its 1.5 Mbit/s, which the 0.5 Mbit/s left over repay by 17 s.
+    """
+    trace = tmp_path / "outage.csv"
+    trace.write_text("t_s,capacity_bps\n0,6e6\n5,0\n7,3e6\n20,3e6\n")
+    words = ["--link", "6Mbit", "--rate", "1.5Mbit", "--ef-expected", "1Mbit", "--trace", str(trace)]
+    queue = answer(*words)["queues"][0]
+    assert queue["longest_shortage_s"] == pytest.approx(3)
+    assert queue["memory_needed_s"] == pytest.approx(3)
+
+    def af_bits(memory_s: float) -> float:
+        text = f'duration = "20s"\n[link]\ntrace = "{trace}"\nnominal = "6Mbit"\n[scheduler]\npolicy = "pss"\n'
+        classes = linkweir.run(linkweir.Scenario.parse(text + OUTAGE.format(memory_s=memory_s))).rows("classes")
+        return 20 * next(row["rate_bps"] for row in classes if row["class"] == "af")
+
+    packet_bits = 12_000
+    assert af_bits(queue["memory_needed_s"]) >= 20 * 1.5e6 - 3 * packet_bits
+    assert af_bits(0.9 * queue["memory_needed_s"]) == pytest.approx(20 * 1.5e6 - 0.3 * 1.5e6, abs=3 * packet_bits)
 
 
 def test_mahimahi_trace_loops(tmp_path: Path) -> None:

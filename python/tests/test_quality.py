@@ -52,6 +52,22 @@ def test_loss_over_a_satellite(loss: float, codec: str, rating: float | None, sc
         assert found.rating == pytest.approx(rating, abs=0.06)
 
 
+@pytest.mark.parametrize(
+    ("codec", "burstiness", "equipment"),
+    [
+        # Ie + (95 - Ie) Ppl / (Ppl / BurstR + Bpl) at 4 % loss: G.107, 7-29.
+        (Codec(0.0, 4.3), 1.0, 95 * 4 / 8.3),
+        (Codec(0.0, 4.3), 2.0, 95 * 4 / 6.3),
+        (Codec(11.0, 19.0), 4.0, 11 + 84 * 4 / 20),
+    ],
+)
+def test_losses_in_bursts_impair_more(codec: Codec, burstiness: float, equipment: float) -> None:
+    found = e_model(0.05, 0.04, codec, burstiness=burstiness)
+    assert found.equipment == pytest.approx(equipment, rel=1e-12)
+    alone = e_model(0.05, 0.0, codec)
+    assert found.rating == pytest.approx(alone.rating + codec.impairment - equipment, rel=1e-12)
+
+
 def test_jitter_counts_as_twice_as_much_delay() -> None:
     assert e_model(0.2, jitter_s=0.05).rating == pytest.approx(e_model(0.3).rating)
     assert e_model(0.2, jitter_s=0.05, jitter="none") == e_model(0.2)

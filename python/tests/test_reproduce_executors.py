@@ -130,6 +130,33 @@ def test_another_reproduction_does_not_go_on_with_it(tmp_path: Path, monkeypatch
     assert rest.done == RUNS
 
 
+def test_another_build_does_not_go_on_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(monkeypatch, Here(stop_after(1, KeyboardInterrupt())))
+    assert linkweir(*FIGURE, "--out", tmp_path / "out").returncode == 1
+    noted = tmp_path / "out" / "provenance.json"
+    noted.write_text(json.dumps(json.loads(noted.read_text()) | {"sources_sha256": 64 * "0"}))
+    rest = Here()
+    use(monkeypatch, rest)
+    refused = linkweir(*FIGURE, "--out", tmp_path / "out")
+    assert (refused.returncode, rest.done) == (2, 0)
+    assert "holds an earlier reproduction" in refused.stderr
+
+
+def test_one_killed_while_it_was_overwritten_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_off(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    use(monkeypatch, Here(stop_after(1, KeyboardInterrupt())))
+    assert linkweir(*FIGURE, "--out", tmp_path / "out").returncode == 1
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.rmtree", cut_off)
+        assert linkweir(*FIGURE, "--out", tmp_path / "out", "--force").returncode == 1
+    rest = Here()
+    use(monkeypatch, rest)
+    done = linkweir(*FIGURE, "--out", tmp_path / "out")
+    assert (done.returncode, rest.done) == (0, RUNS), done.stderr
+
+
 def test_a_run_that_fails_is_named_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Third(Here):
         def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:

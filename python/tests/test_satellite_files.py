@@ -129,3 +129,41 @@ def test_the_shipped_constellation_carries_voice() -> None:
     # 15 000 km as the crow flies and 99 ms through the longest way of a day, and at most 100 ms in the queue.
     assert 0.053 < shortest_s < longest_s < 0.2
     assert sum(row["delivered_pkts"] for row in rows) > 0.9 * sum(row["arrived_pkts"] for row in rows)
+
+
+def test_a_constellation_with_gaps_runs_and_says_when_the_link_is_down(tmp_path: Path) -> None:
+    # 66 satellites at 800 km, planes spread evenly: New York sees none from 2723 s until 2733 s.
+    scenario = {
+        "duration": "30s",
+        "link": {
+            "rate": "1Mbit",
+            "satellite": {
+                "packet": "210B",
+                "delays_start": "2715s",
+                "constellation": {
+                    "planes": 6,
+                    "per_plane": 11,
+                    "phasing": 3,
+                    "altitude_km": 800,
+                    "inclination_deg": 86.4,
+                    "min_elevation_deg": 8.2,
+                    "from": {"lat_deg": -33.87, "lon_deg": 151.21},
+                    "to": {"lat_deg": 40.71, "lon_deg": -74.01},
+                },
+            },
+        },
+        "scheduler": {"policy": "fifo"},
+        "class": [{"name": "all"}],
+        "flow": [{"class": "all", "kind": "cbr", "rate": "64kbit", "packet": "210B"}],
+    }
+    result = run(scenario, out=tmp_path / "out")
+    (note,) = result.summary["notes"]
+    assert "for 10s of 30s, from 8s to 18s" in note
+    assert note in (tmp_path / "out" / "report.html").read_text()
+    capacities = result.link["capacity_bps"].to_pylist()
+    assert [round(bps) for bps in capacities] == [10**6] * 8 + [0] * 10 + [10**6] * 12
+    sent = result.series["sent_pkts"].to_pylist()
+    # The packet of 8 s is on the link all the time.
+    assert sum(sent[9:18]) == 0
+    assert sent[18] > 10 * 38
+    assert result.summary["link"]["capacity_bps"] == pytest.approx(2e6 / 3)

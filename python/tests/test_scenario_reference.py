@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,7 +213,7 @@ def test_units_are_those_of_the_parser() -> None:
 
 
 def test_examples_of_the_page_run() -> None:
-    first, sizes, signals = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+    first, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     assert Scenario.parse(first).flows[0] == "cbr1"
     for line in (sizes + signals).splitlines():
         text = first.replace('rate = "1Mbit"\npacket = "200B"', f'packet = "200B"\n{line}')
@@ -220,3 +221,22 @@ def test_examples_of_the_page_run() -> None:
             text = first.replace('packet = "200B"', line)
         assert text != first
         Scenario.parse(text)
+
+
+def test_the_example_of_named_columns_reads_a_drive(tmp_path: Path) -> None:
+    """1 s at 5 Mbit/s, then 7 until the end of the 10 s: 6.8 on average."""
+    (tmp_path / "drive.csv").write_text("when,dl_mbps\n1700000000000,5\n1700000001000,7\n")
+    link = re.findall(r"```toml\n\[link\]\n(trace = .*?)```", PAGE, flags=re.DOTALL)[0]
+    scenario = Scenario.parse(f'duration = "10s"\n[link]\n{link}' + LOADED, path=tmp_path / "x.toml")
+    assert 'nominal = "6.8Mbit"' in scenario.resolved
+
+
+LOADED = """\
+[scheduler]
+policy = "fifo"
+[[class]]
+name = "all"
+[[flow]]
+class = "all"
+kind = "greedy"
+"""

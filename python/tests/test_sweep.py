@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from command import COMMAND, ENDLESS, SMALL, await_status, linkweir, linkweir_process, start, strict_json
+from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
 
 import linkweir as package
 from linkweir.sweep import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
@@ -511,3 +512,133 @@ def test_populations_may_differ_and_columns_are_those_of_all(tmp_path: Path) -> 
         5,
     ]
     assert pq.read_schema(tmp_path / "out" / "results" / "runs.parquet").names == sweep.table.column_names
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_sweep_that_ended_while_its_data_set_was_put_together_is_resumed(
+    tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch, end: BaseException | type[BaseException]
+) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+    straight = run_plan(plan, Here(), out=tmp_path / "straight")
+    assert straight.directory is not None
+
+    def cut_off(self: object, table: object) -> None:
+        raise end
+
+    monkeypatch.setattr("linkweir.directory.TableFile.add", cut_off)
+    with pytest.raises((KeyboardInterrupt, OSError)):
+        run_plan(plan, Here(), out=out)
+    monkeypatch.undo()
+    assert len(list((out / "parts").glob("*.arrow"))) == 20
+    with pytest.raises(package.DirectoryError, match="the same command goes on with it"):
+        Sweep.load(out)
+    second = Here()
+    assert run_plan(plan, second, out=out).status == "complete"
+    assert second.done == []
+    assert data(out) == data(straight.directory)
+    assert not (out / "parts").exists()
+    assert Sweep.load(out).status == "complete"
+    assert "error" not in provenance(out)
+
+
+@pytest.mark.parametrize("kept", [0, 15, 20])
+def test_a_damaged_data_set_is_named_and_made_again(tmp_path: Path, plan_file: Path, kept: int) -> None:
+    """From the parts that are still there, as after a power cut, and from new runs in place of the others."""
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+    first = Here()
+    run_plan(plan, first, out=out)
+    whole = data(out)
+    broken = bytearray(whole)
+    broken[len(broken) // 2] ^= 1
+    (out / "results" / "runs.parquet").write_bytes(broken)
+    with pytest.raises(package.DirectoryError, match=r"runs\.parquet: is damaged"):
+        _ = Sweep.load(out).table
+    if kept:
+        (out / "parts").mkdir()
+    for run in plan.runs[:kept]:
+        (out / "parts" / f"{run.job.identity}.arrow").write_bytes(work(run.job).rows or b"")
+    done = linkweir("sweep", plan_file, "--out", out, "--json", "--jobs", "1")
+    assert (done.returncode, strict_json(done.stdout)["runs_now"]) == (0, 20 - kept)
+    assert done.stderr == (
+        f"linkweir: {out}/results/runs.parquet: is damaged or missing; it is made again from {kept} runs that parts/ "
+        f"still holds and {20 - kept} that are run again\n"
+    )
+    assert data(out) == whole
+    (out / "summary.json").unlink()
+    assert linkweir("sweep", plan_file, "--out", out).returncode == 0
+    assert Sweep.load(out).table.num_rows == 20 * 7
+
+
+def test_a_sweep_killed_before_its_first_note_or_while_it_is_overwritten_is_resumed(
+    tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+    out.mkdir()
+    (out / ".provenance.json.part").write_text('{"linkw')
+    assert run_plan(plan, Here(), out=out).status == "complete"
+    whole = data(out)
+
+    def cut_off(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", cut_off)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(plan, Here(), out=out, force=True)
+    monkeypatch.undo()
+    with pytest.raises(package.DirectoryError, match="still running or was killed"):
+        Sweep.load(out)
+    again = Here()
+    assert run_plan(plan, again, out=out).status == "complete"
+    assert (len(again.done), data(out)) == (20, whole)
+
+
+def test_ctrl_c_while_parts_are_removed_leaves_a_complete_sweep(
+    tmp_path: Path, plan_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+
+    def press(path: Path, **_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("shutil.rmtree", press)
+    with pytest.raises(KeyboardInterrupt):
+        run_plan(Plan.load(plan_file), Here(), out=tmp_path / "out")
+    assert Sweep.load(tmp_path / "out").status == "complete"
+
+
+def test_two_builds_of_one_commit_with_other_sources_do_not_mix_their_runs(tmp_path: Path, plan_file: Path) -> None:
+    """As two dirty trees of a commit, or two unpacked archives, whose commit nobody knows."""
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert linkweir("sweep", plan_file, "--out", out, "--jobs", "1").returncode == 0
+    shutil.copytree(Path(package.__file__).parent, other / "linkweir", ignore=shutil.ignore_patterns("__pycache__"))
+    words = ("sweep", plan_file, "--out", out, "--jobs", "1")
+    elsewhere = {**os.environ, "PYTHONPATH": str(other)}
+    done = linkweir_process(*words, env=elsewhere)
+    assert (done.returncode, done.stderr) == (0, "")
+    with (other / "linkweir" / "simulate.py").open("a") as file:
+        file.write("# another thought\n")
+    done = linkweir_process(*words, env=elsewhere)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{out}: its runs were done by sources " in done.stderr
+    assert "choose another --out, or start over with --force" in done.stderr
+
+
+def test_the_native_module_knows_the_sources_it_was_built_from() -> None:
+    """64-bit FNV-1a (Fowler, Noll and Vo) over names and contents, in the order of the names."""
+    files = [REPOSITORY / "Cargo.lock"]
+    for folder in (
+        "core/include",
+        "core/src",
+        *(f"crates/linkweir-{crate}/src" for crate in ("config", "core", "py", "sim")),
+    ):
+        files += [path for path in (REPOSITORY / folder).rglob("*") if path.is_file()]
+    digest = 0xCBF29CE484222325
+    for path in sorted(files):
+        for part in (str(path.relative_to(REPOSITORY)).encode(), path.read_bytes()):
+            for byte in part:
+                digest = ((digest ^ byte) * 0x100000001B3) % 2**64
+    assert package._native.sources == f"{digest:016x}", "built from other sources than these; run make build"

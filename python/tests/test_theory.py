@@ -97,6 +97,20 @@ def test_shortage_lasts_over_the_end_of_a_loop() -> None:
     assert theory.longest_shortage_s([0, 2], [7, 8], 3, 5, loops=True) == 0
 
 
+def test_what_queued_up_is_sent_first() -> None:
+    """1 s without capacity leaves 1 Mbit of 1 Mbit/s; at 4 Mbit/s it takes 1/3 s, in a loop of the next round."""
+    once = theory.left_after([0, 1, 3], [2, 0, 4], 5, 1)
+    assert once == ([0, 1, 3, pytest.approx(3 + 2 / 3)], [1, 0, 0, 3])
+    assert theory.left_after([0, 4], [4, 0], 5, 1) == ([0, 4], [3, 0])
+    assert theory.left_after([0, 4], [4, 0], 5, 1, loops=True) == ([0, pytest.approx(1 / 3), 4], [0, 3, 0])
+    assert theory.left_after([0, 1], [2, 0], 2, 1.5, loops=True) == ([0, 1], [0, 0])
+    assert theory.left_after([0, 1], [2, 4], 2, 0) == ([0, 1], [2, 4])
+    assert theory.left_after([0, 1, 2, 3], [0, 1, 2, 1], 4, 1) == ([0, 1, 2, 3], [0, 0, 0, 0])
+    # Steps of 0.1 s, which no double is: the queue of the first empties with the third, without a sliver of time left.
+    tenths = [number * 0.1 for number in range(5)]
+    assert theory.left_after(tenths, [0, 1.5, 1.5, 2, 2], 0.5, 1)[1] == [0, 0, 0, 1, 1]
+
+
 def test_plr_losses_of_the_loaded_phase() -> None:
     """Class 1 loses most; per cent, 8 x 1500 packets/s on 8127."""
     losses = theory.plr_losses(1 - 8127 / 12000, USUAL[::-1])

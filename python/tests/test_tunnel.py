@@ -139,6 +139,18 @@ def test_counters_become_rates_of_bins() -> None:
     assert classes["ef"]["rate_bps"] == pytest.approx(1.6e6)
 
 
+def test_packets_from_the_warm_up_that_are_dropped_later_do_not_lose_more_than_all() -> None:
+    made = tunnel.tunnel(as_scenario(two_classes(warmup="1s")))
+    # 50 packets wait at the end of the warm-up and are dropped after it, as is the only one that arrives then.
+    answers = [[shown(0, 0, 0), shown(0, 50 if n < 3 else 0, 0 if n < 3 else 51)] for n in range(5)]
+    text = "".join(json.dumps({"peers": [{"classes": classes}]}, indent=1) for classes in answers).encode()
+    files = {"counters": text, "datagrams": b"", "received": b""}
+    found = collect.tables(made, files, gateways.gateway_counters)
+    rest = next(row for row in found["classes"].to_pylist() if row["class"] == "rest")
+    assert (rest["arrived_pkts"], rest["dropped_limit_pkts"]) == (1, 51)
+    assert rest["loss"] == 1.0
+
+
 def test_an_answer_that_is_missing_is_told() -> None:
     made = tunnel.tunnel(as_scenario(two_classes()))
     text = json.dumps({"peers": [{"classes": [shown(0, 0, 0), shown(0, 0, 0)]}]}).encode()

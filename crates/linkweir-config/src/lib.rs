@@ -8,6 +8,7 @@ pub mod fault;
 pub mod limits;
 pub mod parameters;
 pub mod reader;
+mod recorded;
 pub mod signal;
 pub mod trace;
 pub mod units;

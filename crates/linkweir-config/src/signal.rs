@@ -104,10 +104,28 @@ impl Instant {
     }
 }
 
+/// Times from .. until in ns, in order and apart from each other.
+pub type Outages = Arc<[(u64, u64)]>;
+
+/// The outage that has begun last by a time, whether or not it lasts, and the beginning of the next.
+fn outage_at(outages: &[(u64, u64)], now_ns: u64) -> (Option<(u64, u64)>, Option<u64>) {
+    let next = outages.partition_point(|outage| outage.0 <= now_ns);
+    let last = next.checked_sub(1).map(|index| outages[index]);
+    (last, outages.get(next).map(|outage| outage.0))
+}
+
+/// Whether a time lies in an outage.
+pub fn is_out(outages: &[(u64, u64)], now_ns: u64) -> bool {
+    let (last, _) = outage_at(outages, now_ns);
+    last.is_some_and(|(_, until_ns)| now_ns < until_ns)
+}
+
 /// A signal and the piece of it that was asked for last.
 #[derive(Clone, Debug)]
 pub struct Track {
     signal: Signal,
+    /// Times at which the value is 0 whatever the signal says.
+    outages: Outages,
     piece: Piece,
     /// Length of a round in ns and its integral over ns, where the signal repeats itself.
     round: Option<(u64, f64)>,
@@ -141,6 +159,24 @@ impl Piece {
         }
     }
 
+    /// The part of it that an outage is, or that lies between two, and in which a time lies.
+    fn part(self, outages: &[(u64, u64)], now_ns: u64) -> Piece {
+        let (last, next_ns) = outage_at(outages, now_ns);
+        let until_ns = next_ns.map_or(self.until_ns, |next_ns| next_ns.min(self.until_ns));
+        match last {
+            Some((from_ns, end_ns)) if now_ns < end_ns => {
+                Piece::flat(from_ns.max(self.from_ns), end_ns.min(self.until_ns), 0.0)
+            }
+            Some((_, end_ns)) if end_ns > self.from_ns => Piece {
+                from_ns: end_ns,
+                until_ns,
+                value: self.value_at(Instant::at(end_ns)),
+                ..self
+            },
+            _ => Piece { until_ns, ..self },
+        }
+    }
+
     fn value_at(&self, at: Instant) -> f64 {
         self.value + self.slope_per_ns * ((at.ns - self.from_ns) as f64 + at.fraction)
     }
@@ -157,10 +193,16 @@ impl Piece {
 impl Track {
     /// At the start of a signal.
     pub fn new(signal: &Signal) -> Track {
+        Track::interrupted(signal, &Outages::default())
+    }
+
+    /// At the start of a signal that is 0 in outages.
+    pub fn interrupted(signal: &Signal, outages: &Outages) -> Track {
         Track {
             signal: signal.clone(),
-            piece: locate(signal, 0),
-            round: round(signal),
+            outages: outages.clone(),
+            piece: locate(signal, 0).part(outages, 0),
+            round: round(signal).filter(|_| outages.is_empty()),
         }
     }
 
@@ -207,8 +249,8 @@ impl Track {
     /// not 0); none when that is not before `horizon_ns`.
     #[inline]
     pub fn reaches(&mut self, start: Instant, amount: f64, horizon_ns: u64) -> Option<Instant> {
-        if let Signal::Constant(value) = self.signal {
-            let end = (value > 0.0).then(|| start.plus(amount * 1e9 / value));
+        if let (Signal::Constant(value), true) = (&self.signal, self.outages.is_empty()) {
+            let end = (*value > 0.0).then(|| start.plus(amount * 1e9 / value));
             return end.filter(|end| start.ns < horizon_ns && end.ns < horizon_ns);
         }
         self.walk_to(start, amount, horizon_ns)
@@ -282,7 +324,7 @@ impl Track {
     #[inline]
     fn seek(&mut self, now_ns: u64) {
         if now_ns < self.piece.from_ns || now_ns >= self.piece.until_ns {
-            self.piece = locate(&self.signal, now_ns);
+            self.piece = locate(&self.signal, now_ns).part(&self.outages, now_ns);
         }
     }
 }
@@ -401,6 +443,74 @@ mod tests {
         }
         let late = at.ns as f64 + at.fraction - 3e12;
         assert!(late.abs() < 1e-2, "off by {late} ns");
+    }
+
+    #[test]
+    fn nothing_adds_up_in_outages() {
+        let steps = |end| Signal::Steps {
+            points: [(0, 8e6), (4 * S, 3e6), (7 * S, 5e6)].into(),
+            end,
+        };
+        let lines = Signal::Lines {
+            points: [(0, 1e6), (3 * S, 9e6), (9 * S, 2e6)].into(),
+        };
+        let signals = [
+            Signal::Constant(4e6),
+            cosine(),
+            steps(End::Hold),
+            steps(End::Loop { period_ns: 11 * S }),
+            lines,
+        ];
+        let outages: Outages = [(0, S), (2 * S, 5 * S), (8 * S, 9 * S), (20 * S, 23 * S)].into();
+        let open = [
+            (S, 2 * S),
+            (5 * S, 8 * S),
+            (9 * S, 20 * S),
+            (23 * S, 30 * S),
+        ];
+        for signal in signals {
+            let mut plain = Track::new(&signal);
+            let mut track = Track::interrupted(&signal, &outages);
+            let mut whole = 0.0;
+            for (from_ns, until_ns) in open {
+                let part = plain.sum(from_ns, until_ns);
+                assert!((track.sum(from_ns, until_ns) - part).abs() < 1e-9 * part);
+                // What lacks the last bit of a part comes at its very end, and one more after the next outage.
+                whole += part;
+                let end = track.reaches(Instant::at(0), whole - 1.0, FOREVER).unwrap();
+                assert!(
+                    end.ns < until_ns && until_ns - end.ns < 10_000,
+                    "{signal:?}"
+                );
+                if until_ns < 30 * S {
+                    let end = track.reaches(Instant::at(0), whole + 1.0, FOREVER).unwrap();
+                    let next_ns = open
+                        .map(|part| part.0)
+                        .into_iter()
+                        .find(|ns| *ns > until_ns);
+                    assert!(
+                        (0..10_000).contains(&(end.ns - next_ns.unwrap())),
+                        "{signal:?}"
+                    );
+                }
+                for at_ns in [from_ns, until_ns - 1] {
+                    let value = plain.value(at_ns);
+                    assert!((track.value(at_ns) - value).abs() < 1e-9 * value);
+                }
+            }
+            assert!((track.sum(0, 30 * S) - whole).abs() < 1e-9 * whole);
+            for (from_ns, until_ns) in outages.iter().copied() {
+                assert_eq!(
+                    (track.value(from_ns), track.value(until_ns - 1)),
+                    (0.0, 0.0)
+                );
+                assert!(is_out(&outages, from_ns) && is_out(&outages, until_ns - 1));
+                assert!(!is_out(&outages, until_ns));
+            }
+            let begins = track.reaches(Instant::at(2 * S), 0.0, FOREVER);
+            assert_eq!(begins.unwrap().ns, 5 * S);
+            assert_eq!(track.reaches(Instant::at(2 * S), 1.0, 5 * S), None);
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Capacity traces from files: our own CSV, mahimahi's delivery opportunities, and CSV of seconds and Mbit/s.
+//! Capacity traces from files: our own CSV, mahimahi's delivery opportunities, other CSV, and what iperf3 and Starlink
+//! record (`recorded.rs`).
 //!
 //! Ours: a header `t_s,capacity_bps[,delay_s][,loss]`, one line per change, and lines starting with `#`. Of those,
 //! `# end=loop|hold|stop` says what follows the last line and `# period_s=600` how long one round is; without it the last
@@ -7,6 +8,9 @@
 //!
 //! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop. Of lines
 //! of one time the last counts: recorders write what changes at once one after another.
+//!
+//! Times of a CSV are seconds, or another unit that its scenario names, or ISO 8601; without a zone they are UTC. All
+//! times are relative to the first, which may be a clock's; in our own notation it is 0 or a clock's.
 //!
 //! mahimahi (Netravali et al. 2015): a whole number of ms per line, non-decreasing; at each, 1500 bytes may leave. The list
 //! wraps at its last number.
@@ -20,7 +24,8 @@ use crate::signal::{Capacity, End, Signal};
 
 use crate::fault::{shorten, Fault};
 use crate::limits;
-use crate::reader::{nearest, Entry};
+use crate::reader::{nearest, quote, Entry, Section};
+use crate::recorded;
 use crate::units::{self, Decimal, Kind};
 
 /// Notation of a trace file.
@@ -32,11 +37,26 @@ pub enum Format {
     Mahimahi,
     /// CSV with a time column and columns in Mbit/s.
     Mbit,
+    /// CSV of which the scenario names the columns.
+    Csv,
+    /// JSON of `iperf3 --json`.
+    Iperf3,
+    /// JSON of a Starlink dish's history.
+    Starlink,
 }
 
 impl Format {
     /// Names in scenarios, in the order of the variants.
-    pub const NAMES: [&'static str; 3] = ["linkweir", "mahimahi", "mbit"];
+    pub const NAMES: [&'static str; 6] =
+        ["linkweir", "mahimahi", "mbit", "csv", "iperf3", "starlink"];
+    const ALL: [Format; 6] = [
+        Format::Linkweir,
+        Format::Mahimahi,
+        Format::Mbit,
+        Format::Csv,
+        Format::Iperf3,
+        Format::Starlink,
+    ];
 
     /// Its name in scenarios.
     pub fn name(self) -> &'static str {
@@ -65,41 +85,188 @@ impl TraceEnd {
     }
 }
 
-/// What the reader of a trace may say about it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
-    /// Notation; found out from the content when not given.
-    pub format: Option<Format>,
-    /// Column of an `mbit` file; the first that has `mbit` in its name when not given.
-    pub column: Option<String>,
-    /// What follows the last line; the file's own word when not given.
-    pub end: Option<TraceEnd>,
+/// A column of a CSV file, and the unit of its numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// As in the header.
+    pub name: String,
+    /// As in quantities of a scenario: `ms`, `Mbit`, or of a capacity `kB` for kB/s.
+    pub unit: String,
 }
 
-impl Hints {
-    /// Reads what a table says of its trace in `trace_format`, `trace_column` and `end`.
+impl Column {
+    /// Reads `"NAME"` or `{ column = "NAME", unit = "UNIT" }`; `implied` is the unit that a name alone implies.
+    fn read(
+        entry: &Entry<'_, '_>,
+        kinds: &[Kind],
+        implied: impl Fn(&str) -> Option<&'static str>,
+    ) -> Result<Column, Fault> {
+        let units = "one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second";
+        let units = if kinds.contains(&Kind::Time) {
+            "one of s, ms, us, ns, min, h"
+        } else {
+            units
+        };
+        let Some(mut table) = entry.table() else {
+            let name = entry.text()?.to_string();
+            let unit = implied(&name).ok_or_else(|| {
+                entry.fault(format!(
+                    "does not say its unit; write {{ column = {}, unit = ... }} with {units}",
+                    quote(&name)
+                ))
+            })?;
+            return Ok(Column {
+                name,
+                unit: unit.to_string(),
+            });
+        };
+        let name = table
+            .need("column", "\"name in the header\"")?
+            .text()?
+            .to_string();
+        let unit = match table.find("unit") {
+            None => implied(&name)
+                .ok_or_else(|| table.fault_at("unit", format!("is missing; write {units}")))?,
+            Some(entry) => {
+                let unit = entry.text()?;
+                let is_unit = |kind: &Kind| units::parse(&format!("1{unit}"), *kind).is_ok();
+                let word = unit.bytes().all(|byte| byte.is_ascii_alphabetic()); // "0ms" is none
+                if !word || !kinds.iter().any(is_unit) {
+                    return Err(entry.fault(format!("must be {units}")));
+                }
+                unit
+            }
+        };
+        let unit = unit.to_string();
+        table.known()?;
+        Ok(Column { name, unit })
+    }
+
+    fn show(&self) -> String {
+        format!(
+            "{{ column = {}, unit = {} }}",
+            quote(&self.name),
+            quote(&self.unit)
+        )
+    }
+}
+
+/// The columns of a CSV file that a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedColumns {
+    /// Times; also ISO 8601.
+    pub time: Column,
+    /// Capacities.
+    pub capacity: Column,
+}
+
+impl NamedColumns {
+    /// Reads `columns = { t = ..., capacity = ... }`.
+    fn read(entry: &Entry<'_, '_>) -> Result<NamedColumns, Fault> {
+        let mut table = entry.table().ok_or_else(|| {
+            entry.fault("must be a table like { t = \"time_s\", capacity = \"down_mbit\" }")
+        })?;
+        let time = table.need("t", "\"name of the column of times\"")?;
+        let capacity = table.need("capacity", "\"name of the column of capacities\"")?;
+        table.known()?;
+        let found = NamedColumns {
+            time: Column::read(&time, &[Kind::Time], |name| {
+                let ends = |unit: &&&str| name.ends_with(&format!("_{unit}"));
+                Some(["ms", "us", "ns"].iter().find(ends).unwrap_or(&"s"))
+            })?,
+            capacity: Column::read(&capacity, &[Kind::Rate, Kind::Size], |name| {
+                let name = name.to_ascii_lowercase();
+                let prefixed = ["Gbit", "Mbit", "kbit"].into_iter();
+                prefixed
+                    .chain(name.ends_with("_bps").then_some("bit"))
+                    .find(|unit| *unit == "bit" || name.contains(&unit.to_ascii_lowercase()))
+            })?,
+        };
+        if found.time.name == found.capacity.name {
+            return Err(capacity.fault("must not be the column of the times"));
+        }
+        Ok(found)
+    }
+
+    /// As TOML.
+    pub fn show(&self) -> String {
+        format!(
+            "{{ t = {}, capacity = {} }}",
+            self.time.show(),
+            self.capacity.show()
+        )
+    }
+}
+
+/// What a table says of its trace.
+pub struct Described<'s, 'i> {
+    format: Option<Entry<'s, 'i>>,
+    column: Option<Entry<'s, 'i>>,
+    columns: Option<Entry<'s, 'i>>,
+    end: Option<Entry<'s, 'i>>,
+}
+
+impl<'s, 'i> Described<'s, 'i> {
+    /// Looks for `trace_format`, `trace_column`, `columns` and `end`.
+    pub fn find(section: &mut Section<'s, 'i>) -> Self {
+        Described {
+            format: section.find("trace_format"),
+            column: section.find("trace_column"),
+            columns: section.find("columns"),
+            end: section.find("end"),
+        }
+    }
+
+    /// One of the keys that are given, if any is: a table without a trace must have none.
+    pub fn any(&self) -> Option<&Entry<'s, 'i>> {
+        let Described {
+            format,
+            column,
+            columns,
+            end,
+        } = self;
+        format
+            .as_ref()
+            .or(column.as_ref())
+            .or(columns.as_ref())
+            .or(end.as_ref())
+    }
+
+    /// Reads them.
     ///
     /// # Errors
-    /// A word that is none of those allowed.
-    pub fn read(
-        format: Option<Entry<'_, '_>>,
-        column: Option<Entry<'_, '_>>,
-        end: Option<Entry<'_, '_>>,
-    ) -> Result<Hints, Fault> {
-        let [linkweir, mahimahi, mbit] = Format::NAMES;
-        let format = match format {
-            Some(entry) => match entry.choice(&["auto", linkweir, mahimahi, mbit])? {
-                0 => None,
-                1 => Some(Format::Linkweir),
-                2 => Some(Format::Mahimahi),
-                _ => Some(Format::Mbit),
-            },
+    /// A word that is none of those allowed, or keys that do not go together.
+    pub fn read(&self) -> Result<Hints, Fault> {
+        let mut format = match &self.format {
+            Some(entry) => {
+                let mut words = vec!["auto"];
+                words.extend(Format::NAMES);
+                entry
+                    .choice(&words)?
+                    .checked_sub(1)
+                    .map(|index| Format::ALL[index])
+            }
             None => None,
         };
-        let column = column
-            .map(|entry| entry.text().map(str::to_string))
-            .transpose()?;
-        let end = match end {
+        let columns = self.columns.as_ref().map(NamedColumns::read).transpose()?;
+        if let Some(entry) = &self.columns {
+            if format.is_some_and(|format| format != Format::Csv) {
+                return Err(entry.fault("is only for trace_format = \"csv\"; leave either out"));
+            }
+            if let Some(column) = &self.column {
+                return Err(column.fault("columns names it already; leave it out"));
+            }
+            format = Some(Format::Csv);
+        } else if let (Some(Format::Csv), Some(entry)) = (format, &self.format) {
+            return Err(entry.fault(
+                "needs the names of its columns, such as columns = { t = \"time_s\", capacity = \"down_mbit\" }",
+            ));
+        }
+        let column = self
+            .column
+            .as_ref()
+            .map(|entry| entry.text().map(str::to_string));
+        let end = match &self.end {
             Some(entry) => Some(match entry.choice(&TraceEnd::NAMES)? {
                 0 => TraceEnd::Loop,
                 1 => TraceEnd::Hold,
@@ -109,10 +276,24 @@ impl Hints {
         };
         Ok(Hints {
             format,
-            column,
+            column: column.transpose()?,
+            columns,
             end,
         })
     }
+}
+
+/// What the reader of a trace may say about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Notation; found out from the content when not given.
+    pub format: Option<Format>,
+    /// Column of an `mbit`, `iperf3` or `starlink` file; the first that fits when not given.
+    pub column: Option<String>,
+    /// Columns of a `csv` file, which needs them.
+    pub columns: Option<NamedColumns>,
+    /// What follows the last line; the file's own word when not given.
+    pub end: Option<TraceEnd>,
 }
 
 /// A trace that was read.
@@ -126,10 +307,26 @@ pub struct Trace {
     pub loss: Option<Signal>,
     /// Notation of the file.
     pub format: Format,
-    /// Column used of an `mbit` file.
+    /// Column used of an `mbit`, `iperf3` or `starlink` file.
     pub column: Option<String>,
+    /// Columns used of a `csv` file.
+    pub columns: Option<NamedColumns>,
     /// What follows the last line.
     pub end: TraceEnd,
+}
+
+impl Trace {
+    /// Writes the keys with which [`Described`] reads the same again.
+    pub fn write(&self, section: &mut Section<'_, '_>) {
+        section.write("trace_format", quote(self.format.name()));
+        if let Some(column) = &self.column {
+            section.write("trace_column", quote(column));
+        }
+        if let Some(columns) = &self.columns {
+            section.write("columns", columns.show());
+        }
+        section.write("end", quote(self.end.name()));
+    }
 }
 
 /// Reads a file whole, within limits.
@@ -194,7 +391,8 @@ pub fn parse(bytes: &[u8], path: &Path, hints: &Hints) -> Result<Trace, Fault> {
     };
     match format {
         Format::Mahimahi => reader.mahimahi(text, hints),
-        Format::Linkweir | Format::Mbit => reader.csv(text, format, hints),
+        Format::Linkweir | Format::Mbit | Format::Csv => reader.csv(text, format, hints),
+        Format::Iperf3 | Format::Starlink => reader.recorded(text, format, hints),
     }
 }
 
@@ -224,7 +422,7 @@ pub fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 const HEADER: &str = "a header t_s,capacity_bps[,delay_s][,loss]";
 const DELAY_COLUMNS: [&str; 3] = ["t_s", "to_satellite_s", "to_ground_s"];
 const DELAYS_HEADER: &str = "a header t_s,to_satellite_s,to_ground_s";
-const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit) or one whole number of ms per line (mahimahi)";
+const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit), one whole number of ms per line (mahimahi), or JSON of iperf3 or Starlink; of other CSV, name the columns: columns = { t = \"...\", capacity = \"...\" }";
 
 impl Reader {
     /// A fault of a line.
@@ -275,7 +473,10 @@ impl Reader {
         let Some((line, first)) = data_lines(text).next() else {
             return Err(self.whole_fault(format!("is empty; it must hold {FORMATS}")));
         };
-        let columns: Vec<&str> = first.split(',').map(str::trim).collect();
+        if let Some(found) = recorded::recognise(self, text) {
+            return found;
+        }
+        let columns = fields(first);
         if columns.contains(&"capacity_bps") {
             Ok(Format::Linkweir)
         } else if columns.iter().any(|c| is_mbit(c)) {
@@ -326,7 +527,27 @@ impl Reader {
             loss: None,
             format: Format::Mahimahi,
             column: None,
+            columns: None,
             end: TraceEnd::Loop,
+        })
+    }
+
+    /// What another program recorded.
+    fn recorded(&self, text: &str, format: Format, hints: &Hints) -> Result<Trace, Fault> {
+        let found = recorded::read(self, text, format, hints.column.as_deref())?;
+        let end = hints.end.unwrap_or(TraceEnd::Hold);
+        let capacity = Signal::Steps {
+            points: found.points.into(),
+            end: self.after(end, Some(found.end_ns))?,
+        };
+        Ok(Trace {
+            capacity: Capacity::Rate(capacity),
+            delay_s: None,
+            loss: None,
+            format,
+            column: Some(found.column.to_string()),
+            columns: None,
+            end,
         })
     }
 
@@ -347,7 +568,7 @@ impl Reader {
         let Some((header_line, header)) = lines.next() else {
             return Err(self.whole_fault(format!("is empty; it must hold {FORMATS}")));
         };
-        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let names = fields(header);
         let columns = self.columns(header_line, &names, format, hints)?;
         let end = hints.end.or(metadata.end()).unwrap_or(TraceEnd::Hold);
         let signals = self.signals(lines, &names, &columns, format, end, metadata.period)?;
@@ -367,6 +588,7 @@ impl Reader {
             loss: next(Role::Loss),
             format,
             column: (format == Format::Mbit).then(|| names[columns.values[0].index].to_string()),
+            columns: hints.columns.clone(),
             end,
         })
     }
@@ -383,17 +605,18 @@ impl Reader {
         let Some((line, header)) = lines.next() else {
             return Err(self.whole_fault(format!("is empty; it must hold {DELAYS_HEADER}")));
         };
-        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let names = fields(header);
         self.known(line, &names, &DELAY_COLUMNS, DELAYS_HEADER)?;
         let [time, to_satellite, to_ground] = DELAY_COLUMNS;
         let index = |name| self.index(line, &names, name, DELAYS_HEADER);
         let delay = |index| ColumnUse {
             index,
             role: Role::Delay,
-            shift: 0,
+            unit: "s".to_string(),
         };
         let columns = Columns {
             time: index(time)?,
+            unit: "s".to_string(),
             values: vec![delay(index(to_satellite)?), delay(index(to_ground)?)],
             repeat: true,
         };
@@ -424,7 +647,7 @@ impl Reader {
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); columns.values.len()];
         let mut origin = 0_u64;
         for (line, text) in lines {
-            let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+            let fields = fields(text);
             if fields.len() != names.len() {
                 let message = format!(
                     "has {} fields where the header has {}",
@@ -433,17 +656,30 @@ impl Reader {
                 );
                 return Err(self.fault(line, message));
             }
-            let t = self.time(line, names[columns.time], fields[columns.time])?;
-            match times.last() {
-                None if format == Format::Mbit => origin = t, // recorded clocks start anywhere
-                None if t != 0 => {
-                    return Err(self.field_fault(
-                        line,
-                        "t_s",
-                        fields[columns.time],
-                        "the first time must be 0",
+            let time_fault = |message: &str| {
+                self.field_fault(line, names[columns.time], fields[columns.time], message)
+            };
+            let t = self.stamp(
+                line,
+                names[columns.time],
+                fields[columns.time],
+                &columns.unit,
+            )?;
+            if times.is_empty() {
+                if format == Format::Linkweir && t != 0 && t <= limits::DURATION_NS {
+                    return Err(time_fault(
+                        "the first time must be 0, or a UNIX or ISO 8601 time stamp",
                     ));
                 }
+                origin = t;
+            }
+            if t.saturating_sub(origin) > limits::DURATION_NS {
+                return Err(time_fault(&format!(
+                    "must be at most {} seconds after the first",
+                    limits::DURATION_NS / 1_000_000_000
+                )));
+            }
+            match times.last() {
                 Some(before) if columns.repeat && t == *before + origin => {
                     times.pop();
                     for list in &mut values {
@@ -479,18 +715,7 @@ impl Reader {
             None if line_count > 1 => Some(last + (last - times[line_count - 2])),
             None => None,
         };
-        let end_of_steps = match (end, round_ns) {
-            (TraceEnd::Hold, _) => End::Hold,
-            (TraceEnd::Loop, Some(period_ns)) => End::Loop { period_ns },
-            (TraceEnd::Stop, Some(at_ns)) => End::Stop { at_ns },
-            (_, None) => {
-                let message = format!(
-                    "has one line only, so end={} needs a line # period_s=...",
-                    end.name()
-                );
-                return Err(self.whole_fault(message));
-            }
-        };
+        let end_of_steps = self.after(end, round_ns)?;
         let signals = values.into_iter().map(|list| Signal::Steps {
             points: times
                 .iter()
@@ -500,6 +725,19 @@ impl Reader {
             end: end_of_steps,
         });
         Ok(signals.collect())
+    }
+
+    /// What steps do at their end; `round_ns` is when the last one ends.
+    fn after(&self, end: TraceEnd, round_ns: Option<u64>) -> Result<End, Fault> {
+        match (end, round_ns) {
+            (TraceEnd::Hold, _) => Ok(End::Hold),
+            (TraceEnd::Loop, Some(period_ns)) => Ok(End::Loop { period_ns }),
+            (TraceEnd::Stop, Some(at_ns)) => Ok(End::Stop { at_ns }),
+            (_, None) => Err(self.whole_fault(format!(
+                "has one line only, so end={} needs a line # period_s=...",
+                end.name()
+            ))),
+        }
     }
 
     /// Refuses what says that the last values do not stay.
@@ -575,6 +813,30 @@ impl Reader {
         hints: &Hints,
     ) -> Result<Columns, Fault> {
         let find = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
+        if let Some(named) = &hints.columns {
+            self.once(line, names)?;
+            let find = |name: &str| {
+                let missing = || {
+                    let message = format!(
+                        "has no column {}; it has {}",
+                        shorten(name),
+                        shorten(&names.join(", "))
+                    );
+                    self.fault(line, message)
+                };
+                names.iter().position(|n| *n == name).ok_or_else(missing)
+            };
+            return Ok(Columns {
+                time: find(&named.time.name)?,
+                unit: named.time.unit.clone(),
+                values: vec![ColumnUse {
+                    index: find(&named.capacity.name)?,
+                    role: Role::Capacity,
+                    unit: named.capacity.unit.clone(),
+                }],
+                repeat: false,
+            });
+        }
         if format == Format::Mbit {
             self.once(line, names)?;
             let time = find(&["t_s", "time_s", "t", "time"])
@@ -600,10 +862,11 @@ impl Reader {
             }
             return Ok(Columns {
                 time,
+                unit: "s".to_string(),
                 values: vec![ColumnUse {
                     index,
                     role: Role::Capacity,
-                    shift: 6,
+                    unit: "Mbit".to_string(),
                 }],
                 repeat: false,
             });
@@ -615,19 +878,17 @@ impl Reader {
         let mut values = vec![ColumnUse {
             index: capacity,
             role: Role::Capacity,
-            shift: 0,
+            unit: "bit".to_string(),
         }];
-        for (name, role) in [("delay_s", Role::Delay), ("loss", Role::Loss)] {
+        for (name, role, unit) in [("delay_s", Role::Delay, "s"), ("loss", Role::Loss, "")] {
             if let Some(index) = find(&[name]) {
-                values.push(ColumnUse {
-                    index,
-                    role,
-                    shift: 0,
-                });
+                let unit = unit.to_string();
+                values.push(ColumnUse { index, role, unit });
             }
         }
         Ok(Columns {
             time,
+            unit: "s".to_string(),
             values,
             repeat: false,
         })
@@ -669,6 +930,38 @@ impl Reader {
         names.iter().position(|n| *n == name).ok_or_else(missing)
     }
 
+    /// A time as a clock or a stopwatch shows it, in ns since 1970 or since it was started.
+    fn stamp(&self, line: usize, name: &str, field: &str, unit: &str) -> Result<u64, Fault> {
+        let fault = |message: String| self.field_fault(line, name, field, message);
+        if Decimal::parse(field).is_ok() {
+            let ns = in_unit(field, unit, Kind::Time)
+                .ok()
+                .and_then(Decimal::whole);
+            return ns.map(|(ns, _)| ns).ok_or_else(|| {
+                fault(format!(
+                    "must be a time in {unit} that is not negative and before the year 2500; \
+                     is it in another unit? Say so: columns = {{ t = {{ column = {}, unit = \"ms\" }}, capacity = ... }}",
+                    quote(name)
+                ))
+            });
+        }
+        let zoned = field.parse::<jiff::Timestamp>();
+        let utc = || {
+            let civil = field
+                .parse::<jiff::civil::DateTime>()
+                .ok()
+                .filter(|_| !field.contains('['))?;
+            civil
+                .to_zoned(jiff::tz::TimeZone::UTC)
+                .ok()
+                .map(|zoned| zoned.timestamp())
+        };
+        let stamp = zoned.ok().or_else(utc).ok_or_else(|| {
+            fault("is not a number; must be seconds or ISO 8601 like 2026-01-31T12:00:00Z (UTC without a zone)".to_string())
+        })?;
+        u64::try_from(stamp.as_nanosecond()).map_err(|_| fault("must be after 1970".to_string()))
+    }
+
     /// A time in s, as ns.
     pub fn time(&self, line: usize, name: &str, field: &str) -> Result<u64, Fault> {
         let range = format!(
@@ -691,28 +984,75 @@ impl Reader {
         field: &str,
         column: &ColumnUse,
     ) -> Result<f64, Fault> {
-        let (max, range) = match column.role {
-            Role::Capacity if column.shift == 6 => {
-                (limits::RATE_BPS as f64, "must be Mbit/s, 0 .. 400000")
-            }
-            Role::Capacity => (limits::RATE_BPS as f64, "must be bit/s, 0 .. 400e9"),
-            Role::Delay => (limits::DELAY_S, "must be seconds, 0 .. 3600"),
-            Role::Loss => (1.0, "must be a probability, 0 .. 1"),
+        let unit = &column.unit;
+        let (kind, max, range) = match column.role {
+            Role::Capacity if unit.ends_with('B') => (
+                Kind::Size,
+                limits::RATE_BPS as f64 / 8.0,
+                format!("must be {unit}/s, up to 400 Gbit/s"),
+            ),
+            Role::Capacity if unit == "Mbit" => (
+                Kind::Rate,
+                limits::RATE_BPS as f64,
+                "must be Mbit/s, 0 .. 400000".to_string(),
+            ),
+            Role::Capacity if unit == "bit" => (
+                Kind::Rate,
+                limits::RATE_BPS as f64,
+                "must be bit/s, 0 .. 400e9".to_string(),
+            ),
+            Role::Capacity => (
+                Kind::Rate,
+                limits::RATE_BPS as f64,
+                format!("must be {unit}/s, up to 400 Gbit/s"),
+            ),
+            Role::Delay => (
+                Kind::Seconds,
+                limits::DELAY_S,
+                "must be seconds, 0 .. 3600".to_string(),
+            ),
+            Role::Loss => (
+                Kind::Fraction,
+                1.0,
+                "must be a probability, 0 .. 1".to_string(),
+            ),
         };
-        let value = Decimal::parse(field)
+        let number = in_unit(field, unit, kind)
             .map_err(|what| self.field_fault(line, name, field, format!("{what}; {range}")))?
-            .shifted(column.shift)
             .real();
+        if !(0.0..=max).contains(&number) {
+            return Err(self.field_fault(line, name, field, range));
+        }
+        let value = if kind == Kind::Size {
+            8.0 * number
+        } else {
+            number
+        };
         let stalled = column.role == Role::Capacity && value > 0.0 && value < 1.0;
         if stalled {
             let message = format!("is below 1 bit/s: write 0 for an outage; a capacity {range}");
             return Err(self.field_fault(line, name, field, message));
         }
-        if !(0.0..=max).contains(&value) {
-            return Err(self.field_fault(line, name, field, range));
-        }
         Ok(value)
     }
+}
+
+/// The fields of a line of CSV, without blanks or double quotes around them.
+fn fields(line: &str) -> Vec<&str> {
+    line.split(',').map(|field| bare(field.trim())).collect()
+}
+
+fn bare(field: &str) -> &str {
+    let quoted = field
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    quoted.unwrap_or(field)
+}
+
+/// A number of such a unit in base units.
+fn in_unit(field: &str, unit: &str, kind: Kind) -> Result<Decimal, String> {
+    Decimal::parse(field)?;
+    units::parse(&format!("{field}{unit}"), kind)
 }
 
 fn is_mbit(name: &str) -> bool {
@@ -743,12 +1083,14 @@ enum Role {
 struct ColumnUse {
     index: usize,
     role: Role,
-    /// Power of ten from the file's unit to the base unit.
-    shift: i32,
+    /// Of its numbers.
+    unit: String,
 }
 
 struct Columns {
     time: usize,
+    /// Of the times.
+    unit: String,
     values: Vec<ColumnUse>,
     /// Whether lines may follow one another at the same time; the last of them counts.
     repeat: bool,

@@ -40,6 +40,8 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"0Mbit\"", "ground.toml:14: link.rate = \"0Mbit\": must be 1kbit at least at some time"),
     ("rate = \"20Mbit\"", "rat = \"20Mbit\"", "ground.toml:14: link.rat = \"20Mbit\": unknown key; did you mean rate?"),
     ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"", "ground.toml:14: link.trace = \"nowhere.csv\": nowhere.csv: cannot be read: No such file or directory (os error 2)"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncolumns = { t = \"at\", capacity = \"c_bps\" }", "ground.toml:15: link.columns = { t = \"at\", capacity = \"c_bps\" }: is only for a link with a trace"),
+    ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"\ncolumns = { t = \"at\", capacity = \"c\" }", "ground.toml:15: link.columns.capacity = \"c\": does not say its unit; write { column = \"c\", unit = ... } with one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfloor = \"1Mbit\"", "ground.toml:15: link.floor = \"1Mbit\": needs stale, the time after which it holds"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nstale = \"10s\"", "ground.toml:15: link.stale = \"10s\": needs floor, the rate that is believed from then on"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is no file; name a program"),

@@ -36,6 +36,7 @@ mod _native {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         panics::keep_quiet();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("commit", env!("LINKWEIR_COMMIT"))
+        module.add("commit", env!("LINKWEIR_COMMIT"))?;
+        module.add("sources", env!("LINKWEIR_SOURCES"))
     }
 }

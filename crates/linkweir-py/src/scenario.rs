@@ -114,6 +114,12 @@ impl Scenario {
         &self.inner.resolved_toml
     }
 
+    /// What the models made of it that its writer may not expect, a sentence each.
+    #[getter]
+    fn notes(&self) -> Vec<&str> {
+        self.inner.notes.iter().map(String::as_str).collect()
+    }
+
     /// The files it names: (name in a run directory, path, content).
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> Vec<(&str, String, Bound<'py, PyBytes>)> {
@@ -170,29 +176,39 @@ fn finish(
 
 /// Parses TOML; `path` is for messages and for paths in it, and need not exist.
 #[pyfunction]
-#[pyo3(signature = (text, path=None, *, seed=None, trace=None))]
+#[pyo3(signature = (text, path=None, *, seed=None, trace=None, trace_content=None))]
 pub fn parse(
     py: Python<'_>,
     text: &str,
     path: Option<PathBuf>,
     seed: Option<u64>,
     trace: Option<PathBuf>,
+    trace_content: Option<Vec<u8>>,
 ) -> PyResult<Scenario> {
-    let overrides = Overrides { seed, trace };
+    let overrides = Overrides {
+        seed,
+        trace,
+        trace_content,
+    };
     let parsed = py.detach(|| caught(|| scenario::parse_with(text, path.as_deref(), &overrides)));
     finish(py, parsed)
 }
 
 /// Reads and parses a scenario file.
 #[pyfunction]
-#[pyo3(signature = (path, *, seed=None, trace=None))]
+#[pyo3(signature = (path, *, seed=None, trace=None, trace_content=None))]
 pub fn load(
     py: Python<'_>,
     path: PathBuf,
     seed: Option<u64>,
     trace: Option<PathBuf>,
+    trace_content: Option<Vec<u8>>,
 ) -> PyResult<Scenario> {
-    let overrides = Overrides { seed, trace };
+    let overrides = Overrides {
+        seed,
+        trace,
+        trace_content,
+    };
     let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));
     finish(py, parsed)
 }

@@ -13,7 +13,7 @@ use crate::satellite::{
 };
 use crate::tcp;
 
-pub use linkweir_config::signal::{Capacity, End, Signal};
+pub use linkweir_config::signal::{Capacity, End, Outages, Signal};
 
 /// One simulation run.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,6 +147,8 @@ pub struct Delays {
     pub shift_ns: u64,
     /// Delay to the satellite of flows so far behind that the first has not begun for them, seconds.
     pub before_s: f64,
+    /// Times of the run at which no path joins the two ends, so that nothing is sent.
+    pub outages: Outages,
 }
 
 /// Where fading comes from.

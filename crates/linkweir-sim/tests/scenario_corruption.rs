@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use linkweir_sim::scenario::{parse, parse_trace, Format, Hints};
+use linkweir_sim::scenario::{parse, parse_trace, Column, Format, Hints, NamedColumns};
 
 const ROUNDS: u64 = 200;
 
@@ -139,6 +139,44 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
         .collect();
     originals.push(mahimahi.into_bytes());
     originals.push(format!("t_s,dl_mbit,ul_mbit\n{mbit}").into_bytes());
+    let stamps: String = (0..200)
+        .map(|i| {
+            format!(
+                "2026-01-31T12:{:02}:{:02}.5+02:00,{}\n",
+                i / 60,
+                i % 60,
+                i % 40
+            )
+        })
+        .collect();
+    originals.push(format!("when,down_mbit\n{stamps}").into_bytes());
+    let intervals: Vec<String> = (1..200)
+        .map(|i| {
+            format!(
+                "{{\"sum\":{{\"end\":{i}.25,\"bytes\":{},\"omitted\":false}}}}",
+                i * 999
+            )
+        })
+        .collect();
+    originals.push(format!("{{\"intervals\":[{}]}}", intervals.join(",\n")).into_bytes());
+    let samples: Vec<String> = (0..200).map(|i| format!("{}.5", i * 12_345)).collect();
+    originals.push(
+        format!(
+            "{{\"dishGetHistory\":{{\"current\":\"777\",\"downlinkThroughputBps\":[{}]}}}}",
+            samples.join(",\n")
+        )
+        .into_bytes(),
+    );
+    let columns = NamedColumns {
+        time: Column {
+            name: "when".to_string(),
+            unit: "s".to_string(),
+        },
+        capacity: Column {
+            name: "down_mbit".to_string(),
+            unit: "Mbit".to_string(),
+        },
+    };
 
     let (mut sound, mut faulty) = (0, 0);
     for (number, original) in originals.iter().enumerate() {
@@ -150,9 +188,13 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
                 Some(Format::Linkweir),
                 Some(Format::Mahimahi),
                 Some(Format::Mbit),
+                Some(Format::Csv),
+                Some(Format::Iperf3),
+                Some(Format::Starlink),
             ] {
                 let hints = Hints {
                     format,
+                    columns: (format == Some(Format::Csv)).then(|| columns.clone()),
                     ..Hints::default()
                 };
                 match parse_trace(&bytes, Path::new("trace"), &hints) {

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use linkweir_sim::experiment::{
-    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Satellite, Signal, Sizes, Traffic,
-    Weather,
+    Beam, Capacity, Channel, ClearSky, Delays, End, Lengths, Outages, Satellite, Signal, Sizes,
+    Traffic, Weather,
 };
 use linkweir_sim::satellite::lms::Lms;
 use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
@@ -252,6 +252,75 @@ fn every_key_arrives_in_the_experiment() {
 }
 
 #[test]
+fn defaults_of_tcp_give_way_to_the_keys_that_are_set() {
+    let config = |keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n\
+             [[flow]]\nclass = \"a\"\nkind = \"tcp\"\n{keys}\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        match &scenario.experiment.flows[0].traffic {
+            Traffic::Tcp(config) => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let windows = |keys: &str| {
+        let config = config(keys);
+        (config.max_window_segments, config.initial_window_segments)
+    };
+    assert_eq!(windows("window = \"5p\""), (5, 5));
+    assert_eq!(windows("window = \"50p\""), (50, 10));
+    assert_eq!(windows("window = \"1p\"\nprofile = \"ns2\""), (1, 1));
+    let timeouts = |keys: &str| {
+        let config = config(keys);
+        (config.min_rto_ns / 1_000_000, config.max_rto_ns / 1_000_000)
+    };
+    assert_eq!(timeouts("max_rto = \"100ms\""), (100, 100));
+    assert_eq!(timeouts("min_rto = \"200s\""), (200_000, 200_000));
+    assert_eq!(timeouts("max_rto = \"10s\""), (200, 10_000));
+}
+
+#[test]
+fn a_share_needs_a_burst_that_gains_a_bit_and_the_table_says_so() {
+    let pss = linkweir_core::policy("pss").unwrap();
+    let share = &pss.qparams[pss.qparam("share").unwrap()];
+    assert!(share
+        .help
+        .ends_with("above 99.9995% it takes a larger burst"));
+    let read = |rate: &str, share_ppm: u64, keys: &str| {
+        let text = format!(
+            "duration = \"1s\"\n[link]\nrate = \"{rate}\"\n[scheduler]\npolicy = \"pss\"\n[[class]]\nname = \"a\"\n\
+             low_level = 9\nshare = {}\n{keys}\n[[flow]]\nclass = \"a\"\nkind = \"tcp\"\n",
+            share_ppm as f64 / 1e6
+        );
+        parse(&text, Path::new("x.toml")).map_err(|fault| fault.to_string())
+    };
+    // A burst of n packets gains 8 mtu (n - 1) (1 - share) bits: 19 * 12112 * 5e-6 = 1.15, 83 * 12112 * 1e-6 = 1.005 and
+    // 512 * 0.002 = 1.02, but 19 * 12112 * 4e-6 = 0.92, 82 * 12112 * 1e-6 = 0.99 and 512 * 0.0019 = 0.97.
+    let small = "burst = \"2p\"\nmtu = \"64B\"";
+    for rate in ["20Mbit", "1Gbit", "400Gbit"] {
+        for (keys, most_ppm) in [
+            ("", 999_995),
+            ("burst = \"84p\"", share.max),
+            ("lr = \"0bit\"\nlm = \"1kbit\"", share.max),
+            (small, 998_000),
+        ] {
+            read(rate, most_ppm, keys).unwrap_or_else(|fault| panic!("{rate}: {fault}"));
+        }
+        for (keys, beyond_ppm) in [
+            ("", 999_996),
+            ("burst = \"83p\"", share.max),
+            (small, 998_100),
+        ] {
+            let fault = read(rate, beyond_ppm, keys).unwrap_err();
+            let cure = "give a smaller one or a larger burst";
+            assert!(fault.contains(cure), "{fault}");
+        }
+    }
+}
+
+#[test]
 fn every_key_of_a_beam_arrives_in_the_experiment() {
     let text = |beam: &str| {
         format!(
@@ -327,6 +396,31 @@ fn every_key_of_a_beam_arrives_in_the_experiment() {
     assert_eq!(fitted.correlation_time_s, 5000.0);
 }
 
+/// Computed apart, with Python's NormalDist.
+#[test]
+fn rain_tells_by_how_much_its_model_misses_what_it_was_fitted_to() {
+    let notes = |rain: &str| {
+        let text = format!(
+            "duration = \"10s\"\n[link.beam]\nsymbol_rate = \"1MBd\"\nclear_sky_esn0_db = 10\nrain = {{ {rain} }}\n\
+             [scheduler]\npolicy = \"rr\"\n[[class]]\nname = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(again(&scenario).notes, scenario.notes);
+        for note in &scenario.notes {
+            assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+        }
+        scenario.notes
+    };
+    let pairs = "exceeded = [[\"0.01%\", 14.5], [\"1%\", 1.2]]";
+    assert_eq!(
+        notes(&format!("{pairs}, probability = \"5%\"")),
+        ["link.beam.rain.exceeded: the fitted model exceeds 14.5 dB in 0.00948% of the time instead of 0.01%, 1.2 dB in 0.674% of the time instead of 1%. Raise probability, or give m and sigma, to come nearer"]
+    );
+    // Where it always rains there is no offset, and two pairs are met.
+    assert!(notes(pairs).is_empty());
+    assert!(notes("m = -4, sigma = 1.8, probability = \"5%\"").is_empty());
+}
+
 #[test]
 fn the_seed_and_the_trace_can_be_replaced() {
     let folder = std::env::temp_dir().join(format!("linkweir-override-{}", std::process::id()));
@@ -336,6 +430,7 @@ fn the_seed_and_the_trace_can_be_replaced() {
     let overrides = Overrides {
         seed: Some(9),
         trace: Some(trace),
+        ..Overrides::default()
     };
     let scenario = scenario::parse_with(EVERYTHING, None, &overrides).unwrap();
     assert_eq!(scenario.experiment.seed, 9);
@@ -428,6 +523,258 @@ fn traces_in_every_notation() {
             bytes: 1500
         }
     );
+}
+
+#[test]
+fn a_trace_begins_at_its_first_time_stamp() {
+    let of = |content: String| {
+        let hints = Hints::default();
+        parse_trace(content.as_bytes(), Path::new("t"), &hints).unwrap_or_else(|f| panic!("{f}"))
+    };
+    for header in ["t_s,capacity_bps", "time,down_mbit"] {
+        let scale = if header.contains("mbit") { 1.0 } else { 1e6 };
+        let expected = steps(&[(0, 5e6), (3 * S / 2, 6e6)], End::Hold);
+        for (first, second) in [
+            ("1700000000", "1700000001.5"),
+            ("1.7e9", "1700000001.500000000"),
+            ("2026-01-31T23:59:59Z", "2026-02-01T00:00:00.5Z"),
+            ("2026-01-31T12:00:00", "2026-01-31T12:00:01.5"),
+            ("2026-01-31 12:00:00", "2026-01-31 12:00:01.5"),
+            ("\"2026-01-31 12:00:00\"", "\"2026-01-31 12:00:01.5\""),
+            // Zones change, and the day the clock goes back has 25 hours; without a zone it is UTC.
+            ("2026-01-31T12:00:00+02:00", "2026-01-31T10:00:01.5+00:00"),
+            ("2026-10-25T02:59:59.5+02:00", "2026-10-25T02:00:01+01:00"),
+            ("2026-01-31T10:00:00", "2026-01-31T12:00:01.5+02:00"),
+            ("2023-11-14T22:13:20Z", "1700000001.5"),
+        ] {
+            let (five, six) = (5.0 * scale, 6.0 * scale);
+            let trace = of(format!("{header}\n{first},{five}\n{second},{six}\n"));
+            assert_eq!(
+                trace.capacity,
+                Capacity::Rate(expected.clone()),
+                "{header} {first}"
+            );
+        }
+    }
+}
+
+/// A scenario over a trace of its own folder, with more lines in `[link]`.
+fn over(content: &str, link: &str) -> Result<Scenario, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder =
+        std::env::temp_dir().join(format!("linkweir-over-{}-{number}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("t.csv"), content).unwrap();
+    let text = format!(
+        "duration = \"10s\"\n[link]\ntrace = \"t.csv\"\n{link}\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\n"
+    );
+    let read = parse(&text, &folder.join("x.toml"));
+    fs::remove_dir_all(folder).unwrap();
+    read.map_err(|fault| format!("{}: {}", fault.key, fault.message))
+}
+
+#[test]
+fn a_scenario_names_the_columns_of_a_csv() {
+    let expected = Capacity::Rate(steps(&[(0, 5e6), (3 * S / 2, 6e6)], End::Hold));
+    for (content, columns) in [
+        // A unit in the name, none for times in seconds or ISO 8601, or said.
+        (
+            "when,down_mbit,x\n10,5,a\n11.5,6,b\n",
+            r#"{ t = "when", capacity = "down_mbit" }"#,
+        ),
+        (
+            "x,DL_KBIT,when\n,5000,2026-01-31T12:00:00Z\n,6000,2026-01-31T12:00:01.5Z\n",
+            r#"{ t = "when", capacity = "DL_KBIT" }"#,
+        ),
+        (
+            "at_ms,c_bps\n1700000000000,5e6\n1700000001500,6e6\n",
+            r#"{ t = "at_ms", capacity = "c_bps" }"#,
+        ),
+        (
+            "at,dl_mbps\n1700000000000,5\n1700000001500,6\n",
+            r#"{ t = { column = "at", unit = "ms" }, capacity = { column = "dl_mbps", unit = "Mbit" } }"#,
+        ),
+        (
+            "at,rx\n1700000000000000000,625\n1700000001500000000,750\n",
+            r#"{ t = { column = "at", unit = "ns" }, capacity = { column = "rx", unit = "kB" } }"#,
+        ),
+        (
+            "\"at\",\"rx \"\"\n0,5\n0.025,6\n",
+            r#"{ t = { column = "at", unit = "min" }, capacity = { column = "rx \"", unit = "Mbit" } }"#,
+        ),
+    ] {
+        let scenario =
+            over(content, &format!("columns = {columns}")).unwrap_or_else(|f| panic!("{f}"));
+        assert_eq!(scenario.experiment.link.capacity, expected, "{columns}");
+        assert_eq!(
+            again(&scenario).experiment,
+            scenario.experiment,
+            "{}",
+            scenario.resolved_toml
+        );
+    }
+    let looped = "# end=loop\n# period_s=2\nt,c_bps\n7,5e6\n";
+    let scenario = over(looped, r#"columns = { t = "t", capacity = "c_bps" }"#).unwrap();
+    let end = End::Loop { period_ns: 2 * S };
+    assert_eq!(
+        scenario.experiment.link.capacity,
+        Capacity::Rate(steps(&[(0, 5e6)], end))
+    );
+}
+
+#[test]
+fn wrong_columns_are_named_with_their_cure() {
+    let content = "when,dl,ul_mbit\n0,1,2\n";
+    for (link, expected) in [
+        (
+            r#"columns = { t = "when", capacity = "dl" }"#,
+            r#"link.columns.capacity: does not say its unit; write { column = "dl", unit = ... } with one of Gbit"#,
+        ),
+        (
+            r#"columns = { t = "when", capacity = { column = "dl" } }"#,
+            "link.columns.capacity.unit: is missing; write one of Gbit",
+        ),
+        (
+            r#"columns = { t = "when", capacity = { column = "dl", unit = "mbps" } }"#,
+            "link.columns.capacity.unit: must be one of Gbit",
+        ),
+        (
+            r#"columns = { t = "when", capacity = { column = "dl", unit = "0Mbit" } }"#,
+            "link.columns.capacity.unit: must be one of Gbit",
+        ),
+        (
+            r#"columns = { t = "when", capacity = { column = "dl", unit = "ms" } }"#,
+            "link.columns.capacity.unit: must be one of Gbit",
+        ),
+        (
+            r#"columns = { t = { column = "when", unit = "Mbit" }, capacity = "ul_mbit" }"#,
+            "link.columns.t.unit: must be one of s, ms",
+        ),
+        (
+            r#"columns = { t = "time", capacity = "ul_mbit" }"#,
+            ": has no column time; it has when, dl, ul_mbit",
+        ),
+        (
+            r#"columns = { t = "when", capacity = "when_mbit" }"#,
+            ": has no column when_mbit",
+        ),
+        (
+            r#"columns = { t = "ul_mbit", capacity = "ul_mbit" }"#,
+            "link.columns.capacity: must not be the column of the times",
+        ),
+        (
+            r#"columns = { t = "when" }"#,
+            "link.columns.capacity: is missing",
+        ),
+        (
+            r#"columns = { t = "when", capacity = "ul_mbit", dealy = "x" }"#,
+            "link.columns.dealy: unknown key",
+        ),
+        (r#"columns = "dl""#, "link.columns: must be a table like"),
+        (
+            "columns = { t = \"when\", capacity = \"ul_mbit\" }\ntrace_format = \"mbit\"",
+            r#"is only for trace_format = "csv""#,
+        ),
+        (
+            "columns = { t = \"when\", capacity = \"ul_mbit\" }\ntrace_column = \"dl\"",
+            "link.trace_column: columns names it already",
+        ),
+        (
+            "trace_format = \"csv\"",
+            "link.trace_format: needs the names of its columns",
+        ),
+        ("", ": cannot tell the trace's format"),
+    ] {
+        let content = if link.is_empty() {
+            "when,dl\n0,1\n"
+        } else {
+            content
+        };
+        let fault = over(content, link).unwrap_err();
+        assert!(
+            fault.contains(expected),
+            "{link}\n   got {fault}\nwanted {expected}"
+        );
+    }
+}
+
+/// What iperf3 3.12 wrote over a loopback (`iperf3 --client ... --json --omit 1 --interval 0.5 --time 2 --bitrate 8M`); the
+/// second interval has `start`, `seconds` and `bits_per_second` of two.
+const IPERF3: &str = r#"{"start": {"version": "iperf 3.12"}, "intervals": [
+{"streams": [], "sum": {"start": 0, "end": 0.501461, "seconds": 0.501461, "bytes": 524288, "bits_per_second": 8364167.4, "omitted": true, "sender": true}},
+{"streams": [], "sum": {"start": 0.502745, "end": 0.501263, "seconds": 1.004008, "bytes": 524288, "bits_per_second": 4177560.1, "omitted": false, "sender": true}},
+{"streams": [], "sum": {"start": 0.501263, "end": 1.000071, "seconds": 0.498808, "bytes": 0, "bits_per_second": 0, "omitted": false, "sender": true}},
+{"streams": [], "sum": {"start": 1.000071, "end": 1.500073, "seconds": 0.500002, "bytes": 524288, "bits_per_second": 8388574.0, "omitted": false, "sender": true},
+ "sum_bidir_reverse": {"end": 1.5, "bytes": 1}}
+], "end": {}}"#;
+
+#[test]
+fn what_iperf3_recorded_is_a_trace() {
+    let read = |end| {
+        let hints = Hints {
+            end,
+            ..Hints::default()
+        };
+        parse_trace(IPERF3.as_bytes(), Path::new("t"), &hints).unwrap()
+    };
+    let points = [
+        (0, 8.0 * 524_288.0 / 0.501_263),
+        (501_263_000, 0.0),
+        (1_000_071_000, 8.0 * 524_288.0 / 0.500_002),
+    ];
+    let trace = read(None);
+    assert_eq!(
+        (trace.format, trace.column.as_deref()),
+        (Format::Iperf3, Some("sum"))
+    );
+    assert_eq!(trace.capacity, Capacity::Rate(steps(&points, End::Hold)));
+    let end = End::Loop {
+        period_ns: 1_500_073_000,
+    };
+    assert_eq!(
+        read(Some(TraceEnd::Loop)).capacity,
+        Capacity::Rate(steps(&points, end))
+    );
+    let scenario = over(IPERF3, "end = \"loop\"").unwrap();
+    assert_eq!(again(&scenario).experiment, scenario.experiment);
+}
+
+#[test]
+fn the_history_of_a_starlink_dish_is_a_trace_from_its_oldest_sample() {
+    let read = |current: &str, column: Option<&str>| {
+        let text = format!(
+            r#"{{"apiVersion": "4", "dishGetHistory": {{"current": {current}, "popPingDropRate": [0, 1],
+            "downlinkThroughputBps": [1e6, 2000000, 3000000.5, 0.25, 5e6], "uplinkThroughputBps": [10, 20, 30, 40, 50]}}}}"#
+        );
+        let hints = Hints {
+            column: column.map(str::to_string),
+            ..Hints::default()
+        };
+        let trace = parse_trace(text.as_bytes(), Path::new("t"), &hints).unwrap();
+        assert_eq!(trace.format, Format::Starlink);
+        let Capacity::Rate(Signal::Steps {
+            points,
+            end: End::Hold,
+        }) = trace.capacity
+        else {
+            panic!("no steps");
+        };
+        assert!(points
+            .iter()
+            .enumerate()
+            .all(|(i, (ns, _))| *ns == i as u64 * S));
+        points.iter().map(|(_, bps)| *bps).collect::<Vec<_>>()
+    };
+    // The seventh sample was written last, at index 1.
+    assert_eq!(read("\"7\"", None), [3_000_000.5, 0.0, 5e6, 1e6, 2e6]);
+    assert_eq!(
+        read("7", Some("uplinkThroughputBps")),
+        [30.0, 40.0, 50.0, 10.0, 20.0]
+    );
+    assert_eq!(read("\"5\"", None), [1e6, 2e6, 3_000_000.5, 0.0, 5e6]);
+    // The buffer was not full yet.
+    assert_eq!(read("\"2\"", None), [1e6, 2e6]);
 }
 
 #[test]
@@ -553,6 +900,7 @@ fn delays_and_fading_come_from_files() {
         start_ns: 60 * S,
         shift_ns: 10 * S,
         before_s: 0.069,
+        outages: Outages::default(),
     };
     assert_eq!(satellite_of(&scenario).delays, Some(expected));
     // Files of one name are kept apart.
@@ -624,6 +972,57 @@ fn a_constellation_makes_delays() {
         (1237, (1234 * S, up[0].1), up[2])
     );
     assert!((all[0].1 - 77.698939e-3).abs() < 2e-9);
+}
+
+/// Where 66 satellites leave gaps and where they leave none was computed apart, with vectors of numpy.
+#[test]
+fn a_time_without_a_path_is_an_outage_that_a_narrow_seam_avoids() {
+    let read = |keys: &str, shell: &str| {
+        let text = SATELLITE.replace("2.5s", "30s").replace(
+            "SATELLITE",
+            &format!(
+                "{keys}\n[link.satellite.constellation]\nplanes = 6\nper_plane = 11\nphasing = 3\naltitude_km = 800\n\
+                 inclination_deg = 86.4\nmin_elevation_deg = 8.2\nfrom = {{ lat_deg = -33.87, lon_deg = 151.21 }}\n\
+                 to = {{ lat_deg = 40.71, lon_deg = -74.01 }}\n{shell}"
+            ),
+        );
+        let scenario = parse(&text, Path::new("x.toml")).unwrap_or_else(|fault| panic!("{fault}"));
+        assert_eq!(scenario.experiment.duration_ns, 30 * S);
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        scenario
+    };
+    let outages = |scenario: &Scenario| {
+        let delays = satellite_of(scenario).delays.as_ref().unwrap();
+        delays.outages.to_vec()
+    };
+    // From 2723 s until 2733 s New York sees no satellite.
+    for keys in [
+        "delays_start = \"2715s\"",
+        "delays_start = \"2715s\"\ndelays_shift = \"1s\"",
+    ] {
+        let scenario = read(keys, "");
+        assert_eq!(outages(&scenario), [(8 * S, 18 * S)]);
+        let note = "link.satellite.constellation: no satellites join the two places for 10s of 30s, from 8s to 18s; the link is down then. Lower min_elevation_deg or take more satellites to avoid it";
+        assert_eq!(scenario.notes, [note]);
+        assert!(scenario.resolved_toml.contains(&format!("\n# {note}\n")));
+    }
+    // The run begins in an outage; the delays are those of its end.
+    let scenario = read("delays_start = \"2725s\"", "");
+    assert_eq!(outages(&scenario), [(0, 8 * S)]);
+    let delays = satellite_of(&scenario).delays.as_ref().unwrap();
+    assert!(
+        matches!(&delays.to_ground_s, Signal::Steps { points, .. } if points[0].0 == 0 && points[1].0 == 2734 * S)
+    );
+    // A step that is too long does not see it.
+    let scenario = read("delays_start = \"2700s\"", "step = \"30s\"");
+    assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    // Iridium's planes are 31.6 degrees apart and leave 22 for the seam.
+    for start in ["2715s", "3290s", "3860s"] {
+        let keys = format!("delays_start = \"{start}\"");
+        assert!(!outages(&read(&keys, "")).is_empty());
+        let scenario = read(&keys, "spacing_deg = 31.6");
+        assert_eq!((outages(&scenario), scenario.notes.len()), (vec![], 0));
+    }
 }
 
 #[test]

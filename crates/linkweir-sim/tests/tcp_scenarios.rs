@@ -5,7 +5,7 @@ mod tcp_link;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linkweir_sim::tcp::{Ack, Algorithm, Config, Phase, Profile, Segment, Sender};
+use linkweir_sim::tcp::{Ack, Algorithm, Block, Config, Phase, Profile, Segment, Sender};
 use tcp_link::{run, Draw, Observer, Outcome, Path};
 
 const MS: u64 = 1_000_000;
@@ -74,9 +74,11 @@ impl Observer for Script {
     }
 }
 
+/// Sends so many segments, of which the first one of ns-2 is a SYN without payload.
 fn finite(algorithm: Algorithm, profile: Profile, segments: u64) -> Config {
     let mut config = Config::new(algorithm, profile);
-    config.bytes_to_send = Some(segments * u64::from(config.mss_bytes));
+    let syn = u64::from(profile == Profile::Ns2);
+    config.bytes_to_send = Some((segments - syn) * u64::from(config.mss_bytes));
     config
 }
 
@@ -157,6 +159,54 @@ fn many_losses_of_one_window_one_recovery() {
             (1, 0)
         );
     }
+}
+
+/// Acknowledges up to `cumulative` and one block above it, if it holds any; returns what the sender sends then.
+fn answered(sender: &mut Sender, cumulative: u64, sacked: std::ops::Range<u64>) -> Vec<u64> {
+    let mut ack = Ack {
+        cumulative,
+        sack: [Block::default(); 4],
+        nsack: u8::from(!sacked.is_empty()),
+        echo_ns: None,
+        duplicate: false,
+    };
+    ack.sack[0] = Block {
+        start: sacked.start,
+        end: sacked.end,
+    };
+    sender.on_ack(100 * MS, &ack);
+    let sent = std::iter::from_fn(|| sender.next_segment(100 * MS));
+    sent.map(|segment| segment.sequence).collect()
+}
+
+/// RFC 6675, section 4, NextSeg, rule 4.
+#[test]
+fn a_recovery_has_one_rescue_retransmission_and_the_next_recovery_another() {
+    let mut config = without_hystart(finite(Algorithm::NewReno, Profile::Linux, 35));
+    config.timestamps = false;
+    config.initial_window_segments = 20;
+    config.max_window_segments = 20;
+    let mut sender = Sender::new(&config);
+    assert_eq!(std::iter::from_fn(|| sender.next_segment(0)).count(), 20);
+    // The receive window is used up. Segment 0 is lost, and sent again; the last one outstanding is the rescue.
+    assert_eq!(answered(&mut sender, 0, 1..4), [0, 19]);
+    // 0 comes in behind 4, the window opens by five segments. 5 is lost as well; all up to 23 come in one by one, while
+    // the window is used up again, with 24 as the last segment outstanding. It is not rescued.
+    let mut sent = answered(&mut sender, 5, 0..0);
+    for end in 7..=24 {
+        sent.extend(answered(&mut sender, 5, 6..end));
+    }
+    sent.sort_unstable();
+    assert_eq!(sent, [5, 20, 21, 22, 23, 24]);
+    assert_eq!(sender.window().phase, Phase::Recovery);
+
+    // The recovery ends. The data ends with the ten segments of the new window, of which the first is lost.
+    assert_eq!(
+        answered(&mut sender, 25, 0..0),
+        (25..35).collect::<Vec<_>>()
+    );
+    assert_eq!(answered(&mut sender, 25, 26..29), [25, 34]);
+    assert_eq!(sender.counters().recoveries, 2);
 }
 
 #[test]

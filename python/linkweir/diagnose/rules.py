@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkweir import _native
+from linkweir import _native, bins
 from linkweir.diagnose.finding import Finding, megabits, merged
 from linkweir.diagnose.setting import Entry, Setting, packet_bytes, size_bytes
 
@@ -62,21 +62,19 @@ def _offered_bps(result: Result, setting: Setting) -> float:
 
 
 def _capacity_bps(result: Result) -> float | None:
-    """Mean capacity, each bin by how much of it totals cover; None if the run ended before what they cover."""
-    bits = seconds = 0.0
-    for batch in result.batches("link", ("t_s", "capacity_bps")):
-        starts_s, capacity_bps = (np.asarray(column, dtype=float) for column in batch.columns)
-        spans_s = spans_in_window_s(starts_s, result)
-        bits += float(np.dot(capacity_bps, spans_s))
-        seconds += float(spans_s.sum())
-    return bits / seconds if seconds else None
+    """Mean capacity over the time that totals cover; None if the run ended before it."""
+    rows = result.batches("link", ("t_s", "capacity_bps"))
+    return bins.means(rows, ("capacity_bps",), **_covered(result))["capacity_bps"]
 
 
 def spans_in_window_s(starts_s: Values, result: Result) -> Values:
     """How much of each bin lies in the time that totals cover."""
-    ends_s = np.minimum(starts_s + result.scenario.interval_s, result.simulated_s)
-    spans: Values = np.clip(ends_s - np.maximum(starts_s, result.scenario.warmup_s), 0.0, None)
-    return spans
+    return 1e-9 * bins.spans_ns(starts_s, **_covered(result))
+
+
+def _covered(result: Result) -> dict[str, float]:
+    scenario = result.scenario
+    return {"interval_s": scenario.interval_s, "from_s": scenario.warmup_s, "to_s": result.simulated_s}
 
 
 def small_mtu(_: Result, setting: Setting) -> list[Finding]:

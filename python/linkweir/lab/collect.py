@@ -384,7 +384,8 @@ def _classes(record: Record) -> list[Row]:
                 "class": name,
                 **counts,
                 "rate_bps": 8.0 * counts["sent_bytes"] / span_s,
-                "loss": dropped / counts["arrived_pkts"] if counts["arrived_pkts"] else None,
+                # Some of the drops may be of packets that arrived during the warm-up, which no counter tells.
+                "loss": min(dropped / counts["arrived_pkts"], 1.0) if counts["arrived_pkts"] else None,
                 "delay_mean_s": _sojourn(now, then) if delays is None else _mean(waits),
                 **dict(zip(("delay_p50_s", "delay_p95_s", "delay_p99_s"), _quantiles(waits), strict=True)),
                 "delay_max_s": _largest(waits),

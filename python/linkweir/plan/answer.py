@@ -54,7 +54,7 @@ def _queues(wish: Wish) -> tuple[list[sizing.Queue], list[Span]]:
     spans: list[Span] = []
     for i, target_bps in enumerate(targets):
         name = "af" if len(targets) == 1 else f"af{i + 1}"
-        span = wish.memory.of(name, target_bps, wish.ef_expected_bps + sum(targets[:i]))
+        span = wish.memory.of(name, target_bps, wish.ef_expected_bps + sum(targets[:i]), wish.link_bps)
         spans.append(span)
         if w is not None and wish.resume_bits is None and wish.maximum_bits is None:
             queue = sizing.from_weights(

@@ -4,32 +4,40 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkweir import _native, theory
 from linkweir.plan.fault import Fault
 
-BIN_S = 0.1
-"""Over which opportunities are counted."""
+RATE_BIN_S = 0.1
+"""Over which opportunities are counted to see when the rate is too low."""
+EXACT_BIN_S = 0.001
+"""Over which they are counted to see what is missed until then: as exactly as they are written."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Capacity in steps: `rates[i]` bit/s from ``starts_s[i]`` on."""
+    """Capacity in steps: `rates[i]` bit/s from ``starts_s[i]`` on; of opportunities also the `exact` steps."""
 
     starts_s: list[float]
     rates: list[float]
     end_s: float
     loops: bool
+    exact: Trace | None = None
 
-    def shortage_s(self, wanted_bps: float, taken_bps: float) -> float:
-        """Longest time in which less than `wanted_bps` is left after `taken_bps`, seconds."""
-        return theory.longest_shortage_s(self.starts_s, self._left(taken_bps), self.end_s, wanted_bps, loops=self.loops)
+    def shortage_s(self, wanted_bps: float, ahead_bps: float) -> float:
+        """Longest time in which traffic of `ahead_bps` that goes first leaves less than `wanted_bps`, seconds."""
+        starts_s, left = self._left(ahead_bps)
+        return theory.longest_shortage_s(starts_s, left, self.end_s, wanted_bps, loops=self.loops)
 
-    def needed_s(self, wanted_bps: float, taken_bps: float) -> float:
+    def needed_s(self, wanted_bps: float, ahead_bps: float) -> float:
         """Memory with which nothing of the reservation is lost, seconds."""
-        return theory.memory_needed_s(self.starts_s, self._left(taken_bps), self.end_s, wanted_bps, loops=self.loops)
+        if self.exact is not None:
+            return self.exact.needed_s(wanted_bps, ahead_bps)
+        starts_s, left = self._left(ahead_bps)
+        return theory.memory_needed_s(starts_s, left, self.end_s, wanted_bps, loops=self.loops)
 
     def mean_bps(self) -> float:
         """Time mean of the capacity."""
@@ -37,12 +45,12 @@ class Trace:
         area = sum(r * (e - s) for s, e, r in zip(self.starts_s, ends_s, self.rates, strict=True))
         return area / (self.end_s - self.starts_s[0])
 
-    def _left(self, taken_bps: float) -> list[float]:
-        return [max(rate - taken_bps, 0.0) for rate in self.rates]
+    def _left(self, ahead_bps: float) -> tuple[list[float], list[float]]:
+        return theory.left_after(self.starts_s, self.rates, self.end_s, ahead_bps, loops=self.loops)
 
 
 def read(path: Path) -> Trace:
-    """Reads a trace as the scenario's reader does; opportunities are counted per 100 ms.
+    """Reads a trace as the scenario's reader does.
 
     Raises:
         ScenarioError: the file, or the first line of it that is wrong.
@@ -50,7 +58,7 @@ def read(path: Path) -> Trace:
     """
     what, (starts_s, values, end_s, after) = _native.trace(path)
     if what == "opportunities":
-        return _counted(starts_s, values)
+        return replace(_counted(starts_s, values, RATE_BIN_S), exact=_counted(starts_s, values, EXACT_BIN_S))
     if end_s is None:
         if len(starts_s) < 2:
             raise Fault("--trace", path, "needs at least two entries, or # period_s=SECONDS and # end=loop or stop")
@@ -58,13 +66,20 @@ def read(path: Path) -> Trace:
     return Trace(starts_s, values, end_s, loops=after == "loop")
 
 
-def _counted(times_s: list[float], sizes_bytes: list[float]) -> Trace:
-    """Opportunities as rates; one at the end of a bin belongs to it."""
+def _counted(times_s: list[float], sizes_bytes: list[float], bin_s: float) -> Trace:
+    """Opportunities as rates over bins; one at the end of a bin belongs to it. Empty bins in a row are one step."""
     end_s = times_s[-1]
-    starts_s = [number * BIN_S for number in range(math.ceil(end_s / BIN_S - 1e-9))]
-    bits = [0.0] * len(starts_s)
+    bits: defaultdict[int, float] = defaultdict(float)
     for t_s, size_bytes in zip(times_s, sizes_bytes, strict=True):
-        bits[max(math.ceil(t_s / BIN_S - 1e-9) - 1, 0)] += 8 * size_bytes
-    ends_s = [*starts_s[1:], end_s]
-    rates = [b / (end - start) for b, start, end in zip(bits, starts_s, ends_s, strict=True)]
+        bits[max(math.ceil(t_s / bin_s - 1e-9) - 1, 0)] += 8 * size_bytes
+    starts_s: list[float] = []
+    rates: list[float] = []
+    following = 0
+    for number in sorted(bits):
+        if number > following:
+            starts_s.append(following * bin_s)
+            rates.append(0.0)
+        following = number + 1
+        starts_s.append(number * bin_s)
+        rates.append(bits[number] / (min(following * bin_s, end_s) - number * bin_s))
     return Trace(starts_s, rates, end_s, loops=True)

@@ -47,8 +47,8 @@ class Memory:
     trace: Trace | None = None
     margin: float = 2.0
 
-    def of(self, name: str, target_bps: float, ahead_bps: float) -> Span:
-        """Memory of a queue that wants `target_bps` after `ahead_bps` of more urgent ones.
+    def of(self, name: str, target_bps: float, ahead_bps: float, link_bps: float) -> Span:
+        """Memory of a queue that wants `target_bps` of the link after `ahead_bps` of more urgent ones.
 
         Raises:
             Fault: the trace does not carry that much in the long run, so no memory is enough.
@@ -56,7 +56,10 @@ class Memory:
         if self.given_s is not None:
             return Span(self.given_s)
         if self.fade_s is not None:
-            return Span(max(LEAST_MEMORY_S, self.margin * self.fade_s), self.fade_s, self.fade_s)
+            shortage_s = self.fade_s
+            if ahead_bps < link_bps:  # else it starves, as `sizing.doubts` says
+                shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
+            return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:
             return Span(LEAST_MEMORY_S)
         shortage_s = self.trace.shortage_s(target_bps, ahead_bps)

@@ -29,8 +29,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from linkweir import _native
-from linkweir.directory import REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
+from linkweir.build import build
+from linkweir.directory import REMOVING, REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
 from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
@@ -155,8 +155,9 @@ def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
     """The provenance of the same reproduction, if it is there and did not come to its end."""
     with contextlib.suppress(DirectoryError):
         earlier = read_provenance(path, ReproductionDirectory.KIND)
-        same = facts | {"linkweir": _native.__version__, "commit": _native.commit}
-        if earlier["status"] != "complete" and all(earlier.get(key) == value for key, value in same.items()):
+        same = facts | build()
+        resumable = earlier["status"] not in ("complete", REMOVING)
+        if resumable and all(earlier.get(key) == value for key, value in same.items()):
             return earlier
     return None
 

@@ -166,7 +166,7 @@ class Sum:
 
     @property
     def loss(self) -> float | None:
-        """Dropped part of the arrivals."""
+        """Drops over arrivals of that time, as the report counts them."""
         return self.dropped / self.arrived if self.arrived else None
 
     @property

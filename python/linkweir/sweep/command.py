@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +53,7 @@ def sweep(
         return
     directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
     try:
-        with executor_of(jobs, dask) as executor, _bar() as progress:
+        with executor_of(jobs, dask) as executor, _warnings_in_a_line(), _bar() as progress:
             done = run_plan(made, executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         _show(interrupted.sweep, as_json=as_json)
@@ -113,6 +114,19 @@ def _bar() -> Iterator[Callable[[int, int, int], None] | None]:
             bar.update(task, completed=done + failed, total=planned, description=words)
 
         yield tell
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Prints warnings in the form of the command's other messages."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"linkweir: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _list(plan: Plan, *, as_json: bool) -> None:

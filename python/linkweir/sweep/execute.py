@@ -100,7 +100,8 @@ class _Tally:
     def carry_out(self, executor: Executor) -> None:
         """Has all that is missing run."""
         self._tell()
-        executor.run((run.job for run in self.missing), self._take)
+        if self.missing:
+            executor.run((run.job for run in self.missing), self._take)
         for run in self._open.values():
             self._fail(run, "the executor gave no answer")
         self._open.clear()
@@ -152,9 +153,9 @@ def _joined(tables: list[pa.Table]) -> pa.Table:
 def _on_disk(
     plan: Plan, executor: Executor, directory: SweepDirectory, progress: Callable[[int, int, int], None] | None
 ) -> Sweep:
+    if directory.complete:
+        return directory.opened()
     tally = _Tally(plan, directory.found(), directory.add, progress)
-    if not tally.missing:
-        return directory.finish("complete", (), 0)
     try:
         directory.begin(executor=type(executor).__name__, runs_found=len(plan.runs) - len(tally.missing))
         tally.carry_out(executor)
@@ -166,7 +167,11 @@ def _on_disk(
     except BaseException as error:
         directory.fail(error)
         raise
-    return directory.finish("failed" if tally.failures else "complete", tally.failures, tally.runs_now)
+    try:
+        return directory.finish("failed" if tally.failures else "complete", tally.failures, tally.runs_now)
+    except BaseException as error:
+        directory.fail(error)
+        raise
 
 
 def sweep(

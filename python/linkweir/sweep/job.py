@@ -7,14 +7,14 @@ A sweep wants of a run the rows its data set is made of; a reproduction wants al
 from __future__ import annotations
 
 import hashlib
-import math
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkweir import _native
+from linkweir import _native, bins
+from linkweir.build import build
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Answer:
         number: which run of the plan, from 1.
         rows: its rows in Arrow's file format, or of a whole job its tables (`read_tables`); None if it failed.
         error: why it failed.
-        version: version and commit of Linkweir that did it.
+        version: version, commit and sources of Linkweir that did it.
     """
 
     number: int
@@ -72,8 +72,9 @@ class Answer:
 
 
 def version() -> str:
-    """Version and commit of Linkweir here."""
-    return f"{_native.__version__} {_native.commit}"
+    """Version, commit and sources of Linkweir here."""
+    here = build()
+    return f"{here['linkweir']} {here['commit']} {here['sources_sha256'][:12]}"
 
 
 def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:
@@ -93,8 +94,9 @@ def work(job: Job) -> Answer:
 
 
 def _content(job: Job) -> bytes:
-    tables, warmup_s = _simulate(job)
-    return write_tables(tables) if job.whole else _written(summary_rows(tables, warmup_s))
+    scenario = _scenario(job)
+    tables, simulated_s = _simulate(scenario, whole=job.whole)
+    return write_tables(tables) if job.whole else _written(summary_rows(tables, scenario, simulated_s))
 
 
 def write_tables(tables: Mapping[str, pa.Table]) -> bytes:
@@ -142,19 +144,18 @@ def read_tables(content: bytes) -> dict[str, bytes]:
     return {row["table"]: row["content"] for row in kept.to_pylist()}
 
 
-def _simulate(job: Job) -> tuple[dict[str, pa.Table], float]:
-    """The tables kept of a run, and when its warm-up ends, s."""
+def _simulate(scenario: Scenario, *, whole: bool) -> tuple[dict[str, pa.Table], float]:
+    """The tables kept of a run, and how far it came, s."""
     from linkweir import arrow
 
-    scenario = _scenario(job)
     chunks: dict[str, list[list[_native._Column]]] = {name: [] for name in _KEPT}
 
     def take(name: str, columns: list[_native._Column]) -> None:
-        if job.whole or name in chunks:
+        if whole or name in chunks:
             chunks.setdefault(name, []).append(columns)
 
-    _native.run(scenario.native, take, None)
-    return {name: arrow.joined(parts) for name, parts in chunks.items() if parts}, scenario.warmup_s
+    outcome = _native.run(scenario.native, take, None)
+    return {name: arrow.joined(parts) for name, parts in chunks.items() if parts}, outcome["simulated_s"]
 
 
 def _scenario(job: Job) -> Scenario:
@@ -170,24 +171,25 @@ def _scenario(job: Job) -> Scenario:
         return Scenario.load(path, seed=job.seed)
 
 
-def summary_rows(tables: dict[str, pa.Table], warmup_s: float) -> pa.Table:
+def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:
     """A run in few rows: one of the link, one of each class, one of each flow, told apart by ``scope``.
 
     Args:
         tables: ``classes``, ``flows`` and ``link`` of a run.
-        warmup_s: the link's means start here.
+        scenario: what was run; the link's means start at the end of its warm-up.
+        simulated_s: end of the run.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    link = tables.get("link")
-    means: dict[str, list[float | None]] = {"capacity_bps": [None], "used_bps": [None]}
-    if link is not None:
-        kept = link.filter(pc.greater_equal(link["t_s"], warmup_s))
-        if kept.num_rows:
-            means = {key: [math.fsum(kept[key].to_pylist()) / kept.num_rows] for key in means}
+    means = bins.means(
+        tables["link"].to_batches() if "link" in tables else [],
+        ("capacity_bps", "used_bps"),
+        interval_s=scenario.interval_s,
+        from_s=scenario.warmup_s,
+        to_s=simulated_s,
+    )
     names = {"scope": ["link"], "class": pa.nulls(1, pa.string()), "flow": pa.nulls(1, pa.string())}
-    parts = [pa.table(names | {key: pa.array(value, pa.float64()) for key, value in means.items()})]
+    parts = [pa.table(names | {key: pa.array([value], pa.float64()) for key, value in means.items()})]
     for scope, name in (("class", "classes"), ("flow", "flows")):
         if name in tables:
             table = tables[name]

@@ -20,15 +20,17 @@ import hashlib
 import json
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir import _native
+from linkweir.build import build
 from linkweir.directory import (
     INPUTS,
     PROVENANCE,
+    REMOVING,
     RESULTS,
     SUMMARY,
     OwnDirectory,
@@ -72,6 +74,7 @@ class SweepDirectory(OwnDirectory):
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan
         self._parts = Parts(path)
+        self._data = path / RESULTS / f"{RUNS}.parquet"
         self._lock: int | None = None
         facts = {
             "name": plan.name,
@@ -115,11 +118,23 @@ class SweepDirectory(OwnDirectory):
             os.close(self._lock)
             self._lock = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether the data set of all runs is there, whole."""
+        if self._provenance["status"] != "complete":
+            return False
+        return _sha256(self._data) == self._provenance.get("runs_sha256")
+
     def found(self) -> set[int]:
-        """Numbers of the runs that are done."""
-        if self._provenance["status"] == "complete" and (self.path / RESULTS / f"{RUNS}.parquet").exists():
-            return {run.number for run in self._plan.runs}
-        return {run.number for run in self._plan.runs if self._read(run) is not None}
+        """Numbers of the runs that are done, of a sweep that is not complete."""
+        found = {run.number for run in self._plan.runs if self._read(run) is not None}
+        if self._provenance["status"] == "complete":
+            warnings.warn(
+                f"{self._data}: is damaged or missing; it is made again from {len(found)} runs that {PARTS}/ still "
+                f"holds and {len(self._plan.runs) - len(found)} that are run again",
+                stacklevel=2,
+            )
+        return found
 
     def begin(self, **session: Any) -> None:
         """Notes that runs are being done."""
@@ -139,40 +154,41 @@ class SweepDirectory(OwnDirectory):
 
     def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
         """Makes the data set of what is done."""
-        done = 0
-        (self.path / RESULTS).mkdir(exist_ok=True)
         self._parts.tidy()
-        file = self.path / RESULTS / f"{RUNS}.parquet"
-        if status == "complete" and self._provenance["status"] == "complete":
-            done = len(self._plan.runs)
-        else:
-            writer = TableFile(file)
-            try:
-                for table in assembled(self._plan, self._read):
-                    writer.add(table)
-                    done += 1
-            except BaseException:
-                writer.close(keep=False)
-                raise
-            writer.close(keep=done > 0)
-            if not done:
-                file.unlink(missing_ok=True)
-        sweep = Sweep(
-            self._plan.name,
-            status,
-            len(self._plan.runs),
-            done,
-            runs_now,
-            failures,
-            self.path,
-            partial(_read_data, file),
-        )
-        write_whole(self.path / SUMMARY, dump(sweep.summary))
-        if self._provenance["status"] == "running":
-            self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
-        self._note(status=status, runs_done=done)
+        done = self._assemble()
+        sweep = self._summed_up(status, failures, done, runs_now)
+        self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
+        self._note(status=status, runs_done=done, runs_sha256=_sha256(self._data))
         if status == "complete":
             self._parts.remove()
+        return sweep
+
+    def opened(self) -> Sweep:
+        """The sweep, if it is complete."""
+        self._parts.remove()
+        return self._summed_up("complete", (), len(self._plan.runs), 0)
+
+    def _assemble(self) -> int:
+        """Writes the data set; gives how many runs are in it."""
+        done = 0
+        (self.path / RESULTS).mkdir(exist_ok=True)
+        writer = TableFile(self._data)
+        try:
+            for table in assembled(self._plan, self._read):
+                writer.add(table)
+                done += 1
+        except BaseException:
+            writer.close(keep=False)
+            raise
+        writer.close(keep=done > 0)
+        if not done:
+            self._data.unlink(missing_ok=True)
+        return done
+
+    def _summed_up(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
+        read = partial(_read_data, self._data)
+        sweep = Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
+        write_whole(self.path / SUMMARY, dump(sweep.summary))
         return sweep
 
 
@@ -229,16 +245,19 @@ def _utc() -> str:
 def _earlier(path: Path) -> dict[str, Any] | None:
     """The provenance of a sweep that is there."""
     with contextlib.suppress(DirectoryError):
-        return read_provenance(path, SweepDirectory.KIND)
+        provenance = read_provenance(path, SweepDirectory.KIND)
+        if provenance["status"] != REMOVING:
+            return provenance
     return None
 
 
 def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> None:
     """Refuses to go on with what is not the same sweep."""
     cure = "choose another --out, or start over with --force"
-    for key, here in (("linkweir", _native.__version__), ("commit", _native.commit)):
+    for key, here in build().items():
         if earlier.get(key) != here:
-            raise DirectoryError(f"{path}: its runs were done by {key} {earlier.get(key)}, this is {here}; {cure}")
+            what = key.removesuffix("_sha256")
+            raise DirectoryError(f"{path}: its runs were done by {what} {earlier.get(key)}, this is {here}; {cure}")
     now = {entry["source"]: entry["sha256"] for entry in facts["inputs"]}
     for entry in earlier.get("inputs", []):
         if now.get(entry["source"], entry["sha256"]) != entry["sha256"]:
@@ -251,10 +270,28 @@ def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> N
         )
 
 
+def _sha256(file: Path) -> str | None:
+    """Of a file; None if it is not there."""
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as content:
+            while chunk := content.read(1 << 20):
+                digest.update(chunk)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
+
+
 def _read_data(file: Path) -> pa.Table:
     import pyarrow as pa
 
     return read_table(file) if file.exists() else pa.table({})
+
+
+def _read_checked(file: Path, sha256: str | None) -> pa.Table:
+    if _sha256(file) != sha256:
+        raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to have it made again")
+    return _read_data(file)
 
 
 def open_sweep(directory: Path) -> Sweep:
@@ -282,5 +319,5 @@ def open_sweep(directory: Path) -> Sweep:
         0,
         tuple(Failure(**failure) for failure in summary["failures"]),
         directory,
-        partial(_read_data, directory / RESULTS / f"{RUNS}.parquet"),
+        partial(_read_checked, directory / RESULTS / f"{RUNS}.parquet", provenance.get("runs_sha256")),
     )

@@ -4,7 +4,7 @@
 use linkweir_config::limits;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal::{self, Signal};
-use linkweir_config::trace::{self, Hints, Trace};
+use linkweir_config::trace::{self, Described, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 
@@ -168,11 +168,9 @@ pub(super) type Offered = (signal::Capacity, Option<Trace>);
 pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
-    let format_key = section.find("trace_format");
-    let column_key = section.find("trace_column");
-    let end_key = section.find("end");
+    let described = Described::find(section);
     let Some(entry) = trace_key else {
-        if let Some(entry) = format_key.or(column_key).or(end_key) {
+        if let Some(entry) = described.any() {
             return Err(entry.fault("is only for a link with a trace"));
         }
         let Some(entry) = rate else { return Ok(None) };
@@ -189,7 +187,7 @@ pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, 
         return Err(entry.fault("rate and trace exclude each other; leave one out"));
     }
     let path = super::path(&entry)?;
-    let hints = Hints::read(format_key, column_key, end_key)?;
+    let hints = described.read()?;
     // A file that cannot be read is the fault of the line that names it.
     let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
         .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;

@@ -9,8 +9,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::experiment::{Capacity, Link};
-use crate::signal::{Instant, Track};
+use crate::experiment::{Capacity, Link, Outages};
+use crate::signal::{is_out, Instant, Track};
 
 use super::beam::Carrier;
 use super::Packet;
@@ -47,6 +47,8 @@ pub(super) enum Pace {
     },
     Opportunities {
         at_ns: Arc<[u64]>,
+        /// Times at which there are none.
+        outages: Outages,
         bits_each: f64,
         bytes_each: u32,
         next: usize,
@@ -61,16 +63,19 @@ pub(super) enum Pace {
 impl Device {
     /// The transmitter of a link; `classes` are those of the flows.
     pub(super) fn new(link: &Link, classes: &[usize], horizon_ns: u64) -> Device {
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let outages = delays.map_or_else(Outages::default, |delays| delays.outages.clone());
         let pace = match &link.capacity {
             _ if link.beam.is_some() => Pace::Carrier(Carrier::new(classes)),
             Capacity::Rate(signal) => Pace::Rate {
-                rate: Track::new(signal),
-                meter: Track::new(signal),
+                rate: Track::interrupted(signal, &outages),
+                meter: Track::interrupted(signal, &outages),
                 began: Instant::at(0),
                 ends: None,
             },
             Capacity::Opportunities { at_ns, bytes } => Pace::Opportunities {
                 at_ns: at_ns.clone(),
+                outages,
                 bits_each: 8.0 * f64::from(*bytes),
                 bytes_each: *bytes,
                 next: 0,
@@ -160,9 +165,10 @@ impl Device {
     }
 
     /// Takes the opportunity that is due; returns its bytes.
-    pub(super) fn take_opportunity(&mut self) -> u32 {
+    pub(super) fn take_opportunity(&mut self, now_ns: u64) -> u32 {
         let Pace::Opportunities {
             at_ns,
+            outages,
             bits_each,
             bytes_each,
             next,
@@ -173,12 +179,15 @@ impl Device {
         else {
             return 0;
         };
-        *offered_bits += *bits_each;
         *next += 1;
         if *next == at_ns.len() {
             *next = 0;
             *round_ns = round_ns.saturating_add(at_ns[at_ns.len() - 1]);
         }
+        if is_out(outages, now_ns) {
+            return 0;
+        }
+        *offered_bits += *bits_each;
         *bytes_each
     }
 

@@ -92,7 +92,7 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     created_ns: u64,
-    /// TCP: number of the segment, and whether it was sent before in the highest bit.
+    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
     segment: u64,
     flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -101,10 +101,16 @@ struct Packet {
 
 impl Packet {
     const SENT_BEFORE: u64 = 1 << 63;
+    const IN_TOTALS: u64 = 1 << 62;
 
     /// TCP: number of the segment.
     fn sequence(&self) -> u64 {
-        self.segment & !Packet::SENT_BEFORE
+        self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
+    }
+
+    /// It arrived at its queue after the warm-up.
+    fn is_in_totals(&self) -> bool {
+        self.segment & Packet::IN_TOTALS != 0
     }
 
     fn is_retransmission(&self) -> bool {
@@ -614,7 +620,7 @@ impl<'a> Engine<'a> {
                 let packet = Packet {
                     created_ns: segment.sent_ns,
                     segment: segment.sequence
-                        | u64::from(segment.retransmission) * Packet::SENT_BEFORE,
+                        | (u64::from(segment.retransmission) * Packet::SENT_BEFORE),
                     flow: index as u32,
                     bytes: connection.config.segment_wire_bytes(&segment),
                 };
@@ -710,8 +716,11 @@ impl<'a> Engine<'a> {
     // Scheduler and link.
 
     #[inline]
-    fn arrive(&mut self, packet: Packet) {
+    fn arrive(&mut self, mut packet: Packet) {
         let now_ns = self.now_ns;
+        if now_ns >= self.experiment.warmup_ns {
+            packet.segment |= Packet::IN_TOTALS;
+        }
         let wire_bytes = wire_bytes(self.experiment, packet.bytes);
         let Engine {
             mux,
@@ -723,8 +732,9 @@ impl<'a> Engine<'a> {
         recorder.arrived(now_ns, packet.flow as usize, packet.bytes);
         let class = flows[packet.flow as usize].class;
         mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
-            recorder.dropped(now_ns, dropped.flow as usize, dropped.bytes, reason);
-            left(flows, short, dropped.flow);
+            let Packet { flow, bytes, .. } = dropped;
+            recorder.dropped(now_ns, flow as usize, bytes, dropped.is_in_totals(), reason);
+            left(flows, short, flow);
         });
         if !self.pulling {
             self.start_device();
@@ -819,8 +829,9 @@ impl<'a> Engine<'a> {
             *now_ns,
             |_| false,
             |packet, _, reason| {
-                recorder.dropped(*now_ns, packet.flow as usize, packet.bytes, reason);
-                left(flows, short, packet.flow);
+                let Packet { flow, bytes, .. } = packet;
+                recorder.dropped(*now_ns, flow as usize, bytes, packet.is_in_totals(), reason);
+                left(flows, short, flow);
             },
         )
     }
@@ -828,7 +839,7 @@ impl<'a> Engine<'a> {
     /// All opportunities of this instant.
     fn opportunity(&mut self) -> Option<u64> {
         while self.device.opportunity_ns() == Some(self.now_ns) {
-            let mut budget = self.device.take_opportunity();
+            let mut budget = self.device.take_opportunity(self.now_ns);
             while budget > 0 {
                 if !self.device.is_busy() {
                     self.serve(false);
@@ -1034,11 +1045,10 @@ impl<'a> Engine<'a> {
     fn ask_connections(&mut self) {
         for (index, flow) in self.flows.iter().enumerate() {
             if let Kind::Tcp(connection) = &flow.kind {
-                // The first segment of ns-2's TCP is its SYN.
-                let syn = u64::from(connection.config.profile == tcp::Profile::Ns2);
-                let in_order = connection.receiver.delivered_segments().saturating_sub(syn);
+                let in_order = connection.receiver.delivered_segments();
+                let in_order_bytes = connection.config.payload_bytes(in_order);
                 self.recorder
-                    .connection(index, connection.sender.counters(), in_order);
+                    .connection(index, connection.sender.counters(), in_order_bytes);
             }
         }
     }
@@ -1136,7 +1146,9 @@ fn validate(experiment: &Experiment) -> Result<(), String> {
             | Traffic::Poisson { packet, .. }
             | Traffic::OnOff { packet, .. }
             | Traffic::Greedy { packet, .. } => packet.clone(),
-            Traffic::Tcp(config) => Sizes::Fixed(config.segment_bytes()),
+            Traffic::Tcp(config) => {
+                Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
+            }
         };
         let (least, most) = match &sizes {
             Sizes::Fixed(bytes) => (*bytes, *bytes),

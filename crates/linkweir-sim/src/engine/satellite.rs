@@ -284,9 +284,10 @@ impl Engine<'_> {
         } = self;
         while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
             mux.expire(*now_ns, class, most_ns, |packet| {
-                let flow = packet.flow as usize;
-                recorder.dropped(*now_ns, flow, packet.bytes, DropReason::Policy);
-                left(flows, short, packet.flow);
+                let Packet { flow, bytes, .. } = packet;
+                let in_totals = packet.is_in_totals();
+                recorder.dropped(*now_ns, flow as usize, bytes, in_totals, DropReason::Policy);
+                left(flows, short, flow);
             });
         }
     }

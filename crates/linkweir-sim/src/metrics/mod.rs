@@ -19,6 +19,9 @@ use crate::tcp;
 use delay::{quantile_s, Delays, Jitter};
 use rows::{Kind, Rows};
 
+/// Kind of the flows that TCP sends.
+const TCP: &str = "tcp";
+
 /// Everything measured during a run.
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -58,6 +61,8 @@ struct Class {
     total: ClassCounts,
     bin_max_ns: u64,
     total_max_ns: u64,
+    /// Packets dropped of those that arrived after the warm-up.
+    total_dropped_pkts: u64,
     backlog_pkts: u64,
     backlog_bytes: u64,
     /// Time up to which `backlog_ns` is added up.
@@ -78,8 +83,8 @@ struct FlowCounts {
     coded_bits: u64,
     /// Decoded packets that the receiver's buffer dropped.
     dropped_late_pkts: u64,
-    /// TCP: segments delivered in order.
-    in_order: u64,
+    /// TCP: payload delivered in order.
+    in_order_bytes: u64,
     sender: tcp::Counters,
     /// Congestion window, added up over time, segments times ns.
     cwnd_ns: f64,
@@ -94,7 +99,6 @@ struct Flow {
     name: String,
     class: usize,
     kind: &'static str,
-    mss_bytes: Option<u32>,
     counts: FlowCounts,
     bin: FlowCounts,
     total: FlowCounts,
@@ -116,6 +120,7 @@ impl Recorder {
                 total: ClassCounts::default(),
                 bin_max_ns: 0,
                 total_max_ns: 0,
+                total_dropped_pkts: 0,
                 backlog_pkts: 0,
                 backlog_bytes: 0,
                 backlog_at_ns: 0,
@@ -125,18 +130,17 @@ impl Recorder {
             .flows
             .iter()
             .map(|flow| {
-                let (kind, mss_bytes) = match &flow.traffic {
-                    Traffic::Cbr { .. } => ("cbr", None),
-                    Traffic::Poisson { .. } => ("poisson", None),
-                    Traffic::OnOff { .. } => ("onoff", None),
-                    Traffic::Greedy { .. } => ("greedy", None),
-                    Traffic::Tcp(config) => ("tcp", Some(config.mss_bytes)),
+                let kind = match &flow.traffic {
+                    Traffic::Cbr { .. } => "cbr",
+                    Traffic::Poisson { .. } => "poisson",
+                    Traffic::OnOff { .. } => "onoff",
+                    Traffic::Greedy { .. } => "greedy",
+                    Traffic::Tcp(_) => TCP,
                 };
                 Flow {
                     name: flow.name.clone(),
                     class: flow.class,
                     kind,
-                    mss_bytes,
                     counts: FlowCounts::default(),
                     bin: FlowCounts::default(),
                     total: FlowCounts::default(),
@@ -216,11 +220,20 @@ impl Recorder {
         class.backlog_bytes += u64::from(bytes);
     }
 
+    /// `in_totals`: the packet arrived after the warm-up.
     #[inline]
-    pub(crate) fn dropped(&mut self, now_ns: u64, flow: usize, bytes: u32, reason: DropReason) {
+    pub(crate) fn dropped(
+        &mut self,
+        now_ns: u64,
+        flow: usize,
+        bytes: u32,
+        in_totals: bool,
+        reason: DropReason,
+    ) {
         let flow = &mut self.flows[flow];
         let class = &mut self.classes[flow.class];
         class.leave(now_ns, bytes);
+        class.total_dropped_pkts += u64::from(in_totals);
         match reason {
             DropReason::Limit => {
                 flow.counts.dropped_limit_pkts += 1;
@@ -296,10 +309,10 @@ impl Recorder {
     }
 
     /// What a TCP connection has done so far; asked for before [`Recorder::begin_totals`] and every end of a bin.
-    pub(crate) fn connection(&mut self, flow: usize, sender: tcp::Counters, in_order: u64) {
+    pub(crate) fn connection(&mut self, flow: usize, sender: tcp::Counters, in_order_bytes: u64) {
         let flow = &mut self.flows[flow];
         flow.counts.sender = sender;
-        flow.counts.in_order = in_order;
+        flow.counts.in_order_bytes = in_order_bytes;
     }
 
     // What is written down.
@@ -511,9 +524,7 @@ impl Recorder {
                 .count(policy_pkts)
                 .count(now.lost_link_pkts - then.lost_link_pkts)
                 .real(Some(sent_bytes as f64 * 8.0 / span_s))
-                .real(Some(
-                    (limit_pkts + policy_pkts) as f64 / arrived_pkts as f64,
-                ))
+                .real((span_s > 0.0).then(|| class.total_dropped_pkts as f64 / arrived_pkts as f64))
                 .real(
                     (sent_pkts > 0)
                         .then(|| (now.delay_ns - then.delay_ns) as f64 / sent_pkts as f64 / 1e9),
@@ -573,8 +584,7 @@ impl Recorder {
             let (now, then) = (&flow.counts, &flow.total);
             let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
             let tcp = |count: fn(&tcp::Counters) -> u64| {
-                flow.mss_bytes
-                    .map(|_| (count(&now.sender) - count(&then.sender)) as f64)
+                (flow.kind == TCP).then(|| (count(&now.sender) - count(&then.sender)) as f64)
             };
             let cwnd_known_ns = now.cwnd_known_ns - then.cwnd_known_ns;
             let srtt_known_ns = now.srtt_known_ns - then.srtt_known_ns;
@@ -653,9 +663,10 @@ impl Flow {
 
     /// Useful bytes delivered since `then`: TCP's payload in order, whole packets otherwise.
     fn good_bytes(&self, then: &FlowCounts) -> f64 {
-        match self.mss_bytes {
-            Some(mss_bytes) => (self.counts.in_order - then.in_order) as f64 * f64::from(mss_bytes),
-            None => (self.counts.delivered_bytes - then.delivered_bytes) as f64,
-        }
+        let bytes = match self.kind {
+            TCP => self.counts.in_order_bytes - then.in_order_bytes,
+            _ => self.counts.delivered_bytes - then.delivered_bytes,
+        };
+        bytes as f64
     }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How long signals take from one place on the earth to another through a constellation of satellites.
 //!
-//! The constellation is a shell after Walker (1984): planes alike but for their ascending nodes, which stand evenly over
-//! half a turn (star) or a whole one (delta), and as many satellites in each, evenly spaced. From one plane to the next the
+//! The constellation is a shell after Walker (1984): planes alike but for their ascending nodes, which are spread evenly over
+//! half a turn (star) or a whole one (delta), and as many satellites in each, evenly spaced. The planes of a star may be
+//! further apart, or closer, than evenly spread ones: what is left of the half turn is its seam, between the last and the
+//! first plane, whose satellites meet. A narrow seam covers the ground there better. From one plane to the next the
 //! satellites are ahead by `phasing` parts of a turn, of which there are as many as satellites. Orbits are circles around a
 //! point mass, the earth a sphere that turns below them; at time 0 Greenwich and the first plane's ascending node are in
 //! the same direction, and the first satellite is there.
@@ -39,8 +41,10 @@ pub enum Pattern {
 /// A shell of satellites.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Constellation {
-    /// Where its planes stand.
+    /// How its planes are spread.
     pub pattern: Pattern,
+    /// Angle from one plane to the next, degrees; spread evenly if absent.
+    pub spacing_deg: Option<f64>,
     /// Orbital planes, at least 1.
     pub planes: u32,
     /// Satellites in each, at least 1.
@@ -167,7 +171,10 @@ impl Constellation {
         let radius = self.radius_km();
         let mut points = Vec::with_capacity(all as usize);
         for plane in 0..self.planes {
-            let node = spread * f64::from(plane) / f64::from(self.planes);
+            let node = match self.spacing_deg {
+                Some(spacing_deg) => DEGREE * spacing_deg * f64::from(plane),
+                None => spread * f64::from(plane) / f64::from(self.planes),
+            };
             let (node_sin, node_cos) = (libm::sin(node), libm::cos(node));
             let ahead = TAU * f64::from(self.phasing) * f64::from(plane) / all;
             for slot in 0..self.per_plane {
@@ -239,6 +246,7 @@ mod tests {
     fn sixty_six() -> Constellation {
         Constellation {
             pattern: Pattern::Star,
+            spacing_deg: None,
             planes: 6,
             per_plane: 11,
             phasing: 2,
@@ -284,6 +292,7 @@ mod tests {
     fn ways_are_those_of_another_program() {
         let dense = Constellation {
             pattern: Pattern::Delta,
+            spacing_deg: None,
             planes: 72,
             per_plane: 22,
             phasing: 39,
@@ -291,7 +300,22 @@ mod tests {
             inclination_deg: 53.0,
             min_elevation_deg: 25.0,
         };
+        let spaced = Constellation {
+            spacing_deg: Some(31.6),
+            phasing: 3,
+            ..sixty_six()
+        };
         for (shell, from, to, time_s, up_ms, down_ms) in [
+            (spaced.clone(), SYDNEY, NEW_YORK, 0.0, 76.034186, 5.922990),
+            (
+                spaced.clone(),
+                SYDNEY,
+                NEW_YORK,
+                1234.0,
+                78.854116,
+                4.485304,
+            ),
+            (spaced, SYDNEY, NEW_YORK, 40_000.0, 77.375167, 3.142988),
             (sixty_six(), SYDNEY, NEW_YORK, 0.0, 77.698939, 4.438179),
             (sixty_six(), SYDNEY, NEW_YORK, 1234.0, 77.590049, 5.410433),
             (sixty_six(), SYDNEY, NEW_YORK, 40_000.0, 67.516850, 7.659904),
@@ -373,6 +397,18 @@ mod tests {
         };
         let earlier_s = delta.period_s() * 10.0 / 66.0;
         assert!((across_km(55, 2, 0.0) - across_km(0, 11, earlier_s)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_star_spaced_evenly_or_by_half_a_turn_over_its_planes_is_the_same() {
+        let given = Constellation {
+            spacing_deg: Some(30.0),
+            ..sixty_six()
+        };
+        let pairs = given.satellites(777.0).into_iter();
+        for (a, b) in pairs.zip(sixty_six().satellites(777.0)) {
+            assert!(distance_km(a, b) < 1e-9);
+        }
     }
 
     #[test]

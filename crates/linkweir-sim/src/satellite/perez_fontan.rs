@@ -3,6 +3,9 @@
 //! Markov chain over the distance driven, each with a distribution of Loo's. A state lasts its frame and then draws the next
 //! one, which may be itself.
 //!
+//! Every environment has distributions of its own, but the chain and the frames of intermediate trees: no other table of
+//! theirs was at hand.
+//!
 //! A drive begins with a draw, by the probabilities per frame. In the long run states are weighted with the lengths of their
 //! frames, too: line of sight 0.423 of the way instead of 0.393, moderate shadowing 0.385 instead of 0.357, deep 0.192
 //! instead of 0.25. The difference is gone after some frames.

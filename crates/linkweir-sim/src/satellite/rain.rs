@@ -37,6 +37,9 @@ impl Rain {
     /// `m` and `sigma` from pairs of a part of the time and the attenuation (dB) exceeded in it: the straight line of least
     /// squares of ln(attenuation) over the normal quantile, as in P.1853-1. None unless there are two different parts,
     /// between 0 and 1, and the line falls.
+    ///
+    /// The offset is not part of the fit, in the Recommendation either. Taken off later, it lowers every attenuation, so
+    /// that a pair near the probability of rain is exceeded less often than given; [`Rain::exceedance`] says how often.
     #[must_use]
     pub fn fitted(exceeded: &[(f64, f64)]) -> Option<(f64, f64)> {
         let points: Vec<(f64, f64)> = exceeded

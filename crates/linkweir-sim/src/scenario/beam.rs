@@ -28,6 +28,7 @@ pub(super) fn read(
     seed: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(Beam, String), Fault> {
     let mut section = entry
         .table()
@@ -55,7 +56,7 @@ pub(super) fn read(
             return Err(file.fault("rain and attenuation exclude each other; leave one out"));
         }
         (Some(table), None) => {
-            let (rain, lines) = rain(&table)?;
+            let (rain, lines) = rain(&table, notes)?;
             rain_lines = Some(lines);
             Weather::Rain(rain)
         }
@@ -163,7 +164,7 @@ fn clear_sky(section: &mut Section<'_, '_>) -> Result<ClearSky, Fault> {
 }
 
 /// The table `rain`.
-fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
+fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String), Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.beam.rain]"))?;
@@ -172,6 +173,7 @@ fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
         None => 1.0,
     };
     section.write("probability", show_number(probability));
+    let mut exceeded = Vec::new();
     let (m, sigma) = match (section.find("exceeded"), section.find("m")) {
         (Some(_), Some(m)) => {
             return Err(m.fault("exceeded and m exclude each other; leave one out"))
@@ -180,7 +182,7 @@ fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
             if let Some(sigma) = section.find("sigma") {
                 return Err(sigma.fault("exceeded and sigma exclude each other; leave one out"));
             }
-            fitted(&mut section, &points, probability)?
+            fitted(&mut section, &points, probability, &mut exceeded)?
         }
         (None, m) => {
             let m = m.ok_or_else(|| {
@@ -227,7 +229,65 @@ fn rain(entry: &Entry<'_, '_>) -> Result<(Rain, String), Fault> {
         correlation,
         start,
     };
+    notes.extend(misses(&mut section, &rain, &exceeded)?);
     Ok((rain, section.finish()?))
+}
+
+/// Parts of the time that differ by less need no remark.
+const MISS: f64 = 0.01;
+/// The model may exceed an attenuation in so many times the part of the time that was given, or as many times less.
+const MOST_MISS: f64 = 2.0;
+
+/// Says in which part of the time the model exceeds the attenuations given, where that is another one: the offset that
+/// makes times without rain is taken off what was fitted.
+fn misses(
+    section: &mut Section<'_, '_>,
+    rain: &Rain,
+    exceeded: &[(f64, f64)],
+) -> Result<Option<String>, Fault> {
+    let mut missed = Vec::new();
+    for (index, &(part, db)) in exceeded.iter().enumerate() {
+        let found = rain.exceedance(db);
+        let said = format!(
+            "{db} dB in {} of the time instead of {}",
+            per_cent(found),
+            per_cent(part)
+        );
+        if !(part / MOST_MISS..=part * MOST_MISS).contains(&found) {
+            return Err(section.fault_at(
+                "exceeded",
+                format!(
+                    "pair {}: the fitted model exceeds {said}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
+                    index + 1
+                ),
+            ));
+        }
+        if (found / part - 1.0).abs() > MISS {
+            missed.push(said);
+        }
+    }
+    if missed.is_empty() {
+        return Ok(None);
+    }
+    let note = format!(
+        "link.beam.rain.exceeded: the fitted model exceeds {}. Raise probability, or give m and sigma, to come nearer",
+        missed.join(", ")
+    );
+    section.remark(&note);
+    Ok(Some(note))
+}
+
+/// Three digits of a part of the time.
+fn per_cent(part: f64) -> String {
+    let value = 100.0 * part;
+    let decimals = (2.0 - libm::floor(libm::log10(value))).clamp(0.0, 9.0) as usize;
+    let text = format!("{value:.decimals$}");
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        &text
+    };
+    format!("{text}%")
 }
 
 /// Parameters from points of the distribution.
@@ -235,8 +295,8 @@ fn fitted(
     section: &mut Section<'_, '_>,
     points: &Entry<'_, '_>,
     probability: f64,
+    exceeded: &mut Vec<(f64, f64)>,
 ) -> Result<(f64, f64), Fault> {
-    let mut exceeded = Vec::new();
     let mut shown = Vec::new();
     for [part, attenuation] in points.pairs("[part of the time, dB]", limits::POINTS)? {
         let value = part.quantity(Kind::Fraction, 1e-6, 0.5)?;
@@ -250,7 +310,7 @@ fn fitted(
         exceeded.push((value, db));
         shown.push(format!("[{}, {}]", show_number(value), show_number(db)));
     }
-    let (m, sigma) = Rain::fitted(&exceeded).ok_or_else(|| {
+    let (m, sigma) = Rain::fitted(exceeded).ok_or_else(|| {
         points.fault("must hold two parts of the time or more, and more dB for less time")
     })?;
     let within = |value: f64, (least, most): (f64, f64)| (least..=most).contains(&value);

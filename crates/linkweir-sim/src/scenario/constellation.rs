@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The `[link.satellite.constellation]` table.
 
-use crate::experiment::{End, Signal};
+use std::ops::Range;
+
+use crate::experiment::{End, Outages, Signal};
 use crate::satellite::constellation::{Constellation, Pattern, Place};
 
 use super::fault::Fault;
@@ -9,13 +11,23 @@ use super::limits;
 use super::reader::{show_number, Entry, Section};
 use super::units::{self, Kind};
 
-/// Reads the table; returns the delays to the last satellite and from there to the ground, from one time to another, and the
-/// lines of the resolved form.
+/// What a constellation makes of the link.
+pub(super) struct Path {
+    /// Delays to the last satellite and from there to the ground.
+    pub(super) delays: [Signal; 2],
+    /// Times of the run without any path.
+    pub(super) outages: Outages,
+    /// Of the resolved form.
+    pub(super) lines: String,
+}
+
+/// Reads the table. Delays are computed from `from_ns` until `run_ns` ends, outages within `run_ns` only.
 pub(super) fn read(
     entry: &Entry<'_, '_>,
     from_ns: u64,
-    until_ns: u64,
-) -> Result<([Signal; 2], String), Fault> {
+    run_ns: Range<u64>,
+    notes: &mut Vec<String>,
+) -> Result<Path, Fault> {
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite.constellation]"))?;
@@ -25,9 +37,11 @@ pub(super) fn read(
     };
     let planes = count(&mut section, "planes", "6")?;
     let per_plane = count(&mut section, "per_plane", "11")?;
+    let spacing_deg = spacing(&mut section, pattern, planes)?;
     let phasing = section.number("phasing", (0, u64::from(planes) - 1), 0)? as u32;
     let constellation = Constellation {
         pattern,
+        spacing_deg,
         planes,
         per_plane,
         phasing,
@@ -45,7 +59,7 @@ pub(super) fn read(
     )?;
     section.known()?;
 
-    let steps = (until_ns - from_ns).div_ceil(step_ns);
+    let steps = (run_ns.end - from_ns).div_ceil(step_ns);
     let satellites = u64::from(planes) * u64::from(per_plane);
     if steps.saturating_mul(satellites) > limits::SATELLITE_STEPS {
         let message = format!(
@@ -55,27 +69,105 @@ pub(super) fn read(
         return Err(section.fault_at("step", message));
     }
     let mut points: [Vec<(u64, f64)>; 2] = [Vec::new(), Vec::new()];
+    let mut outages: Vec<(u64, u64)> = Vec::new();
     for step in 0..steps {
         let time_ns = from_ns + step * step_ns;
-        let way = constellation
-            .way(from, to, time_ns as f64 * 1e-9)
-            .ok_or_else(|| {
-                section.fault(format!(
-                    "at {} no satellites join the two places; lower min_elevation_deg or take more satellites",
-                    units::show_whole(time_ns, Kind::Time)
-                ))
-            })?;
-        // Nobody asks for a time before the first.
-        let time_ns = if step == 0 { 0 } else { time_ns };
+        let Some(way) = constellation.way(from, to, time_ns as f64 * 1e-9) else {
+            let end_ns = (time_ns + step_ns).min(run_ns.end);
+            let begin_ns = time_ns.max(run_ns.start);
+            if begin_ns < end_ns {
+                extend(&mut outages, begin_ns - run_ns.start, end_ns - run_ns.start);
+            }
+            continue;
+        };
+        // The delays of before hold in an outage, those of after in one at the beginning.
+        let time_ns = if points[0].is_empty() { 0 } else { time_ns };
         for (points, delay_s) in points.iter_mut().zip([way.to_satellite_s, way.to_ground_s]) {
             points.push((time_ns, delay_s));
         }
+    }
+    if let Some(note) = outage_note(&section, &outages, run_ns.end - run_ns.start)? {
+        section.remark(&note);
+        notes.push(note);
     }
     let delays = points.map(|points| Signal::Steps {
         points: points.into(),
         end: End::Hold,
     });
-    Ok((delays, section.finish()?))
+    Ok(Path {
+        delays,
+        outages: outages.into(),
+        lines: section.finish()?,
+    })
+}
+
+/// Angle between the planes of a star, where the user gives it.
+fn spacing(
+    section: &mut Section<'_, '_>,
+    pattern: Pattern,
+    planes: u32,
+) -> Result<Option<f64>, Fault> {
+    let Some(entry) = section.find("spacing_deg") else {
+        if pattern == Pattern::Star {
+            section.remark("spacing_deg: 180 / planes");
+        }
+        return Ok(None);
+    };
+    if pattern == Pattern::Delta || planes == 1 {
+        return Err(entry.fault("is only for a star of two planes or more; leave it out"));
+    }
+    let spacing_deg = entry.real(0.1, 180.0)?;
+    let seam_deg = 180.0 - spacing_deg * f64::from(planes - 1);
+    if seam_deg <= 0.0 {
+        return Err(entry.fault(format!(
+            "leaves nothing of 180 degrees for the seam between the last of {planes} planes and the first; it must be below {}",
+            show_number(180.0 / f64::from(planes - 1))
+        )));
+    }
+    section.write("spacing_deg", show_number(spacing_deg));
+    Ok(Some(spacing_deg))
+}
+
+/// Adds a time to outages that end before it or at its beginning.
+fn extend(outages: &mut Vec<(u64, u64)>, begin_ns: u64, end_ns: u64) {
+    match outages.last_mut() {
+        Some(last) if last.1 == begin_ns => last.1 = end_ns,
+        _ => outages.push((begin_ns, end_ns)),
+    }
+}
+
+/// What to tell of outages, if there are any; they must leave some of the run.
+fn outage_note(
+    section: &Section<'_, '_>,
+    outages: &[(u64, u64)],
+    duration_ns: u64,
+) -> Result<Option<String>, Fault> {
+    let Some(&(begin_ns, end_ns)) = outages.first() else {
+        return Ok(None);
+    };
+    let time = |ns| units::show_whole(ns, Kind::Time);
+    let out_ns: u64 = outages
+        .iter()
+        .map(|(begin_ns, end_ns)| end_ns - begin_ns)
+        .sum();
+    if out_ns == duration_ns {
+        return Err(section.fault(
+            "at no time of the run do satellites join the two places; lower min_elevation_deg or take more satellites",
+        ));
+    }
+    let times = match outages.len() {
+        1 => format!("from {} to {}", time(begin_ns), time(end_ns)),
+        n => format!(
+            "in {n} outages, the first from {} to {}",
+            time(begin_ns),
+            time(end_ns)
+        ),
+    };
+    Ok(Some(format!(
+        "link.satellite.constellation: no satellites join the two places for {} of {}, {times}; the link is down then. Lower min_elevation_deg or take more satellites to avoid it",
+        time(out_ns),
+        time(duration_ns)
+    )))
 }
 
 fn count(section: &mut Section<'_, '_>, key: &'static str, example: &str) -> Result<u32, Fault> {

@@ -12,9 +12,9 @@ use super::limits;
 use super::reader::{quote, Section};
 use super::satellite;
 use super::signal::{self, Values};
-use super::trace::{self, Hints, Trace};
+use super::trace::{self, Described, Hints, Trace};
 use super::units::{self, Kind};
-use super::Input;
+use super::{Input, Overrides};
 
 pub(super) const RATES: Values = Values {
     kind: Kind::Rate,
@@ -35,25 +35,25 @@ const LOSSES: Values = Values {
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
 
-/// Reads the link; `replacement` is a trace that takes the place of the rate. Returns it with its table `satellite` or
-/// `beam`, if it has one.
+/// Reads the link, in place of whose rate there may be a trace. Returns it with its table `satellite` or
+/// `beam`, if it has one; what the user should know of its models is added to `notes`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
     duration_ns: u64,
     seed: u64,
-    replacement: Option<&Path>,
+    overrides: &Overrides,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(Link, Option<Lines>), Fault> {
     let rate = section.find("rate");
     let trace_key = section.find("trace");
-    let format_key = section.find("trace_format");
-    let column_key = section.find("trace_column");
-    let end_key = section.find("end");
+    let described = Described::find(section);
+    let replacement = overrides.trace.as_deref();
 
     let beam = match section.find("beam") {
         Some(entry) => {
             alone(section, replacement)?;
-            Some(beam::read(&entry, seed, &folder(section), inputs)?)
+            Some(beam::read(&entry, seed, &folder(section), inputs, notes)?)
         }
         None => None,
     };
@@ -62,19 +62,22 @@ pub(super) fn read(
     let capacity = if let Some((beam, _)) = &beam {
         Some(beam::greatest(beam))
     } else if let Some(path) = replacement {
-        let bytes = trace::read_limited(path, limits::TRACE_BYTES)?;
+        let bytes = match &overrides.trace_content {
+            Some(content) => content.clone(),
+            None => trace::read_limited(path, limits::TRACE_BYTES)?,
+        };
         from_trace = Some(trace_of(path.into(), bytes, &Hints::default(), inputs)?);
         None
     } else if let Some(entry) = trace_key {
         if rate.is_some() {
             return Err(entry.fault("rate and trace exclude each other; leave one out"));
         }
-        let hints = Hints::read(format_key, column_key, end_key)?;
+        let hints = described.read()?;
         let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
         from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
         None
     } else {
-        if let Some(entry) = format_key.or(column_key).or(end_key) {
+        if let Some(entry) = described.any() {
             return Err(entry.fault("is only for a link with a trace"));
         }
         let entry = rate.ok_or_else(|| {
@@ -95,11 +98,7 @@ pub(super) fn read(
         (Some(capacity), _) => (capacity, None, None),
         (None, Some((name, trace))) => {
             section.write("trace", quote(&name));
-            section.write("trace_format", quote(trace.format.name()));
-            if let Some(column) = &trace.column {
-                section.write("trace_column", quote(column));
-            }
-            section.write("end", quote(trace.end.name()));
+            trace.write(section);
             (trace.capacity, trace.delay_s, trace.loss)
         }
         (None, None) => return Err(section.fault("needs a rate or a trace")),
@@ -116,7 +115,8 @@ pub(super) fn read(
     let satellite = match &satellite_entry {
         Some(entry) => {
             let folder = folder(section);
-            Some(satellite::read(entry, seed, duration_ns, &folder, inputs)?)
+            let read = satellite::read(entry, seed, duration_ns, &folder, inputs, notes)?;
+            Some(read)
         }
         None => None,
     };
@@ -201,12 +201,15 @@ pub(super) fn read(
 
 /// Refuses what a beam's rates leave no room for.
 fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<(), Fault> {
-    for key in ["rate", "trace", "trace_format", "trace_column", "end"] {
-        if let Some(entry) = section.find(key) {
-            return Err(entry.fault(
-                "a beam's rates are those of its terminals; leave this or [link.beam] out",
-            ));
-        }
+    let (rate, trace) = (section.find("rate"), section.find("trace"));
+    if let Some(entry) = rate
+        .as_ref()
+        .or(trace.as_ref())
+        .or(Described::find(section).any())
+    {
+        return Err(
+            entry.fault("a beam's rates are those of its terminals; leave this or [link.beam] out")
+        );
     }
     if let Some(entry) = section.find("satellite") {
         return Err(entry.fault("satellite and beam exclude each other; leave one out"));

@@ -48,7 +48,9 @@ use crate::experiment::{Experiment, Scheduler};
 
 pub use fault::Fault;
 pub use parameters::show as show_parameter;
-pub use trace::{parse as parse_trace, read as read_trace, Format, Hints, Trace, TraceEnd};
+pub use trace::{
+    parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Trace, TraceEnd,
+};
 pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
 
 use reader::{quote, Section, Source};
@@ -62,6 +64,8 @@ pub struct Scenario {
     pub resolved_toml: String,
     /// The files the scenario names.
     pub inputs: Vec<Input>,
+    /// What the models made of the scenario that its writer may not expect, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// A file a scenario names.
@@ -82,6 +86,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// A trace in place of `link.rate` or `link.trace`; its path is taken as it is.
     pub trace: Option<PathBuf>,
+    /// Content of that trace, whose path then is only a name.
+    pub trace_content: Option<Vec<u8>>,
 }
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.
@@ -158,12 +164,14 @@ fn read<'i>(
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
+    let mut notes = Vec::new();
     let (link, channel) = link::read(
         &mut link_section,
         duration_ns,
         seed,
-        overrides.trace.as_deref(),
+        overrides,
         &mut inputs,
+        &mut notes,
     )?;
     let link_lines = link_section.finish()?;
 
@@ -311,5 +319,6 @@ fn read<'i>(
         experiment,
         resolved_toml: resolved,
         inputs,
+        notes,
     })
 }

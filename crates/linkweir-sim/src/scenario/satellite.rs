@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::experiment::{Channel, Delays, Satellite};
+use crate::experiment::{Channel, Delays, Outages, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
 use crate::satellite::lms::Lms;
@@ -46,6 +46,7 @@ pub(super) fn read(
     duration_ns: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(Satellite, String), Fault> {
     let mut section = entry
         .table()
@@ -95,7 +96,7 @@ pub(super) fn read(
         (0, (limits::DELAY_S * 1e9) as u64),
         0,
     )?;
-    let (delays, constellation_lines) = delays(&mut section, duration_ns, folder, inputs)?;
+    let (delays, constellation_lines) = delays(&mut section, duration_ns, folder, inputs, notes)?;
     let repeats = section.choice("repeats_see", &["own", "first_user"], 0)?;
     let first = section.choice("first_attempt", &["coded", "coded_and_plain"], 0)?;
     let reordering = reordering(&mut section)?;
@@ -217,6 +218,7 @@ fn delays(
     duration_ns: u64,
     folder: &Path,
     inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
 ) -> Result<(Option<Delays>, Option<String>), Fault> {
     const TIMES: (u64, u64) = (0, limits::DURATION_NS);
     let file = section.find("delays");
@@ -235,6 +237,7 @@ fn delays(
         .transpose()?;
 
     let mut lines = None;
+    let mut outages = Outages::default();
     let [to_satellite_s, to_ground_s] = match (file, shell) {
         (Some(file), Some(_)) => {
             return Err(file.fault("delays and constellation exclude each other; leave one out"))
@@ -256,10 +259,11 @@ fn delays(
         (None, Some(shell)) => {
             // Flows that are behind look at what was before the start.
             let from_ns = if shift_ns > 0 { 0 } else { start_ns };
-            let (delays, written) =
-                constellation::read(&shell, from_ns, start_ns.saturating_add(duration_ns))?;
-            lines = Some(written);
-            delays
+            let run_ns = start_ns..start_ns.saturating_add(duration_ns);
+            let path = constellation::read(&shell, from_ns, run_ns, notes)?;
+            lines = Some(path.lines);
+            outages = path.outages;
+            path.delays
         }
     };
     let show = |ns: u64| quote(&units::show_whole(ns, Kind::Time));
@@ -283,6 +287,7 @@ fn delays(
         start_ns,
         shift_ns,
         before_s,
+        outages,
     };
     Ok((Some(delays), lines))
 }

@@ -314,14 +314,20 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
         (1, WINDOW_PKTS),
         config.max_window_segments,
     )?;
+    // Defaults give way to the keys that the user sets.
+    let window_segments = config.max_window_segments;
     config.initial_window_segments = section.small(
         "initial_window",
         Kind::Packets,
         (1, WINDOW_PKTS),
-        config.initial_window_segments,
+        config.initial_window_segments.min(window_segments),
     )?;
+    if let Some(entry) = section.find("max_rto") {
+        config.min_rto_ns = config.min_rto_ns.min(entry.whole(Kind::Time, RTO)?);
+    }
     config.min_rto_ns = section.whole("min_rto", Kind::Time, RTO, config.min_rto_ns)?;
-    config.max_rto_ns = section.whole("max_rto", Kind::Time, RTO, config.max_rto_ns)?;
+    let max_rto_ns = config.max_rto_ns.max(config.min_rto_ns);
+    config.max_rto_ns = section.whole("max_rto", Kind::Time, RTO, max_rto_ns)?;
     config.initial_rto_ns = section.whole("initial_rto", Kind::Time, RTO, config.initial_rto_ns)?;
     config.tick_ns = section.whole("tick", Kind::Time, (1, 10_000_000_000), config.tick_ns)?;
     config.delayed_ack = section.flag("delayed_ack", config.delayed_ack)?;
@@ -361,7 +367,8 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
         let least = units::show_whole(config.min_rto_ns, Kind::Time);
         return Err(section.fault_at("max_rto", format!("must not be below min_rto, {least}")));
     }
-    accountable(section, "mss", config.mss_bytes + config.header_bytes, link)?;
+    accountable(section, "mss", config.segment_bytes(), link)?;
+    accountable(section, "header", config.least_segment_bytes(), link)?;
     Ok(config)
 }
 

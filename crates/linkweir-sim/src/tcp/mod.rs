@@ -94,7 +94,7 @@ pub struct Config {
     pub hystart: bool,
     /// Timestamps option (RFC 7323): RTT from every acknowledgement, one SACK block fewer.
     pub timestamps: bool,
-    /// Payload to send, rounded up to segments; `None`: without end.
+    /// Payload to send, of which the last segment may hold less than the others; `None`: without end.
     pub bytes_to_send: Option<u64>,
 }
 
@@ -149,12 +149,29 @@ impl Config {
         self.mss_bytes + self.header_bytes
     }
 
+    /// Bytes of the shortest segment on the wire.
+    pub fn least_segment_bytes(&self) -> u32 {
+        match (self.profile, self.bytes_to_send) {
+            (Profile::Ns2, _) => self.header_bytes,
+            (Profile::Linux, Some(_)) => self.wire_bytes(self.segments_to_send().saturating_sub(1)),
+            (Profile::Linux, None) => self.segment_bytes(),
+        }
+    }
+
     /// Bytes of one segment on the wire. With `Ns2` segment 0 stands for the SYN and has no payload.
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
-        match self.profile {
-            Profile::Ns2 if segment.sequence == 0 => self.header_bytes,
-            _ => self.segment_bytes(),
-        }
+        self.wire_bytes(segment.sequence)
+    }
+
+    fn wire_bytes(&self, sequence: u64) -> u32 {
+        let payload_bytes = self.payload_bytes(sequence + 1) - self.payload_bytes(sequence);
+        self.header_bytes + payload_bytes as u32
+    }
+
+    /// Payload of the first so many segments.
+    pub fn payload_bytes(&self, segments: u64) -> u64 {
+        let bytes = segments.saturating_sub(self.syn_segments()) * u64::from(self.mss_bytes);
+        bytes.min(self.bytes_to_send.unwrap_or(u64::MAX))
     }
 
     /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`.
@@ -169,9 +186,14 @@ impl Config {
     /// Segments to send; `u64::MAX` without end.
     fn segments_to_send(&self) -> u64 {
         match self.bytes_to_send {
-            Some(bytes) => bytes.div_ceil(u64::from(self.mss_bytes.max(1))),
+            Some(bytes) => self.syn_segments() + bytes.div_ceil(u64::from(self.mss_bytes.max(1))),
             None => u64::MAX,
         }
+    }
+
+    /// Segments before the first payload.
+    fn syn_segments(&self) -> u64 {
+        u64::from(self.profile == Profile::Ns2)
     }
 }
 
@@ -368,6 +390,27 @@ mod tests {
         assert_eq!(ns2.segment_wire_bytes(&segment(1)), 1040);
         let sizes = [linux.ack_wire_bytes(&ack), ns2.ack_wire_bytes(&ack)];
         assert_eq!(sizes, [52, 40]);
+        let config = Config {
+            bytes_to_send: Some(2500),
+            ..ns2
+        };
+        assert_eq!(config.segments_to_send(), 4);
+        let sizes = [0, 1, 2, 3].map(|n| config.segment_wire_bytes(&segment(n)));
+        assert_eq!(sizes, [40, 1040, 1040, 540]);
+        assert_eq!(config.least_segment_bytes(), 40);
+        let config = Config {
+            bytes_to_send: Some(2 * 1448 + 1),
+            ..linux
+        };
+        let sizes = [0, 1, 2].map(|n| config.segment_wire_bytes(&segment(n)));
+        assert_eq!(sizes, [1500, 1500, 53]);
+        assert_eq!(config.least_segment_bytes(), 53);
+        let payloads = [0, 1, 2, 3, 9].map(|n| config.payload_bytes(n));
+        assert_eq!(payloads, [0, 1448, 2896, 2897, 2897]);
+        let (linux, ns2) = (
+            Config::new(Algorithm::Cubic, Profile::Linux),
+            Config::new(Algorithm::Cubic, Profile::Ns2),
+        );
         ack.nsack = 3;
         // 20 IP, 20 TCP, 12 timestamps, 4 + 24 SACK: the 40 bytes of options are full.
         let sizes = [linux.ack_wire_bytes(&ack), ns2.ack_wire_bytes(&ack)];

@@ -77,6 +77,17 @@ fn packets_take_as_long_as_their_terminal_needs() {
     );
 }
 
+#[test]
+fn the_largest_attenuation_is_of_the_time_after_the_warm_up() {
+    let fades = Attenuation::new(vec![0, 300 * MS, 700 * MS], vec![9.0, 3.0, 4.0]).unwrap();
+    let mut e = beam("rr", &[HIGH.0], Weather::Recorded(fades), S);
+    e.warmup_ns = 500 * MS;
+    let found = tables(&e);
+    assert_eq!(found.numbers("terminals", "attenuation_max_db"), [4.0]);
+    let mean_db = found.numbers("terminals", "attenuation_mean_db")[0];
+    assert!((mean_db - (0.2 * 3.0 + 0.3 * 4.0) / 0.5).abs() < 1e-9);
+}
+
 /// A recorded fade of the first of two: an outage from 200 to 400 ms, and a worse code from 600 ms on; the channel is looked at every 100 ms.
 #[test]
 fn an_outage_blocks_and_a_packet_keeps_its_code() {

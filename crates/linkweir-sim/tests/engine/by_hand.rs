@@ -3,7 +3,7 @@
 
 use crate::build::*;
 use linkweir_sim::experiment::{Capacity, End, Experiment, Signal, Sizes, Traffic};
-use linkweir_sim::{run, RunError};
+use linkweir_sim::{run, tcp, RunError};
 
 const BPS: u64 = 12_000_000;
 
@@ -255,6 +255,38 @@ fn a_following_scheduler_is_told() {
 }
 
 #[test]
+fn a_following_scheduler_is_told_the_mean_of_the_last_opportunities() {
+    // 12 Mbit/s for 10 s, then 6 Mbit/s; half of what the scheduler knows is reserved, so that a rate told x % too low or
+    // too high shows as as much less or more of the first class.
+    let at_ns: Vec<u64> = (1..=10_000_u64)
+        .chain((10_002..=20_000).step_by(2))
+        .map(|at| at * MS)
+        .collect();
+    let queues: [&[_]; 2] = [
+        &[("level", 0), ("low_level", 2), ("share", 500_000)],
+        &[("level", 1)],
+    ];
+    let mut e = experiment(
+        Capacity::Opportunities {
+            at_ns: at_ns.into(),
+            bytes: 1500,
+        },
+        BPS,
+        scheduler("pss", &[], &queues),
+        2,
+        20 * S,
+    );
+    e.interval_ns = 10 * S;
+    e.link.follow = true;
+    e.flows = vec![flow(0, greedy(1500)), flow(1, greedy(1500))];
+    // The mean lags by at most 100 ms, 1 % of a bin, in which up to 3 Mbit/s too much are reserved.
+    let sent = tables(&e).numbers("series", "sent_bps");
+    for (bps, due_bps) in sent.iter().zip([6e6, 6e6, 3e6, 3e6]) {
+        assert!((bps - due_bps).abs() <= 0.03e6 + 12_000.0, "{sent:?}");
+    }
+}
+
+#[test]
 fn greedy_flows_stay_inside_limits_and_survive_being_victims() {
     let mut e = strict(1, S);
     e.classes[0].limit_pkts = Some(5);
@@ -301,6 +333,116 @@ fn totals_begin_after_the_warm_up() {
     );
     assert_eq!(t.numbers("flows", "delivered_pkts"), [1_999.0]);
     assert_eq!(t.numbers("series", "t_s"), [0.0, 1.0, 2.0]);
+}
+
+/// One class whose head is dropped once it has waited 100 ms, behind a link that is down until `up_ns`.
+fn impatient(up_ns: u64, arrivals_ms: &[f64]) -> Experiment {
+    let mut e = experiment(
+        Capacity::Rate(steps(&[(0, 0.0), (up_ns, BPS as f64)], End::Hold)),
+        BPS,
+        scheduler("codes", &[], &[&[("timeout", 100 * MS)]]),
+        1,
+        2 * S,
+    );
+    e.warmup_ns = 500 * MS;
+    let at = |ms: &f64| packet(0, (ms * 1e6) as u64, 1500);
+    e.flows = arrivals_ms.iter().map(at).collect();
+    e
+}
+
+#[test]
+fn loss_is_of_the_packets_that_arrived_after_the_warm_up() {
+    // The first packet of 0 is on the link, the seven behind it are dropped when it has left. Of what arrived after the
+    // warm-up nothing is lost.
+    let mut e = impatient(600 * MS, &[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 700.0]);
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "dropped_policy_pkts"), [7.0]);
+    assert_eq!(t.numbers("classes", "arrived_pkts"), [1.0]);
+    assert_eq!(t.numbers("classes", "loss"), [0.0]);
+
+    // The link comes up at 1 s. The packet of 450 ms came before the warm-up ended, that of 500 ms just after. Both are too
+    // old by then, as is that of 560 ms. At the end one packet is on the link and one waits, which counts as not lost. So
+    // two are lost of the six that arrived after the warm-up.
+    e = impatient(
+        S,
+        &[0.0, 450.0, 500.0, 560.0, 950.0, 1200.0, 1999.5, 1999.6],
+    );
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "dropped_policy_pkts"), [3.0]);
+    assert_eq!(t.numbers("classes", "arrived_pkts"), [6.0]);
+    assert_eq!(t.numbers("classes", "loss"), [2.0 / 6.0]);
+}
+
+#[test]
+fn loss_has_no_value_without_arrivals() {
+    let e = impatient(600 * MS, &[0.0, 0.0]);
+    assert_eq!(tables(&e).reals("classes", "loss"), [None]);
+}
+
+#[test]
+fn the_largest_delay_is_of_the_time_after_the_warm_up() {
+    // Three packets at once wait 2 ms; later ones wait for one packet at most.
+    let mut e = strict(1, 2 * S);
+    e.warmup_ns = S;
+    let at = |ns| packet(0, ns, 1500);
+    e.flows = vec![at(0), at(0), at(0), at(S), at(S)];
+    let t = tables(&e);
+    assert_eq!(t.numbers("classes", "delay_max_s"), [0.001]);
+    assert_eq!(
+        t.reals("flows", "delay_max_s"),
+        [None, None, None, Some(0.001), Some(0.002)]
+    );
+    // Series know nothing of a warm-up.
+    assert_eq!(t.numbers("series", "delay_max_s"), [0.002]);
+}
+
+/// One TCP flow with so much to send, over a link without loss.
+fn transfer(profile: tcp::Profile, bytes: u64) -> Experiment {
+    let mut e = strict(1, 10 * S);
+    e.link.delay_s = Signal::Constant(0.01);
+    e.link.return_delay_ns = 10 * MS;
+    let config = tcp::Config {
+        bytes_to_send: Some(bytes),
+        ..tcp::Config::new(tcp::Algorithm::Cubic, profile)
+    };
+    e.flows = vec![flow(0, Traffic::Tcp(config))];
+    e
+}
+
+#[test]
+fn a_transfer_delivers_the_bytes_that_were_asked_for() {
+    for (profile, bytes, sent_bytes) in [
+        // Seven segments of 1448 bytes and 52 of headers; the last one has 10,000 - 6 * 1448 bytes of payload.
+        (tcp::Profile::Linux, 10_000, 10_000 + 7 * 52),
+        (tcp::Profile::Linux, 1448, 1500),
+        (tcp::Profile::Linux, 1, 53),
+        // Segments of 1000 bytes and 40 of headers, and a SYN of headers alone.
+        (tcp::Profile::Ns2, 10_000, 10_000 + 11 * 40),
+        (tcp::Profile::Ns2, 1001, 1001 + 3 * 40),
+        (tcp::Profile::Ns2, 1, 81),
+    ] {
+        let t = tables(&transfer(profile, bytes));
+        let good_bits = t.numbers("flows", "goodput_bps")[0] * 10.0;
+        assert!(
+            (good_bits - 8.0 * bytes as f64).abs() < 1e-6,
+            "{profile:?} {bytes}: {good_bits} bits"
+        );
+        assert_eq!(t.numbers("flows", "delivered_bytes"), [sent_bytes as f64]);
+        assert_eq!(t.numbers("flows", "retransmitted_pkts"), [0.0]);
+        let in_bins: f64 = t.numbers("flow_series", "goodput_bps").iter().sum();
+        assert!((in_bins * 10.0 - good_bits).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn a_last_segment_that_is_lost_is_sent_again_as_short_as_it_was() {
+    let mut e = transfer(tcp::Profile::Linux, 1449);
+    // The segments leave at 1.0 and 1.0353 ms; the second one is lost. The third, after the timeout, is the second again.
+    e.link.loss = steps(&[(0, 0.0), (1_010_000, 1.0), (2 * MS, 0.0)], End::Hold);
+    let t = tables(&e);
+    assert_eq!(t.numbers("flows", "retransmitted_pkts"), [1.0]);
+    assert_eq!(t.numbers("flows", "delivered_bytes"), [1500.0 + 53.0]);
+    assert_eq!(t.numbers("classes", "sent_bytes"), [1500.0 + 2.0 * 53.0]);
 }
 
 #[test]
@@ -389,6 +531,21 @@ fn a_run_that_is_stopped_keeps_what_it_has() {
         (rate_bps - 6e6).abs() <= 12_000.0 / seconds,
         "{rate_bps} over the time that was simulated"
     );
+}
+
+#[test]
+fn a_run_that_is_stopped_in_its_warm_up_has_no_loss() {
+    let mut e = strict(1, 1_000 * S);
+    e.warmup_ns = 900 * S;
+    e.interval_ns = S;
+    e.flows = vec![flow(0, cbr(24e6, 1500))];
+    let sink = Tables {
+        stop_at_ns: Some(50 * S),
+        ..Tables::default()
+    };
+    let t = run_into(&e, sink).0;
+    assert!(t.numbers("classes", "dropped_limit_pkts")[0] > 0.0);
+    assert_eq!(t.reals("classes", "loss"), [None]);
 }
 
 #[test]

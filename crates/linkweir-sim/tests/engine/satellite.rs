@@ -2,8 +2,8 @@
 //! Voice over a fading satellite link with repetitions, as in the simulations of Tauran et al. 2018 and its journal version.
 
 use linkweir_sim::experiment::{
-    Capacity, Channel, Delays, End, Experiment, Flow, Lengths, Satellite, Scheduler, Signal, Sizes,
-    Traffic,
+    Capacity, Channel, Delays, End, Experiment, Flow, Lengths, Outages, Satellite, Scheduler,
+    Signal, Sizes, Traffic,
 };
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
@@ -439,6 +439,7 @@ fn falling_delays() -> Experiment {
             start_ns: 0,
             shift_ns: 500 * MS,
             before_s: 0.100,
+            outages: Outages::default(),
         }),
         repeats_see_first_user: false,
         uncoded_too: false,
@@ -472,6 +473,38 @@ fn each_flow_is_further_behind_in_the_delays() {
     delays_of(&mut e).start_ns = S;
     let all = [25_002.288, 25_002.288, 25_002.288, 55_002.288, 25_002.288];
     assert_eq!(us(&e, "delay_mean_s"), all);
+}
+
+#[test]
+fn nothing_is_sent_while_no_path_joins_the_two_ends() {
+    let mut e = falling_delays();
+    e.interval_ns = S;
+    e.link.capacity = rate(2288e3); // a packet takes 1 ms: 2288 coded bits
+    delays_of(&mut e).outages = [(0, 100 * MS), (2 * S, 4 * S)].into();
+    // Behind 50 or 20 ms of access the packets wait at 80, 1999.5 and 2500 ms. They leave at 101, at 4000.5, when what was
+    // left of it has been sent, and at 4001.5 ms; then there are 10 or 4 ms down and 1 to the user.
+    delays_of(&mut e).shift_ns = 0;
+    e.flows = [30_000u64, 1_979_500, 2_480_000]
+        .map(|us| packet(0, us * 1000, 210))
+        .to_vec();
+    let found = tables(&e);
+    assert_eq!(us(&e, "delay_mean_s"), [82_000.0, 2_026_000.0, 1_526_500.0]);
+    let capacity: Vec<f64> = found.numbers("link", "capacity_bps")[..5]
+        .iter()
+        .map(|bps| (bps / 2288.0).round() / 1e3)
+        .collect();
+    assert_eq!(capacity, [0.9, 1.0, 0.0, 0.0, 1.0]);
+
+    // Opportunities of an outage are none.
+    e.link.capacity = Capacity::Opportunities {
+        at_ns: [100 * MS].into(),
+        bytes: 286,
+    };
+    let found = tables(&e);
+    // The first packet leaves at 100 ms. Those of 2 s and after are lost, so that 4.0 and 4.1 s carry the other two.
+    assert_eq!(us(&e, "delay_mean_s"), [81_000.0, 2_025_500.0, 1_625_000.0]);
+    let capacity = found.numbers("link", "capacity_bps");
+    assert_eq!(capacity[2..4], [0.0, 0.0]);
 }
 
 #[test]
