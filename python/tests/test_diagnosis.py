@@ -96,7 +96,10 @@ def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
 
 HEALTHY = {
     "one packet waits whenever a bin ends": pss(
-        "1Mbit", link={"rate": "20Mbit"}, flow={"kind": "cbr", "rate": "12kbit", "start": "999.9ms"}
+        "1Mbit",
+        link={"rate": "20Mbit"},
+        af={"memory": "0s"},
+        flow={"kind": "cbr", "rate": "12kbit", "start": "999.9ms"},
     ),
     "a fade shorter than the memory": pss("4Mbit", link=FADES, af={"memory": "10s"}, duration="61s"),
     "bursts that fill a short queue": pss(
@@ -119,13 +122,16 @@ def test_what_is_healthy_gives_no_warning(scenario: Keys) -> None:
     assert kinds(scenario) == []
 
 
-@pytest.mark.parametrize("interval", ["100ms", "1s"])
-@pytest.mark.parametrize("memory", ["0s", "100ms", "5s"])
-@pytest.mark.parametrize(("ef_mbps", "missed"), [(0.5, False), (10, False), (14.9, False), (15.3, True), (19, True)])
+@pytest.mark.parametrize("interval", ["20ms", "1s"])
+@pytest.mark.parametrize("memory", ["0s", "5s"])
+@pytest.mark.parametrize(
+    ("ef_mbps", "missed"), [(0.5, False), (14.9, False), (15, False), (15.04, False), (15.3, True)]
+)
 def test_a_reservation_is_missed_if_and_only_if_less_than_it_is_left(
     ef_mbps: float, missed: bool, memory: str, interval: str
 ) -> None:
-    # pss.md: a class that stays backlogged gets at least min(rate, what more urgent classes leave)
+    # pss.md: a class that stays backlogged gets at least min(rate, what more urgent classes leave). At 15.04 it lacks
+    # 0.8 %, and 1 % is let pass.
     scenario = pss(f"{ef_mbps}Mbit", link={"rate": "20Mbit"}, af={"memory": memory}, interval=interval, duration="90s")
     found = [kind for kind in kinds(scenario) if kind[0].startswith("reservation")]
     assert found == ([("reservation_starved", "class af")] if missed else [])
@@ -138,7 +144,7 @@ def test_figures_of_a_starved_class() -> None:
     assert figures["capacity_bps"] == 20e6
     assert figures["left_bps"] == pytest.approx(3e6, rel=1e-3)
     assert figures["sent_bps"] == pytest.approx(3e6, rel=1e-3)
-    assert figures["lost_s"] == 50  # all of the time that totals cover
+    assert figures["used_up_s"] == 50  # all of the time that totals cover
     assert figures["lost_bits"] == pytest.approx((5e6 - 3e6) * 50, rel=1e-3)
     assert "(ef)" in str(finding)
 
@@ -162,6 +168,14 @@ def test_what_more_urgent_classes_leave_is_counted_as_on_the_link(link: Keys, ra
     assert found.figures["left_bps"] < 1e6
 
 
+def test_what_a_fade_took_is_lost_although_the_link_is_free_afterwards() -> None:
+    scenario = pss("4Mbit", link=FADES)
+    del scenario["flow"][2]
+    (finding,) = lw.run(scenario).warnings
+    # 9 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class
+    assert finding.figures["lost_bits"] == pytest.approx(3 * 9 * (5e6 - 1e6), rel=0.02)
+
+
 def test_the_memory_asked_for_is_enough() -> None:
     (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
     # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s
@@ -173,9 +187,13 @@ def test_the_memory_asked_for_is_enough() -> None:
 def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
     share = {"rate": "0bit", "share": "25%"}
     assert kinds(pss("2Mbit", link={**FADES, "follow": True}, af=share)) == []
-    assert kinds(pss("4.5Mbit", link={"rate": "5Mbit", "follow": True}, af=share)) == [
-        ("reservation_starved", "class af")
-    ]
+    starved = pss("4.5Mbit", link={"rate": "5Mbit", "follow": True}, af=share)
+    assert kinds(starved) == [("reservation_starved", "class af")]
+    (late, *_) = lw.run(pss("4.9Mbit", link={**FADES, "follow": True}, af=share)).warnings
+    assert late.kind == "reservation_memory"
+    # In three fades a quarter of 5 Mbit/s is reserved and 0.1 Mbit/s are left. The memory is used up within the first
+    # second of each, so 9 s are counted.
+    assert late.figures["lost_bits"] == pytest.approx(3 * 9 * (1.25e6 - 0.1e6), rel=0.02)
 
 
 @pytest.mark.parametrize(("end", "after"), [("hold", "last value"), ("stop", "nothing"), ("loop", "began again")])

@@ -136,7 +136,13 @@ def _blocks_text(page: str, language: str) -> list[str]:
     return [block.text for block in blocks(REPOSITORY / page) if block.language == language]
 
 
+MAHIMAHI = "".join(f"{ms}\n" for ms in (*range(1, 60_000, 3), *range(65_000, 120_000, 3)))
+"""4 Mbit/s, and none for 5 s."""
 GIVEN = {
+    "docs/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
+    "docs/scenarios.md": Given(
+        files=lambda: {"drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n"}
+    ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
     "docs/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
     "docs/sweep.md": Given(
@@ -289,16 +295,19 @@ def keys_of(key: str, block: Block) -> Iterator[str]:
     [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/scenarios.md")],
     ids=str,
 )
-def test_scenarios_in_the_documentation_are_sound(block: Block) -> None:
+def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "drive.csv").write_text("when,dl_mbps\n0,12\n60000,8\n")
     if block.first.startswith("rate = "):
         whole = [VOICE.replace('rate = "1Mbit"', line, 1) for line in keys_of("rate", block)]
     elif block.first.startswith("packet = "):
         whole = [VOICE.replace('packet = "200B"', line) for line in keys_of("packet", block)]
+    elif block.first == "[link]":
+        whole = [re.sub(r"^link = .*\n", "", VOICE, flags=re.MULTILINE) + block.text]
     else:
         whole = [block.text]
     for text in whole:
         assert text not in ("", VOICE)
-        Scenario.parse(text)
+        Scenario.parse(text, path=tmp_path / "scenario.toml")
 
 
 def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:

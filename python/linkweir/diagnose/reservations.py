@@ -2,7 +2,7 @@
 """Whether `pss` gave its controlled classes what they reserve.
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
-waits throughout a bin, has a credit of at most one packet (what the last one left) at both its ends, and is sent less
+waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
 than its reservation, the difference is lost for good. Service that is late but remembered is made up for and not
 counted.
 """
@@ -59,8 +59,7 @@ class Bins:
     waiting_before_bytes: Values
     waiting_after_bytes: Values
     waiting_mean_pkts: Values
-    credit_bits: Values
-    """The larger one of those at both ends."""
+    credit_before_bits: Values
 
 
 def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
@@ -70,9 +69,9 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
     before_bytes = np.zeros((1, classes))
     series = _blocks(result, "series", columns, classes)
     link = _blocks(result, "link", ("t_s", "capacity_bps", "used_bps"), 1)
-    # levels are of the instants between bins: one more than there are bins
-    credit_before, credit_after = (_blocks(result, "levels", ("credit_bits",), classes, skip) for skip in (0, 1))
-    for moved, carried, before, after in zip(series, link, credit_before, credit_after, strict=False):
+    levels = _blocks(result, "levels", ("credit_bits",), classes)
+    # levels are of the instants between bins, one more than there are bins
+    for moved, carried, credit in zip(series, link, levels, strict=False):
         sent_bytes, sent_pkts, after_bytes, delay_s = np.moveaxis(moved, 2, 0)
         starts_s, capacity_bps, used_bps = carried[:, 0, :].T
         lasts_s = (np.minimum(starts_s + interval_s, result.simulated_s) - starts_s)[:, None]
@@ -86,21 +85,18 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
             waiting_before_bytes=np.vstack([before_bytes, after_bytes[:-1]]),
             waiting_after_bytes=after_bytes,
             waiting_mean_pkts=sent_pkts * np.nan_to_num(delay_s) / lasts_s,  # Little's law
-            credit_bits=np.maximum(before[: len(after)], after)[:, :, 0],
+            credit_before_bits=credit[: len(moved), :, 0],
         )
         before_bytes = after_bytes[-1:]
 
 
-def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: int, skip: int = 0) -> Iterator[Values]:
-    """A table by bins, without the first `skip`, `_BINS` at a time: bin x row of the bin x column."""
+def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
+    """A table by bins, `_BINS` at a time: bin x row of the bin x column."""
     waiting = np.empty((0, len(columns)))
-    skip *= rows_per_bin
     size = _BINS * rows_per_bin
     for batch in result.batches(table, columns):
         rows = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns]
-        skipped = min(skip, len(batch))
-        skip -= skipped
-        waiting = np.vstack([waiting, np.column_stack(rows)[skipped:]])
+        waiting = np.vstack([waiting, np.column_stack(rows)])
         while len(waiting) >= size:
             yield waiting[:size].reshape(-1, rows_per_bin, len(columns))
             waiting = waiting[size:]
@@ -123,7 +119,7 @@ class Account:
         self._nominal_bps = _native.quantity(setting.link["nominal"], "rate")
         self._follow = bool(setting.link.get("follow", False))
         self._window_s = self._reserved_bits = self._capacity_bits = self._left_bits = 0.0
-        self._lost_s = self._lost_reserved_bits = self._lost_sent_bits = 0.0
+        self._lost_bits = self._used_up_s = self._used_up_reserved_bits = 0.0
         self._first_s = math.inf
         self._run_s = self._longest_s = 0.0
 
@@ -145,15 +141,13 @@ class Account:
         before, after = bins.waiting_before_bytes[:, n], bins.waiting_after_bytes[:, n]
         always = (bins.sent_bytes[:, n] < before) | (bins.waiting_mean_pkts[:, n] >= 1)
         waited = (before > 0) & (after > 0) & always
-        lost = (
-            waited
-            & (bins.credit_bits[:, n] <= self._packet_bits)
-            & (bins.sent_bps[:, n] < reserved_bps)
-            & (spans_s > 0)
-        )
-        self._lost_s += float(spans_s[lost].sum())
-        self._lost_reserved_bits += float(np.dot(reserved_bps[lost], spans_s[lost]))
-        self._lost_sent_bits += float(np.dot(bins.sent_bps[lost, n], spans_s[lost]))
+        used_up = waited & (bins.credit_before_bits[:, n] <= self._packet_bits) & (spans_s > 0)
+        short_bits = (reserved_bps - bins.sent_bps[:, n]) * spans_s
+        # One packet more or less falls into a bin by chance. More than that in a bin does not bring back what was lost.
+        self._lost_bits += float(np.maximum(short_bits[used_up], -self._packet_bits).sum())
+        self._used_up_s += float(spans_s[used_up].sum())
+        self._used_up_reserved_bits += float(np.dot(reserved_bps[used_up], spans_s[used_up]))
+        lost = used_up & (short_bits > 0)
         if lost.any():
             self._first_s = min(self._first_s, float(bins.starts_s[lost][0]))
         for losing, span_s in zip(lost, spans_s, strict=True):
@@ -162,24 +156,23 @@ class Account:
 
     def finding(self) -> Finding | None:
         """The warning, if there is one to give."""
-        lost_bits = self._lost_reserved_bits - self._lost_sent_bits
         turn_bits = 8 * _native.quantity(self.entry.keys["burst"], "packets") * size_bytes(self.entry.keys["mtu"])
-        if lost_bits <= max(turn_bits, EXCESS * self._lost_reserved_bits):
+        if self._lost_bits <= max(turn_bits, EXCESS * self._used_up_reserved_bits):
             return None
         reserved_bps = self._reserved_bits / self._window_s
         figures = {
             "reserved_bps": reserved_bps,
-            "sent_bps": self._lost_sent_bits / self._lost_s,
-            "lost_bits": lost_bits,
-            "lost_s": self._lost_s,
+            "sent_bps": (self._used_up_reserved_bits - self._lost_bits) / self._used_up_s,
+            "lost_bits": self._lost_bits,
+            "used_up_s": self._used_up_s,
             "lost_first_s": self._first_s,
             "lost_longest_s": self._longest_s,
             "capacity_bps": self._capacity_bits / self._window_s,
             "left_bps": self._left_bits / self._window_s,
         }
         what = (
-            f"reserves {megabits(reserved_bps)} but got {megabits(figures['sent_bps'])} for {self._lost_s:.4g} s from "
-            f"{self._first_s:.4g} s on, while its packets waited"
+            f"reserves {megabits(reserved_bps)} but got {megabits(figures['sent_bps'])} for {self._used_up_s:.4g} s, "
+            f"from {self._first_s:.4g} s on, while its packets waited"
         )
         kind, why, cure = self._reason(figures)
         return Finding(f"reservation_{kind}", self.entry.where(self._n), f"{what}: {why}", cure, figures)
