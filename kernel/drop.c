@@ -51,13 +51,14 @@ static bool linkweir_expired(struct Qdisc *sch, u32 q)
 	return expired;
 }
 
-/* Room for a packet of class q, by what may expire; without any, the packet is dropped. */
+/* Room for a packet of class q, by what may expire, LW_MOST_DROPS packets at most; without any, the packet is dropped. */
 bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
+	u32 drops = 0;
 
 	do {
-		if (!linkweir_expired(sch, q)) {
+		if (drops++ == LW_MOST_DROPS || !linkweir_expired(sch, q)) {
 			s->classes[q].counters.dropped_pkts[LINKWEIR_LIMIT]++;
 			trace_linkweir_dropped_limit(sch, q, bytes);
 			qdisc_drop(skb, sch, to_free);

@@ -53,7 +53,7 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 	struct linkweir_sched *s = qdisc_priv(sch);
 	struct linkweir_class *class = &s->classes[q];
 	struct lw_queue *queue = &s->queues[q];
-	u32 bytes = linkweir_bytes(skb), victim;
+	u32 bytes = linkweir_bytes(skb), victim, drops;
 	bool all = likely(linkweir_has_room(class, queue, bytes));
 
 	if (!all && !linkweir_make_room(sch, q, skb, bytes, to_free))
@@ -64,10 +64,11 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 		linkweir_policy->enqueued(s->state, &s->view, q, bytes);
 	if (!linkweir_policy->victim)
 		return all;
-	while ((victim = linkweir_policy->victim(s->state, &s->view, q, bytes)) != LW_NONE) {
-		all = false;
-		if (!linkweir_drop_victim(sch, victim, to_free))
+	for (drops = 0; drops < LW_MOST_DROPS; drops++) {
+		victim = linkweir_policy->victim(s->state, &s->view, q, bytes);
+		if (likely(victim == LW_NONE) || !linkweir_drop_victim(sch, victim, to_free))
 			break;
+		all = false;
 	}
 	return all;
 }
@@ -119,8 +120,6 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 }
 
 /* ---- departures ---- */
-
-#define LINKWEIR_MOST_DROPS 64          /* in one dequeue, which runs under the lock; then the device asks again */
 
 static __always_inline struct sk_buff *linkweir_leave(struct Qdisc *sch, u32 q, bool mark)
 {
@@ -175,7 +174,7 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 			break;
 		s->stay = 0;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
-		if (unlikely(++drops == LINKWEIR_MOST_DROPS))
+		if (unlikely(++drops == LW_MOST_DROPS))
 			return linkweir_rest(sch, LW_NONE, s->view.now_ns);
 	}
 	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */

@@ -13,7 +13,7 @@
 
 extern const char linkweir_vectors[], linkweir_vectors_end[];
 
-#define MOST_WORDS 64
+#define MOST_WORDS (6 + LW_MOST_DROPS)  /* of an arrival with all its drops */
 #define MOST_LENGTH 512
 #define MOST_STATS 16
 
@@ -310,8 +310,9 @@ static int __init enqueue(struct replay *r)
 	if (r->policy->enqueued)
 		r->policy->enqueued(r->state, &r->view, q, bytes);
 	for (i = 6; r->policy->victim || i < r->nwords; i++) {
-		victim = r->policy->victim ? r->policy->victim(r->state, &r->view, q, bytes) : LW_NONE;
-		expected = LW_NONE;
+		victim = expected = LW_NONE;
+		if (r->policy->victim && i < 6 + LW_MOST_DROPS)
+			victim = r->policy->victim(r->state, &r->view, q, bytes);
 		if (i < r->nwords) {
 			from = r->words[i][0] == 'h';
 			if (queue_number(r, r->words[i] + from, &expected))

@@ -2,8 +2,8 @@
 """The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
 
 It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy
-is told, and while the policy names a victim that queue's tail (or head, "h" and the queue) is dropped and the policy is
-told. On a departure the policy may judge the head first; what it does not drop is taken.
+is told, and while the policy names a victim, 64 times at most, that queue's tail (or head, "h" and the queue) is dropped
+and the policy is told. On a departure the policy may judge the head first; what it does not drop is taken.
 """
 
 import copy
@@ -25,6 +25,7 @@ POLICIES = (
     "codel",
     "fq_codel",
 )
+MOST_DROPS = 64  # for one arrival
 
 
 def model_of(policy):
@@ -104,7 +105,7 @@ class DataPlane:
             return []
         self.model.enqueued(q, size)
         dropped = []
-        while (victim := self.model.victim()) is not None:
+        while len(dropped) < MOST_DROPS and (victim := self.model.victim()) is not None:
             head = isinstance(victim, str)
             self.drop(now_ns, int(victim[1:]) if head else victim, head)
             dropped.append(victim)

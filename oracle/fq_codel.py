@@ -49,6 +49,7 @@ class Model(Policy):
             self.new.append(flow)
 
     def enqueued(self, q, size):
+        self.batch = None
         self.join(self.flows[q])
 
     def rated(self):

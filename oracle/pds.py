@@ -53,6 +53,7 @@ class Model(Policy):
         self.debt = [0] * nqueues
         self.acc = 0
         self.pending = None
+        self.drops_of_arrival = 2  # nothing has arrived yet
 
     def total(self):
         return sum(len(queue.packets) for queue in self.view.queues)
@@ -115,6 +116,7 @@ class Model(Policy):
     def enqueued(self, q, size):
         self.clock.read(self.view.now_ns)
         self.record(q)
+        self.drops_of_arrival = 0
         self.pending = None
         if self.params["early"] == "off":
             return
@@ -150,6 +152,8 @@ class Model(Policy):
         self.pending = b
 
     def victim(self):
+        if self.drops_of_arrival == 2:
+            return None
         if self.pending is not None:
             return self.pending
         if self.total() > self.params["limit"]:
@@ -167,6 +171,7 @@ class Model(Policy):
         arrival = self.arrivals_of[q].pop()
         if arrival is not None:
             arrival.dropped = True  # counts as long as it is one of the last k
+        self.drops_of_arrival = min(2, self.drops_of_arrival + 1)
         self.loss[q] += 1
         if self.pending == q:
             self.pending = None

@@ -161,12 +161,13 @@ class Means(Policy):
         return {"mean": round(shown)}
 
     def change(self, params, qparams):
-        same = params.get("unit") == self.params.get("unit")
-        scale = log(params["tc"]) - log(self.params["tc"])
-        for mean in self.means:
-            mean.sum = (self.sum_now(mean) + scale if same else NOTHING, self.now_ns())
-            self.set_key(mean)
-        self.floor = (self.aged(self.floor) + scale if same else NOTHING, self.now_ns())
+        if any(params.get(name) != self.params.get(name) for name in ("tc", "unit", "idle")):
+            same = params.get("unit") == self.params.get("unit")
+            scale = log(params["tc"]) - log(self.params["tc"])
+            for mean in self.means:
+                mean.sum = (self.sum_now(mean) + scale if same else NOTHING, self.now_ns())
+                self.set_key(mean)
+            self.floor = (self.aged(self.floor) + scale if same else NOTHING, self.now_ns())
         super().change(params, qparams)
         self.take_rates()
         self.follow()

@@ -256,12 +256,17 @@ class Model(Policy):
             bucket = self.buckets[q]
             self.set_floor(bucket, bucket.tat - max(now_ns, bucket.mark))
 
-    def convert(self, q, now_ns, keep):
-        """New constants for queue q. Its level, or its distance from LR, stays the same number of bits."""
+    def convert(self, q, now_ns, keep, asked=False):
+        """New constants for queue q. Its level, or its distance from LR, stays the same number of bits.
+
+        When there is nothing new, neither constants nor (`asked`) parameters, nothing happens at all.
+        """
         bucket, values = self.buckets[q], self.qparams[q]
         link_bps = self.measure(values)
-        level, rho, tr = bucket.level(now_ns, self.empty(q)), bucket.rho, bucket.tr
+        level, rho, tr, tm = bucket.level(now_ns, self.empty(q)), bucket.rho, bucket.tr, bucket.tm
         bucket.configure(values, max(10, rho_of(values, link_bps)), link_bps)
+        if not asked and (bucket.rho, bucket.tr, bucket.tm) == (rho, tr, tm):
+            return
         if keep == "level":
             level = level * rho // bucket.rho
         elif level >= tr:
@@ -282,19 +287,20 @@ class Model(Policy):
             return
         self.follow(self.view.link_bps)
         for q in self.buckets:
-            if self.qparams[q]["share"]:
-                self.convert(q, now_ns, keep="distance")
+            self.convert(q, now_ns, keep="distance")
 
     def change(self, params, qparams):
         now_ns = self.clock.read(self.view.now_ns)
+        before, rows = self.params, self.qparams
         super().change(params, qparams)
+        other_rules = any(before[name] != params[name] for name in ("on_empty", "early"))
         if self.view.link_bps:
             self.follow(self.view.link_bps)
         for q, values in enumerate(qparams):
             if not controlled(values):
                 self.buckets.pop(q, None)
             elif q in self.buckets:
-                self.convert(q, now_ns, keep="level")
+                self.convert(q, now_ns, keep="level", asked=other_rules or values != rows[q])
             else:
                 self.buckets[q] = self.new_bucket(values, now_ns, None)
 

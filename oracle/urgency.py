@@ -43,8 +43,9 @@ class Model(pf.Means):
         super().rated()
 
     def change(self, params, qparams):
-        for q in range(len(self.view.queues)):
-            self.follow_channel(q)
+        if params["tc"] != self.params["tc"]:
+            for q in range(len(self.view.queues)):
+                self.follow_channel(q)
         super().change(params, qparams)
 
     def log_key(self, q):

@@ -97,7 +97,7 @@ static inline uint32_t lw_means_turn(struct lw_means *means)
 static inline void lw_mean_halve(struct lw_mean *mean, uint32_t halves)
 {
 	mean->sum = lw_soft_halve(mean->sum, halves);
-	mean->key = lw_soft_mul(mean->sum, mean->inverse);
+	mean->key = lw_soft_halve(mean->key, halves);   /* exact, as it may be another queue's to the last bit */
 }
 
 /* a new rate or weight; true when there is anything new */

@@ -23,12 +23,14 @@
  *
  * Where ours deviates
  *   The limit is exceeded at total > limit, tested with the new packet counted, which may itself be the one to go.
+ *   At most two packets go for one that came. So a limit lowered below what waits is reached one packet at a time, by one
+ *   less with each arrival, and not by a single call that drops all the excess.
  *   The first eligible queue is accepted unconditionally, so a packet that has just arrived can be sent.
  *   A queue that received nothing has a loss rate of 0, and ties go to the smaller l: the one meant to lose more.
  *   Ties in service go to the larger d (tie=lowest_index: the report's).
  *
  * Steps: pick, a drop and a token look at every queue (an overflow with debts three times); an arrival is O(1), but every
- * k-th with decayed history looks at every queue as well.
+ * k-th with decayed history looks at every queue as well. init() writes the queues, but no entry of the ring.
  */
 #include "view.h"
 #include <linkweir/math.h>
@@ -36,6 +38,7 @@
 #define PDS_MAX_QUEUES 4096u
 #define PDS_MAX_PKTS (1u << 20)
 #define PDS_MAX_HISTORY (1u << 22)
+#define PDS_MOST_DROPS 2u                       /* for one arrival */
 #define PDS_FINE 256u                           /* decayed: what one packet counts */
 #define PDS_MAX_WAIT_NS ((uint64_t)1 << 47)     /* 39 h; times a 16-bit coefficient stays below 2^63 */
 
@@ -56,7 +59,8 @@ struct pds_state {
 	/* set by the user */
 	uint32_t limit_pkts, qmin_pkts, k;
 	uint32_t unit;                  /* what one packet counts in received and lost */
-	uint8_t history, peld, lowest_index, unused;
+	uint8_t history, peld, lowest_index;
+	uint8_t drops_left;             /* that the last arrival may still cost */
 };
 
 struct pds_queue {
@@ -262,6 +266,7 @@ static void pds_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 	lw_clock(&st->seen_ns, v);
 	st->total_pkts++;
 	st->pending = LW_NONE;
+	st->drops_left = PDS_MOST_DROPS;
 	queue->received += st->unit;
 	if (st->history == PDS_RING) {
 		pds_enter(st, v, q);
@@ -292,6 +297,8 @@ static uint32_t pds_victim(void *state, const struct lw_view *v, uint32_t q, uin
 	struct pds_state *st = (struct pds_state *)state;
 
 	(void)q, (void)bytes;
+	if (!st->drops_left)
+		return LW_NONE;
 	if (st->pending != LW_NONE && v->queues[st->pending].backlog_pkts)
 		return st->pending;
 	return st->total_pkts > st->limit_pkts ? pds_loser(st, v) : LW_NONE;
@@ -313,6 +320,8 @@ static void pds_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	(void)bytes;
 	lw_clock(&st->seen_ns, v);
 	st->total_pkts = lw_excess(st->total_pkts, 1);
+	if (st->drops_left)
+		st->drops_left--;
 	if (st->pending == q)
 		st->pending = LW_NONE;
 	if (st->history == PDS_RING)
@@ -352,7 +361,8 @@ static void pds_init(void *state, const struct lw_view *v, const uint64_t *param
 	struct pds_state *st = (struct pds_state *)state;
 	uint32_t q;
 
-	memset(st, 0, pds_state_size(v->nqueues, params));
+	memset(st, 0, sizeof(*st));
+	memset(pds_queues(st), 0, v->nqueues * sizeof(struct pds_queue));
 	st->seen_ns = v->now_ns;
 	st->history = (uint8_t)params[PDS_HISTORY];
 	st->k = (uint32_t)params[PDS_K];

@@ -201,6 +201,12 @@ static void pf_set(struct pf_state *st, const uint64_t *params)
 	lw_means_start(&st->means, params[PF_TC]);
 }
 
+/* Keys are rescaled, and so rounded, only where parameters make it necessary. */
+static bool pf_kept(const struct lw_means *means, const uint64_t *params)
+{
+	return means->tc_ns == params[PF_TC] && means->unit == params[PF_UNIT] && means->idle == params[PF_IDLE];
+}
+
 static void pf_start(struct pf_state *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams,
 		     uint32_t nqparams)
 {
@@ -224,11 +230,13 @@ static void pf_alter(struct pf_state *st, const struct lw_view *v, const uint64_
 	uint32_t q;
 
 	pf_clock(st, v);
-	for (q = 0; q < v->nqueues; q++)
-		lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
-	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[PF_TC], (uint32_t)params[PF_UNIT]);
-	pf_set(st, params);
-	pf_heapify(st, v);
+	if (!pf_kept(&st->means, params)) {
+		for (q = 0; q < v->nqueues; q++)
+			lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
+		st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[PF_TC], (uint32_t)params[PF_UNIT]);
+		pf_set(st, params);
+		pf_heapify(st, v);
+	}
 	pf_rates(st, v, qparams, nqparams);
 }
 

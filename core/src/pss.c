@@ -22,8 +22,16 @@
  *   sat=paper cuts the credit at LM.
  *   Controlled queues at low level are looked at only when the first of them is due, so calls are O(1) amortised.
  *
+ * Which capacity LR and LM are measured by, when the scheduler is told more than one
+ *   of a share   the present one, which rho follows;
+ *   of a rate    the largest told so far, whether init(), rated() or change() told it. The paper takes C as known; a fade
+ *                leaves a promise in bit/s, and what makes it, as they are (LM measured by a faded link would let one packet
+ *                through at a time), and a link found to be faster lets `burst` packets go there.
+ * When the constants move with the capacity, the distance of the credit from LR keeps its bits; when the user moves them,
+ * the credit does. A call that moves nothing leaves the credit alone, to the fraction.
+ *
  * Steps: pick, sent and enqueued O(1), plus one look at each low queue whenever one is due; sat=paper adds one step per
- * queue to sent. rated() and change() look at every queue.
+ * queue to sent. rated() and change() look at every queue and divide a few times for each, off the packet path.
  */
 #include "levels.h"
 #include "view.h"
@@ -220,17 +228,22 @@ static uint64_t pss_time_of(uint64_t bits, uint64_t rho_bps)
 	return ns < PSS_MAX_LEVEL_NS ? ns : PSS_MAX_LEVEL_NS;
 }
 
-static void pss_set_constants(const struct pss_state *st, struct pss_queue *queue, struct pss_setting *setting)
+/* Says whether any of them has changed. */
+static bool pss_set_constants(const struct pss_state *st, struct pss_queue *queue, struct pss_setting *setting)
 {
 	struct pss_reserve r = pss_derive(setting->value, setting->value[PSS_SHARE] ? st->link_bps : st->best_bps);
+	uint64_t resume_ns = pss_time_of(r.lr_bits, r.rho_bps), full_ns = pss_time_of(r.lm_bits, r.rho_bps);
 	struct lw_pace pace;
 
+	if (setting->rho_bps == r.rho_bps && queue->resume_ns == resume_ns && queue->full_ns == full_ns)
+		return false;
 	pace = lw_pace_of(r.rho_bps);
 	queue->mult = (uint32_t)pace.mult;      /* < 2^32 from 2 bit/s up */
 	queue->shift = (uint8_t)pace.shift;
-	queue->resume_ns = pss_time_of(r.lr_bits, r.rho_bps);
-	queue->full_ns = pss_time_of(r.lm_bits, r.rho_bps);
+	queue->resume_ns = resume_ns;
+	queue->full_ns = full_ns;
 	setting->rho_bps = r.rho_bps;
+	return true;
 }
 
 /* ---- the credit ---- */
@@ -460,19 +473,20 @@ static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint6
 	queue->low = queue->low && level_ns > queue->resume_ns;
 }
 
-/* change(): the credit keeps its bits. */
-static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
+/* change(): the credit keeps its bits. `renewed`: the user has set something else. */
+static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed,
+			uint64_t now)
 {
 	uint64_t old_bps = setting->rho_bps;
 
-	pss_set_constants(st, pss_queues(st) + q, setting);
-	pss_stand(st, q, lw_mul_div(level_ns, old_bps, setting->rho_bps), now);
+	if (pss_set_constants(st, pss_queues(st) + q, setting) || renewed)
+		pss_stand(st, q, lw_mul_div(level_ns, old_bps, setting->rho_bps), now);
 }
 
 /*
- * The link carries a share with it, and LR with the share: what the queue is owed or ahead, its distance from LR, keeps
- * its bits. With all of the credit kept, a queue that is owed nothing would owe the difference of the two LR after every
- * fall of the link, and be owed it after every rise.
+ * A capacity moves LR, that of a share with rho and that of a rate by the packets of others: what the queue is owed or
+ * ahead, its distance from LR, keeps its bits. With all of the credit kept, a queue that is owed nothing would owe the
+ * difference of the two LR after every fall of the link, and be owed it after every rise.
  */
 static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
 {
@@ -480,7 +494,8 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 	uint64_t old_bps = setting->rho_bps, owed_ns = lw_excess(queue->resume_ns, level_ns);
 	uint64_t ahead_ns = lw_excess(level_ns, queue->resume_ns);
 
-	pss_set_constants(st, queue, setting);
+	if (!pss_set_constants(st, queue, setting))
+		return;
 	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
 	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
 	if (ahead_ns > 2 * PSS_MAX_LEVEL_NS)    /* more than pss_stand lets stand, and no overflow */
@@ -545,12 +560,17 @@ static void pss_follow(struct pss_state *st, uint64_t link_bps)
 		st->best_bps = link_bps;
 }
 
-static void pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
+/* Says whether the rules for empty intervals or early packets have changed. */
+static bool pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
 {
+	bool reset = params[PSS_ON_EMPTY] == PSS_RESET, ignore = params[PSS_EARLY] == PSS_IGNORE;
+	bool rules = st->reset != reset || st->ignore != ignore;
+
 	st->paper = params[PSS_SAT] == PSS_PAPER;
-	st->reset = params[PSS_ON_EMPTY] == PSS_RESET;
-	st->ignore = params[PSS_EARLY] == PSS_IGNORE;
+	st->reset = reset;
+	st->ignore = ignore;
 	pss_follow(st, v->link_bps);
+	return rules;
 }
 
 /* A queue becomes controlled: it is owed nothing and owes nothing unless the user says otherwise. */
@@ -597,21 +617,23 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 {
 	struct pss_state *st = (struct pss_state *)state;
 	uint64_t now = lw_clock(&st->seen_ns, v);
+	bool rules = pss_configure(st, v, params);
 	uint32_t q;
 
-	pss_configure(st, v, params);
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_queue *queue = pss_queues(st) + q;
 		struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
+		const uint64_t *row = qparams + (size_t)q * PSS_NQPARAMS;
+		bool renewed = rules || memcmp(setting->value, row, sizeof(setting->value)) != 0;
 		uint64_t level_ns = pss_level(queue, now);
 
 		if (!st->ignore)
 			queue->mark_ns = 0;
-		memcpy(setting->value, qparams + (size_t)q * PSS_NQPARAMS, sizeof(setting->value));
+		memcpy(setting->value, row, sizeof(setting->value));
 		if (setting->value[PSS_LOW_LEVEL] == LW_UNSET)
 			queue->controlled = queue->low = 0;
 		else if (queue->controlled)
-			pss_rescale(st, q, level_ns, setting, now);
+			pss_rescale(st, q, level_ns, setting, renewed, now);
 		else
 			pss_begin(st, q, setting, LW_UNSET, now);
 	}
@@ -619,11 +641,11 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 	pss_rebuild(st, v);
 }
 
-/* A reservation in bit/s stays what it is when the link changes; a share follows it. */
+/* A reservation in bit/s stays what it is when the link changes, and so do LR and LM in a fade; a share follows it. */
 static void pss_rated(void *state, const struct lw_view *v)
 {
 	struct pss_state *st = (struct pss_state *)state;
-	uint64_t now = lw_clock(&st->seen_ns, v);
+	uint64_t now = lw_clock(&st->seen_ns, v), best_bps = st->best_bps;
 	uint32_t q;
 
 	if (v->link_bps && v->link_bps != st->link_bps) {
@@ -632,7 +654,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 			struct pss_queue *queue = pss_queues(st) + q;
 			struct pss_setting *setting = pss_settings(st, v->nqueues) + q;
 
-			if (queue->controlled && setting->value[PSS_SHARE])
+			if (queue->controlled && (setting->value[PSS_SHARE] || st->best_bps != best_bps))
 				pss_carry(st, q, pss_level(queue, now), setting, now);
 		}
 	}

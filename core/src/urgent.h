@@ -244,7 +244,6 @@ static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, 
 	st->expire = (uint32_t)params[LW_URGENT_EXPIRE];
 	st->shortest_ns = LW_NEVER;
 	st->most_a = 0;
-	lw_means_start(&st->means, params[LW_URGENT_TC]);
 	for (q = 0; q < v->nqueues; q++, qparams += LW_URGENT_NQPARAMS) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
 		int64_t log = lw_soft_log2(lw_soft_div(lw_soft_of(1000000), lw_soft_of(qparams[LW_URGENT_DELTA])));
@@ -270,6 +269,7 @@ static inline void lw_urgent_init(void *state, const struct lw_view *v, const ui
 	memset(st, 0, lw_urgent_state_size(v->nqueues, params));
 	st->means.now_ns = v->now_ns;
 	st->coarse = coarse;
+	lw_means_start(&st->means, params[LW_URGENT_TC]);
 	lw_urgent_set(st, v, params, qparams, factor);
 	for (q = 0; q < v->nqueues; q++) {
 		lw_mean_init(&queues[q].mean, &st->means, v->queues[q].rate_bps, 1);
@@ -289,11 +289,14 @@ static inline void lw_urgent_change(void *state, const struct lw_view *v, const 
 	uint32_t q;
 
 	lw_urgent_clock(st, v);
-	for (q = 0; q < v->nqueues; q++) {
-		lw_urgent_follow_channel(st, queues + q);
-		lw_mean_change(&st->means, &queues[q].mean, params[LW_URGENT_TC], st->means.unit);
+	if (st->means.tc_ns != params[LW_URGENT_TC]) {
+		for (q = 0; q < v->nqueues; q++) {
+			lw_urgent_follow_channel(st, queues + q);
+			lw_mean_change(&st->means, &queues[q].mean, params[LW_URGENT_TC], st->means.unit);
+		}
+		st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[LW_URGENT_TC], st->means.unit);
+		lw_means_start(&st->means, params[LW_URGENT_TC]);
 	}
-	st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[LW_URGENT_TC], st->means.unit);
 	lw_urgent_set(st, v, params, qparams, factor);
 	lw_urgent_rated(st, v);
 }

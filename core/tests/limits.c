@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * limits.c - what the contract promises of every policy beside its answers: how many queues it serves, that its state is
- * large enough for them, and that its tables can drive a user interface.
+ * large enough for them and soon made, and that its tables can drive a user interface.
  *
  *   limits [POLICY...]       all policies when none is named
  */
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #define GUARD_BYTES 64u
+#define INIT_MOST_BYTES 65536u          /* for one queue */
 
 static const char *policy_name;
 
@@ -144,6 +145,42 @@ out:
 	return good;
 }
 
+/* init() may run under a lock: for one queue it writes a small part of the largest state. */
+static bool init_is_short(const struct lw_policy *policy)
+{
+	struct lw_queue queue = { 0, 0, 1000000000, 0, 0 };
+	struct lw_view v = { 1000, 1000000000, &queue, 1 };
+	uint64_t params[16] = { 0 }, qparams[16] = { 0 }, choice;
+	bool good = true;
+	uint32_t i;
+
+	for (i = 0; i < policy->nqparams; i++)
+		qparams[i] = policy->qparams[i].def;
+	for (choice = 0; choice < 4 && good; choice++) {
+		size_t size, at, written = 0;
+		unsigned char *state;
+
+		for (i = 0; i < policy->nparams; i++) {
+			const struct lw_param *param = policy->params + i;
+
+			params[i] = param->def;
+			if (param->flags & LW_AT_INIT)
+				params[i] = param->choices && choice < param->max ? choice : param->max;
+		}
+		size = policy->state_size(1, params);
+		state = (unsigned char *)malloc(size + GUARD_BYTES);
+		if (!state)
+			return wrong("cannot have the largest state", "");
+		memset(state, 0x5a, size);
+		policy->init(state, &v, params, qparams);
+		for (at = 0; at < size; at++)
+			written += state[at] != 0x5a;
+		free(state);
+		good = written <= INIT_MOST_BYTES || wrong("init() writes more than it may", "");
+	}
+	return good;
+}
+
 /* Every value at an end of its range is accepted, or refused with a reason and a parameter of the tables. */
 static bool refusal_holds(const struct lw_policy *policy, const struct lw_view *v, const uint64_t *params,
 			  const uint64_t *qparams)
@@ -215,7 +252,7 @@ static bool policy_holds(const struct lw_policy *policy)
 	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
 		return wrong("would serve more queues than it can", "");
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
-	       refusals_hold(policy) && house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
+	       refusals_hold(policy) && init_is_short(policy) && house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);
 }

@@ -45,9 +45,10 @@ struct plane {
 	size_t state_size;
 	bool started;
 	bool moving;                    /* the state moves to another address after every operation */
+	uint64_t told_ns;               /* when the policy was last told something */
 	uint32_t picked;                /* the last answer */
-	uint32_t *drops;                /* victims of the last enqueue, in order */
-	size_t ndrops, room_drops;
+	uint32_t drops[LW_MOST_DROPS];  /* victims of the last enqueue, in order */
+	size_t ndrops;
 	uint64_t in_pkts, in_bytes, out_pkts, out_bytes, lost_pkts, lost_bytes;
 	char wrong[400];
 };
@@ -113,7 +114,6 @@ static void plane_close(struct plane *p)
 	free(p->qparams);
 	free(p->state);
 	free(p->copy);
-	free(p->drops);
 }
 
 static bool plane_in_range(const struct lw_param *param, uint64_t value)
@@ -297,6 +297,7 @@ static bool plane_start(struct plane *p)
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
 	memset(p->state, 0x5a, p->state_size);          /* init() must not count on zeros */
 	p->policy->init(p->state, &p->view, p->params, p->qparams);
+	p->told_ns = p->view.now_ns;
 	p->started = true;
 	return plane_settle(p);
 }
@@ -305,12 +306,13 @@ static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 {
 	uint32_t bytes = plane_pop(p, q, head);
 
+	p->told_ns = p->view.now_ns;
 	if (p->policy->dropped)
 		p->policy->dropped(p->state, &p->view, q, bytes);
 	return true;
 }
 
-/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody. */
+/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody, or LW_MOST_DROPS are gone. */
 static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 {
 	p->ndrops = 0;
@@ -318,9 +320,10 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 	plane_show(p, q, p->queues[q].backlog_bytes + bytes);
 	if (!p->started)
 		return plane_conserves(p);
+	p->told_ns = p->view.now_ns;
 	if (p->policy->enqueued)
 		p->policy->enqueued(p->state, &p->view, q, bytes);
-	while (p->policy->victim) {
+	while (p->policy->victim && p->ndrops < LW_MOST_DROPS) {
 		uint32_t answer = p->policy->victim(p->state, &p->view, q, bytes), victim = answer & ~LW_FROM_HEAD;
 
 		if (answer != p->policy->victim(p->state, &p->view, q, bytes))
@@ -329,12 +332,6 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 			break;
 		if (victim >= p->view.nqueues || !p->queues[victim].backlog_pkts)
 			return plane_wrong(p, "victim() names queue %" PRIu32 ", which has no packet", victim);
-		if (p->ndrops == p->room_drops) {
-			p->room_drops = p->room_drops ? 2 * p->room_drops : 8;
-			p->drops = (uint32_t *)realloc(p->drops, p->room_drops * sizeof(*p->drops));
-			if (!p->drops)
-				exit(2);
-		}
 		p->drops[p->ndrops++] = answer;
 		plane_dropped(p, victim, answer != victim);
 	}
@@ -368,6 +365,7 @@ static bool plane_send(struct plane *p, uint32_t q)
 	p->out_pkts++;
 	p->out_bytes += bytes;
 	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
+	p->told_ns = p->view.now_ns;
 	if (p->policy->sent)
 		p->policy->sent(p->state, &p->view, q, bytes);
 	return plane_settle(p);
@@ -378,6 +376,7 @@ static bool plane_rate(struct plane *p, uint32_t q, uint64_t rate_bps)
 	p->queues[q].rate_bps = rate_bps;
 	if (!p->started)
 		return true;
+	p->told_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
@@ -388,6 +387,7 @@ static bool plane_link(struct plane *p, uint64_t link_bps)
 	p->view.link_bps = link_bps;
 	if (p->best_bps < link_bps)
 		p->best_bps = link_bps;
+	p->told_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
@@ -428,6 +428,7 @@ static bool plane_expired(struct plane *p, uint32_t q, bool *expired)
 /* the new values are in params and qparams, and accepted */
 static bool plane_change(struct plane *p)
 {
+	p->told_ns = p->view.now_ns;
 	if (p->policy->change)
 		p->policy->change(p->state, &p->view, p->params, p->qparams);
 	return plane_settle(p);

@@ -68,7 +68,7 @@ static void tell(uint8_t *data, size_t size)
 	size_t i;
 
 	memset(&counts, 0, sizeof(counts));
-	body_live(data, size, false, true, &counts, &digest, wrong, sizeof(wrong));
+	body_live(data, size, BODY_STILL, true, &counts, &digest, wrong, sizeof(wrong));
 	printf("%s\nlife:", wrong);
 	for (i = 0; i < size; i++)
 		printf(" %02x", data[i]);

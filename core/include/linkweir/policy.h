@@ -13,22 +13,28 @@
  *             nothing between them and the same view agree.
  *   Events    are told after they happened: the view already shows them.
  *   Bounds    every call has a stated bound of steps; 64-bit division happens only in init, change, rated and observe, and
- *             in a pick that looks at every queue anyway.
+ *             in a pick that looks at every queue anyway. init() and change() take time by the number of queues only.
+ *   Repeats   rated() with a view that has not changed, and change() with the values in force, change no later answer.
  *   Blocked   a queue with rate_bps == 0 is never picked.
  *   Numbers   packet lengths are below LW_MAX_PACKET_BYTES; queues are at most LW_MAX_QUEUES.
  *
  * An arrival, in every data plane:
  *   1. The packet is put at the tail of queue q (unless q's own limit refuses it: then the policy never hears of it).
  *   2. enqueued(q).
- *   3. While victim() names a queue, its TAIL packet is dropped (its HEAD when the answer has LW_FROM_HEAD), and dropped()
- *      is told. It may name q itself.
+ *   3. While victim() names a queue, but at most LW_MOST_DROPS times, its TAIL packet is dropped (its HEAD when the answer
+ *      has LW_FROM_HEAD), and dropped() is told. It may name q itself.
+ * So the time an arrival takes is bounded, also where much more waits than a limit that was lowered allows. What is still too
+ * much goes with later arrivals: above its limit a policy names two or more, so that each leaves fewer packets than it found.
+ * The new packet is treated like any other meanwhile: it is queued, and dropped only if it is named.
  * A departure, in every data plane:
  *   1. pick() names a queue.
  *   2. leaving(), where the policy has it, judges that queue's HEAD packet. LW_DROP: it is dropped, dropped() is told, and all
- *      begins anew. A verdict counts once, so what was not dropped must now leave.
+ *      begins anew. A verdict counts once, so what was not dropped must now leave. Where others wait for the call to end, it
+ *      ends after LW_MOST_DROPS drops without a packet, and the device asks again at once.
  *   3. The HEAD packet is taken; sent().
  * When q's own limit is about to refuse a packet, the data plane asks expired(q), where the policy has it, and as long as the
- * answer is yes drops q's HEAD instead, and tells dropped().
+ * answer is yes, but at most LW_MOST_DROPS times, drops q's HEAD instead, and tells dropped(). The packet is refused when that
+ * makes no room.
  */
 #ifndef LINKWEIR_POLICY_H
 #define LINKWEIR_POLICY_H
@@ -43,6 +49,7 @@ extern "C" {
 #define LW_NONE UINT32_MAX
 #define LW_NEVER UINT64_MAX             /* retry_ns when only an event can change the answer */
 #define LW_FROM_HEAD 0x80000000u        /* beside a victim: the head goes, not the tail */
+#define LW_MOST_DROPS 64u               /* in one call of the data plane; a batch of fq_codel's */
 #define LW_UNSET UINT64_MAX             /* a parameter that was not given */
 #define LW_MAX_QUEUES 65536u
 #define LW_MAX_PACKET_BYTES (1u << 20)  /* exclusive */

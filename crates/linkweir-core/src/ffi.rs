@@ -203,6 +203,7 @@ mod tests {
             ABI as usize,
             crate::MAX_QUEUES,
             crate::MAX_PACKET_BYTES as usize,
+            crate::MOST_DROPS as usize,
         ];
         // SAFETY: layout.c defines the count and that many elements, all constant.
         let theirs = unsafe {

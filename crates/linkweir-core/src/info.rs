@@ -13,6 +13,8 @@ pub const UNSET: u64 = u64::MAX;
 pub const MAX_QUEUES: usize = 65536;
 /// Packets are shorter than this.
 pub const MAX_PACKET_BYTES: u32 = 1 << 20;
+/// Most packets that are dropped because another arrives: as many victims, and as many that make room.
+pub const MOST_DROPS: u32 = 64;
 
 /// Unit of a parameter or statistic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -62,6 +62,7 @@ const size_t lw_layout[] = {
 	offsetof(struct lw_policy, observe),
 	LW_NUMBER, LW_BPS, LW_NS, LW_BYTES, LW_BITS, LW_PKTS, LW_PPM, LW_CHOICE,
 	LW_AT_INIT, LW_FROM_HEAD, LW_PASS, LW_MARK, LW_DROP, sizeof(enum lw_verdict), LW_ABI, LW_MAX_QUEUES, LW_MAX_PACKET_BYTES,
+	LW_MOST_DROPS,
 };
 
 const size_t lw_layout_count = sizeof(lw_layout) / sizeof(lw_layout[0]);

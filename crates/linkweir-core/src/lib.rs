@@ -15,7 +15,8 @@ pub use core_policy::{check, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use info::{
-    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, UNSET,
+    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, MOST_DROPS,
+    UNSET,
 };
 pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
 pub use policy::{Pick, Policy, Verdict, Victim, View};

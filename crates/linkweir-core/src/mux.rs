@@ -34,7 +34,7 @@ use crate::classifier::Classifier;
 use crate::core_policy::{CorePolicy, Fault};
 use crate::distribution::Distribution;
 use crate::ffi::Queue;
-use crate::info::MAX_PACKET_BYTES;
+use crate::info::{MAX_PACKET_BYTES, MOST_DROPS};
 use crate::policy::{Pick, Policy, Verdict, View};
 
 /// Most a class may hold; a packet that would exceed either is dropped on arrival.
@@ -220,7 +220,8 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     /// A packet arrives. Every packet dropped in consequence, be it this one or another, goes to `dropped` together
-    /// with its class and the reason.
+    /// with its class and the reason. That are [`MOST_DROPS`] victims at most, and as many that had waited too long: what is
+    /// too much beyond goes with later arrivals.
     ///
     /// # Panics
     /// When there is no such class, or `bytes` is [`MAX_PACKET_BYTES`] or more.
@@ -258,10 +259,13 @@ impl<P: Policy, T> Mux<P, T> {
         assert!(pkts > 0, "a train has at least one packet");
         self.clock(now_ns);
         let mut room = self.has_room_for(class, pkts, bytes);
-        while !room
-            && self.scene.queues[class].backlog_pkts > 0
-            && self.policy.expired(&self.scene.view(), class)
-        {
+        for _ in 0..MOST_DROPS {
+            if room
+                || self.scene.queues[class].backlog_pkts == 0
+                || !self.policy.expired(&self.scene.view(), class)
+            {
+                break;
+            }
             let Some(item) = self.drop_one(class, VecDeque::pop_front) else {
                 break;
             };
@@ -298,7 +302,10 @@ impl<P: Policy, T> Mux<P, T> {
         });
 
         self.policy.enqueued(&self.scene.view(), class, bytes);
-        while let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) {
+        for _ in 0..MOST_DROPS {
+            let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) else {
+                break;
+            };
             let pop = if victim.head {
                 VecDeque::pop_front
             } else {

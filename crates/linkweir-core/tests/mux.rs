@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use linkweir_core::{
     policies, CorePolicy, Departure, DropReason, Fault, Limit, Mux, Pick, Policy, PolicyInfo, View,
+    MOST_DROPS,
 };
 use proptest::prelude::*;
 
@@ -397,6 +398,94 @@ fn a_train_without_packets_is_refused() {
     })
     .unwrap();
     mux.enqueue_train(0, 0, 100, 0, (), |(), _, _| {});
+}
+
+#[test]
+fn each_arrival_leaves_fewer_packets_until_a_lowered_limit_is_reached() {
+    for (name, most) in [("pds", 2), ("fq_codel", MOST_DROPS as usize)] {
+        let info = linkweir_core::policy(name).unwrap();
+        let nclasses = 3;
+        let with_limit = |pkts| {
+            let mut params = info.default_params();
+            params[info.param("limit").unwrap()] = pkts;
+            params
+        };
+        let qparams = info.default_qparams(nclasses);
+        let mut mux = Mux::new(0, 1_000_000, &vec![Limit::default(); nclasses], |view| {
+            CorePolicy::new(info, view, &with_limit(2000), &qparams)
+        })
+        .unwrap();
+        for packet in 0..2000 {
+            mux.enqueue(0, packet % nclasses, 100, packet, none);
+        }
+        mux.change(0, &with_limit(10), &qparams).unwrap();
+        let held = |mux: &Mux<CorePolicy, usize>| {
+            (0..nclasses)
+                .map(|class| mux.waiting_pkts(class) as usize)
+                .sum::<usize>()
+        };
+        let mut arrivals = 0;
+        while held(&mux) > 10 {
+            let before = held(&mux);
+            let mut dropped = 0;
+            mux.enqueue(0, 0, 100, 0, |_, _, reason| {
+                assert_eq!(reason, DropReason::Policy);
+                dropped += 1;
+            });
+            assert!(dropped <= most, "{name}: {dropped} drops for one arrival");
+            assert_eq!(held(&mux), before + 1 - dropped);
+            assert!(held(&mux) < before, "{name}: {before} packets stay");
+            arrivals += 1;
+        }
+        assert!(
+            arrivals >= (2000 - 10) / most,
+            "{name}: {arrivals} arrivals"
+        );
+        mux.enqueue(0, 0, 100, 0, |_, _, _| {});
+        assert!(held(&mux) <= 10, "{name}: the limit holds from then on");
+    }
+}
+
+#[test]
+fn a_bounded_number_of_old_packets_makes_room_for_one_that_comes() {
+    let codes = linkweir_core::policy("codes").unwrap();
+    let limit = |pkts| Limit {
+        pkts: Some(pkts),
+        bytes: None,
+    };
+    let mut mux = Mux::new(0, 1_000_000, &[limit(200)], |view| {
+        CorePolicy::new(
+            codes,
+            view,
+            &codes.default_params(),
+            &codes.default_qparams(1),
+        )
+    })
+    .unwrap();
+    for packet in 0..200 {
+        mux.enqueue(0, 0, 100, packet, none);
+    }
+    mux.set_limit(0, limit(80));
+    let later_ns = 1_000_000_000; // all have waited too long
+    let mut reasons = Vec::new();
+    let mut arrive = |packet| {
+        reasons.clear();
+        mux.enqueue(later_ns, 0, 100, packet, |_, _, reason| {
+            reasons.push(reason);
+        });
+        (reasons.clone(), mux.waiting_pkts(0))
+    };
+    let old = MOST_DROPS as usize;
+    let mut expected = vec![DropReason::Policy; old];
+    expected.push(DropReason::Limit);
+    assert_eq!(
+        arrive(200),
+        (expected, 200 - 64),
+        "64 go, 136 still fill 80"
+    );
+    let (reasons, left) = arrive(201);
+    assert_eq!(reasons, vec![DropReason::Policy; 136 - 79]);
+    assert_eq!(left, 80, "the newcomer is in");
 }
 
 #[test]

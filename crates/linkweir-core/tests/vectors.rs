@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use linkweir_core::{
-    check, policy, CorePolicy, Pick, Policy, PolicyInfo, Queue, Unit, Verdict, View, UNSET,
+    check, policy, CorePolicy, Pick, Policy, PolicyInfo, Queue, Unit, Verdict, View, MOST_DROPS,
+    UNSET,
 };
 
 /// A data plane that does what the file says, whatever the policy picked.
@@ -122,7 +123,10 @@ impl Plane {
         self.refresh(q);
         self.tell(|p, v| p.enqueued(v, q, bytes));
         let mut victims = Vec::new();
-        while let Some(victim) = self.tell(|p, v| p.victim(v, q, bytes)).flatten() {
+        while victims.len() < MOST_DROPS as usize {
+            let Some(victim) = self.tell(|p, v| p.victim(v, q, bytes)).flatten() else {
+                break;
+            };
             self.drop_end(victim.queue, victim.head);
             victims.push(format!(
                 "{}{}",

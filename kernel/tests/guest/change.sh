@@ -84,7 +84,11 @@ same "and counted on" "$(stat received 10:1) $(stat lost 10:1) $(backlog 10:)" "
 tc qdisc change dev v0 root handle 10: pds limit 5
 same "a smaller limit drops nothing by itself" "$(backlog 10:)" 20
 traffic send 10.0.0.2 5003 0 1 100 0
-same "but with the next packet" "$(stat lost 10:1) $(backlog 10:)" "46p 5"
+same "but two go with the next packet" "$(stat lost 10:1) $(backlog 10:)" "32p 19"
+traffic send 10.0.0.2 5003 0 14 100 0
+same "and with each until it is reached" "$(stat lost 10:1) $(backlog 10:)" "60p 5"
+traffic send 10.0.0.2 5003 0 1 100 0
+same "then one" "$(stat lost 10:1) $(backlog 10:)" "61p 5"
 clear
 
 # who loses: the smallest loss * lost / received, ties by the smaller coefficient. Class 1 has received 10; then four packets of

@@ -155,6 +155,35 @@ tc qdisc change dev v0 root handle 10: pds limit 100
 same "one beyond its class's limit is" "$(traffic offer 10.0.0.2 5003 0 10 100) $(stat dropped_limit 10:1)" "4 4p"
 clear
 
+# a limit far below what waits: an arrival drops two packets at most, and parents hear of both
+for parent in $parents; do
+	case="a lowered limit under $parent"
+	parent $parent
+	holds "$case" tc qdisc add dev v0 parent 1:1 handle 10: pds classes 2 default 1 dscp EF=2 limit 500 class 1 rate 0 class 2 rate 0
+	for round in 1 2 3 4; do offer 3 100 100; done
+	holds "$case: it is lowered" tc qdisc change dev v0 parent 1:1 handle 10: pds limit 100
+	same "$case: none goes by that" "$(backlog 10:) $(reasons)" "400 0"
+	offer 1 100 100
+	same "$case: one packet fewer waits with each that came" "$(backlog 10:) $(reasons)" "300 200"
+	books "$case: books meanwhile"
+	for round in 1 2 3; do offer 1 100 100; done
+	same "$case: it is kept from then on" "$(backlog 10:) $(reasons)" "100 700"
+	books "$case: books when it is reached"
+	clear
+done
+
+# old packets make room, 64 at most for one that comes
+holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 200 timeout 10ms
+offer 3 100 100
+offer 3 100 100
+sleep 0.1
+tc class change dev v0 parent 10: classid 10:1 codes limit 80
+offer 3 1 100
+same "64 old packets go, which is not enough for one that comes" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "136 64p 1p"
+offer 3 1 100
+same "with the next it is" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "80 121p 1p"
+clear
+
 # a device that goes down drops what waits and begins anew
 parent htb
 tc qdisc add dev v0 parent 1:1 handle 10: pds classes 1 class 1 rate 0
