@@ -2,8 +2,8 @@
 """The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
 
 It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy
-is told, and while the policy names a victim, 64 times at most, that queue's tail (or head, "h" and the queue) is dropped
-and the policy is told. On a departure the policy may judge the head first; what it does not drop is taken.
+is told, and while the policy names a victim, 64 times at most, that queue's tail (or head, "h" and the queue) is
+dropped and the policy is told. On a departure the policy may judge the head first; what it does not drop is taken.
 """
 
 import copy

@@ -18,9 +18,11 @@
  *   codes       exactly what waited longer than its timeout is dropped on leaving
  *   codel       the earliest head goes; nothing is dropped or marked that waited less than the target or has no more than
  *               mtu bytes behind it
- *   fq_codel    never more than `limit` packets or `memory` bytes remain, but after LW_MOST_DROPS drops; the queue with the most bytes loses first
+ *   fq_codel    never more than `limit` packets or `memory` bytes remain, unless LW_MOST_DROPS were dropped; the queue with the
+ *               most bytes loses first
  *   pds         the largest d * wait goes; at most two are dropped for one that came, and two while more than `limit` remain;
- *               without early drops nothing is dropped below it; the ring counts exactly the last k arrivals, the infinite history all
+ *               without early drops nothing is dropped below it; the ring counts exactly the last k arrivals, the infinite
+ *               history all
  *
  * The bounds on waiting hold while the data plane sends what was picked and parameters stay; a life that does otherwise
  * stops counting.

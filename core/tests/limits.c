@@ -252,7 +252,8 @@ static bool policy_holds(const struct lw_policy *policy)
 	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
 		return wrong("would serve more queues than it can", "");
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
-	       refusals_hold(policy) && init_is_short(policy) && house_holds(policy, 1, params) && house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
+	       refusals_hold(policy) && init_is_short(policy) && house_holds(policy, 1, params) &&
+	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);
 }
