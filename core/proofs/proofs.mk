@@ -2,8 +2,15 @@
 #
 # make prove               every proof; fails when something is open that proofs/open.toml does not name
 # make prove ONLY=pss      the proofs whose name begins with this
+# make prove-faults        faults that the proofs must reject (proofs/faults.toml)
 
-.PHONY: prove
-prove:
+.PHONY: prove prove-faults provers
+provers:
 	@command -v frama-c >/dev/null || { echo "frama-c is not installed: ./setup.sh prove"; exit 1; }
+	@test -e $(HOME)/.why3.conf || why3 config detect
+
+prove: provers
 	python3 proofs/prove.py $(if $(ONLY),--only $(ONLY)) $(if $(RECORD),--record)
+
+prove-faults: provers
+	python3 proofs/prove.py --faults

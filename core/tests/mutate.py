@@ -227,7 +227,7 @@ class Sources:
     def __init__(self):
         paths = [*CORE.glob("src/*.[ch]"), *CORE.glob("include/linkweir/*")]
         self.texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
-        self.prints = {name: fingerprint(text) for name, text in self.texts.items()}
+        self.codes = {}
 
     def included(self, name):
         """The file and all that it includes, directly or not."""
@@ -244,9 +244,17 @@ class Sources:
         return sorted(user for user in self.texts if user.endswith(".c") and name in self.included(user))
 
     def code(self, name):
-        """A hash of the file and of all it is compiled with."""
-        files = {name}.union(*(self.included(user) for user in self.users(name)))
-        return hashlib.sha256(" ".join(self.prints[file] for file in sorted(files)).encode()).hexdigest()
+        """A hash of the file and of all it is compiled with, without macros that none of it uses."""
+        if name not in self.codes:
+            self.codes[name] = self.hash_of(name)
+        return self.codes[name]
+
+    def hash_of(self, name):
+        files = sorted({name}.union(*(self.included(user) for user in self.users(name))))
+        text = "\n".join(self.texts[file] for file in files)
+        words = Counter(token.group() for token in TOKEN.finditer(text) if token.lastgroup == "word")
+        define = re.compile(r"^#define (\w+)(?:[^\n\\]|\\\n|\\)*\n", re.M)
+        return fingerprint(define.sub(lambda macro: "" if words[macro[1]] == 1 else macro[0], text))
 
     def policies(self, name):
         """Whose tests see the file."""
