@@ -155,6 +155,7 @@ static void proof_operate(void *state, const uint64_t *params, const uint64_t *q
 	}
 }
 
+#ifndef PROOF_STEP                      /* step.h has its own */
 int main(void)
 {
 	static uint64_t params[16], qparams[QUEUES * 16];
@@ -176,3 +177,4 @@ int main(void)
 		proof_operate(state, params, qparams);
 	}
 }
+#endif

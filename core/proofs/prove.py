@@ -12,6 +12,7 @@ import csv
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,9 +30,9 @@ LINE = "{:6} {:15} {:>6} {:>6} {:>9} {:>7} {:>4} {:>7} {:>7} {:>10} {:>6} {}"
 START, END = "<!-- table: made by `make -C core prove` -->", "<!-- end of table -->"
 
 
-def frama_c(run: dict, report: str) -> list[str]:
+def frama_c(run: dict, report: str, core: Path) -> list[str]:
     defines = " ".join(f"-D{name}={value}" for name, value in run["define"].items())
-    command = ["frama-c", "-machdep", "gcc_x86_64", "-c11", f"-cpp-extra-args=-I{CORE}/include {defines}"]
+    command = ["frama-c", "-machdep", "gcc_x86_64", "-c11", f"-cpp-extra-args=-I{core}/include {defines}"]
     command += [run["file"], "-warn-unsigned-overflow", *run["options"]]
     return [*command, "-then", "-report-csv", report, "-report-no-proven"]
 
@@ -46,14 +47,16 @@ def shorten(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def perform(run: dict) -> dict:
+def perform(run: dict, core: Path = CORE) -> dict:
     """The open properties of one run as (function, kind, text), the number proved, and the time of the processor."""
     began = processor_s()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.csv"
-        command = frama_c(run, str(report))
+        command = frama_c(run, str(report), core)
         command = ["prlimit", f"--cpu={run['seconds']}", *command]
-        done = subprocess.run(command, cwd=HERE, capture_output=True, text=True)
+        folder = core / "proofs"
+        environment = {**os.environ, "PWD": str(folder)}  # frama-c believes it rather than the kernel
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         output = done.stdout + done.stderr
         if done.returncode or not report.exists():
             late = done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
@@ -75,6 +78,8 @@ def perform(run: dict) -> dict:
         found = set()
         for goal in re.findall(r"\[(?:Failed|Timeout|Unknown)\] Goal (\w+)", output):
             found.add(("", "goal", re.sub(r"^typed_(cast_)?", "", goal)))
+        if alarms != len(found) or not proved:  # no prover was run, for instance
+            found.add(("", "goal", f"{proved} goals proved and {alarms} not, of which {len(found)} are named"))
     return {"open": found, "proved": proved, "alarms": alarms, "seconds": processor_s() - began, "failed": ""}
 
 
@@ -86,7 +91,7 @@ def plan() -> list[dict]:
             "name": entry["policy"] + entry.get("variant", ""),
             "policy": entry["policy"],
             "queues": str(queues),
-            "file": f"{entry['policy']}/eva.c",
+            "file": entry.get("file", f"{entry['policy']}/eva.c"),
             "define": {"QUEUES": queues, **entry.get("define", {})},
             "options": [
                 *document["options"]["eva"],
@@ -143,14 +148,42 @@ def record(row: tuple) -> None:
     RECORD.write_text(before + START + "\n" + "\n".join(lines) + "\n" + END + after)
 
 
+def missed(entries: list[dict]) -> int:
+    """How many faults of faults.toml their proof does not reject."""
+    bad = 0
+    for fault in tomllib.loads((HERE / "faults.toml").read_text())["fault"]:
+        with tempfile.TemporaryDirectory() as folder:
+            core = Path(folder) / "core"
+            for part in ("src", "include", "proofs"):
+                shutil.copytree(CORE / part, core / part)
+            place = core / fault["file"]
+            source = place.read_text()
+            if source.count(fault["was"]) != 1:
+                sys.exit(
+                    f"faults.toml: {fault['file']} holds {fault['was']!r} {source.count(fault['was'])} times, not once"
+                )
+            place.write_text(source.replace(fault["was"], fault["now"]))
+            run = next(run for run in plan() if run["name"] == fault["proof"])
+            result = perform(run, core)
+        unlisted = [item for item in sorted(result["open"]) if reason(entries, run, item) is None]
+        verdict = "rejected" if unlisted else result["failed"] or "NOT NOTICED"
+        print(f"{run['name']}, {run['queues']} queues: {verdict}: {shorten(fault['now'])}", flush=True)
+        for function, _, text in unlisted:
+            print(f"       {function}: {text}")
+        bad += not unlisted
+    return bad
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="run only the proofs whose name begins with this")
     parser.add_argument("--queues", help="only this number of queues")
     parser.add_argument("--record", action="store_true", help="write the results into docs/proofs.md")
+    parser.add_argument("--faults", action="store_true", help="put in the faults of faults.toml; each must be rejected")
     args = parser.parse_args()
-    os.environ["PWD"] = str(HERE)  # frama-c believes it rather than the kernel
     entries = tomllib.loads((HERE / "open.toml").read_text())["open"]
+    if args.faults:
+        return 1 if missed(entries) else 0
     used: set[int] = set()
     print(LINE.format(*COLUMNS))
     bad = 0

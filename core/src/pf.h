@@ -70,6 +70,7 @@ static void pf_sift_up(struct pf_queue *queues, uint32_t *heap, uint32_t q)
 		queues[heap[place]].place = place;
 		place = (place - 1) / 2;
 	}
+	//@ split place;
 	heap[place] = q;
 	queues[q].place = place;
 }
@@ -88,6 +89,7 @@ static void pf_sift_down(struct pf_queue *queues, uint32_t *heap, uint32_t count
 		queues[heap[place]].place = place;
 		place = child;
 	}
+	//@ split place;
 	heap[place] = q;
 	queues[q].place = place;
 }
@@ -177,6 +179,7 @@ static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_
 
 		moved = lw_mean_rate(mean, v->queues[q].rate_bps, weight) || moved;
 	}
+	//@ split moved;
 	if (!moved)
 		return;
 	pf_heapify(st, v);

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 """Mutation tests of the core: small faults are put into the sources, one at a time, and the tests must find each.
 
-    python core/tests/mutate.py [FILE ...]      all sources, or those named (pss.c, math.h)
+    python core/tests/mutate.py [FILE ...]              all sources, or those named (pss.c, math.h)
+    python core/tests/mutate.py --resume [FILE ...]     tries only what earlier runs on the same sources did not find
+    python core/tests/mutate.py --stale                 names the lines of the record that are of older sources
 
 A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object
-code of the original or of another mutant, are left out. The rest face the vectors, random lives of every policy and
-the limits of the contract. A mutant that survives must be explained in mutants.toml, and an explanation must have
-its survivor; else the run fails. Counts and explanations are written to docs/mutation.md when all sources were run.
+code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
+compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. A mutant that survives
+must be explained in mutants.toml, and an explanation must have its survivor; else the run fails. Each file without
+such a fault gets its line in docs/mutation.md, with a hash of the code it was run on. So the record can be made file
+by file.
 """
 
 import argparse
@@ -31,10 +35,10 @@ ROOT = CORE.parent
 BUILD = CORE / "build" / "mutate"
 EXPLANATIONS = CORE / "tests" / "mutants.toml"
 REPORT = ROOT / "docs" / "mutation.md"
-WORKERS = 2
 LIVES = ("1", "20")  # seeds of the random lives
 ARITHMETIC = ("include/linkweir/math.h", "src/soft.h")  # property.c calls it itself
 HANGS_S = 10  # of the processor, whatever else the machine does; no test takes more than two
+REPLAY_HANGS_S = 2  # the same for the vectors of one policy, which take a tenth of a second
 
 COMPILE = ["gcc", "-std=c11", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
 SANITIZE = ["-g", "-fsanitize=address,undefined,bounds-strict", "-fno-sanitize-recover=all"]
@@ -212,25 +216,84 @@ def mutants_of(path, root):
 
 def fingerprint(text):
     """Of what the compiler sees: comments and spaces do not count."""
-    return hashlib.sha256("\0".join(token.text for token in tokens_of(text)).encode()).hexdigest()
+    return hashlib.sha256(
+        "\0".join(m.group() for m in TOKEN.finditer(text) if m.lastgroup != "blank").encode()
+    ).hexdigest()
+
+
+class Sources:
+    """The files of the core by name, and who includes whom."""
+
+    def __init__(self):
+        paths = [*CORE.glob("src/*.[ch]"), *CORE.glob("include/linkweir/*")]
+        self.texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
+        self.codes = {}
+
+    def included(self, name):
+        """The file and all that it includes, directly or not."""
+        found, waiting = set(), [name]
+        while waiting:
+            name = waiting.pop()
+            if name in self.texts and name not in found:
+                found.add(name)
+                waiting += re.findall(r'#include ["<](?:linkweir/)?([\w.]+)[">]', self.texts[name])
+        return found
+
+    def users(self, name):
+        """The sources to compile when a file has changed."""
+        return sorted(user for user in self.texts if user.endswith(".c") and name in self.included(user))
+
+    def code(self, name):
+        """A hash of the file and of all it is compiled with, without macros that none of it uses."""
+        if name not in self.codes:
+            self.codes[name] = self.hash_of(name)
+        return self.codes[name]
+
+    def hash_of(self, name):
+        files = sorted({name}.union(*(self.included(user) for user in self.users(name))))
+        text = "\n".join(self.texts[file] for file in files)
+        words = Counter(token.group() for token in TOKEN.finditer(text) if token.lastgroup == "word")
+        define = re.compile(r"^#define (\w+)(?:[^\n\\]|\\\n|\\)*\n", re.M)
+        return fingerprint(define.sub(lambda macro: "" if words[macro[1]] == 1 else macro[0], text))
+
+    def policies(self, name):
+        """Whose tests see the file."""
+        users = {pathlib.Path(user).stem for user in self.users(name)}
+        everyone = {path.name for path in (ROOT / "vectors").iterdir() if path.is_dir()}
+        return sorted(everyone if name == "policies.c" else users & everyone)
 
 
 class Known:
-    """Verdicts of earlier runs. More tests cannot lose a mutant that was found, so only survivors are tried again."""
+    """Verdicts of earlier runs. More tests cannot lose a mutant that was found; survivors are tried again when the
+    tests have changed."""
 
     def __init__(self, path, sources):
         self.path = path
-        self.prints = {source: fingerprint(source.read_text(encoding="utf-8")) for source in sources}
+        self.sources = sources
         self.verdicts = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        self.tests = {}
 
     def key(self, mutant):
         """Of the mutant and of all it is compiled with."""
-        others = [
-            print_
-            for source, print_ in self.prints.items()
-            if str(source.relative_to(CORE)) != mutant.file and (source.suffix == ".h" or mutant.file.endswith(".h"))
-        ]
-        return hashlib.sha256(" ".join([mutant.file, fingerprint(mutant.source), *others]).encode()).hexdigest()
+        code = self.sources.code(pathlib.Path(mutant.file).name)
+        return hashlib.sha256(f"{mutant.file} {fingerprint(mutant.source)} {code}".encode()).hexdigest()
+
+    def tests_of(self, mutant):
+        """A hash of the tests that the mutant faces."""
+        if mutant.file not in self.tests:
+            policies = self.sources.policies(pathlib.Path(mutant.file).name)
+            paths = [path for policy in policies for path in sorted((ROOT / "vectors" / policy).glob("*.vec"))]
+            paths += sorted((CORE / "tests").glob("*.[ch]"))
+            self.tests[mutant.file] = hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
+        return self.tests[mutant.file]
+
+    def recall(self, mutant):
+        """(how it was found, hash of its object code), or None."""
+        how, code, tests = self.verdicts.get(self.key(mutant), (None, None, None))
+        return None if how is None or (how == "survived" and tests != self.tests_of(mutant)) else (how, code)
+
+    def keep(self, mutant, how, code):
+        self.verdicts[self.key(mutant)] = (how, code, self.tests_of(mutant))
 
     def save(self):
         self.path.write_text(json.dumps(self.verdicts), encoding="utf-8")
@@ -240,9 +303,9 @@ def run_quietly(command, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True).returncode == 0
 
 
-def how_it_fails(command, cwd):
+def how_it_fails(command, cwd, seconds):
     """None when the command succeeds."""
-    done = subprocess.run(["prlimit", f"--cpu={HANGS_S}", *command], cwd=cwd, capture_output=True)
+    done = subprocess.run(["prlimit", f"--cpu={seconds}", *command], cwd=cwd, capture_output=True)
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "hangs"
     return None if done.returncode == 0 else "fails"
@@ -278,6 +341,9 @@ class Build:
         command = ["gcc", *self.options, "-shared", *objects, "-o", f"{self.name}/libcore.so"]
         subprocess.run(command, cwd=self.bench.path, check=True)
 
+    def changed(self, source):
+        return self.object(source).read_bytes() != self.originals[source]
+
     def digest(self, sources):
         return hashlib.sha256(b"".join(self.object(source).read_bytes() for source in sources)).hexdigest()
 
@@ -285,96 +351,109 @@ class Build:
         for source in sources:
             self.object(source).write_bytes(self.originals[source])
 
-    def fails(self, test, arguments):
-        return how_it_fails([f"{self.name}/{test}", *arguments], self.bench.path)
+    def fails(self, test, arguments, seconds=HANGS_S):
+        return how_it_fails([f"{self.name}/{test}", *arguments], self.bench.path, seconds)
 
 
 class Bench:
     """A copy of the core in which one mutant after the other is built and tested."""
 
-    def __init__(self, number):
+    def __init__(self, number, known):
         self.path = BUILD / str(number)
         shutil.rmtree(self.path, ignore_errors=True)
         self.path.mkdir(parents=True)
         shutil.copytree(CORE / "src", self.path / "src")
         shutil.copytree(CORE / "include", self.path / "include")
+        self.known = known
         self.sources = sorted(path.name for path in (self.path / "src").glob("*.c"))
-        self.plain = Build(self, "plain", ["-O2"], ("replay", "property", "limits"))
+        self.quick = Build(self, "quick", ["-O0"], ("replay",))
+        self.plain = Build(self, "plain", ["-O2"], ("property", "limits"))
         self.sanitized = Build(self, "sanitized", ["-O1", *SANITIZE], ("replay", "limits"))
         shutil.copytree(ROOT / "vectors", self.path / "vectors")
-        self.vectors = [str(path) for path in sorted((self.path / "vectors").glob("*/*.vec"))]
 
-    def users_of(self, file):
-        """The sources to compile when a file has changed."""
-        if file.endswith(".c"):
-            return [pathlib.Path(file).name]
-        headers, grown = {pathlib.Path(file).name}, True
-        texts = {path.name: path.read_text(encoding="utf-8") for path in self.path.rglob("*.[ch]")}
-        while grown:
-            found = {
-                n
-                for n, text in texts.items()
-                if any(re.search(rf'#include ["<](?:linkweir/)?{h}[">]', text) for h in headers)
-            }
-            grown = not found <= headers
-            headers |= found
-        return [source for source in self.sources if source in headers]
+    def vectors(self, policies):
+        return [str(path) for policy in policies for path in sorted((self.path / "vectors" / policy).glob("*.vec"))]
 
-    def test(self):
-        """How a mutant was found: vectors, lives, limits, hangs; or survived."""
+    def passes(self):
+        policies = sorted(path.name for path in (self.path / "vectors").iterdir() if path.is_dir())
+        return not (
+            any(self.quick.fails("replay", self.vectors([policy]), REPLAY_HANGS_S) for policy in policies)
+            or self.plain.fails("property", LIVES)
+            or self.plain.fails("limits", ())
+            or self.sanitized.fails("replay", self.vectors(policies))
+            or self.sanitized.fails("limits", ())
+        )
+
+    def replay(self, file, sources, policies, seen):
+        """What the vectors say: (how it was found, hash of its code), or (None, "") when they find nothing."""
+        compiled = []
+        for source in sources:
+            if not self.quick.compile(source):
+                return "invalid", ""
+            if not self.quick.changed(source):
+                continue
+            compiled.append(source)
+            code = f"{file} {compiled} {self.quick.digest(compiled)}"
+            if code in seen:
+                return "repeated", ""
+            self.quick.link()
+            told = policies if source == "policies.c" else [pathlib.Path(source).stem]
+            failed = self.quick.fails("replay", self.vectors(told), REPLAY_HANGS_S * len(told))
+            if failed:
+                return "hangs" if failed == "hangs" else "vectors", code
+        return (None, "") if compiled else ("identical", "")
+
+    def live(self, policies):
+        """What random lives and the limits of the contract say."""
         self.plain.link()
-        for how, test, arguments in (
-            ("vectors", "replay", self.vectors),
-            ("lives", "property", LIVES),
-            ("limits", "limits", ()),
-        ):
-            failed = self.plain.fails(test, arguments)
+        for how, test, arguments in (("lives", "property", LIVES), ("limits", "limits", ())):
+            failed = self.plain.fails(test, [*arguments, *policies])
             if failed:
                 return "hangs" if failed == "hangs" else how
         return "survived"
 
-    def test_sanitized(self, sources):
-        """The same again with AddressSanitizer and UBSan, which see what the answers do not show."""
-        try:
-            if not all(self.sanitized.compile(source) for source in sources):
-                return "survived"
-            self.sanitized.link()
-            failed = self.sanitized.fails("replay", self.vectors) or self.sanitized.fails("limits", ())
-            return "sanitizers" if failed else "survived"
-        finally:
-            self.sanitized.restore(sources)
+    def sanitize(self, sources, policies):
+        """Vectors and limits again with AddressSanitizer and UBSan, which see what the answers do not show."""
+        if not all(self.sanitized.compile(source) for source in sources):
+            return "survived"
+        self.sanitized.link()
+        failed = self.sanitized.fails("replay", self.vectors(policies)) or self.sanitized.fails("limits", policies)
+        return "sanitizers" if failed else "survived"
 
-    def run(self, mutant, seen, known):
-        key = known.key(mutant)
-        if key in known.verdicts:
-            return known.verdicts[key]
-        how = self.try_out(mutant, seen)
-        if how != "survived":  # a survivor may be found by a test that is new
-            known.verdicts[key] = how
+    def run(self, mutant, seen):
+        how, code = self.known.recall(mutant) or self.try_out(mutant, seen)
+        if code:
+            seen.add(code)
+        self.known.keep(mutant, how, code)
         return how
 
     def try_out(self, mutant, seen):
-        place = self.path / mutant.file
+        """(how it was found, hash of its object code)"""
+        place, name = self.path / mutant.file, pathlib.Path(mutant.file).name
         original = place.read_text(encoding="utf-8")
-        sources = self.users_of(mutant.file)
-        before = self.plain.digest(sources)
-        tested_inline = mutant.file in ARITHMETIC
+        sources, policies = self.known.sources.users(name), self.known.sources.policies(name)
+        tested_inline = False
         place.write_text(mutant.source, encoding="utf-8")
         try:
+            how, code = self.replay(mutant.file, sources, policies, seen)
+            if how:
+                return how, code
             if not all(self.plain.compile(source) for source in sources):
-                return "invalid"
-            digest = self.plain.digest(sources)
-            if digest == before:
-                return "identical"
-            if seen.setdefault((mutant.file, digest), mutant) is not mutant:
-                return "repeated"
+                return "invalid", ""
+            if not any(self.plain.changed(source) for source in sources):
+                return "identical", ""
+            code = f"{mutant.file} {self.plain.digest(sources)}"
+            if code in seen:
+                return "repeated", ""
+            tested_inline = mutant.file in ARITHMETIC
             if tested_inline:
                 self.plain.compile_test("property")
-            how = self.test()
-            return self.test_sanitized(sources) if how == "survived" else how
+            how = self.live(policies)
+            return self.sanitize(sources, policies) if how == "survived" else how, code
         finally:
             place.write_text(original, encoding="utf-8")
-            self.plain.restore(sources)
+            for build in (self.quick, self.plain, self.sanitized):
+                build.restore(sources)
             if tested_inline:
                 self.plain.compile_test("property")
 
@@ -390,40 +469,72 @@ def explanations():
 
 
 ABOUT = """
-`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one, a
-negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object
-code as the original or as another mutant, do not count. The others face all vectors, then random lives of all policies,
-then the limits of the contract, then the same with AddressSanitizer and UBSan; one that hangs is found too. Survivors
-are explained in `core/tests/mutants.toml`; one without explanation fails the run.
+`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one,
+a negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object
+code as the original or as another mutant, do not count. The others face the tests of each policy that includes the
+file: vectors, then random lives, then the limits of the contract, then vectors and limits with AddressSanitizer and
+UBSan; one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation
+fails the run.
+"""
+CODE = """
+Each line names the code it was made on: the first digits of a hash of the source and of all that is compiled with it.
+`python3 core/tests/mutate.py --stale` names the lines that are of older code.
 """
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
+CELLS = (
+    "source",
+    "code",
+    "mutants",
+    "by vectors",
+    "by lives",
+    "at limits",
+    "by sanitizers",
+    "by hanging",
+    "survived, explained",
+)
 
 
-def report(counts, survivors, why):
+def recorded():
+    """{file: cells of its line in the record}"""
+    rows = {}
+    for line in REPORT.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("| `") and len(cells) == len(CELLS):
+            rows[cells[0].strip("`")] = cells[1:]
+    return rows
+
+
+def stale(sources, paths):
+    """The files whose line in the record is missing or of older code."""
+    rows = recorded()
+    names = [str(path.relative_to(CORE)) for path in paths]
+    return [name for name in names if name not in rows or rows[name][0] != sources.code(pathlib.Path(name).name)[:8]]
+
+
+def report(sources, paths, counts, why):
+    """Writes the lines of the files in `counts`; the others stay as they are."""
+    rows = recorded()
+    for file, count in counts.items():
+        numbers = [sum(count[how] for how in HOW), *(count[how] for how in HOW)]
+        rows[file] = [sources.code(pathlib.Path(file).name)[:8], *map(str, numbers)]
+    names = [str(path.relative_to(CORE)) for path in paths]
     lines = [
         "# Mutation tests of the core",
         "",
-        *textwrap.wrap(ABOUT, 118),
+        *textwrap.wrap(ABOUT.strip(), 118),
         "",
-        "| source | mutants | by vectors | by lives | at limits | by sanitizers | by hanging | survived, explained |",
-        "|---|---|---|---|---|---|---|---|",
+        *textwrap.wrap(CODE.strip(), 118),
+        "",
     ]
-    total = Counter()
-    for file in sorted(counts):
-        count = counts[file]
-        total.update(count)
-        lines.append(
-            f"| `{file}` | {sum(count[how] for how in HOW)} | " + " | ".join(str(count[how]) for how in HOW) + " |"
-        )
-    lines.append(f"| all | {sum(total[how] for how in HOW)} | " + " | ".join(str(total[how]) for how in HOW) + " |")
-    lines += ["", "## Survivors", ""]
+    lines += ["| " + " | ".join(CELLS) + " |", "|---" * len(CELLS) + "|"]
+    lines += [f"| `{name}` | " + " | ".join(rows[name]) + " |" for name in sorted(names) if name in rows]
+    sums = (sum(int(rows[name][i]) for name in names if name in rows) for i in range(1, len(CELLS) - 1))
+    lines += ["| all | | " + " | ".join(map(str, sums)) + " |", "", "## Survivors", ""]
     by_why = {}
-    for mutant in survivors:
-        by_why.setdefault((mutant.file, why[mutant.name]), []).append(mutant)
-    for (file, reason), mutants in sorted(by_why.items(), key=lambda item: item[0]):
-        lines += [f"**`{file}`**: {reason}", ""]
-        lines += [f"* `{m.function}`: `{m.was}` → `{m.now or '(nothing)'}`" for m in mutants]
-        lines.append("")
+    for (file, function, was, now), reason in why.items():
+        by_why.setdefault((file, reason), []).append(f"* `{function}`: `{was}` → `{now or '(nothing)'}`")
+    for (file, reason), mutants in sorted(by_why.items()):
+        lines += [f"**`{file}`**: {reason}", "", *mutants, ""]
     REPORT.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
 
 
@@ -432,32 +543,41 @@ def main():
     parser.add_argument(
         "--resume", action="store_true", help="try only what earlier runs on the same sources did not find"
     )
+    parser.add_argument("--stale", action="store_true", help="name the lines of the record that are of older sources")
+    parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time (default: 2)")
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()
     paths = [*sorted(CORE.glob("src/*.[ch]")), CORE / "include" / "linkweir" / "math.h"]
+    unknown = set(arguments.file) - {path.name for path in paths}
+    if unknown:
+        parser.error(f"no source of the core is called {', '.join(sorted(unknown))}")
+    sources = Sources()
+    if arguments.stale:
+        print("\n".join(stale(sources, paths)))
+        return 0
     chosen = [path for path in paths if not arguments.file or path.name in arguments.file]
     mutants = [mutant for path in chosen for mutant in mutants_of(path, CORE)]
-    benches = queue.Queue()
-    for number in range(WORKERS):
-        benches.put(Bench(number))
-    first = benches.get()
-    if first.test() != "survived":
-        sys.exit("the original does not pass its tests")
-    benches.put(first)
-    known = Known(BUILD / "known.json", [*paths, *sorted((CORE / "include" / "linkweir").glob("po*.h"))])
+    known = Known(BUILD / "known.json", sources)
     if not arguments.resume:
         known.verdicts.clear()
-    seen, counts, survivors, done = {}, {}, [], 0
-    why, failed = explanations(), False
+    benches = queue.Queue()
+    for number in range(arguments.workers):
+        benches.put(Bench(number, known))
+    first = benches.get()
+    if not first.passes():
+        sys.exit("the original does not pass its tests")
+    benches.put(first)
+    seen, counts, survivors, done = set(), {}, [], 0
+    why, faulty = explanations(), set()
 
     def run(mutant):
         bench = benches.get()
         try:
-            return mutant, bench.run(mutant, seen, known)
+            return mutant, bench.run(mutant, seen)
         finally:
             benches.put(bench)
 
-    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+    with concurrent.futures.ThreadPoolExecutor(arguments.workers) as pool:
         for mutant, how in pool.map(run, mutants):
             counts.setdefault(mutant.file, Counter())[how] += 1
             done += 1
@@ -466,7 +586,7 @@ def main():
             if how == "survived":
                 survivors.append(mutant)
                 if mutant.name not in why:
-                    failed = True
+                    faulty.add(mutant.file)
                     print(
                         f"survived, not explained: {mutant.file} {mutant.function}\n"
                         f"  was {mutant.was}\n  now {mutant.now}",
@@ -475,15 +595,14 @@ def main():
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
     known.save()
-    for name in set(why) - {mutant.name for mutant in survivors}:
-        if name[0] in {str(path.relative_to(CORE)) for path in chosen}:
-            failed = True
+    for name in sorted(set(why) - {mutant.name for mutant in survivors}):
+        if name[0] in counts:
+            faulty.add(name[0])
             print(f"explained, but found or gone: {name[0]} {name[1]}\n  was {name[2]}\n  now {name[3]}")
     for file, count in sorted(counts.items()):
         print(file, dict(sorted(count.items())))
-    if not failed and not arguments.file:
-        report(counts, survivors, why)
-    return 1 if failed else 0
+    report(sources, paths, {file: count for file, count in counts.items() if file not in faulty}, why)
+    return 1 if faulty else 0
 
 
 if __name__ == "__main__":

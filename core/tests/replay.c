@@ -321,6 +321,20 @@ static bool change(struct replay *r, uint32_t n)
 	return good && accepted(r) && plane_change(&r->plane);
 }
 
+/* rate QUEUE BPS [QUEUE BPS]...: the policy is told once of all */
+static bool rates(struct replay *r, uint32_t n)
+{
+	uint64_t rate_bps = 0;
+	uint32_t q = 0, i;
+
+	for (i = 3; i < n; i += 2) {
+		if (!queue_number(r, words[i], &q) || !number(r, words[i + 1], UINT64_MAX, &rate_bps))
+			return false;
+		r->plane.queues[q].rate_bps = rate_bps;
+	}
+	return plane_rate(&r->plane, q, rate_bps);
+}
+
 /* at TIME what ... */
 static bool operation(struct replay *r, uint32_t n)
 {
@@ -334,8 +348,8 @@ static bool operation(struct replay *r, uint32_t n)
 		return init(r);
 	if (!strcmp(words[2], "enqueue"))
 		return enqueue(r, n);
-	if (!strcmp(words[2], "rate") && n == 5)
-		return queue_number(r, words[3], &q) && number(r, words[4], UINT64_MAX, &value) && plane_rate(p, q, value);
+	if (!strcmp(words[2], "rate") && n >= 5 && n % 2)
+		return rates(r, n);
 	if (!p->started)
 		return wrong(r, "\"%s\" comes before init, or is not an operation", words[2]);
 	if (!strcmp(words[2], "pick"))

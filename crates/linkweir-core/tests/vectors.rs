@@ -232,7 +232,9 @@ impl Plane {
             }
             "drop" => self.drop_end(queue(3), false),
             "rate" => {
-                self.queues[queue(3)].rate_bps = words[4].parse().unwrap();
+                for at in (3..words.len()).step_by(2) {
+                    self.queues[queue(at)].rate_bps = words[at + 1].parse().unwrap();
+                }
                 self.tell(|p, v| p.rated(v));
             }
             "link" => {
