@@ -171,7 +171,8 @@ class Trial:
         place = self.machine("installed")
         shutil.copy(package, place / "root/linkweir-gateway.deb")
         script = "apt-get update -qq; dpkg -i linkweir-gateway.deb || apt-get -f install\n"
-        script += f"cd /; linkweir-gateway --version; for f in {EXAMPLES}/*; do linkweir-gateway check $f; done"
+        gateways = f"$(grep -l '^\\[gateway\\]' {EXAMPLES}/*)"
+        script += f"cd /; linkweir-gateway --version; for f in {gateways}; do linkweir-gateway check $f; done"
         self.step(place, f"{package.name} installed", script)
         shutil.rmtree(place)
 

@@ -67,6 +67,14 @@ def test_the_unit_may_signal_the_user_the_gateway_became() -> None:
     assert lines["ExecReload"].startswith("+") or "CAP_KILL" in lines["CapabilityBoundingSet"].split()
 
 
+def test_the_unit_runs_programs_that_every_debian_has() -> None:
+    # the package declares no dependency for others; /bin/kill is in procps, which small systems lack
+    runs = [
+        line.split("=", 1)[1].lstrip("+").split()[0] for line in UNIT.read_text().splitlines() if line[:4] == "Exec"
+    ]
+    assert set(runs) == {"/usr/bin/linkweir-gateway", "/bin/sh"}
+
+
 def assets() -> list[tuple[str, str, str]]:
     """Source, place and mode of what the manifest packs."""
     manifest = tomllib.loads((CRATE / "Cargo.toml").read_text())

@@ -27,9 +27,11 @@ FILES
 program=$folder/root/usr/bin/linkweir-gateway
 version=$("$program" --version)
 test "$version" = "linkweir-gateway $(dpkg-deb --field "$package" Version | sed 's/-[^-]*$//')"
-for example in "$folder"/root/usr/share/doc/linkweir-gateway/examples/*; do
+# the others are the emulator's
+grep -l '^\[gateway\]' "$folder"/root/usr/share/doc/linkweir-gateway/examples/* >"$folder/gateways"
+while read -r example; do
 	"$program" check "$example"
-done
+done <"$folder/gateways"
 
 unit=$folder/root/usr/lib/systemd/system/linkweir-gateway@.service
 grep -q '^ExecStart=/usr/bin/linkweir-gateway ' "$unit"
