@@ -27,7 +27,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import debian
+import bare
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build/fresh"
@@ -37,6 +37,10 @@ BUNDLE = "srv/linkweir.bundle"
 CLONE = f"git -c init.defaultBranch=main init -q linkweir; cd linkweir; git pull -q /{BUNDLE} HEAD"
 INSTALLED = "dpkg-query --show --showformat '${Package} ${Version}\\n'"
 EXAMPLES = "/usr/share/doc/linkweir-gateway/examples"
+# With `set -e` a grep that finds nothing ends the script; in the words of `for` its exit code would be lost.
+CHECK_EXAMPLES = (
+    f"gateways=$(grep -l '^\\[gateway\\]' {EXAMPLES}/*); for f in $gateways; do linkweir-gateway check $f; done"
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ class Trial:
         packed, place = WORK / f"{self.system.suite}.tar", WORK / f"{self.system.suite}-base"
         if not packed.exists():
             with self.log.open("ab") as log:
-                if not debian.bootstrap(self.system.suite, place, PRESENT, log, self.options.mirror):
+                if not bare.bootstrap(self.system.suite, place, PRESENT, log, self.options.mirror):
                     raise TrialError("debootstrap")
             # as in an image: what apt knows is not there
             for path in (*place.glob("var/lib/apt/lists/*_*"), *place.glob("var/cache/apt/archives/*.deb")):
@@ -105,7 +109,7 @@ class Trial:
                 sources.write(f"deb {security} {self.system.suite}-security main\n")
         (place / "etc/apt/apt.conf.d/91yes").write_text('APT::Get::Assume-Yes "true";\n')
         with self.log.open("ab") as log:
-            debian.carry_settings(place, log)
+            bare.carry_settings(place, log)
         run("git", "-C", ROOT, "bundle", "create", "--quiet", place / BUNDLE, "HEAD")
         self.step(place, "", "useradd --create-home --shell /bin/sh user")
         return place
@@ -119,7 +123,7 @@ class Trial:
             log.write(f"\n=== {what or script}\n".encode())
             log.flush()
             begin = log.tell()
-            code = debian.run(place, script, log, user)
+            code = bare.run(place, script, log, user)
         with self.log.open("rb") as log:
             log.seek(begin)
             printed = log.read().decode(errors="replace")
@@ -171,8 +175,7 @@ class Trial:
         place = self.machine("installed")
         shutil.copy(package, place / "root/linkweir-gateway.deb")
         script = "apt-get update -qq; dpkg -i linkweir-gateway.deb || apt-get -f install\n"
-        gateways = f"$(grep -l '^\\[gateway\\]' {EXAMPLES}/*)"
-        script += f"cd /; linkweir-gateway --version; for f in {gateways}; do linkweir-gateway check $f; done"
+        script += f"cd /; linkweir-gateway --version; {CHECK_EXAMPLES}"
         self.step(place, f"{package.name} installed", script)
         shutil.rmtree(place)
 
@@ -202,8 +205,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--part", dest="parts", action="append", choices=PARTS, help="may be repeated; all unless given"
     )
-    parser.add_argument("--mirror", default=debian.mirror("Debian"), help="of Debian; this machine's own unless given")
-    parser.add_argument("--security-mirror", default=debian.mirror("Debian-Security"), help="likewise")
+    parser.add_argument("--mirror", default=bare.mirror("Debian"), help="of Debian; this machine's own unless given")
+    parser.add_argument("--security-mirror", default=bare.mirror("Debian-Security"), help="likewise")
     parser.add_argument("--renew", action="store_true", help="makes the bare systems again")
     options = parser.parse_args()
     if unknown := set(options.systems) - set(SYSTEMS):

@@ -23,7 +23,7 @@ from run import BUILD, HERE, fail, judge, run
 
 ROOT = HERE.parents[1]
 sys.path.append(str(ROOT / "machines"))
-import debian  # noqa: E402
+import bare  # noqa: E402
 
 WORK = BUILD / "install"
 SOURCES = ("setup.sh", "Cargo.toml", "pyproject.toml", "core", "kernel", "vectors")
@@ -33,7 +33,7 @@ DISK_BYTES = 4 << 30
 def inside(system: Path, script: str, log: Path) -> None:
     """Runs a script in the system, not booted."""
     with log.open("ab") as out:
-        code = debian.run(system, script, out)
+        code = bare.run(system, script, out)
     if code:
         print(log.read_text(errors="replace")[-3000:], file=sys.stderr)
         fail(f"a step in the new system failed, see {log}")
@@ -45,7 +45,7 @@ def make_system(mirror: str | None, log: Path) -> Path:
     if not (WORK / "complete").exists():
         packages = ["linux-image-cloud-amd64", "iproute2", "ca-certificates"]
         with log.open("ab") as out:
-            made = debian.bootstrap("bookworm", fresh, packages, out, mirror)
+            made = bare.bootstrap("bookworm", fresh, packages, out, mirror)
         if not made:
             print(f"kernel: NOT TESTED on a clean Debian: debootstrap failed, see {log}", file=sys.stderr)
             sys.exit(3)
@@ -53,7 +53,7 @@ def make_system(mirror: str | None, log: Path) -> Path:
     shutil.rmtree(system, ignore_errors=True)
     subprocess.run(["cp", "-a", fresh, system], check=True)
     with log.open("ab") as out:
-        debian.carry_settings(system, out)
+        bare.carry_settings(system, out)
     (system / "linkweir").mkdir()
     pack = subprocess.run(["tar", "-C", ROOT, "--exclude=build", "-c", *SOURCES], check=True, capture_output=True)
     subprocess.run(["tar", "-C", system / "linkweir", "-x"], input=pack.stdout, check=True)
@@ -98,7 +98,7 @@ def boot(system: Path, what: str, place: str) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Installs the module on a clean Debian 12 and boots it.")
     parser.add_argument("--mirror", help="of Debian; this machine's own unless given")
-    mirror: str | None = parser.parse_args().mirror or debian.mirror("Debian")
+    mirror: str | None = parser.parse_args().mirror or bare.mirror("Debian")
     if os.geteuid() != 0:
         print("kernel: NOT TESTED on a clean Debian: that needs root", file=sys.stderr)
         return 3

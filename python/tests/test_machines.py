@@ -17,21 +17,22 @@ from command import REPOSITORY
 
 MACHINES = REPOSITORY / "machines"
 sys.path.append(str(MACHINES))
-import debian  # noqa: E402
+import bare  # noqa: E402
+import fresh  # noqa: E402
 
 RUNS_FOREVER = """
 import sys
 from pathlib import Path
 sys.path.append(sys.argv[1])
-import debian
-debian.run(Path(sys.argv[2]), "sleep 100000", sys.stderr.buffer)
+import bare
+bare.run(Path(sys.argv[2]), "sleep 100000", sys.stderr.buffer)
 """
 
 
 def test_only_settings_of_the_network_that_mean_something_there_are_carried(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in debian.settings():
+    for name in bare.settings():
         monkeypatch.delenv(name)
     certificate = tmp_path / "authority.pem"
     certificate.write_text("")
@@ -44,7 +45,7 @@ def test_only_settings_of_the_network_that_mean_something_there_are_carried(
     }
     for name, value in (wanted | others).items():
         monkeypatch.setenv(name, value)
-    assert debian.settings() == wanted
+    assert bare.settings() == wanted
 
 
 def inside(system: Path) -> list[int]:
@@ -85,3 +86,15 @@ def test_a_killed_run_leaves_neither_processes_nor_mounts(tmp_path: Path) -> Non
     assert left == []
     assert str(system) not in Path("/proc/self/mountinfo").read_text()
     shutil.rmtree(system)
+
+
+def test_the_installed_package_is_not_passed_without_an_example_of_a_gateway(tmp_path: Path) -> None:
+    (tmp_path / "linkweir-gateway").write_text("#!/bin/sh\necho checked $2\n")
+    (tmp_path / "linkweir-gateway").chmod(0o755)
+    script = fresh.CHECK_EXAMPLES.replace(fresh.EXAMPLES, str(tmp_path / "examples"))
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    (tmp_path / "examples").mkdir()
+    for table, wanted in (("[emulator]", ""), ("[gateway]", f"checked {tmp_path}/examples/a.toml\n")):
+        (tmp_path / "examples/a.toml").write_text(f"{table}\n")
+        done = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0, done.stdout) == (wanted != "", wanted)

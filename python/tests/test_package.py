@@ -88,8 +88,11 @@ def test_everything_the_package_is_made_of_is_there() -> None:
         assert list(CRATE.glob(source)) or (CRATE / source).is_file(), source
 
 
-def checked(root: Path) -> subprocess.CompletedProcess[str]:
-    """What debian/check.sh says of a package of these files, with a stand-in for the program."""
+def checked(root: Path, table: str = "[gateway]") -> subprocess.CompletedProcess[str]:
+    """What debian/check.sh says of a package of these files, with a stand-in for the program.
+
+    In the packed examples `table` replaces "[gateway]".
+    """
     (root / "DEBIAN").mkdir(parents=True)
     (root / "DEBIAN/control").write_text(
         "Package: linkweir-gateway\nVersion: 7.1-1\nArchitecture: all\nMaintainer: nobody\nDescription: a test\n"
@@ -99,7 +102,9 @@ def checked(root: Path) -> subprocess.CompletedProcess[str]:
         (root / place).mkdir(parents=True, exist_ok=True)
         for path in CRATE.glob(source) if "*" in source else [CRATE / source]:
             if path.is_file():
-                shutil.copy(path, root / place)
+                copy = Path(shutil.copy(path, root / place))
+                if copy.suffix == ".toml":
+                    copy.write_text(copy.read_text().replace("[gateway]", table))
     program.write_text('#!/bin/sh\n[ "$1" = --version ] && echo linkweir-gateway 7.1 || test -s "$2"\n')
     program.chmod(0o755)
     package = root.with_suffix(".deb")
@@ -116,3 +121,10 @@ def test_what_the_manifest_packs_is_what_the_packages_check_wants(tmp_path: Path
     done = checked(tmp_path / "more")
     assert done.returncode != 0
     assert "+./usr/share/stray" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="THE PACKAGE'S CHECK IS NOT TRIED: dpkg-deb is missing")
+def test_the_packages_check_fails_if_it_finds_no_example_of_a_gateway(tmp_path: Path) -> None:
+    done = checked(tmp_path / "renamed", table="[router]")
+    assert done.returncode != 0
+    assert "no example with a [gateway] table" in done.stderr

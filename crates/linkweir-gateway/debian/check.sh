@@ -28,7 +28,10 @@ program=$folder/root/usr/bin/linkweir-gateway
 version=$("$program" --version)
 test "$version" = "linkweir-gateway $(dpkg-deb --field "$package" Version | sed 's/-[^-]*$//')"
 # the others are the emulator's
-grep -l '^\[gateway\]' "$folder"/root/usr/share/doc/linkweir-gateway/examples/* >"$folder/gateways"
+grep -l '^\[gateway\]' "$folder"/root/usr/share/doc/linkweir-gateway/examples/* >"$folder/gateways" || {
+	echo "check: no example with a [gateway] table in usr/share/doc/linkweir-gateway/examples of $package" >&2
+	exit 1
+}
 while read -r example; do
 	"$program" check "$example"
 done <"$folder/gateways"
