@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from datetime import date
+from pathlib import Path
 
+import pytest
 from command import REPOSITORY
 
 TEXT = (REPOSITORY / "Makefile").read_text()
@@ -61,3 +64,50 @@ def test_help_names_every_target_that_a_user_calls() -> None:
     command = ["make", "--no-print-directory", "help"]
     shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     assert {line.split()[1] for line in shown.splitlines()} == RULES.keys() - {"help", "build", "clean"}
+
+
+def lint(folder: Path, *, rust: str, cargo: str) -> subprocess.CompletedProcess[str]:
+    """The lint of Rust in `make check`, with this version of rustc and a script as cargo."""
+    answers = {"rustc": f"echo 'rustc {rust} (0 2026-01-01)'", "cargo": f'[ "$2" = --version ] && exit\n{cargo}'}
+    for name, answer in answers.items():
+        (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
+        (folder / name).chmod(0o755)
+    rules = f"include {REPOSITORY}/Makefile\nlint-rust:\n\t$(lint-rust)\n"
+    return subprocess.run(
+        ["make", "--no-print-directory", "-f", "-", "lint-rust"],
+        input=rules,
+        cwd=REPOSITORY,
+        env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+# what clippy does with a warning, with an error of a lint, and with code that does not compile
+WARNS = 'case "$*" in clippy*"-D warnings") exit 101 ;; esac'
+DENIES = 'case "$*" in clippy*"--cap-lints warn") ;; clippy*) exit 101 ;; esac'
+DOES_NOT_COMPILE = 'case "$*" in clippy*) exit 101 ;; esac'
+OTHER_FORMAT = 'case "$*" in "fmt --check") exit 1 ;; esac'
+DOES_NOT_PARSE = 'case "$*" in fmt*) exit 1 ;; esac'
+
+
+@pytest.mark.parametrize(
+    ("rust", "cargo", "passes"),
+    [
+        ("1.95.0", "true", True),
+        ("1.95.0", WARNS, False),
+        ("1.95.0", OTHER_FORMAT, False),
+        ("1.85.1", WARNS, True),
+        ("1.96.0", DENIES, True),
+        ("1.85.1", OTHER_FORMAT, True),
+        ("1.85.1", DOES_NOT_COMPILE, False),
+        ("1.96.0", DOES_NOT_PARSE, False),
+    ],
+)
+def test_another_rust_may_warn_but_its_errors_fail_the_check(
+    rust: str, cargo: str, passes: bool, tmp_path: Path
+) -> None:
+    done = lint(tmp_path, rust=rust, cargo=cargo)
+    assert (done.returncode == 0) == passes, done.stdout + done.stderr
+    assert ("only Rust 1.95 warnings fail the check" in done.stdout) == (passes and rust[:4] != "1.95")
