@@ -44,7 +44,10 @@ def bootstrap(suite: str, system: Path, packages: list[str], log: IO[bytes], fro
     """Makes a minimal system, with debootstrap's own mirror unless one is named. False if that failed."""
     shutil.rmtree(system, ignore_errors=True)
     command = [*NAMESPACES, "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", suite, str(system)]
-    done = subprocess.run([*command, *([from_mirror] if from_mirror else [])], stdout=log, stderr=log, check=False)
+    # debootstrap, and what it runs, is where a plain user's PATH does not look
+    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{PATH}"}
+    command += [from_mirror] if from_mirror else []
+    done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
     return done.returncode == 0
 
 

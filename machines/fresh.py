@@ -6,11 +6,15 @@
 * demo: `make demo` as a plain user names what root has to install; root's `make demo` works; then a plain user's does.
   The line named is run on a second bare system, and has to install the very packages that root's `make demo` did.
 * check: root's `make check`, and `make format`.
-* deb: root's `make deb`; on another bare system `dpkg -i` and `apt-get -f install`, and the installed program runs. A
-  package built on Debian 12 is also installed on Debian 13.
+* deb: root's `make deb` on a bare system of its own; on another one `dpkg -i` and `apt-get -f install`, and the
+  installed program runs. A package built on Debian 12 is also installed on Debian 13.
 
-The last lines are a table of times; it is also in build/fresh/record.md. A system is made once, and kept in build/fresh
-for later runs until --renew. What failed is kept to look at, with its log.
+The system debian-12-security needs an archive of Debian's security updates. If this machine's apt has none, name one
+with --security-mirror URL: `make fresh SYSTEMS="--security-mirror URL"`, or for this system alone
+`make fresh SYSTEMS="--security-mirror URL debian-12-security"`.
+
+The last lines are a table of times; build/fresh/record.md has it too, written after each system. A system is made
+once, and kept in build/fresh for later runs until --renew. What failed is kept to look at, with its log.
 """
 
 from __future__ import annotations
@@ -35,11 +39,17 @@ PRESENT = ["make", "git", "ca-certificates"]
 PARTS = ("demo", "check", "deb")
 BUNDLE = "srv/linkweir.bundle"
 CLONE = f"git -c init.defaultBranch=main init -q linkweir; cd linkweir; git pull -q /{BUNDLE} HEAD"
+CLEAN = "cd linkweir; make clean; test ! -e target"
 INSTALLED = "dpkg-query --show --showformat '${Package} ${Version}\\n'"
 EXAMPLES = "/usr/share/doc/linkweir-gateway/examples"
 # With `set -e` a grep that finds nothing ends the script; in the words of `for` its exit code would be lost.
 CHECK_EXAMPLES = (
     f"gateways=$(grep -l '^\\[gateway\\]' {EXAMPLES}/*); for f in $gateways; do linkweir-gateway check $f; done"
+)
+NO_SECURITY_MIRROR = (
+    "this machine's apt knows no security archive of Debian, which debian-12-security needs. Name one with "
+    '--security-mirror URL, or make fresh SYSTEMS="--security-mirror URL"; or leave that system out: '
+    'make fresh SYSTEMS="debian-12 debian-13"'
 )
 
 
@@ -84,7 +94,7 @@ class Trial:
         if not packed.exists():
             with self.log.open("ab") as log:
                 if not bare.bootstrap(self.system.suite, place, PRESENT, log, self.options.mirror):
-                    raise TrialError("debootstrap")
+                    raise TrialError(f"debootstrap failed, see {self.log}")
             # as in an image: what apt knows is not there
             for path in (*place.glob("var/lib/apt/lists/*_*"), *place.glob("var/cache/apt/archives/*.deb")):
                 path.unlink()
@@ -100,17 +110,12 @@ class Trial:
         place.mkdir()
         run("tar", "-C", place, "-x", "-f", self.base())
         if self.system.security:
-            security = self.options.security_mirror
-            if security is None:
-                raise TrialError(
-                    "this machine's apt knows no security archive of Debian; name one: --security-mirror URL"
-                )
             with (place / "etc/apt/sources.list").open("a") as sources:
-                sources.write(f"deb {security} {self.system.suite}-security main\n")
+                sources.write(f"deb {self.options.security_mirror} {self.system.suite}-security main\n")
         (place / "etc/apt/apt.conf.d/91yes").write_text('APT::Get::Assume-Yes "true";\n')
         with self.log.open("ab") as log:
             bare.carry_settings(place, log)
-        run("git", "-C", ROOT, "bundle", "create", "--quiet", place / BUNDLE, "HEAD")
+        git("bundle", "create", "--quiet", place / BUNDLE, "HEAD")
         self.step(place, "", "useradd --create-home --shell /bin/sh user")
         return place
 
@@ -135,6 +140,12 @@ class Trial:
         return printed
 
     def run(self) -> None:
+        if {"demo", "check"} & set(self.options.parts):
+            self.demo_and_check()
+        if "deb" in self.options.parts:
+            self.deb()
+
+    def demo_and_check(self) -> None:
         place = self.machine("machine")
         self.step(place, "", CLONE)
         self.step(place, "", CLONE, "user")
@@ -145,14 +156,20 @@ class Trial:
             for line in re.findall(r"^(?:check: .*|\d+ passed.*)$", printed, re.MULTILINE):
                 print(f"fresh: {self.system.name}: {line}", flush=True)
             self.step(place, "", "cd linkweir; make format")
-        if "deb" in self.options.parts:
-            self.step(place, "make deb as root", "cd linkweir; make deb")
-            package = WORK / f"{self.system.name}.deb"
-            shutil.copy(place / "root/linkweir/build/linkweir-gateway.deb", package)
-            self.install(package)
-            if self.system.name == "debian-13" and (older := WORK / "debian-12.deb").exists():
-                self.install(older)
-        self.step(place, "", "cd linkweir; make clean; test ! -e target")
+        self.step(place, "", CLEAN)
+        shutil.rmtree(place)
+
+    def deb(self) -> None:
+        # a system of its own: after `make demo`, tools that `make deb` forgets to install would be there
+        place = self.machine("deb")
+        self.step(place, "", CLONE)
+        self.step(place, "make deb as root", "cd linkweir; make deb")
+        package = WORK / f"{self.system.name}.deb"
+        shutil.copy(place / "root/linkweir/build/linkweir-gateway.deb", package)
+        self.install(package)
+        if self.system.name == "debian-13" and (older := WORK / "debian-12.deb").exists():
+            self.install(older)
+        self.step(place, "", CLEAN)
         shutil.rmtree(place)
 
     def demo(self, place: Path) -> None:
@@ -167,7 +184,7 @@ class Trial:
         if (ours := self.step(place, "", INSTALLED)) != (theirs := self.step(other, "", INSTALLED)):
             differing = sorted(set(ours.splitlines()) ^ set(theirs.splitlines()))
             raise TrialError(f"make demo as root installs other packages than '{lines[0]}': {differing}")
-        print(f"fresh: {self.system.name}: named to a plain user, and enough: {lines[0]}", flush=True)
+        print(f"fresh: {self.system.name}: the apt line shown to a plain user is sufficient: {lines[0]}", flush=True)
         shutil.rmtree(other)
         self.step(place, "make demo as a plain user", demo, "user")
 
@@ -187,6 +204,15 @@ def processor_s() -> float:
 
 def run(*command: object) -> None:
     subprocess.run([str(word) for word in command], check=True)
+
+
+def git(*words: object) -> str:
+    """Runs git here and returns what it printed. The checkout may be a plain user's, and this is root."""
+    command = ["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, *words]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise TrialError(f"git {words[0]} in {ROOT} failed: {done.stderr.strip()}")
+    return done.stdout
 
 
 def minutes(seconds: float) -> str:
@@ -211,6 +237,9 @@ def parse() -> argparse.Namespace:
     options = parser.parse_args()
     if unknown := set(options.systems) - set(SYSTEMS):
         parser.error(f"no system {', '.join(sorted(unknown))}; there are {', '.join(SYSTEMS)}")
+    options.systems = options.systems or list(SYSTEMS)
+    if options.security_mirror is None and any(SYSTEMS[name].security for name in options.systems):
+        parser.error(NO_SECURITY_MIRROR)
     options.parts = options.parts or PARTS
     return options
 
@@ -221,33 +250,32 @@ def main() -> int:
         print("fresh: bare systems need root", file=sys.stderr)
         return 1
     WORK.mkdir(parents=True, exist_ok=True)
-    commit = subprocess.run(
-        ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    )
-    if subprocess.run(["git", "-C", ROOT, "status", "--porcelain"], capture_output=True, check=True).stdout:
+    try:
+        commit, changes = git("rev-parse", "--short", "HEAD"), git("status", "--porcelain")
+    except TrialError as error:
+        print(f"fresh: {error}", file=sys.stderr)
+        return 1
+    if changes:
         print("fresh: there are changes that are not committed; they are not tried")
     if options.renew:
         for system in SYSTEMS.values():
             (WORK / f"{system.suite}.tar").unlink(missing_ok=True)
+    about = [commit.strip(), time.strftime("%Y-%m-%d"), f"{os.cpu_count()} processors", f"Linux {platform.release()}"]
     record: list[tuple[str, str, float, float]] = []
-    failures = []
-    for name in options.systems or SYSTEMS:
+    failures: list[str] = []
+    text = ""
+    for name in options.systems:
         trial = Trial(SYSTEMS[name], options)
         trial.log.unlink(missing_ok=True)
         try:
             trial.run()
-        except (TrialError, subprocess.CalledProcessError, RuntimeError) as error:
+        except (TrialError, subprocess.CalledProcessError, RuntimeError, OSError) as error:
             failures.append(f"{name}: {error}")
             print(f"fresh: {name}: FAILED: {error}", file=sys.stderr)
         record += trial.record
-    about = [
-        commit.stdout.strip(),
-        time.strftime("%Y-%m-%d"),
-        f"{os.cpu_count()} processors",
-        f"Linux {platform.release()}",
-    ]
-    text = ", ".join(about) + "\n\n" + table(record) + "".join(f"\nFAILED: {failure}\n" for failure in failures)
-    (WORK / "record.md").write_text(text)
+        # after each system, so that what is finished is kept if a later one is killed
+        text = ", ".join(about) + "\n\n" + table(record) + "".join(f"\nFAILED: {failure}\n" for failure in failures)
+        (WORK / "record.md").write_text(text)
     print(text)
     return 1 if failures else 0
 

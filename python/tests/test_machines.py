@@ -98,3 +98,63 @@ def test_the_installed_package_is_not_passed_without_an_example_of_a_gateway(tmp
         (tmp_path / "examples/a.toml").write_text(f"{table}\n")
         done = subprocess.run(["sh", "-ec", script], env=environment, capture_output=True, text=True, check=False)
         assert (done.returncode == 0, done.stdout) == (wanted != "", wanted)
+
+
+def test_a_missing_security_archive_is_reported_with_the_option_before_anything_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bare, "mirror", lambda label: None)
+    monkeypatch.setattr(sys, "argv", ["fresh.py"])
+    with pytest.raises(SystemExit):
+        fresh.parse()
+    said = capsys.readouterr().err
+    assert 'make fresh SYSTEMS="--security-mirror URL"' in said
+    monkeypatch.setattr(sys, "argv", ["fresh.py", "debian-13"])
+    assert fresh.parse().systems == ["debian-13"]
+
+
+def test_root_reads_a_plain_users_checkout_and_sees_why_git_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED that root reads a plain user's checkout: that needs root")
+    checkout = tmp_path / "checkout"
+    author = ["-c", "user.name=nobody", "-c", "user.email=nobody"]
+    subprocess.run(["git", "init", "--quiet", checkout], check=True)
+    subprocess.run(["git", "-C", checkout, *author, "commit", "--quiet", "--allow-empty", "-m", "First"], check=True)
+    for path in (checkout, *checkout.rglob("*")):
+        os.chown(path, 65534, 65534)
+    monkeypatch.setattr(fresh, "ROOT", checkout)
+    assert fresh.git("log", "--format=%s") == "First\n"
+    fresh.git("bundle", "create", "--quiet", tmp_path / "bundle", "HEAD")
+    with pytest.raises(fresh.TrialError, match="unknown revision"):
+        fresh.git("log", "no-such")
+
+
+def test_the_record_holds_what_ran_before_a_system_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def run(trial: fresh.Trial) -> None:
+        record = tmp_path / "record.md"
+        if trial.system.name == "debian-12":
+            trial.record.append(("debian-12", "make demo as root", 61.0, 2.0))
+            raise OSError("disk is full")
+        assert "| debian-12 | make demo as root | 1 min 01 s | 0 min 02 s |" in record.read_text()
+        assert "FAILED: debian-12: disk is full" in record.read_text()
+
+    monkeypatch.setattr(fresh, "WORK", tmp_path)
+    monkeypatch.setattr(fresh, "git", lambda *words: "")
+    monkeypatch.setattr(fresh.Trial, "run", run)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(sys, "argv", ["fresh.py", "debian-12", "debian-13"])
+    assert fresh.main() == 1
+
+
+def test_debootstrap_finds_the_programs_of_sbin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert {"/usr/sbin", "/sbin"} <= set(bare.PATH.split(":"))
+    (tmp_path / "debootstrap").write_text('#!/bin/sh\necho "$@"\n')
+    (tmp_path / "debootstrap").chmod(0o755)
+    monkeypatch.setattr(bare, "NAMESPACES", [])
+    monkeypatch.setattr(bare, "PATH", f"{tmp_path}")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    with (tmp_path / "log").open("ab") as log:
+        assert bare.bootstrap("bookworm", tmp_path / "system", ["make"], log, None)
+    assert "--include=make bookworm" in (tmp_path / "log").read_text()
