@@ -133,19 +133,21 @@ def test_root_reads_a_plain_users_checkout_and_sees_why_git_fails(
 
 def test_the_record_holds_what_ran_before_a_system_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def run(trial: fresh.Trial) -> None:
-        record = tmp_path / "record.md"
         if trial.system.name == "debian-12":
             trial.record.append(("debian-12", "make demo as root", 61.0, 2.0))
             raise OSError("disk is full")
-        assert "| debian-12 | make demo as root | 1 min 01 s | 0 min 02 s |" in record.read_text()
-        assert "FAILED: debian-12: disk is full" in record.read_text()
+        between.append((tmp_path / "record.md").read_text())
 
+    between: list[str] = []
     monkeypatch.setattr(fresh, "WORK", tmp_path)
     monkeypatch.setattr(fresh, "git", lambda *words: "")
     monkeypatch.setattr(fresh.Trial, "run", run)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(sys, "argv", ["fresh.py", "debian-12", "debian-13"])
     assert fresh.main() == 1
+    (record,) = between
+    assert "| debian-12 | make demo as root | 1 min 01 s | 0 min 02 s |" in record
+    assert "FAILED: debian-12: disk is full" in record
 
 
 def test_debootstrap_finds_the_programs_of_sbin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
