@@ -5,15 +5,19 @@ A script in a system runs in mount and process namespaces of its own. When it en
 processes are gone, so a folder can always be removed. Needs root.
 
 Packages come from this machine's own mirror. A system gets what this machine needs to reach the network: name servers,
-proxies, certificates of its own authorities, settings of apt, pip and cargo.
+proxies, certificates of its own authorities, settings of apt, pip and cargo. It gets nothing that holds a password, token
+or private key, because a system may be kept.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -26,7 +30,10 @@ exec chroot "$0" sh -c "$1"
 """
 AUTHORITIES = "usr/local/share/ca-certificates"
 CARRIED = ("PIP_", "CARGO_HTTP_", "CARGO_NET_", "CARGO_SOURCE_", "CARGO_REGISTRIES_", "SSL_CERT_FILE")
-SECRET = ("TOKEN", "CREDENTIAL", "PASSWORD")
+SECRET = re.compile(
+    r"^[^#\n=]*(?:token|credential|password|secret)[^\n=]*=|://[^/\s\"']*@|PRIVATE KEY-----",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def mirror(label: str) -> str | None:
@@ -75,9 +82,22 @@ def settings() -> dict[str, str]:
         name: value
         for name, value in os.environ.items()
         if (name.startswith(CARRIED) or name.lower().endswith("_proxy"))
-        and not any(word in name for word in SECRET)
         and not Path(value).is_dir()
+        and not is_secret(f"the variable {name}", f"{name}={value}")
     }
+
+
+def is_secret(what: str, text: str) -> bool:
+    """Whether a text holds a password, token or private key; if so, says that it is left out."""
+    found = SECRET.search(text) is not None
+    if found:
+        say_left_out(what)
+    return found
+
+
+@functools.cache  # once in a run
+def say_left_out(what: str) -> None:
+    print(f"bare: not carried into systems, because it holds a password, token or private key: {what}", file=sys.stderr)
 
 
 def carry_settings(system: Path, log: IO[bytes]) -> None:
@@ -92,11 +112,16 @@ def carry_settings(system: Path, log: IO[bytes]) -> None:
     copies |= {Path(value): value.lstrip("/") for value in settings().values() if value.startswith("/")}
     for source, target in copies.items():
         # the bundle of certificates is Debian's own, made below
-        if source.is_file() and (target == "etc/resolv.conf" or not (system / target).exists()):
-            (system / target).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, system / target)
+        if not source.is_file() or (target != "etc/resolv.conf" and (system / target).exists()):
+            continue
+        if is_secret(str(source), source.read_text(errors="replace")):
+            continue
+        (system / target).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, system / target)
+        (system / target).chmod(0o644)  # for the plain user, whatever it is here
     shown = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
     reached = [line for line in shown.splitlines() if line.startswith(("Acquire::http::", "Acquire::https::"))]
+    reached = [line for line in reached if not is_secret(f"apt's {line.split()[0]}", line)]
     (system / "etc/apt/apt.conf.d/90network").write_text("".join(f"{line}\n" for line in reached))
     if run(system, "update-ca-certificates", log) != 0:
         raise RuntimeError(f"{system}: update-ca-certificates failed")

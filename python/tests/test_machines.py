@@ -41,6 +41,8 @@ def test_only_settings_of_the_network_that_mean_something_there_are_carried(
         "PIP_FIND_LINKS": str(tmp_path),
         "CARGO_HOME": "/root/.cargo",
         "CARGO_REGISTRIES_OURS_TOKEN": "x",
+        "PIP_INDEX_URL": "https://user:pass@packages.example/simple",
+        "http_proxy": "http://user:pass@proxy:3128",
         "A": "b",
     }
     for name, value in (wanted | others).items():
@@ -160,3 +162,34 @@ def test_debootstrap_finds_the_programs_of_sbin(monkeypatch: pytest.MonkeyPatch,
     with (tmp_path / "log").open("ab") as log:
         assert bare.bootstrap("bookworm", tmp_path / "system", ["make"], log, None)
     assert "--include=make bookworm" in (tmp_path / "log").read_text()
+
+
+def test_no_file_with_a_password_or_token_is_carried_and_the_others_can_be_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, system = tmp_path / "home", tmp_path / "system"
+    (system / "etc/apt/apt.conf.d").mkdir(parents=True)
+    (system / "etc/pip.conf").touch()  # this machine's own is not what is tried
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+    monkeypatch.setattr(bare, "run", lambda system, script, log: 0)
+    carried = {"etc/xdg/pip/pip.conf": home / ".config/pip/pip.conf", ".cargo/config.toml": home / ".cargo/config.toml"}
+
+    def carry(text: str) -> list[str]:
+        for target, source in carried.items():
+            (system / target).unlink(missing_ok=True)
+            source.parent.mkdir(parents=True, exist_ok=True)
+            source.write_text(text)
+            source.chmod(0o600)
+        with (tmp_path / "log").open("ab") as log:
+            bare.carry_settings(system, log)
+        return [target for target in carried if (system / target).exists()]
+
+    assert carry("[global]\nindex-url = https://user:pass@packages.example/simple\n") == []
+    assert carry('[registries.ours]\nindex = "sparse+https://x.example/"\ntoken = "Bearer 1"\n') == []
+    assert carry("-----BEGIN PRIVATE KEY-----\n") == []
+    said = capsys.readouterr().err
+    for source in carried.values():
+        assert said.count(f"password, token or private key: {source}\n") == 1
+    assert carry("[global]\nindex-url = https://packages.example/simple\ntimeout = 60\n") == list(carried)
+    assert {(system / target).stat().st_mode & 0o777 for target in carried} == {0o644}
