@@ -56,7 +56,7 @@ need() { # need must|may PACKAGES WHAT-FOR PROBE...
 	else
 		missing_may="$missing_may $packages"
 	fi
-	echo "setup: not here yet: $packages ($what)"
+	echo "setup: missing: $packages ($what)"
 }
 
 candidate() { # the version apt would install
@@ -104,7 +104,11 @@ installable() { # installable PACKAGE...: without those that apt does not know, 
 		case $(candidate "$package") in
 		"" | "(none)")
 			if archives_known; then
-				echo "setup: no package $package here" >&2
+				case $package in
+				rustc*) echo "setup: Rust $rust_minimum or later is needed, and no package known to setup.sh has it in this release: install it otherwise, for example with rustup" >&2 ;;
+				cargo*) ;; # comes with rustc
+				*) echo "setup: this release has no package $package" >&2 ;;
+				esac
 				continue
 			fi ;;
 		esac
@@ -228,14 +232,16 @@ if [ -n "$missing_must$missing_may" ]; then
 		[ -z "$wanted" ] || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $wanted >/dev/null || true
 		[ -z "$server" ] || { systemctl disable --quiet "$server"; systemctl unmask --runtime --quiet "$server"; } || true
 		probe "$@" >/dev/null
-	else
+	elif command -v apt-get >/dev/null 2>&1; then
 		# shellcheck disable=SC2086
 		wanted=$(installable $missing_must $missing_may)
-		echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends $wanted"
+		[ -z "$wanted" ] || echo "setup: installing needs root; as root: apt-get update && apt-get install --no-install-recommends $wanted"
+	else
+		echo "setup: install these with your package manager (Debian's names):$missing_must$missing_may"
 	fi
 fi
 if [ -n "$missing_must" ]; then
-	echo "setup: cannot go on without:$missing_must" >&2
+	echo "setup: required, missing:$missing_must" >&2
 	exit 1
 fi
-[ -z "$missing_may" ] || echo "setup: going on without:$missing_may (what needs them is skipped and says so)"
+[ -z "$missing_may" ] || echo "setup: continuing without:$missing_may (what needs them is skipped and says so)"

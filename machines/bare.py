@@ -5,8 +5,8 @@ A script in a system runs in mount and process namespaces of its own. When it en
 processes are gone, so a folder can always be removed. Needs root.
 
 Packages come from this machine's own mirror. A system gets what this machine needs to reach the network: name servers,
-proxies, certificates of its own authorities, settings of apt, pip and cargo. It gets nothing that holds a password, token
-or private key, because a system may be kept.
+proxies, certificates of its own authorities, settings of apt, pip and cargo. It gets nothing that holds a password,
+token or private key, because a system may be kept.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -65,17 +66,28 @@ def test_python_tools_judge_by_the_least_python() -> None:
     assert tool["ruff"]["target-version"] == f"py{PYTHON.replace('.', '')}"
 
 
-def missing(folder: Path, *, rust: str, python: str) -> str:
-    """What setup.sh says to a plain user who has these versions."""
+# the tools that setup.sh uses itself, and a compiler, which the tests of versions are not about
+TOOLS = ("sh", "dirname", "sed", "sort", "head", "printf", "cut", "cat", "gcc", "ls")
+
+
+def missing(folder: Path, *, rust: str, python: str, apt: dict[str, str] | None = None) -> str:
+    """What setup.sh says to a plain user who has these versions, and whose apt, if any, has these packages."""
     answers = {"rustc": f"echo rustc {rust}", "cargo": "true", "python3": f"echo {python}", "id": "echo 1000"}
+    if apt is not None:
+        known = "".join(f"{package}) echo '  Candidate: {version}' ;;\n" for package, version in apt.items())
+        # ls finds the package lists that apt-get update leaves
+        answers |= {"apt-get": "true", "apt-cache": f'case "$2" in\n{known}esac', "ls": "true"}
+    for name in TOOLS:
+        if name not in answers:
+            (folder / name).symlink_to(str(shutil.which(name)))
     for name, answer in answers.items():
         (folder / name).write_text(f"#!/bin/sh\n{answer}\n")
         (folder / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
-    command = [REPOSITORY / "setup.sh", "build"]
+    command = ["/bin/sh", REPOSITORY / "setup.sh", "build"]
+    environment = {**os.environ, "PATH": str(folder)}
     shown = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd=folder)
-    assert shown.returncode == (1 if "cannot go on" in shown.stderr else 0), shown
-    return shown.stdout
+    assert shown.returncode == (1 if "required, missing:" in shown.stderr else 0), shown
+    return shown.stdout + shown.stderr
 
 
 @pytest.mark.parametrize(
@@ -90,7 +102,22 @@ def missing(folder: Path, *, rust: str, python: str) -> str:
 def test_setup_wants_the_least_versions_and_no_later_ones(
     rust: str, python: str, wanted: list[str], tmp_path: Path
 ) -> None:
-    said = missing(tmp_path, rust=rust, python=python)
+    packages = {"rustc": "1.85.0", "cargo": "1.85.0", "python3-venv": "3.11"}
+    said = missing(tmp_path, rust=rust, python=python, apt=packages)
     assert re.findall(r"\(((?:Rust|Python) [^)]*)\)", said) == wanted
     lines = re.findall(r"as root: apt-get update && apt-get install --no-install-recommends .+", said)
     assert len(lines) == len(wanted)
+
+
+def test_setup_says_so_where_no_known_package_has_the_least_rust(tmp_path: Path) -> None:
+    said = missing(tmp_path, rust="1.75.0", python=PYTHON, apt={"rustc": "1.75.0", "cargo": "1.75.0"})
+    assert f"Rust {RUST} or later is needed, and no package known to setup.sh has it in this release" in said
+    assert "apt-get install" not in said
+
+
+def test_setup_names_the_packages_where_there_is_no_apt(tmp_path: Path) -> None:
+    said = missing(tmp_path, rust="1.75.0", python="3.9")
+    named = re.findall(r"install these with your package manager \(Debian's names\): (.+)", said)
+    assert len(named) == 1
+    assert re.fullmatch("python3-venv rustc(?:-web)? cargo(?:-web)?", named[0])
+    assert "apt-get" not in said
