@@ -31,7 +31,7 @@ exec chroot "$0" sh -c "$1"
 AUTHORITIES = "usr/local/share/ca-certificates"
 CARRIED = ("PIP_", "CARGO_HTTP_", "CARGO_NET_", "CARGO_SOURCE_", "CARGO_REGISTRIES_", "SSL_CERT_FILE")
 SECRET = re.compile(
-    r"^[^#\n=]*(?:token|credential|password|secret)[^\n=]*=|://[^/\s\"']*@|PRIVATE KEY-----",
+    r"^[^\n=]*(?:token|credential|password|secret)[^\n=]*=|://[^/\s\"']*@|PRIVATE KEY-----",
     re.IGNORECASE | re.MULTILINE,
 )
 

@@ -208,7 +208,7 @@ def run(*command: object) -> None:
 
 def git(*words: object) -> str:
     """Runs git here and returns what it printed. The checkout may be a plain user's, and this is root."""
-    command = ["git", "-c", f"safe.directory={ROOT}", "-C", ROOT, *words]
+    command = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT, *words]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode:
         raise TrialError(f"git {words[0]} in {ROOT} failed: {done.stderr.strip()}")
