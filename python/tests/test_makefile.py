@@ -136,3 +136,12 @@ def test_another_rust_may_warn_but_its_errors_fail_the_check(
     done = lint(tmp_path, rust=rust, cargo=cargo)
     assert (done.returncode == 0) == passes, done.stdout + done.stderr
     assert ("only Rust 1.95 warnings fail the check" in done.stdout) == (passes and rust[:4] != "1.95")
+
+
+@pytest.mark.parametrize(("target", "purposes"), [("deb", "build deb"), ("format", "check")])
+def test_what_a_target_needs_is_installed_before_cargo_runs(target: str, purposes: str) -> None:
+    # as in a new clone: without cargo-deb
+    command = ["make", "--no-print-directory", "--dry-run", "CARGO_DEB=not-there/cargo-deb", target]
+    shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
+    cargo = [line.startswith("cargo ") for line in shown].index(True)
+    assert f"./setup.sh {purposes}" in shown[:cargo]
