@@ -81,7 +81,7 @@ fn no_block_is_left_out() {
     assert_eq!(blocks().len(), 4);
 }
 
-/// Runs a command of the page with `folder` in place of /etc/linkweir, and what else it is to be called with. Its output.
+/// Runs a command of the page with `folder` in place of /etc/linkweir and with further arguments; returns its output.
 fn run(line: &str, folder: &Path, more: &[&str]) -> String {
     let command = line.split('#').next().unwrap();
     let words = command.split_whitespace().skip(1);
