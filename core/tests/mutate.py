@@ -569,7 +569,7 @@ def main():
     if not first.passes():
         sys.exit("the original does not pass its tests")
     benches.put(first)
-    seen, counts, survivors, done = set(), {}, [], 0
+    seen, counts, survivors, repeated, done = set(), {}, [], set(), 0
     why, faulty = explanations(), set()
 
     def run(mutant):
@@ -585,6 +585,8 @@ def main():
             done += 1
             if done % 50 == 0:
                 known.save()
+            if how == "repeated":  # of two that are alike, either may have come first
+                repeated.add(mutant.name)
             if how == "survived":
                 survivors.append(mutant)
                 if mutant.name not in why:
@@ -597,7 +599,7 @@ def main():
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
     known.save()
-    for name in sorted(set(why) - {mutant.name for mutant in survivors}):
+    for name in sorted(set(why) - {mutant.name for mutant in survivors} - repeated):
         if name[0] in counts:
             faulty.add(name[0])
             print(f"explained, but found or gone: {name[0]} {name[1]}\n  was {name[2]}\n  now {name[3]}")
