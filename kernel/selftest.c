@@ -412,14 +412,19 @@ static int __init change(struct replay *r)
 	return 0;
 }
 
+/* rate QUEUE BPS [QUEUE BPS]...: the policy is told once of all */
 static int __init set_rate(struct replay *r)
 {
 	u64 value;
-	u32 q;
+	u32 q, i;
 
-	if (r->nwords != 5 || queue_number(r, r->words[3], &q) || number(r, r->words[4], U64_MAX, &value))
+	if (r->nwords < 5 || r->nwords % 2 == 0)
 		return -EINVAL;
-	r->queues[q].rate_bps = value;
+	for (i = 3; i < r->nwords; i += 2) {
+		if (queue_number(r, r->words[i], &q) || number(r, r->words[i + 1], U64_MAX, &value))
+			return -EINVAL;
+		r->queues[q].rate_bps = value;
+	}
 	if (r->state && r->policy->rated)
 		r->policy->rated(r->state, &r->view);
 	return 0;

@@ -146,9 +146,11 @@ class DataPlane:
         size = self.view.queues[q].packets.pop(0 if head else -1)[1]
         self.model.dropped(q, size)
 
-    def rate(self, now_ns, q, rate_bps):
+    def rate(self, now_ns, rates_bps):
+        """New rates, by queue; the policy is told once."""
         self.view.now_ns = now_ns
-        self.view.queues[q].rate_bps = rate_bps
+        for q, rate_bps in rates_bps.items():
+            self.view.queues[q].rate_bps = rate_bps
         if self.model is not None:
             self.model.rated()
 

@@ -581,7 +581,7 @@ class Life:
         rate_bps = (
             self.profile.link_bps if blocked else self.random.choice([0, 0, self.random.magnitude(KBIT, 400 * GBIT)])
         )
-        self.plane.rate(self.now_ns, q, rate_bps)
+        self.plane.rate(self.now_ns, {q: rate_bps})
         self.write(f"rate {q} {rate_bps}")
 
     def link(self):

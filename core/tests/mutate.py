@@ -478,7 +478,8 @@ fails the run.
 """
 CODE = """
 Each line names the code it was made on: the first digits of a hash of the source and of all that is compiled with it.
-`python3 core/tests/mutate.py --stale` names the lines that are of older code.
+`python3 core/tests/mutate.py --stale` names the lines that are missing or of older code. A file without figures has not
+been run to its end, or mutants of it survived that nobody has explained yet.
 """
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 CELLS = (
@@ -499,7 +500,7 @@ def recorded():
     rows = {}
     for line in REPORT.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| `") and len(cells) == len(CELLS):
+        if line.startswith("| `") and len(cells) == len(CELLS) and cells[1]:
             rows[cells[0].strip("`")] = cells[1:]
     return rows
 
@@ -527,7 +528,8 @@ def report(sources, paths, counts, why):
         "",
     ]
     lines += ["| " + " | ".join(CELLS) + " |", "|---" * len(CELLS) + "|"]
-    lines += [f"| `{name}` | " + " | ".join(rows[name]) + " |" for name in sorted(names) if name in rows]
+    empty = [""] * (len(CELLS) - 1)
+    lines += [f"| `{name}` | " + " | ".join(rows.get(name, empty)) + " |" for name in sorted(names)]
     sums = (sum(int(rows[name][i]) for name in names if name in rows) for i in range(1, len(CELLS) - 1))
     lines += ["| all | | " + " | ".join(map(str, sums)) + " |", "", "## Survivors", ""]
     by_why = {}
@@ -567,7 +569,7 @@ def main():
     if not first.passes():
         sys.exit("the original does not pass its tests")
     benches.put(first)
-    seen, counts, survivors, done = set(), {}, [], 0
+    seen, counts, survivors, repeated, done = set(), {}, [], set(), 0
     why, faulty = explanations(), set()
 
     def run(mutant):
@@ -583,6 +585,8 @@ def main():
             done += 1
             if done % 50 == 0:
                 known.save()
+            if how == "repeated":  # of two that are alike, either may have come first
+                repeated.add(mutant.name)
             if how == "survived":
                 survivors.append(mutant)
                 if mutant.name not in why:
@@ -595,7 +599,7 @@ def main():
             if sys.stderr.isatty():
                 print(f"\r{done}/{len(mutants)}, {len(survivors)} survived", end="", file=sys.stderr)
     known.save()
-    for name in sorted(set(why) - {mutant.name for mutant in survivors}):
+    for name in sorted(set(why) - {mutant.name for mutant in survivors} - repeated):
         if name[0] in counts:
             faulty.add(name[0])
             print(f"explained, but found or gone: {name[0]} {name[1]}\n  was {name[2]}\n  now {name[3]}")

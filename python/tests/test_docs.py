@@ -28,6 +28,7 @@ from linkweir import Scenario, ScenarioError
 
 KERNEL = "needs root and a kernel module; kernel/tests boot one"
 GATEWAY = "needs root and the gateway; crates/linkweir-gateway/tests run it in namespaces"
+DOCUMENTATION = "crates/linkweir-gateway/tests/documentation.rs runs it, where cargo has built the gateway"
 LABORATORY = "needs a kernel built for the laboratory; test_laboratory.py and test_tunnel.py run such"
 REAL = "needs root and real time; test_tunnel.py runs such"
 MINUTES = "takes minutes"
@@ -41,7 +42,14 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
-    ("docs/gateway.md", "linkweir-gateway *"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
+    ("docs/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
+    ("docs/gateway.md", "linkweir-gateway up *"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway show"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway page"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway set *"): GATEWAY,
+    ("docs/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
     ("docs/gateway.md", "kill -HUP PID"): GATEWAY,
     ("docs/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
     ("docs/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
@@ -70,7 +78,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/reproduction-codes.md", "linkweir reproduce codes * --into *"): MINUTES,
     ("docs/reproduction-codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
     ("docs/reproduction-codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/sweep.md", "pip install *"): "installs packages",
+    ("docs/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py builds and installs a wheel",
+    ("docs/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
     ("docs/sweep.md", "dask *"): DASK,
     ("docs/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
     ("docs/sweep.md", "linkweir reproduce codes *"): MINUTES,
@@ -296,7 +305,8 @@ def keys_of(key: str, block: Block) -> Iterator[str]:
     ids=str,
 )
 def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "drive.csv").write_text("when,dl_mbps\n0,12\n60000,8\n")
+    for name, content in GIVEN[block.page].files().items():
+        (tmp_path / name).write_text(content)
     if block.first.startswith("rate = "):
         whole = [VOICE.replace('rate = "1Mbit"', line, 1) for line in keys_of("rate", block)]
     elif block.first.startswith("packet = "):
@@ -328,6 +338,8 @@ def test_messages_are_as_shown(tmp_path: Path) -> None:
     wrong = [
         geo.replace("\ndelay = ", "\ndealy = "),
         geo.replace('\nrate = "20Mbit"', "\nrate = 20"),
+        geo.replace('\nrate = "20Mbit"', '\nrate = "20mbit"'),
+        geo.replace('[[class]]\nname = "af"', '[class]\nname = "af"'),
         geo.replace('\nrate = "20Mbit"', '\ntrace = "cell.csv"'),
     ]
     said = []

@@ -225,7 +225,7 @@ def test_examples_of_the_page_run() -> None:
 
 def test_the_example_of_named_columns_reads_a_drive(tmp_path: Path) -> None:
     """1 s at 5 Mbit/s, then 7 until the end of the 10 s: 6.8 on average."""
-    (tmp_path / "drive.csv").write_text("when,dl_mbps\n1700000000000,5\n1700000001000,7\n")
+    (tmp_path / "drive.csv").write_text("when,dl_mbps\n2026-01-31 11:00:00,5\n2026-01-31 11:00:01,7\n")
     link = re.findall(r"```toml\n\[link\]\n(trace = .*?)```", PAGE, flags=re.DOTALL)[0]
     scenario = Scenario.parse(f'duration = "10s"\n[link]\n{link}' + LOADED, path=tmp_path / "x.toml")
     assert 'nominal = "6.8Mbit"' in scenario.resolved

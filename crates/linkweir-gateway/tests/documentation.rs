@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The configurations shown in docs/gateway.md are sound. One is whole; the others are parts that take their place in it.
+//! The configurations shown in docs/gateway.md are sound: one is whole, the others are parts that take their place in it. The
+//! commands there that need neither root nor a running gateway succeed.
 
+use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use linkweir_gateway::config::{self, Config};
 
@@ -76,4 +79,47 @@ fn a_shared_link_is_sound() {
 #[test]
 fn no_block_is_left_out() {
     assert_eq!(blocks().len(), 4);
+}
+
+/// Runs a command of the page with `folder` in place of /etc/linkweir and with further arguments; returns its output.
+fn run(line: &str, folder: &Path, more: &[&str]) -> String {
+    let command = line.split('#').next().unwrap();
+    let words = command.split_whitespace().skip(1);
+    let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+        .args(words.map(|word| word.replace("/etc/linkweir", folder.to_str().unwrap())))
+        .args(more)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{line}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_commands_that_need_no_root_run() {
+    let name = format!("linkweir-documentation-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let commands = |what: &str| {
+        let start = format!("linkweir-gateway {what} /");
+        let lines: Vec<_> = PAGE
+            .lines()
+            .filter(|line| line.starts_with(&start))
+            .collect();
+        assert!(!lines.is_empty(), "{start}");
+        lines
+    };
+    for line in commands("keygen") {
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        let public = run(line, &folder, &[]);
+        assert_eq!(public.trim().len(), 44, "{line}: 32 bytes in base64");
+    }
+    fs::write(folder.join("ground.toml"), blocks()[0]).unwrap();
+    for line in commands("check") {
+        assert!(run(line, &folder, &[]).contains(": sound; pss with 3 classes"));
+    }
+    for line in commands("up") {
+        run(line, &folder, &["--dry-run"]);
+    }
+    fs::remove_dir_all(&folder).unwrap();
 }

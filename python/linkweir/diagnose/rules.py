@@ -40,7 +40,7 @@ def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
         f"flows that do not slow down send {megabits(offered_bps)} {coded}over {megabits(capacity_bps)}, "
         f"{megabits(offered_bps - capacity_bps)} more than it carries"
     )
-    cure = "At least the excess waits without end or is lost: lower the rates of cbr, poisson and onoff flows"
+    cure = "The excess is queued or dropped: lower the rates of cbr, poisson and onoff flows"
     return [Finding("offered", "link", what, cure, {"offered_bps": offered_bps, "capacity_bps": capacity_bps})]
 
 
