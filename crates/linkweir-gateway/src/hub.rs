@@ -347,7 +347,7 @@ impl Hub {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use linkweir_core::{Limit, Mux, PolicyInfo};
+    use linkweir_core::{Limit, Mux, PolicyInfo, MOST_DROPS};
     use rand_pcg::rand_core::{Rng, SeedableRng};
     use rand_pcg::Pcg64;
     use std::path::Path;
@@ -699,6 +699,41 @@ mod tests {
             "{}: {dropped} dropped",
             info.name
         );
+    }
+
+    /// Whoever drops: the policy across peers, or that of a peer.
+    #[test]
+    fn one_call_drops_no_more_than_it_may_after_an_outage() {
+        let codes = "[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\ntimeout = \"100ms\"\n";
+        for (across, scheduler) in [
+            ("{ policy = \"codes\", timeout = \"100ms\" }", FIFO),
+            ("{ policy = \"rr\" }", codes),
+        ] {
+            let config = config(across, scheduler, &["", ""]);
+            let mut shared = Shared::new(&config);
+            shared.set_capacity(0, 0);
+            for _ in 0..5000 {
+                shared.arrive(0, 0, 1000, 0);
+            }
+            shared.now_ns = 2000 * MS;
+            shared.arrive(0, 0, 1000, 1);
+            shared.set_capacity(0, 8_000_000);
+            let mut waiting = shared.links[0].0.waiting_pkts();
+            assert_eq!(waiting, 5001);
+            loop {
+                let (next, _) = shared.next();
+                let dropped = waiting - shared.links[0].0.waiting_pkts();
+                waiting -= dropped;
+                match next {
+                    Next::At(ns) => assert_eq!((ns, dropped), (shared.now_ns, MOST_DROPS)),
+                    next => {
+                        assert_eq!(next, Next::Send((&[1][..]).into(), false));
+                        break;
+                    }
+                }
+            }
+            assert_eq!(waiting, 0);
+        }
     }
 
     #[test]

@@ -490,6 +490,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linkweir_core::MOST_DROPS;
     use std::path::Path;
 
     const MS: u64 = 1_000_000;
@@ -580,6 +581,47 @@ mod tests {
         }
         assert_eq!(link.waiting_pkts(), 100, "the limit of class ef");
         assert_eq!(link.mux().counters(0).dropped_limit_pkts, 150);
+    }
+
+    #[test]
+    fn one_call_drops_no_more_than_it_may_after_an_outage() {
+        let text = include_str!("../configs/ground.toml");
+        let (before, _) = text.split_once("[scheduler]").unwrap();
+        let (_, peers) = text.split_once("[[peer]]").unwrap();
+        let text = format!(
+            "{before}[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"60000p\"\ntimeout = \"100ms\"\n[[peer]]{peers}"
+        );
+        let config = crate::config::parse(&text, Path::new("ground.toml")).unwrap();
+        let mut link = link(&config);
+        link.set_open(false);
+        for _ in 0..60_000 {
+            link.arrive(0, 0, 1000, &[0]);
+        }
+        let now_ns = 2000 * MS;
+        link.arrive(now_ns, 0, 1000, &[1]);
+        link.set_open(true);
+        let mut waiting = link.waiting_pkts();
+        let refused = link.mux().counters(0).dropped_limit_pkts as u32;
+        assert_eq!(
+            (waiting, refused),
+            (60_000 - 64 + 1, 0),
+            "expired ones made room"
+        );
+        loop {
+            let next = link.next(now_ns, |_| false);
+            let dropped = waiting - link.waiting_pkts();
+            waiting = link.waiting_pkts();
+            match next {
+                Next::At(ns) => {
+                    assert_eq!((ns, dropped), (now_ns, MOST_DROPS), "ask again at once")
+                }
+                next => {
+                    assert_eq!(next, Next::Send((&[1][..]).into(), false));
+                    break;
+                }
+            }
+        }
+        assert_eq!(waiting, 0);
     }
 
     #[test]
