@@ -172,18 +172,17 @@ impl<'t> Document<'t> {
         let line = self.lines[at];
         let key = self.text.get(span.clone())?.trim();
         let before = self.text.get(self.starts[at]..span.start)?;
-        let assigned = assigned(line);
+        let here = assigned(line);
         let (key, value, place) = if before.contains('{') {
-            let mut path = assigned.map_or(Vec::new(), |(path, _)| path);
+            let mut path = here.map_or(Vec::new(), |(path, _)| path);
             path.push(key.trim_matches(['"', '\'']));
             (path.join("."), "", ", in one table".to_string())
         } else {
-            let (path, value) = assigned.unwrap_or((vec![key], ""));
+            let (path, value) = here.unwrap_or((vec![key], ""));
             let from = self.table_of(at).map_or(0, |(line, _)| line + 1);
-            // `a = 1` and `a.b = 2` are the same key, too.
+            // `a.b = 1` makes a table of `a`.
             let same = |i: &usize| {
-                self::assigned(self.lines[*i])
-                    .is_some_and(|(other, _)| other.starts_with(&path) || path.starts_with(&other))
+                assigned(self.lines[*i]).is_some_and(|(other, _)| other.starts_with(&path))
             };
             let first = (from..at).rev().find(same);
             let place = first.map_or(String::new(), |line| {

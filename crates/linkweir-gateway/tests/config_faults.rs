@@ -333,7 +333,7 @@ const LINK_MISTAKES: &[(&str, &str, &str)] = &[
     ("limit = \"200p\"", "limit = \"200\"", "geo.toml:28: b_to_a.limit = \"200\": needs a unit: one of p, like \"80p\""),
     ("[a_to_b]", "[unknown]", "geo.toml:1: [a_to_b]: is missing; write a table [a_to_b], such as one with rate = \"20Mbit\""),
     ("[b_to_a]", "[unknown]", "geo.toml:1: [b_to_a]: is missing; write a table [b_to_a], such as one with rate = \"20Mbit\""),
-    ("[a_to_b]", "[a_too_b]", "geo.toml:18: a_too_b: unknown key; did you mean [a_to_b]?"),
+    ("[a_to_b]", "[a_too_b]", "geo.toml:19: a_too_b: unknown key; did you mean [a_to_b]?"),
     ("[b_to_a]", "[b_too_a]", "geo.toml:24: b_too_a: unknown key; did you mean [b_to_a]?"),
 ];
 

@@ -687,6 +687,8 @@ fn faults_name_line_key_value_and_cure() {
         ("rate = \"20Mbit\"", "\"rate\" = \"20Mbit\"\nrate = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
         ("rate = \"20Mbit\"", "rate = \"20Mbit\"\n'rate' = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
         ("rate = \"20Mbit\"", "rate.mean = 1\ndelay.mean = 1\nrate.mean = 2", "geo.toml:6: link.rate.mean = 2: is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate.mean = 1\nrate = \"20Mbit\"", "geo.toml:5: link.rate = \"20Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rates = [\n{ a = 1, a = 2 }]", "geo.toml:5: link.a: is given twice, in one table; leave one of them out"),
         ("rate = \"20Mbit\"", "rate = { \"mean\" = 1, mean = 2 }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
         ("\"20Mbit\"", "{ mean = \"1Mbit\", mean = \"2Mbit\" }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
         ("[scheduler]", "[[peer]]\n[peer.one]\n[[peer]]\n[peer.one]\n[peer.one]\n[scheduler]", "geo.toml:11: peer.one: is a second table [peer.one]; the first is in line 10"),
