@@ -229,7 +229,7 @@ static void fq_codel_enqueued(void *state, const struct lw_view *v, uint32_t q, 
 
 	st->held_pkts++;
 	st->held_bytes += bytes;
-	st->victim = LW_NONE;           /* a batch that LW_MOST_DROPS cut short is not gone on with */
+	st->victim = LW_NONE;           /* a batch that LW_MOST_DROPS cut short ends here */
 	fq_follow(st, v, q);
 }
 

@@ -23,8 +23,7 @@
  *
  * Where ours deviates
  *   The limit is exceeded at total > limit, tested with the new packet counted, which may itself be the one to go.
- *   At most two packets go for one that came. So a limit lowered below what waits is reached one packet at a time, by one
- *   less with each arrival, and not by a single call that drops all the excess.
+ *   At most two packets go for one that came, so a limit lowered below what waits is reached one arrival after the other.
  *   The first eligible queue is accepted unconditionally, so a packet that has just arrived can be sent.
  *   A queue that received nothing has a loss rate of 0, and ties go to the smaller l: the one meant to lose more.
  *   Ties in service go to the larger d (tie=lowest_index: the report's).

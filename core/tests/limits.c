@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define GUARD_BYTES 64u
-#define INIT_MOST_BYTES 65536u          /* for one queue */
+#define MOST_WRITTEN_BYTES 65536u       /* for one queue */
 
 static const char *policy_name;
 
@@ -145,8 +145,18 @@ out:
 	return good;
 }
 
-/* init() may run under a lock: for one queue it writes a small part of the largest state. */
-static bool init_is_short(const struct lw_policy *policy)
+/* how many bytes of a state are not what they were */
+static size_t written_by(const unsigned char *state, const unsigned char *before, size_t size)
+{
+	size_t at, written = 0;
+
+	for (at = 0; at < size; at++)
+		written += state[at] != before[at];
+	return written;
+}
+
+/* init() and change() may run under a lock: for one queue each writes a small part of the largest state. */
+static bool is_short(const struct lw_policy *policy)
 {
 	struct lw_queue queue = { 0, 0, 1000000000, 0, 0 };
 	struct lw_view v = { 1000, 1000000000, &queue, 1 };
@@ -157,8 +167,8 @@ static bool init_is_short(const struct lw_policy *policy)
 	for (i = 0; i < policy->nqparams; i++)
 		qparams[i] = policy->qparams[i].def;
 	for (choice = 0; choice < 4 && good; choice++) {
-		size_t size, at, written = 0;
-		unsigned char *state;
+		unsigned char *state, *before;
+		size_t size;
 
 		for (i = 0; i < policy->nparams; i++) {
 			const struct lw_param *param = policy->params + i;
@@ -168,15 +178,23 @@ static bool init_is_short(const struct lw_policy *policy)
 				params[i] = param->choices && choice < param->max ? choice : param->max;
 		}
 		size = policy->state_size(1, params);
-		state = (unsigned char *)malloc(size + GUARD_BYTES);
-		if (!state)
+		state = (unsigned char *)malloc(size);
+		before = (unsigned char *)malloc(size);
+		if (!state || !before) {
+			free(state);
+			free(before);
 			return wrong("cannot have the largest state", "");
+		}
 		memset(state, 0x5a, size);
+		memcpy(before, state, size);
 		policy->init(state, &v, params, qparams);
-		for (at = 0; at < size; at++)
-			written += state[at] != 0x5a;
+		good = written_by(state, before, size) <= MOST_WRITTEN_BYTES || wrong("init() writes more than it may", "");
+		memcpy(before, state, size);
+		if (policy->change)
+			policy->change(state, &v, params, qparams);
+		good = (written_by(state, before, size) <= MOST_WRITTEN_BYTES || wrong("change() writes more than it may", "")) && good;
 		free(state);
-		good = written <= INIT_MOST_BYTES || wrong("init() writes more than it may", "");
+		free(before);
 	}
 	return good;
 }
@@ -252,7 +270,7 @@ static bool policy_holds(const struct lw_policy *policy)
 	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
 		return wrong("would serve more queues than it can", "");
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
-	       refusals_hold(policy) && init_is_short(policy) && house_holds(policy, 1, params) &&
+	       refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
 	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);

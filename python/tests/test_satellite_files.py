@@ -84,7 +84,7 @@ def test_a_run_directory_holds_both_files_and_repeats_the_run(tmp_path: Path) ->
     ("change", "expected"),
     [
         ({"delays": DELAYS.replace("0.070", "70ms")}, 'delays.csv:3: to_satellite_s = "70ms": is not a number'),
-        ({"delays": DELAYS.replace("95", "30")}, 'delays.csv:4: t_s = "30": must be later than the line before, 60s'),
+        ({"delays": DELAYS.replace("95", "30")}, 'delays.csv:4: t_s = "30": must be later than the line before, 60'),
         ({"delays": DELAYS.replace("ground", "earth")}, 'delays.csv:1: unknown column "to_earth_s"'),
         ({"delays": DELAYS.replace("0.008", "-8")}, 'delays.csv:4: to_ground_s = "-8": must be seconds, 0 .. 3600'),
         ({"fading": "0,-1\n0.001,deep\n"}, 'fading.txt:2: attenuation_db = "deep": is not a number'),

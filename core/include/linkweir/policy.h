@@ -14,7 +14,8 @@
  *   Events    are told after they happened: the view already shows them.
  *   Bounds    every call has a stated bound of steps; 64-bit division happens only in init, change, rated and observe, and
  *             in a pick that looks at every queue anyway. init() and change() take time by the number of queues only.
- *   Repeats   rated() with a view that has not changed, and change() with the values in force, change no later answer.
+ *   Repeats   rated() with a view that has not changed, and change() with the values in force, change no later answer when
+ *             they come at the time of the last event; at a later time they may round means once more.
  *   Blocked   a queue with rate_bps == 0 is never picked.
  *   Numbers   packet lengths are below LW_MAX_PACKET_BYTES; queues are at most LW_MAX_QUEUES.
  *
@@ -23,14 +24,16 @@
  *   2. enqueued(q).
  *   3. While victim() names a queue, but at most LW_MOST_DROPS times, its TAIL packet is dropped (its HEAD when the answer
  *      has LW_FROM_HEAD), and dropped() is told. It may name q itself.
- * So the time an arrival takes is bounded, also where much more waits than a limit that was lowered allows. What is still too
- * much goes with later arrivals: above its limit a policy names two or more, so that each leaves fewer packets than it found.
+ * So the time an arrival takes is bounded, also where much more waits than a limit that was lowered allows. Later arrivals drop
+ * the rest: an arrival after which still more waits than the policy's limit has dropped at least two packets, so that fewer
+ * wait than before. A super-packet that the kernel splits is as many arrivals as it has segments.
  * The new packet is treated like any other meanwhile: it is queued, and dropped only if it is named.
  * A departure, in every data plane:
  *   1. pick() names a queue.
  *   2. leaving(), where the policy has it, judges that queue's HEAD packet. LW_DROP: it is dropped, dropped() is told, and all
- *      begins anew. A verdict counts once, so what was not dropped must now leave. Where others wait for the call to end, it
- *      ends after LW_MOST_DROPS drops without a packet, and the device asks again at once.
+ *      begins anew. A verdict counts once, so what was not dropped must now leave. The kernel, which holds the root lock
+ *      meanwhile, ends the call after LW_MOST_DROPS drops without a packet, and the device asks again at once. So does the
+ *      gateway, which receives in between. The simulator goes on until a packet leaves: nobody waits for it.
  *   3. The HEAD packet is taken; sent().
  * When q's own limit is about to refuse a packet, the data plane asks expired(q), where the policy has it, and as long as the
  * answer is yes, but at most LW_MOST_DROPS times, drops q's HEAD instead, and tells dropped(). The packet is refused when that

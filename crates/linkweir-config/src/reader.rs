@@ -432,6 +432,11 @@ impl<'s, 'i> Section<'s, 'i> {
         self.entry(key)
     }
 
+    /// Keys that will be asked for later: none of them is another key misspelt, however near their names are.
+    pub fn expect(&mut self, keys: &[&'static str]) {
+        self.asked.extend(keys);
+    }
+
     /// The value of a key that must be given.
     pub fn need(&mut self, key: &'static str, example: &str) -> Result<Entry<'s, 'i>, Fault> {
         self.find(key)

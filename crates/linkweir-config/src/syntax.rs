@@ -2,6 +2,8 @@
 //! Explains documents that are no TOML where the parser's own words would not help: keys and tables written twice, curly
 //! quotes, values without quotes.
 
+use std::ops::Range;
+
 use toml::de::{DeTable, Error};
 
 use crate::fault::shorten;
@@ -26,7 +28,7 @@ pub fn explain(text: &str, error: &Error) -> Option<Explained> {
     if error.message().starts_with("duplicate key") {
         return match document.header(at) {
             Some(header) => document.table_twice(at, header),
-            None => document.key_twice(at, text.get(span)?.trim()),
+            None => document.key_twice(at, span),
         };
     }
     document.quotes(at)
@@ -52,6 +54,27 @@ fn without_remark(line: &str) -> &str {
         open.is_none() && c == '#'
     });
     line[..end.unwrap_or(line.len())].trim()
+}
+
+/// The parts of the key that a line gives a value, without quotes, and that value.
+fn assigned(line: &str) -> Option<(Vec<&str>, &str)> {
+    let mut rest = line.trim_start();
+    let mut path = Vec::new();
+    loop {
+        let (part, after) = match rest.chars().next()? {
+            quote @ ('"' | '\'') => rest[1..].split_once(quote)?,
+            _ => {
+                let bare = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+                rest.split_at(rest.find(|c| !bare(c)).filter(|end| *end > 0)?)
+            }
+        };
+        path.push(part);
+        rest = after.trim_start();
+        if let Some(value) = rest.strip_prefix('=') {
+            return Some((path, value));
+        }
+        rest = rest.strip_prefix('.')?.trim_start();
+    }
 }
 
 struct Document<'t> {
@@ -115,7 +138,8 @@ impl<'t> Document<'t> {
 
     fn table_twice(&self, at: usize, header: Header<'t>) -> Option<Explained> {
         let same = |i: &usize| self.header(*i).is_some_and(|h| h.name == header.name);
-        let first = (0..at).find(same)?;
+        // The nearest: under another `[[table]]` above, a table of this name is no second one.
+        let first = (0..at).rev().find(same)?;
         let name = shorten(header.name);
         let (line, message) = if self.header(first) == Some(header) {
             let message = format!(
@@ -130,7 +154,7 @@ impl<'t> Document<'t> {
                 (at, first)
             };
             let message = format!(
-                "is [{name}] here and [[{name}]] in line {}; write [[{name}]], with two brackets, each time",
+                "is written [{name}] here and [[{name}]] in line {}: use one form; [[{name}]] only for what may be there several times",
                 several + 1
             );
             (single, message)
@@ -143,32 +167,34 @@ impl<'t> Document<'t> {
         })
     }
 
-    fn key_twice(&self, at: usize, key: &str) -> Option<Explained> {
-        let from = self.table_of(at).map_or(0, |(line, _)| line + 1);
-        let first = (from..at).find(|i| {
-            self.lines[*i]
-                .split_once('=')
-                .is_some_and(|(written, _)| written.trim() == key)
-        });
-        let (written, value) = self.lines[at].split_once('=').unwrap_or((key, ""));
-        let (key, value, place) = match first {
-            Some(line) => (
-                key.to_string(),
-                value,
-                format!("first in line {}", line + 1),
-            ),
-            // In a table on one line.
-            None => (
-                format!("{}.{key}", written.trim()),
-                "",
-                "in one table".to_string(),
-            ),
+    /// `span` is where the parser found the key again, in line `at`.
+    fn key_twice(&self, at: usize, span: Range<usize>) -> Option<Explained> {
+        let line = self.lines[at];
+        let key = self.text.get(span.clone())?.trim();
+        let before = self.text.get(self.starts[at]..span.start)?;
+        let here = assigned(line);
+        let (key, value, place) = if before.contains('{') {
+            let mut path = here.map_or(Vec::new(), |(path, _)| path);
+            path.push(key.trim_matches(['"', '\'']));
+            (path.join("."), "", ", in one table".to_string())
+        } else {
+            let (path, value) = here.unwrap_or((vec![key], ""));
+            let from = self.table_of(at).map_or(0, |(line, _)| line + 1);
+            // `a.b = 1` makes a table of `a`.
+            let same = |i: &usize| {
+                assigned(self.lines[*i]).is_some_and(|(other, _)| other.starts_with(&path))
+            };
+            let first = (from..at).rev().find(same);
+            let place = first.map_or(String::new(), |line| {
+                format!(", first in line {}", line + 1)
+            });
+            (path.join("."), value, place)
         };
         Some(Explained {
             offset: self.starts[at],
             key: self.path(at, &key),
             value: without_remark(value).to_string(),
-            message: format!("is given twice, {place}; leave one of them out"),
+            message: format!("is given twice{place}; leave one of them out"),
         })
     }
 

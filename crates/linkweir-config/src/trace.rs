@@ -646,6 +646,7 @@ impl Reader {
         let mut times: Vec<u64> = Vec::new();
         let mut values: Vec<Vec<f64>> = vec![Vec::new(); columns.values.len()];
         let mut origin = 0_u64;
+        let mut before = "";
         for (line, text) in lines {
             let fields = fields(text);
             if fields.len() != names.len() {
@@ -664,6 +665,7 @@ impl Reader {
                 names[columns.time],
                 fields[columns.time],
                 &columns.unit,
+                format,
             )?;
             if times.is_empty() {
                 if format == Format::Linkweir && t != 0 && t <= limits::DURATION_NS {
@@ -680,24 +682,21 @@ impl Reader {
                 )));
             }
             match times.last() {
-                Some(before) if columns.repeat && t == *before + origin => {
+                Some(last) if columns.repeat && t == *last + origin => {
                     times.pop();
                     for list in &mut values {
                         list.pop();
                     }
                 }
-                Some(before) if t <= *before + origin => {
-                    let before = units::show_whole(*before + origin, Kind::Time);
-                    let message = format!("must be later than the line before, {before}");
-                    return Err(self.field_fault(
-                        line,
-                        names[columns.time],
-                        fields[columns.time],
-                        message,
-                    ));
+                Some(last) if t <= *last + origin => {
+                    let before = shorten(before);
+                    return Err(time_fault(&format!(
+                        "must be later than the line before, {before}"
+                    )));
                 }
                 _ => {}
             }
+            before = fields[columns.time];
             times.push(t - origin);
             for (column, list) in columns.values.iter().zip(&mut values) {
                 list.push(self.value(line, names[column.index], fields[column.index], column)?);
@@ -710,7 +709,10 @@ impl Reader {
         let round_ns = match period {
             Some((_, period)) if period > last => Some(period),
             Some((line, _)) => {
-                return Err(self.fault(line, "period_s must be larger than the last t_s"))
+                return Err(self.fault(
+                    line,
+                    "period_s must be larger than the time from the first line to the last",
+                ))
             }
             None if line_count > 1 => Some(last + (last - times[line_count - 2])),
             None => None,
@@ -931,18 +933,30 @@ impl Reader {
     }
 
     /// A time as a clock or a stopwatch shows it, in ns since 1970 or since it was started.
-    fn stamp(&self, line: usize, name: &str, field: &str, unit: &str) -> Result<u64, Fault> {
+    fn stamp(
+        &self,
+        line: usize,
+        name: &str,
+        field: &str,
+        unit: &str,
+        format: Format,
+    ) -> Result<u64, Fault> {
         let fault = |message: String| self.field_fault(line, name, field, message);
-        if Decimal::parse(field).is_ok() {
+        if let Ok(number) = Decimal::parse(field) {
             let ns = in_unit(field, unit, Kind::Time)
                 .ok()
                 .and_then(Decimal::whole);
             return ns.map(|(ns, _)| ns).ok_or_else(|| {
-                fault(format!(
-                    "must be a time in {unit} that is not negative and before the year 2500; \
-                     is it in another unit? Say so: columns = {{ t = {{ column = {}, unit = \"ms\" }}, capacity = ... }}",
-                    quote(name)
-                ))
+                let mut message =
+                    format!("must be a time in {unit} that is not negative and before the year 2500");
+                // Only these may have another unit, and too large a number may be in a smaller one.
+                if matches!(format, Format::Mbit | Format::Csv) && !number.is_negative() {
+                    message.push_str(&format!(
+                        "; is it in another unit? Say so: columns = {{ t = {{ column = {}, unit = \"ms\" }}, capacity = ... }}",
+                        quote(name)
+                    ));
+                }
+                fault(message)
             });
         }
         let zoned = field.parse::<jiff::Timestamp>();

@@ -220,8 +220,8 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     /// A packet arrives. Every packet dropped in consequence, be it this one or another, goes to `dropped` together
-    /// with its class and the reason. That are [`MOST_DROPS`] victims at most, and as many that had waited too long: what is
-    /// too much beyond goes with later arrivals.
+    /// with its class and the reason. At most [`MOST_DROPS`] victims, and at most as many expired packets; later
+    /// arrivals drop the rest.
     ///
     /// # Panics
     /// When there is no such class, or `bytes` is [`MAX_PACKET_BYTES`] or more.
@@ -333,7 +333,8 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a mark;
-    /// what the policy lets nobody have goes to `dropped`, with its class and the reason.
+    /// what the policy lets nobody have goes to `dropped`, with its class and the reason. However many those are: who must not
+    /// take long uses [`Mux::step`].
     #[inline]
     pub fn dequeue(
         &mut self,

@@ -12,7 +12,7 @@
 //! that is a link of this rate. A departure looks at every peer once, since what a peer would send may change as time passes.
 
 use linkweir_config::signal::Instant;
-use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View};
+use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
 
 use crate::config::Scheduler;
 use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
@@ -159,7 +159,8 @@ impl Hub {
         }
     }
 
-    /// What goes next, and to which peer. A packet that is sent occupies the link from now on.
+    /// What goes next, and to which peer. A packet that is sent occupies the link from now on. After [`MOST_DROPS`] drops
+    /// without a packet the answer is to ask again now, as [`Link::next`]'s.
     pub fn next<L: AsMut<Link>>(
         &mut self,
         now_ns: u64,
@@ -172,7 +173,7 @@ impl Hub {
             return (self.until(now_ns, free_ns, links), 0);
         }
         self.look(now_ns, links);
-        loop {
+        for _ in 0..MOST_DROPS {
             let at = match self.policy.pick(&self.shown.view()) {
                 Pick::Queue(at) => at,
                 Pick::Nothing { retry_ns } => {
@@ -205,6 +206,7 @@ impl Hub {
             self.begin(now_ns, at, bytes, link);
             return (Next::Send(packet, marked || verdict == Verdict::Mark), at);
         }
+        (Next::At(now_ns), 0)
     }
 
     /// When something may be sent to a peer that did not wait, ns: the link is free then, and the channel carries something.
@@ -665,7 +667,13 @@ mod tests {
                 shared.hub.look(shared.now_ns, &mut shared.links);
             }
             if free_ns <= shared.now_ns {
-                let (next, at) = shared.next();
+                let (next, at) = loop {
+                    let next = shared.next();
+                    // Many drops take several calls.
+                    if next.0 != Next::At(shared.now_ns) {
+                        break next;
+                    }
+                };
                 let expected = mux.dequeue(shared.now_ns, |_| false, |_, _, _| dropped += 1);
                 match (next, expected) {
                     (Next::Send(packet, _), Some(departure)) => {
@@ -699,6 +707,43 @@ mod tests {
             "{}: {dropped} dropped",
             info.name
         );
+    }
+
+    /// Whoever drops: the policy across peers, or that of a peer.
+    #[test]
+    fn one_call_drops_no_more_than_it_may_after_an_outage() {
+        let codes = "[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\ntimeout = \"100ms\"\n";
+        for (across, scheduler) in [
+            ("{ policy = \"codes\", timeout = \"100ms\" }", FIFO),
+            ("{ policy = \"rr\" }", codes),
+        ] {
+            let config = config(across, scheduler, &["", ""]);
+            let mut shared = Shared::new(&config);
+            shared.set_capacity(0, 0);
+            for _ in 0..5000 {
+                shared.arrive(0, 0, 1000, 0);
+            }
+            shared.now_ns = 2000 * MS;
+            shared.arrive(0, 0, 1000, 1);
+            shared.set_capacity(0, 8_000_000);
+            let mut waiting = shared.links[0].0.waiting_pkts();
+            assert_eq!(waiting, 5001);
+            loop {
+                let (next, _) = shared.next();
+                let dropped = waiting - shared.links[0].0.waiting_pkts();
+                waiting -= dropped;
+                // One may be the packet that leaves.
+                assert!(dropped <= MOST_DROPS, "{dropped} in one call");
+                match next {
+                    Next::At(ns) => assert_eq!((ns, dropped), (shared.now_ns, MOST_DROPS)),
+                    next => {
+                        assert_eq!(next, Next::Send((&[1][..]).into(), false));
+                        break;
+                    }
+                }
+            }
+            assert_eq!(waiting, 0);
+        }
     }
 
     #[test]

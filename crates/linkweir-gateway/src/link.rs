@@ -5,7 +5,9 @@
 //! carries; what happens to the queues is then noted for the policy across peers.
 
 use linkweir_config::signal::Instant;
-use linkweir_core::{CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES};
+use linkweir_core::{
+    CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+};
 
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::pace::Pace;
@@ -68,7 +70,7 @@ pub struct Link {
 pub enum Next {
     /// It goes now: the packet, and whether it is to be marked as having met congestion.
     Send(Packet, bool),
-    /// Nothing goes before this time, ns.
+    /// Nothing goes before this time, ns. When it is now, other things have their turn before this is asked again.
     At(u64),
     /// Nothing waits.
     Nothing,
@@ -230,7 +232,8 @@ impl Link {
         self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
 
-    /// What goes next. A packet that is sent occupies the link from now on.
+    /// What goes next. A packet that is sent occupies the link from now on. After [`MOST_DROPS`] drops without a packet it
+    /// is time for other things: the answer is to ask again now.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
         self.doubt(now_ns);
         if self.waiting_pkts == 0 || !self.open {
@@ -243,24 +246,24 @@ impl Link {
         if self.follow {
             self.tell(now_ns);
         }
-        let waiting_pkts = &mut self.waiting_pkts;
-        let departure = self.mux.dequeue(
-            now_ns,
-            |waiting| ecn(&waiting.packet),
-            |dropped, _, _| *waiting_pkts -= dropped.packet.pkts() as u32,
-        );
-        match departure {
-            Some(departure) => {
-                let Waiting { packet, .. } = departure.item;
-                self.waiting_pkts -= packet.pkts() as u32;
-                self.pace.begin(now_ns, departure.bytes);
-                Next::Send(packet, departure.marked)
-            }
-            None => {
-                self.pace.idle();
-                self.mux.retry_ns().map_or(Next::Nothing, Next::At)
+        for _ in 0..MOST_DROPS {
+            match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
+                Some(Step::Leaves(departure)) => {
+                    let Waiting { packet, .. } = departure.item;
+                    self.waiting_pkts -= packet.pkts() as u32;
+                    self.pace.begin(now_ns, departure.bytes);
+                    return Next::Send(packet, departure.marked);
+                }
+                Some(Step::Dropped { item, .. }) => {
+                    self.waiting_pkts -= item.packet.pkts() as u32;
+                }
+                None => {
+                    self.pace.idle();
+                    return self.mux.retry_ns().map_or(Next::Nothing, Next::At);
+                }
             }
         }
+        Next::At(now_ns)
     }
 
     /// This time, or when what was said is believed no more, if that is sooner.
@@ -580,6 +583,45 @@ mod tests {
         }
         assert_eq!(link.waiting_pkts(), 100, "the limit of class ef");
         assert_eq!(link.mux().counters(0).dropped_limit_pkts, 150);
+    }
+
+    #[test]
+    fn one_call_drops_no_more_than_it_may_after_an_outage() {
+        let text = include_str!("../configs/ground.toml");
+        let (before, _) = text.split_once("[scheduler]").unwrap();
+        let (_, peers) = text.split_once("[[peer]]").unwrap();
+        let text = format!(
+            "{before}[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"60000p\"\ntimeout = \"100ms\"\n[[peer]]{peers}"
+        );
+        let config = crate::config::parse(&text, Path::new("ground.toml")).unwrap();
+        let mut link = link(&config);
+        link.set_open(false);
+        for _ in 0..60_000 {
+            link.arrive(0, 0, 1000, &[0]);
+        }
+        let now_ns = 2000 * MS;
+        link.arrive(now_ns, 0, 1000, &[1]);
+        link.set_open(true);
+        let mut waiting = link.waiting_pkts();
+        let refused = link.mux().counters(0).dropped_limit_pkts as u32;
+        assert_eq!((waiting, refused), (60_000, 0), "what expired made room");
+        loop {
+            let next = link.next(now_ns, |_| false);
+            let dropped = waiting - link.waiting_pkts();
+            waiting = link.waiting_pkts();
+            // One may be the packet that leaves.
+            assert!(dropped <= MOST_DROPS, "{dropped} in one call");
+            match next {
+                Next::At(ns) => {
+                    assert_eq!((ns, dropped), (now_ns, MOST_DROPS), "ask again at once")
+                }
+                next => {
+                    assert_eq!(next, Next::Send((&[1][..]).into(), false));
+                    break;
+                }
+            }
+        }
+        assert_eq!(waiting, 0);
     }
 
     #[test]

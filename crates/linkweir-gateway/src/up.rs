@@ -663,9 +663,10 @@ impl Gateway {
                     }
                 }
                 Next::At(ns) => {
-                    // On a fast link it has come meanwhile, and what may leave leaves together.
+                    // On a fast link it has come meanwhile, and what may leave leaves together. When it was there before,
+                    // the call only ended early: the timer expires at once, after what has arrived was received.
                     let later_ns = self::now_ns();
-                    if later_ns < ns {
+                    if later_ns < ns || ns <= *now_ns {
                         return Some(Some(ns));
                     }
                     *now_ns = later_ns;

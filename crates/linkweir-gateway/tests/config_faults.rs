@@ -102,7 +102,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = \"cleartext\"\ndrain = 5", "ground.toml:12: gateway.drain = 5: needs a unit: one of"),
     ("[[peer]]", "[peer]", "ground.toml:40: peer: is one table [peer], and there may be several; write [[peer]] with two brackets"),
     ("[[peer]]", "[[peers]]", "ground.toml:40: peers: unknown key; did you mean [[peer]]?"),
-    ("[[class]]", "[class]", "ground.toml:20: class: is [class] here and [[class]] in line 26; write [[class]], with two brackets, each time"),
+    ("[[class]]", "[class]", "ground.toml:20: class: is written [class] here and [[class]] in line 26: use one form; [[class]] only for what may be there several times"),
     ("[scheduler]", "[link]", "ground.toml:17: link: is a second table [link]; the first is in line 13: put all keys under one"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nrate = \"30Mbit\"", "ground.toml:15: link.rate = \"30Mbit\": is given twice, first in line 14; leave one of them out"),
     ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "ground.toml:14: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
@@ -331,6 +331,9 @@ const LINK_MISTAKES: &[(&str, &str, &str)] = &[
     ("delay = \"250ms\"", "delay = 250", "geo.toml:21: a_to_b.delay = 250: needs a unit: one of"),
     ("jitter = \"2ms\"", "jitter = \"2m\"", "geo.toml:27: b_to_a.jitter = \"2m\": unknown unit \"m\" for a time; use one of"),
     ("limit = \"200p\"", "limit = \"200\"", "geo.toml:28: b_to_a.limit = \"200\": needs a unit: one of p, like \"80p\""),
+    ("[a_to_b]", "[unknown]", "geo.toml:1: [a_to_b]: is missing; write a table [a_to_b], such as one with rate = \"20Mbit\""),
+    ("[b_to_a]", "[unknown]", "geo.toml:1: [b_to_a]: is missing; write a table [b_to_a], such as one with rate = \"20Mbit\""),
+    ("[a_to_b]", "[a_too_b]", "geo.toml:19: a_too_b: unknown key; did you mean [a_to_b]?"),
     ("[b_to_a]", "[b_too_a]", "geo.toml:24: b_too_a: unknown key; did you mean [b_to_a]?"),
 ];
 

@@ -228,6 +228,9 @@ fn faults_of_delays_and_channels_name_the_cure() {
         ("planes = 6", "planes = 6\nphasing = 6", "link.satellite.constellation.phasing = 6: must be a whole number 0 .. 5"),
         ("800", "8", "link.satellite.constellation.altitude_km = 8: must be a number 160 .. 50000"),
         ("lat_deg = 40.7", "lat_deg = 140.7", "geo.toml:13: link.satellite.constellation.to.lat_deg = 140.7: must be a number -90 .. 90"),
+        ("lat_deg = 40.7, ", "", "geo.toml:13: link.satellite.constellation.to.lat_deg: is missing; write lat_deg = -33.9"),
+        ("inclination_deg = 86.4", "min_elevation_deg = 10", "link.satellite.constellation.inclination_deg: is missing; write inclination_deg = 86.4"),
+        ("lat_deg = 40.7", "lat_dg = 40.7", "constellation.to.lat_dg = 40.7: unknown key; did you mean lat_deg?"),
         (", lon_deg = -74.0", "", "link.satellite.constellation.to.lon_deg: is missing; write lon_deg = 151.2"),
         ("{ lat_deg = 40.7, lon_deg = -74.0 }", "\"New York\"", "constellation.to = \"New York\": must be a place like { lat_deg = 40.7"),
         ("planes = 6", "planes = 6\nmin_elevation_deg = 80", "at no time of the run do satellites join the two places; lower min_elevation_deg"),
@@ -466,7 +469,7 @@ fn faults_of_a_file_of_delays_name_the_line() {
         ),
         (
             "t_s,to_satellite_s,to_ground_s\n0,1,1\n5,1,1\n4,1,1\n",
-            "d.csv:4: t_s = \"4\": must be later than the line before, 5s",
+            "d.csv:4: t_s = \"4\": must be later than the line before, 5",
         ),
         (
             "t_s,to_satellite_s,to_ground_s\n0,1\n",
@@ -604,6 +607,19 @@ fn a_limit_in_bytes_below_every_packet_is_refused() {
         assert!(refused.contains(&cure), "{refused}");
         assert!(limited(bytes).is_ok());
     }
+    // 500 bytes and a header of 52.
+    let short = |limit: &str| {
+        let flow = "kind = \"tcp\"\nbytes = \"500B\"";
+        let class = format!("name = \"cs0\"\nlimit_bytes = \"{limit}\"");
+        let text = BASE.replacen("kind = \"tcp\"", flow, 1);
+        parse(
+            &text.replacen("name = \"cs0\"", &class, 1),
+            Path::new("geo.toml"),
+        )
+    };
+    short("552B").unwrap();
+    let refused = short("551B").unwrap_err().to_string();
+    assert!(refused.contains(", 552B on the wire"), "{refused}");
     let smallest_counts = BASE
         .replacen("name = \"ef\"", "name = \"ef\"\nlimit_bytes = \"64B\"", 1)
         .replacen(
@@ -662,12 +678,21 @@ fn faults_name_line_key_value_and_cure() {
         ("kind = \"tcp\"", "kind = \"tcp\"\nprofile = \"ns2\"\nheader = \"0B\"", "flow[2].header = \"0B\": 0B with link.overhead and link.mpu counts as 0B"),
         ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
         ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
-        ("[[class]]", "[class]", "geo.toml:10: class: is [class] here and [[class]] in line 14; write [[class]], with two brackets, each time"),
-        ("[[class]]\nname = \"cs0\"", "[class]\nname = \"cs0\"", "geo.toml:20: class: is [class] here and [[class]] in line 10; write [[class]], with two brackets, each time"),
+        ("[[class]]", "[class]", "geo.toml:10: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
+        ("[[class]]\nname = \"cs0\"", "[class]\nname = \"cs0\"", "geo.toml:20: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
         ("[[class]]\nname = \"ef\"", "[[classes]]\nname = \"ef\"", "geo.toml:10: classes: unknown key; did you mean class?"),
         ("[link]\nrate = \"20Mbit\"", "[link]\nrate = \"20Mbit\"\nrate = \"30Mbit\" # two", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
         ("low_level = 3", "low_level = 3\nlevel = 7", "geo.toml:18: class[1].level = 7: is given twice, first in line 16; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate.mean = \"20Mbit\"\nrate.mean = \"30Mbit\"", "geo.toml:5: link.rate.mean = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "\"rate\" = \"20Mbit\"\nrate = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate = \"20Mbit\"\n'rate' = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate.mean = 1\ndelay.mean = 1\nrate.mean = 2", "geo.toml:6: link.rate.mean = 2: is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate.mean = 1\nrate = \"20Mbit\"", "geo.toml:5: link.rate = \"20Mbit\": is given twice, first in line 4; leave one of them out"),
+        ("rate = \"20Mbit\"", "rates = [\n{ a = 1, a = 2 }]", "geo.toml:5: link.a: is given twice, in one table; leave one of them out"),
+        ("rate = \"20Mbit\"", "rate = { \"mean\" = 1, mean = 2 }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
         ("\"20Mbit\"", "{ mean = \"1Mbit\", mean = \"2Mbit\" }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
+        ("[scheduler]", "[[peer]]\n[peer.one]\n[[peer]]\n[peer.one]\n[peer.one]\n[scheduler]", "geo.toml:11: peer.one: is a second table [peer.one]; the first is in line 10"),
+        ("[link]", "[[link]]\n[link]", "geo.toml:4: link: is written [link] here and [[link]] in line 3: use one form; [[link]] only for what may be there several times"),
         ("[scheduler]", "[link]", "geo.toml:7: link: is a second table [link]; the first is in line 3: put all keys under one"),
         ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "geo.toml:4: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
         ("\"20Mbit\"", "\"20Mbit\u{201d}", "\u{201d} is no quote in TOML; write rate = \"20Mbit\""),
@@ -810,7 +835,7 @@ fn trace_faults_name_the_line() {
         ),
         (
             "t_s,capacity_bps\n0,1\n0,2\n",
-            "t.csv:3: t_s = \"0\": must be later than the line before, 0s",
+            "t.csv:3: t_s = \"0\": must be later than the line before, 0",
         ),
         (
             "t_s,capacity_bps\n1,1\n",
@@ -846,7 +871,7 @@ fn trace_faults_name_the_line() {
         ),
         (
             "# period_s=1\nt_s,capacity_bps\n0,1\n1,2\n",
-            "t.csv:1: period_s must be larger",
+            "t.csv:1: period_s must be larger than the time from the first line to the last",
         ),
         (
             "1\n2\n-3\n",
@@ -891,7 +916,7 @@ fn trace_faults_name_the_line() {
         ("t_s,dl_mbit\n1960-01-31,1\n", "t.csv:2: t_s = \"1960-01-31\": must be after 1970"),
         (
             "t_s,dl_mbit\n2026-01-31,1\n2026-01-30,1\n",
-            "t.csv:3: t_s = \"2026-01-30\": must be later than the line before",
+            "t.csv:3: t_s = \"2026-01-30\": must be later than the line before, 2026-01-31",
         ),
         ("{\"a\": 1}", "t.csv: is JSON, but neither of iperf3 (intervals) nor of Starlink"),
         (
@@ -935,6 +960,11 @@ fn trace_faults_name_the_line() {
             message.contains(expected),
             "{content:?}\n     got {message}\n  wanted {expected}"
         );
+    }
+    // Only a time that is too large may be in a smaller unit, and only where the unit can be said.
+    for content in ["t_s,dl_mbit\n-1,1\n", "t_s,capacity_bps\n1e12,1\n"] {
+        let message = trace_fault(content);
+        assert!(message.ends_with("before the year 2500"), "{message}");
     }
     let latin1 = parse_trace(b"1\n2\n\xff\n", Path::new("t.csv"), &Hints::default()).unwrap_err();
     assert_eq!(latin1.to_string(), "t.csv:3: is not text (UTF-8)");

@@ -418,6 +418,17 @@ fn rain_tells_by_how_much_its_model_misses_what_it_was_fitted_to() {
     );
     // Where it always rains there is no offset, and two pairs are met.
     assert!(notes(pairs).is_empty());
+    // More need not lie on one curve, however far they are from it, and probability is no cure.
+    for apart in [
+        "exceeded = [[\"0.01%\", 14.487], [\"0.1%\", 8], [\"1%\", 1.2]]",
+        "exceeded = [[\"0.01%\", 20], [\"0.1%\", 12], [\"1%\", 2], [\"5%\", 0.2]]",
+    ] {
+        let [note] = &notes(apart)[..] else {
+            panic!("{apart}");
+        };
+        let cure = ". The pairs do not lie on one log-normal curve; give two pairs, or m and sigma";
+        assert!(note.ends_with(cure), "{note}");
+    }
     assert!(notes("m = -4, sigma = 1.8, probability = \"5%\"").is_empty());
 }
 

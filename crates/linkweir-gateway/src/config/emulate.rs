@@ -80,7 +80,9 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
     a.finish()?;
     b.finish()?;
     let mut directions = Vec::new();
-    for key in ["a_to_b", "b_to_a"] {
+    const DIRECTIONS: [&str; 2] = ["a_to_b", "b_to_a"];
+    top.expect(&DIRECTIONS);
+    for key in DIRECTIONS {
         let mut section = top.need_table(key, "rate = \"20Mbit\"")?;
         directions.push(Direction::read(&mut section)?);
         section.finish()?;

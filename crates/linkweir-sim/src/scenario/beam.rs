@@ -235,16 +235,18 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
 
 /// Parts of the time that differ by less need no remark.
 const MISS: f64 = 0.01;
-/// The model may exceed an attenuation in so many times the part of the time that was given, or as many times less.
+/// With an offset, the model may exceed an attenuation in so many times the part of the time that was given, or as many times less.
 const MOST_MISS: f64 = 2.0;
 
-/// Says in which part of the time the model exceeds the attenuations given, where that is another one: the offset that
-/// makes times without rain is taken off what was fitted.
+/// Says in which part of the time the model exceeds the attenuations given, where that is another one. Two things can cause
+/// that: the offset that makes times without rain is taken off what was fitted, and more than two pairs need not lie on one
+/// log-normal curve. Only a model that has an offset is refused.
 fn misses(
     section: &mut Section<'_, '_>,
     rain: &Rain,
     exceeded: &[(f64, f64)],
 ) -> Result<Option<String>, Fault> {
+    let has_offset = rain.offset_db() > 0.0;
     let mut missed = Vec::new();
     for (index, &(part, db)) in exceeded.iter().enumerate() {
         let found = rain.exceedance(db);
@@ -253,7 +255,7 @@ fn misses(
             per_cent(found),
             per_cent(part)
         );
-        if !(part / MOST_MISS..=part * MOST_MISS).contains(&found) {
+        if has_offset && !(part / MOST_MISS..=part * MOST_MISS).contains(&found) {
             return Err(section.fault_at(
                 "exceeded",
                 format!(
@@ -269,8 +271,13 @@ fn misses(
     if missed.is_empty() {
         return Ok(None);
     }
+    let cure = if has_offset {
+        "Raise probability, or give m and sigma, to come nearer"
+    } else {
+        "The pairs do not lie on one log-normal curve; give two pairs, or m and sigma"
+    };
     let note = format!(
-        "link.beam.rain.exceeded: the fitted model exceeds {}. Raise probability, or give m and sigma, to come nearer",
+        "link.beam.rain.exceeded: the fitted model exceeds {}. {cure}",
         missed.join(", ")
     );
     section.remark(&note);

@@ -31,6 +31,7 @@ pub(super) fn read(
     let mut section = entry
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite.constellation]"))?;
+    section.expect(&["inclination_deg", "min_elevation_deg"]);
     let pattern = match section.choice("pattern", &["star", "delta"], 0)? {
         0 => Pattern::Star,
         _ => Pattern::Delta,
@@ -192,6 +193,7 @@ fn place(section: &mut Section<'_, '_>, key: &'static str, example: &str) -> Res
     let mut table = entry
         .table()
         .ok_or_else(|| entry.fault(format!("must be a place like {example}")))?;
+    table.expect(&["lat_deg", "lon_deg"]);
     let place = Place {
         lat_deg: needed(&mut table, "lat_deg", (-90.0, 90.0), "-33.9")?,
         lon_deg: needed(&mut table, "lon_deg", (-180.0, 180.0), "151.2")?,

@@ -416,7 +416,7 @@ pub(super) fn fits(
     Ok(())
 }
 
-/// The smallest packet a source sends.
+/// The smallest packet a source sends; of TCP the first segment with data.
 fn smallest_bytes(traffic: &Traffic) -> u32 {
     match traffic {
         Traffic::Cbr { packet, .. }
@@ -426,7 +426,10 @@ fn smallest_bytes(traffic: &Traffic) -> u32 {
             Sizes::Fixed(bytes) | Sizes::Uniform(bytes, _) => *bytes,
             Sizes::Mix(parts) => parts.iter().map(|part| part.0).min().unwrap_or(0),
         },
-        Traffic::Tcp(config) => config.segment_bytes(),
+        Traffic::Tcp(config) => {
+            let bytes = config.bytes_to_send.unwrap_or(u64::MAX);
+            config.header_bytes + u64::from(config.mss_bytes).min(bytes) as u32
+        }
     }
 }
 
