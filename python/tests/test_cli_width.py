@@ -142,7 +142,8 @@ def test_tables_of_a_reproduction_fit(width: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [80, 60, 54, 38, 20])
 def test_each_queue_of_a_plan_is_shown_once_on_a_terminal_of_any_width(width: int) -> None:
     wanted = {"af1": "0.100", "af2": "3.000", "af3": "0.100", "af4": "50.000", "af5": "0.000", "af6": "0.012"}
-    rates = [word for rate in ("100kbit", "3Mbit", "100kbit", "50Mbit", "10bit", "12345bit") for word in ("--rate", rate)]
+    given = ("100kbit", "3Mbit", "100kbit", "50Mbit", "10bit", "12345bit")
+    rates = [word for rate in given for word in ("--rate", rate)]
     text = on_a_terminal(width, "plan", "pss", "--link", "1Gbit", *rates)
     first, second = re.split(r"Rates\s+with\s+everything\s+backlogged", text)
     targets: dict[str, str] = {}

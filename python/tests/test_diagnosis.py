@@ -77,6 +77,14 @@ EACH: list[tuple[Keys, list[tuple[str, str]]]] = [
     (pss("1Mbit", link={"rate": "20Mbit"}, af={"mtu": "600B"}), [("mtu", "class af")]),
     (one({"policy": "codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
     (one({"policy": "fq_codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
+    (
+        one({"policy": "codel", "mtu": "1500B"}, SLOW, link={"rate": "10Mbit", "overhead": "38B"}),
+        [("mtu", "scheduler.mtu")],
+    ),
+    (
+        one({"policy": "codel"}, {**SLOW, "packet": "1600B"}, link={"rate": "10Mbit"}),
+        [("mtu", "scheduler.mtu")],
+    ),
     (one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}), [("delay", "class all")]),
 ]
 """Scenarios and the warnings each must give, and no other."""
@@ -94,6 +102,12 @@ def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
     assert sorted(documented) == sorted(tried)
 
 
+def test_a_small_mtu_of_codel_lets_it_drop_while_one_packet_waits_behind() -> None:
+    # codel.h: nothing is dropped while no more than `mtu` bytes wait behind a packet, so a lone one never is
+    (finding,) = lw.run(one({"policy": "codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"})).warnings
+    assert "dropped although only one packet waits behind" in finding.what
+
+
 HEALTHY = {
     "one packet waits whenever a bin ends": pss(
         "1Mbit",
@@ -109,6 +123,10 @@ HEALTHY = {
         flow={"kind": "onoff", "rate": "100Mbit", "on": "20ms", "off": "1s"},
     ),
     "a mtu nobody uses": pss("4Mbit", link={"rate": "20Mbit"}, af={"mtu": "64B", "lr": "1000bit", "lm": "400000bit"}),
+    "overhead 38B, default mtu": pss("4Mbit", link={"rate": "20Mbit", "overhead": "38B"}),
+    "overhead 38B, default mtu of codel": one({"policy": "codel"}, SLOW, link={"rate": "10Mbit", "overhead": "38B"}),
+    "a packet at the edge of a short time": one(FIFO, {"kind": "cbr", "rate": "1Mbit"}, link={"rate": "1Mbit"})
+    | {"duration": "40ms", "interval": "10ms"},  # 4 packets begin in the time of 3.3
     "as much as it carries": one(FIFO, {"kind": "cbr", "rate": "10Mbit"}, link={"rate": "10Mbit"}),
     "tcp slows down": one(FIFO, {"kind": "tcp", "count": 30}, link={"rate": "10Mbit"}, limit="100p"),
     "the flow ends before its bits are too many": one(
@@ -208,6 +226,16 @@ def test_a_trace_shorter_than_the_run(tmp_path: Path, end: str, after: str) -> N
     assert kinds(scenario | {"duration": "10s"}) == []
 
 
+def test_a_trace_that_is_short_by_milliseconds_is_no_fault(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("t_s,capacity_bps\n0,10e6\n5.001001,8e6\n")  # lasts 10.002002 s
+    scenario = one(FIFO, SLOW, link={"trace": str(trace)})
+    assert kinds(scenario | {"duration": "10.004s"}) == []
+    (finding,) = lw.run(scenario | {"duration": "10.2s"}).warnings
+    assert 'Set duration = "10002ms"' in finding.cure
+    assert kinds(scenario | {"duration": "10002ms"}) == []
+
+
 def test_a_mahimahi_trace_shorter_than_the_run(tmp_path: Path) -> None:
     trace = tmp_path / "trace.down"
     trace.write_text("".join(f"{ms}\n" for ms in range(1, 5001)))
@@ -223,6 +251,15 @@ def test_a_rate_in_steps_is_no_trace() -> None:
 def test_the_cure_of_a_long_delay_is_a_shorter_queue_if_the_queue_is_full() -> None:
     (finding,) = lw.run(one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}, limit="200p")).warnings
     assert 'limit = "83p"' in finding.cure  # 1 Mbit/s are 83.3 packets of 1500 bytes per second
+
+
+@pytest.mark.parametrize("limit", [{}, {"limit": "100000p"}])
+def test_the_cure_of_a_long_delay_is_a_limit_if_the_queue_grows(limit: Keys) -> None:
+    flow = {"kind": "cbr", "rate": "3Mbit"}
+    offered, delay = lw.run(one(FIFO, flow, link={"rate": "1Mbit"}, **limit) | {"duration": "5s"}).warnings
+    assert (offered.kind, delay.kind) == ("offered", "delay")
+    assert "queue up faster than they are sent" in delay.cure
+    assert 'limit = "83p"' in delay.cure  # 1 Mbit/s are 83.3 packets of 1500 bytes per second
 
 
 def test_the_cure_of_a_long_delay_in_outages_is_no_shorter_queue() -> None:
