@@ -190,16 +190,45 @@ def test_what_a_fade_took_is_lost_although_the_link_is_free_afterwards() -> None
     scenario = pss("4Mbit", link=FADES)
     del scenario["flow"][2]
     (finding,) = lw.run(scenario).warnings
-    # 9 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class
-    assert finding.figures["lost_bits"] == pytest.approx(3 * 9 * (5e6 - 1e6), rel=0.02)
+    # 10 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class. Of each
+    # the credit covers between LR = 0.5 Mbit and LM = LR + 19 * 12112 bit * 15 / 20 = 0.67 Mbit.
+    assert finding.figures["lost_bits"] == pytest.approx(3 * (10 * (5e6 - 1e6) - 0.59e6), rel=0.004)
 
 
-def test_the_memory_asked_for_is_enough() -> None:
-    (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
+@pytest.mark.parametrize("interval", ["100ms", "500ms", "1s", "2s"])
+def test_the_memory_asked_for_is_enough(interval: str) -> None:
+    (finding,) = lw.run(pss("4Mbit", link=FADES, interval=interval)).warnings
     # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s
     assert finding.figures["left_bps"] == pytest.approx((3 * 1e6 + 2 * 16e6) / 5, rel=1e-3)
     cure = finding.cure.split('"')[1]
-    assert kinds(pss("4Mbit", link=FADES, af={"memory": cure})) == []
+    assert kinds(pss("4Mbit", link=FADES, af={"memory": cure}, interval=interval)) == []
+
+
+@pytest.mark.parametrize("interval", ["100ms", "200ms", "1s"])
+def test_fades_shorter_than_bins_are_seen(interval: str) -> None:
+    steps = [["0s", "10Mbit"], ["2.1s", "0bit"], ["2.9s", "10Mbit"]]
+    link = {"rate": {"steps": steps, "end": "loop", "period": "4s"}, "nominal": "10Mbit"}
+    scenario = pss("1kbit", link=link, af={"memory": "100ms"}, interval=interval)
+    (finding,) = lw.run(scenario).warnings
+    assert finding.kind == "reservation_memory"
+    # Of 4 Mbit that each of 13 fades takes, the credit covers LR = 0.5 Mbit up to LM = LR + 19 * 12112 bit / 2, and one
+    # packet is left to chance. The rest is lost; of a bin of 1 s, 0.2 s have 10 Mbit/s, half of them after the fade.
+    assert 11 * (4e6 - 0.616e6 - 0.5e6 - 12e3) <= finding.figures["lost_bits"] <= 13 * 3.5e6
+    cure = finding.cure.split('"')[1]
+    scenario["class"][1]["memory"] = cure
+    assert kinds(scenario) == []
+
+
+@pytest.mark.parametrize("interval", ["100ms", "4s"])
+def test_a_bin_in_which_the_queue_may_have_been_empty_tells_no_loss(interval: str) -> None:
+    """Bins of 4 s end in fades, so packets wait at both ends of each, but in between all is sent that is asked for."""
+    steps = [["0s", "0bit"], ["200ms", "10Mbit"], ["3.8s", "0bit"]]
+    link = {"rate": {"steps": steps, "end": "loop", "period": "4s"}, "nominal": "10Mbit"}
+    # A bin of 4 s has 20 Mbit less than is reserved, which is more than the memory of 15 Mbit. The fades take
+    # 1 + 2 + 2 + 1 Mbit, and each of 720 packets waits for one of another class and itself, 1.3 ms, which takes 5 Mbit at most.
+    flow = {"kind": "cbr", "rate": "48kbit", "packet": "100B"}
+    scenario = pss("1kbit", link=link, af={"memory": "3s"}, flow=flow, interval=interval, duration="12s", warmup="0s")
+    assert kinds(scenario) == []
 
 
 def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
@@ -209,9 +238,9 @@ def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
     assert kinds(starved) == [("reservation_starved", "class af")]
     (late, *_) = lw.run(pss("4.9Mbit", link={**FADES, "follow": True}, af=share)).warnings
     assert late.kind == "reservation_memory"
-    # In three fades a quarter of 5 Mbit/s is reserved and 0.1 Mbit/s are left. The memory is used up within the first
-    # second of each, so 9 s are counted.
-    assert late.figures["lost_bits"] == pytest.approx(3 * 9 * (1.25e6 - 0.1e6), rel=0.02)
+    # In three fades of 10 s a quarter of 5 Mbit/s is reserved and 0.1 Mbit/s are left. The credit covers between
+    # LR = 0.5 Mbit and LM = LR + 19 * 12112 bit * 3 / 4 = 0.67 Mbit.
+    assert late.figures["lost_bits"] == pytest.approx(3 * (10 * (1.25e6 - 0.1e6) - 0.59e6), rel=0.01)
 
 
 @pytest.mark.parametrize(("end", "after"), [("hold", "last value"), ("stop", "nothing"), ("loop", "began again")])
