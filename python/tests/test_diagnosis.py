@@ -14,7 +14,7 @@ import pytest
 from command import REPOSITORY, SCENARIOS, linkweir, strict_json
 
 import linkweir as lw
-from linkweir import Interrupted
+from linkweir import Interrupted, diagnose
 from linkweir.diagnose import reservations
 
 Keys = dict[str, Any]
@@ -98,7 +98,7 @@ def test_each_fault_of_a_scenario_gives_its_warning_and_no_other(scenario: Keys,
 def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
     page = (REPOSITORY / "docs/diagnosis.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace"}
+    tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace", "unjudged"}
     assert sorted(documented) == sorted(tried)
 
 
@@ -225,7 +225,8 @@ def test_a_bin_in_which_the_queue_may_have_been_empty_tells_no_loss(interval: st
     steps = [["0s", "0bit"], ["200ms", "10Mbit"], ["3.8s", "0bit"]]
     link = {"rate": {"steps": steps, "end": "loop", "period": "4s"}, "nominal": "10Mbit"}
     # A bin of 4 s has 20 Mbit less than is reserved, which is more than the memory of 15 Mbit. The fades take
-    # 1 + 2 + 2 + 1 Mbit, and each of 720 packets waits for one of another class and itself, 1.3 ms, which takes 5 Mbit at most.
+    # 1 + 2 + 2 + 1 Mbit, and each of 720 packets waits for one of another class and itself, 1.3 ms, which
+    # takes 5 Mbit at most.
     flow = {"kind": "cbr", "rate": "48kbit", "packet": "100B"}
     scenario = pss("1kbit", link=link, af={"memory": "3s"}, flow=flow, interval=interval, duration="12s", warmup="0s")
     assert kinds(scenario) == []
@@ -298,6 +299,18 @@ def test_the_cure_of_a_long_delay_in_outages_is_no_shorter_queue() -> None:
     assert finding.figures["delay_p95_s"] > 5
     assert "limit =" not in finding.cure
     assert "pauses" in finding.cure
+
+
+def test_a_rule_that_fails_leaves_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(result: lw.Result, setting: object) -> list[diagnose.Finding]:
+        raise ZeroDivisionError("no packets")
+
+    monkeypatch.setattr(diagnose, "RULES", (broken, *diagnose.RULES))
+    scenario = one(FIFO, {"kind": "cbr", "rate": "12Mbit"}, link={"rate": "10Mbit"}, limit="100p")
+    result = lw.run(scenario, out=tmp_path / "out")
+    assert [finding.kind for finding in result.warnings] == ["unjudged", "offered"]
+    assert "the rule broken failed with ZeroDivisionError: no packets" in str(result.warnings[0])
+    assert lw.Result.load(tmp_path / "out").status == "complete"
 
 
 def test_copies_of_a_class_give_one_warning() -> None:
