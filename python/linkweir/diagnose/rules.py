@@ -129,7 +129,7 @@ def long_delays(result: Result, setting: Setting) -> list[Finding]:
     rows = result.rows("classes")
     window_s = result.simulated_s - result.scenario.warmup_s
     late = [(row["delay_p95_s"] or 0.0) > LONG_DELAY_S for row in rows]
-    grows = _grows(result) if any(late) else []
+    grows = _grows(result) if any(late) else np.zeros(len(rows))
     found = []
     for entry in setting.entries:
         mine = [_long_delay(entry, n, rows[n], window_s, grows=bool(grows[n])) for n in entry.numbers if late[n]]
