@@ -25,7 +25,7 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
-from linkweir.fault import DirectoryError, ExecutorError, Interrupted, PlanError
+from linkweir.fault import DirectoryError, Interrupted, PlanError
 from linkweir.policies import IN_SIMULATOR, Parameter
 
 if sys.version_info >= (3, 11):
@@ -401,13 +401,13 @@ def main() -> int:
     except (_native.ScenarioError, DirectoryError, PlanError) as fault:
         _say(f"linkweir: {fault}")
         return BAD_INPUT
-    except ExecutorError as fault:
-        _say(f"linkweir: {fault}")
     except _native.RunError as fault:
         _say(f"linkweir: the run failed: {fault}")
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
         _say(f"linkweir: {where}{fault.strerror or fault}")
+    except linkweir.Error as fault:
+        _say(f"linkweir: {fault}")
     return FAILED
 
 

@@ -57,7 +57,7 @@ IDENTICAL = "identical"
 SAME = "same values"
 _ENDED = ("complete", "interrupted")
 REMOVING = "removing"
-"""Status of an earlier result that is being overwritten: as good as not there."""
+"""Status of an earlier result that is being overwritten; treated as absent."""
 _HEADER = "# Every default is written out here; with inputs/ beside it, this file repeats the run.\n"
 _GROUP_ROWS = 65_536
 _FORMAT = 1
@@ -231,8 +231,8 @@ class OwnDirectory:
                 target.unlink(missing_ok=True)
 
     def _note(self, **changes: Any) -> None:
-        self._provenance.update(changes)
-        write_whole(self.path / PROVENANCE, dump(self._provenance))
+        write_whole(self.path / PROVENANCE, dump(self._provenance | changes))
+        self._provenance.update(changes)  # after it is written: a disk that is full leaves the status as it was
 
     def fail(self, error: BaseException) -> None:
         """Notes that the work ended without a result; what is complete stays so."""

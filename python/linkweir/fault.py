@@ -29,11 +29,11 @@ class ScenarioError(Error, ValueError):
 
     __module__ = "linkweir"
 
-    file: str | None
-    line: int | None
-    key: str
-    value: str
-    message: str
+    file: str | None = None
+    line: int | None = None
+    key: str = ""
+    value: str = ""
+    message: str = ""
 
 
 class RunError(Error, RuntimeError):
@@ -58,7 +58,7 @@ class PlanError(Error, ValueError):
 
 
 class ExecutorError(Error):
-    """Whoever does the runs of a sweep is not there or went away; the message says why and what to do."""
+    """The sweep's executor has no workers, or lost them; the message says why and what to do."""
 
 
 class SweepInterrupted(KeyboardInterrupt):

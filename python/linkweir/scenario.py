@@ -39,7 +39,7 @@ class Scenario:
             seed: takes the place of the file's seed.
             trace: capacity trace that takes the place of ``link.rate`` or ``link.trace``: the path of a file, a
                 `linkweir.traces.Trace`, or a data frame of pandas, polars or pyarrow with the columns of such a file
-                (``t_s`` in seconds or time stamps, ``capacity_bps``).
+                (``t_s`` in seconds, durations or time stamps, ``capacity_bps``).
 
         Raises:
             ScenarioError: the file, or one it names, cannot be read or is wrong.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables that fit a terminal: headings break between words alone, values never; columns that do not fit are left out.
+"""Tables that fit a terminal: headings break only between words, values never; columns that do not fit are left out.
 
 >>> fitting([6, 30, 10], 48), fitting([6, 30, 10], 40), fitting([6, 30, 10], 40, importance=[2, 1])
 ([0, 1, 2], [0, 1], [0, 2])
@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -54,17 +54,51 @@ def print_table(
     Returns:
         The headings left out.
     """
+    most = None if wide else room()
+    kept = _print(headings, rows, most, lambda widths: fitting(widths, most or 0, importance), left)
+    return [heading for i, heading in enumerate(headings) if i not in kept]
+
+
+def print_all(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Prints a table; columns that do not fit follow in further tables with the first column again.
+
+    Each table has one further column at least, so that a terminal too narrow for two breaks their lines.
+    """
+    most = room()
+    rest = list(range(1, len(headings)))
+    while True:
+        shown = [0, *rest]
+        cells = [[row[i] for i in shown] for row in rows]
+        kept = _print([headings[i] for i in shown], cells, most, lambda widths: _two_or_more(widths, most or 0), left)
+        rest = [column for i, column in enumerate(shown) if i not in kept]
+        if not rest:
+            return
+        print()
+
+
+def _two_or_more(widths: Sequence[int], most: int) -> list[int]:
+    kept = fitting(widths, most)
+    return kept if len(kept) > 1 else [0, 1]
+
+
+def _print(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    most: int | None,
+    choose: Callable[[Sequence[int]], list[int]],
+    left: int,
+) -> list[int]:
+    """Prints a table and returns which columns it has: all if they fit into `most`, else those that `choose` names."""
     cells = [[" ".join(cell.split()) for cell in row] for row in rows]
     content = [max((cell_len(row[i]) for row in cells), default=0) for i in range(len(headings))]
     whole = [max(width, cell_len(heading)) for width, heading in zip(content, headings, strict=True)]
-    most = room()
-    if most is None or wide or sum(whole) + _GAP * (len(whole) - 1) <= most:
+    if most is None or sum(whole) + _GAP * (len(whole) - 1) <= most:
         kept, widths = list(range(len(headings))), whole
     else:
         broken = [max(map(cell_len, heading.split()), default=0) for heading in headings]
         widths = [max(pair) for pair in zip(content, broken, strict=True)]
         widths[0] = max(min(widths[0], most // 3), broken[0], min(_LEAST_FIRST, widths[0]))
-        kept = fitting(widths, most, importance)
+        kept = choose(widths)
     table = Table(box=None, pad_edge=False)
     for i in kept:
         table.add_column(Text(headings[i]), width=widths[i], justify="left" if i < left else "right", overflow="fold")
@@ -72,17 +106,4 @@ def print_table(
         table.add_row(*(Text(row[i]) for i in kept))
     total = sum(widths[i] for i in kept) + _GAP * (len(kept) - 1)
     Console(width=max(total, most or 0), highlight=False).print(table)
-    return [heading for i, heading in enumerate(headings) if i not in kept]
-
-
-def print_all(headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """Prints a table; columns that do not fit follow in further tables with the first column again."""
-    rest = list(range(1, len(headings)))
-    while True:
-        shown = [0, *rest]
-        left_out = print_table([headings[i] for i in shown], [[row[i] for i in shown] for row in rows], left=left)
-        following = rest[len(rest) - len(left_out) :]
-        if not left_out or following == rest:
-            return
-        rest = following
-        print()
+    return kept

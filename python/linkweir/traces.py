@@ -18,7 +18,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,9 @@ def as_csv(trace: Trace | Frame) -> str:
     """A trace as ``link.trace`` of a scenario reads it.
 
     Args:
-        trace: a trace, or a data frame with the columns of such a file, times as seconds or time stamps; time stamps
-            without a zone are UTC. An index that is not just a count is a column like any other.
+        trace: a trace, or a data frame with the columns of such a file, times as seconds, durations or time stamps;
+            time stamps without a zone are UTC. An index that is not just a count is a column like any other. Columns
+            that such a file cannot hold are left out: text with commas, double quotes or line breaks, and lists.
 
     Raises:
         TypeError: it is neither.
@@ -93,9 +97,36 @@ def as_csv(trace: Trace | Frame) -> str:
     except (TypeError, ValueError) as error:
         message = f"a trace is the path of a file, a linkweir.traces.Trace or a data frame, not {type(trace).__name__}"
         raise TypeError(message) from error
+    columns = {name: _written(name, table[name]) for name in table.column_names if not _SPECIAL & set(name)}
+    table = pa.table({name: column for name, column in columns.items() if column is not None})
     rows = io.BytesIO()
     csv.write_csv(table, rows, csv.WriteOptions(include_header=False, quoting_style="none"))
     return ",".join(table.column_names) + "\n" + rows.getvalue().decode()
+
+
+_SPECIAL = set(',"\r\n')
+"""What neither names nor text of a trace can hold."""
+_PER_SECOND = {"_ms": 1e3, "_us": 1e6, "_ns": 1e9}
+"""Units of times by the end of a column's name; seconds without one of these."""
+
+
+def _written(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """A column as it is written, durations as numbers; None if a trace cannot hold it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.types
+    if kind.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind.is_duration(column.type):
+        nanoseconds = column.cast(pa.duration("ns")).cast(pa.int64()).cast(pa.float64(), safe=False)
+        return pc.divide(nanoseconds, 1e9 / _PER_SECOND.get(name[-3:], 1.0))
+    if str(column.type) in ("string", "large_string", "string_view"):
+        column = column.cast(pa.large_string())
+        plain = not pc.any(pc.match_substring_regex(column, f"[{''.join(sorted(_SPECIAL))}]")).as_py()
+    else:
+        plain = kind.is_primitive(column.type) or kind.is_decimal(column.type) or kind.is_null(column.type)
+    return column if plain else None
 
 
 def lte_drive(seed: int = 1, duration_s: float = 300.0, *, mean_mbit: float = 5.0, interval_s: float = 0.1) -> Trace:

@@ -8,6 +8,7 @@ import importlib
 import json
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,50 @@ def test_run_takes_a_data_frame_as_its_trace(small: Path) -> None:
         pl.DataFrame({"t_s": list(stamps.dt.to_pydatetime()), "capacity_bps": rates}),
     ):
         assert capacities(linkweir.run(small, trace=frame)) == pytest.approx(expected, rel=1e-12), frame
+
+
+def test_durations_of_a_data_frame_are_times(small: Path) -> None:
+    """0, 2 and 3 s in each of the units that data frames have."""
+    rates = [2e6, 0.0, 1e6]
+    spans = [timedelta(seconds=s) for s in (0, 2, 3)]
+    for frame in (
+        pd.DataFrame({"t_s": pd.to_timedelta([0, 2, 3], unit="s"), "capacity_bps": rates}),
+        pd.DataFrame({"capacity_bps": rates}, index=pd.TimedeltaIndex(spans, name="t_s")),
+        pl.DataFrame({"t_s": spans, "capacity_bps": rates}),
+        *(
+            pa.table({"t_s": pa.array(spans, pa.duration(unit)), "capacity_bps": rates})
+            for unit in ("s", "ms", "us", "ns")
+        ),
+    ):
+        shown = capacities(linkweir.run(small, trace=frame))
+        assert shown == pytest.approx([2e6, 2e6, 0.0, 1e6, 1e6], rel=1e-12), frame
+
+
+def test_durations_have_the_unit_that_the_name_of_their_column_says() -> None:
+    spans = pa.array([timedelta(0), timedelta(seconds=1.5)])
+    for name, last in (("t_s", "1.5"), ("when", "1.5"), ("t_ms", "1500"), ("t_us", "1500000"), ("t_ns", "1500000000")):
+        text = linkweir.traces.as_csv(pa.table({name: spans, "down_mbit": [1, 2]}))
+        assert text == f"{name},down_mbit\n0,1\n{last},2\n"
+
+
+def test_columns_of_a_data_frame_that_are_no_part_of_the_trace_do_no_harm(small: Path) -> None:
+    stamps = ["2026-01-31T12:00:00Z", "2026-01-31T12:00:02Z", "2026-01-31T12:00:03Z"]
+    plain = {
+        "place": ["a,b", 'the "bridge"', "two\nlines"],
+        "t_s": stamps,
+        "near, far": [1, 2, 3],
+        "seen": [[1], [2, 3], []],
+        "car": ["red", "blue", None],
+        "down_mbit": [2.0, 0.0, 1.0],
+    }
+    for frame in (
+        pd.DataFrame(plain),
+        pd.DataFrame(plain).astype({"place": "category", "car": "category"}),
+        pl.DataFrame(plain),
+        pa.table(plain),
+    ):
+        shown = capacities(linkweir.run(small, trace=frame))
+        assert shown == pytest.approx([2e6, 2e6, 0.0, 1e6, 1e6], rel=1e-12), frame
 
 
 def test_a_trace_that_is_none_is_refused(small: Path) -> None:

@@ -136,3 +136,23 @@ def test_tables_of_a_reproduction_fit(width: int, tmp_path: Path) -> None:
     assert max(map(len, lines)) <= width
     assert "PSS EF" in text
     assert ("not shown: DWRR EF 0.25," in text) == (width == 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [80, 60, 54, 38, 20])
+def test_each_queue_of_a_plan_is_shown_once_on_a_terminal_of_any_width(width: int) -> None:
+    wanted = {"af1": "0.100", "af2": "3.000", "af3": "0.100", "af4": "50.000", "af5": "0.000", "af6": "0.012"}
+    given = ("100kbit", "3Mbit", "100kbit", "50Mbit", "10bit", "12345bit")
+    rates = [word for rate in given for word in ("--rate", rate)]
+    text = on_a_terminal(width, "plan", "pss", "--link", "1Gbit", *rates)
+    first, second = re.split(r"Rates\s+with\s+everything\s+backlogged", text)
+    targets: dict[str, str] = {}
+    for table in first.split("\n\n")[1:]:
+        names = [name for line in table.splitlines()[:1] for name in line.split()]
+        row = re.search(r"(?m)^target[^0-9]*((?:[0-9.]+ *)+)$", table)
+        if row and names:
+            assert not set(names) & set(targets)
+            targets |= dict(zip(names, row[1].split(), strict=True))
+    assert targets == wanted
+    for name in wanted:
+        assert len(re.findall(rf"\b{name}\b", second.split("[scheduler]")[0])) == 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -112,8 +113,44 @@ def results(directory: Path) -> dict[str, bytes]:
     return {str(path.relative_to(directory)): path.read_bytes() for path in files}
 
 
+def await_removal(folder: Path, pattern: str) -> None:
+    """Waits until nothing is left there, as workers see a little later that their parent was killed."""
+    until = time.monotonic() + 60
+    while left := list(folder.glob(pattern)):
+        assert time.monotonic() < until, left
+        time.sleep(0.02)
+
+
+_KILLED_EARLY = """\
+import os, signal, sys
+from pathlib import Path
+from linkweir.sweep import Plan, local, run_plan
+local._Worker.give = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+run_plan(Plan.load(Path(sys.argv[1])), local.LocalProcesses(1))
+"""
+"""A sweep that is killed when its worker has been started but has not yet run a line of Python."""
+
+
+def test_a_worker_whose_parent_died_before_it_began_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, plan = tmp_path / "tmp", tmp_path / "plan.toml"
+    folder.mkdir()
+    (tmp_path / "trace.csv").write_text("t_s,capacity_bps\n0,3000000\n0.4,1000000\n")
+    (tmp_path / "base.toml").write_text(BASE)
+    plan.write_text(PLAN)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    assert start([sys.executable, "-c", _KILLED_EARLY, str(plan)]).wait(timeout=300) == -signal.SIGKILL
+    await_removal(folder, "*")
+
+
 @pytest.mark.slow
-def test_a_sweep_that_was_killed_at_any_instant_is_resumed_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_sweep_that_was_killed_at_any_instant_is_resumed_to_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
     plan, draw = tmp_path / "plan.toml", random.Random(SEED)
     (tmp_path / "trace.csv").write_text("t_s,capacity_bps\n0,3000000\n0.4,1000000\n")
     (tmp_path / "base.toml").write_text(BASE)
@@ -148,6 +185,8 @@ def test_a_sweep_that_was_killed_at_any_instant_is_resumed_to_the_same_bytes(tmp
         assert results(out) == expected, f"seed {SEED}, trial {trial}"
         assert Sweep.load(out).status == "complete"
         trial += 1
+    # Where the second worker has a file, the first was started. A parent killed before that has no worker to tidy up.
+    await_removal(folder, "*/2.err")
     print(f"\nseed {SEED}: {dict(done)}; {trial} sweeps, all resumed; killed {dict(left)}")
 
 

@@ -14,7 +14,7 @@ import pytest
 from command import REPOSITORY, SCENARIOS, linkweir, strict_json
 
 import linkweir as lw
-from linkweir import Interrupted
+from linkweir import Interrupted, diagnose
 from linkweir.diagnose import reservations
 
 Keys = dict[str, Any]
@@ -77,6 +77,14 @@ EACH: list[tuple[Keys, list[tuple[str, str]]]] = [
     (pss("1Mbit", link={"rate": "20Mbit"}, af={"mtu": "600B"}), [("mtu", "class af")]),
     (one({"policy": "codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
     (one({"policy": "fq_codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"}), [("mtu", "scheduler.mtu")]),
+    (
+        one({"policy": "codel", "mtu": "1500B"}, SLOW, link={"rate": "10Mbit", "overhead": "38B"}),
+        [("mtu", "scheduler.mtu")],
+    ),
+    (
+        one({"policy": "codel"}, {**SLOW, "packet": "1600B"}, link={"rate": "10Mbit"}),
+        [("mtu", "scheduler.mtu")],
+    ),
     (one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}), [("delay", "class all")]),
 ]
 """Scenarios and the warnings each must give, and no other."""
@@ -90,8 +98,14 @@ def test_each_fault_of_a_scenario_gives_its_warning_and_no_other(scenario: Keys,
 def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
     page = (REPOSITORY / "docs/diagnosis.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace"}
+    tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace", "unjudged"}
     assert sorted(documented) == sorted(tried)
+
+
+def test_a_small_mtu_of_codel_lets_it_drop_while_one_packet_waits_behind() -> None:
+    # codel.h: nothing is dropped while no more than `mtu` bytes wait behind a packet, so a lone one never is
+    (finding,) = lw.run(one({"policy": "codel", "mtu": "600B"}, SLOW, link={"rate": "10Mbit"})).warnings
+    assert "dropped although only one packet waits behind" in finding.what
 
 
 HEALTHY = {
@@ -109,6 +123,10 @@ HEALTHY = {
         flow={"kind": "onoff", "rate": "100Mbit", "on": "20ms", "off": "1s"},
     ),
     "a mtu nobody uses": pss("4Mbit", link={"rate": "20Mbit"}, af={"mtu": "64B", "lr": "1000bit", "lm": "400000bit"}),
+    "overhead 38B, default mtu": pss("4Mbit", link={"rate": "20Mbit", "overhead": "38B"}),
+    "overhead 38B, default mtu of codel": one({"policy": "codel"}, SLOW, link={"rate": "10Mbit", "overhead": "38B"}),
+    "a packet at the edge of a short time": one(FIFO, {"kind": "cbr", "rate": "1Mbit"}, link={"rate": "1Mbit"})
+    | {"duration": "40ms", "interval": "10ms"},  # 4 packets begin in the time of 3.3
     "as much as it carries": one(FIFO, {"kind": "cbr", "rate": "10Mbit"}, link={"rate": "10Mbit"}),
     "tcp slows down": one(FIFO, {"kind": "tcp", "count": 30}, link={"rate": "10Mbit"}, limit="100p"),
     "the flow ends before its bits are too many": one(
@@ -172,16 +190,46 @@ def test_what_a_fade_took_is_lost_although_the_link_is_free_afterwards() -> None
     scenario = pss("4Mbit", link=FADES)
     del scenario["flow"][2]
     (finding,) = lw.run(scenario).warnings
-    # 9 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class
-    assert finding.figures["lost_bits"] == pytest.approx(3 * 9 * (5e6 - 1e6), rel=0.02)
+    # 10 s of each of three fades, in which 1 of 5 Mbit/s is left; after a fade all 16 are there for this class. Of each
+    # the credit covers between LR = 0.5 Mbit and LM = LR + 19 * 12112 bit * 15 / 20 = 0.67 Mbit.
+    assert finding.figures["lost_bits"] == pytest.approx(3 * (10 * (5e6 - 1e6) - 0.59e6), rel=0.004)
 
 
-def test_the_memory_asked_for_is_enough() -> None:
-    (finding,) = lw.run(pss("4Mbit", link=FADES)).warnings
+@pytest.mark.parametrize("interval", ["100ms", "500ms", "1s", "2s"])
+def test_the_memory_asked_for_is_enough(interval: str) -> None:
+    (finding,) = lw.run(pss("4Mbit", link=FADES, interval=interval)).warnings
     # from 10 s to 60 s three fades leave 5 - 4 and two times without leave 20 - 4 Mbit/s, each for 10 s
     assert finding.figures["left_bps"] == pytest.approx((3 * 1e6 + 2 * 16e6) / 5, rel=1e-3)
     cure = finding.cure.split('"')[1]
-    assert kinds(pss("4Mbit", link=FADES, af={"memory": cure})) == []
+    assert kinds(pss("4Mbit", link=FADES, af={"memory": cure}, interval=interval)) == []
+
+
+@pytest.mark.parametrize("interval", ["100ms", "200ms", "1s"])
+def test_fades_shorter_than_bins_are_seen(interval: str) -> None:
+    steps = [["0s", "10Mbit"], ["2.1s", "0bit"], ["2.9s", "10Mbit"]]
+    link = {"rate": {"steps": steps, "end": "loop", "period": "4s"}, "nominal": "10Mbit"}
+    scenario = pss("1kbit", link=link, af={"memory": "100ms"}, interval=interval)
+    (finding,) = lw.run(scenario).warnings
+    assert finding.kind == "reservation_memory"
+    # Of 4 Mbit that each of 13 fades takes, the credit covers LR = 0.5 Mbit up to LM = LR + 19 * 12112 bit / 2, and one
+    # packet is left to chance. The rest is lost; of a bin of 1 s, 0.2 s have 10 Mbit/s, half of them after the fade.
+    assert 11 * (4e6 - 0.616e6 - 0.5e6 - 12e3) <= finding.figures["lost_bits"] <= 13 * 3.5e6
+    cure = finding.cure.split('"')[1]
+    scenario["class"][1]["memory"] = cure
+    assert kinds(scenario) == []
+
+
+@pytest.mark.parametrize("interval", ["100ms", "4s"])
+def test_a_bin_in_which_the_queue_may_have_been_empty_tells_no_loss(interval: str) -> None:
+    """Bins of 4 s end in fades, so packets wait at both ends of each, but in between all is sent that is asked for."""
+    steps = [["0s", "0bit"], ["200ms", "10Mbit"], ["3.8s", "0bit"]]
+    link = {"rate": {"steps": steps, "end": "loop", "period": "4s"}, "nominal": "10Mbit"}
+    # A bin of 4 s has 20 Mbit less than is reserved, which is more than the memory of 15 Mbit. The fades take
+    # 1 + 2 + 2 + 1 Mbit, and each of 720 packets waits for one of another class and itself, 1.3 ms, which
+    # takes 5 Mbit at most.
+    flow = {"kind": "cbr", "rate": "48kbit", "packet": "100B"}
+    scenario = pss("1kbit", link=link, af={"memory": "3s"}, flow=flow, interval=interval, duration="12s", warmup="0s")
+    assert kinds(scenario) == []
 
 
 def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
@@ -191,9 +239,9 @@ def test_a_share_is_a_part_of_what_the_link_carries_now() -> None:
     assert kinds(starved) == [("reservation_starved", "class af")]
     (late, *_) = lw.run(pss("4.9Mbit", link={**FADES, "follow": True}, af=share)).warnings
     assert late.kind == "reservation_memory"
-    # In three fades a quarter of 5 Mbit/s is reserved and 0.1 Mbit/s are left. The memory is used up within the first
-    # second of each, so 9 s are counted.
-    assert late.figures["lost_bits"] == pytest.approx(3 * 9 * (1.25e6 - 0.1e6), rel=0.02)
+    # In three fades of 10 s a quarter of 5 Mbit/s is reserved and 0.1 Mbit/s are left. The credit covers between
+    # LR = 0.5 Mbit and LM = LR + 19 * 12112 bit * 3 / 4 = 0.67 Mbit.
+    assert late.figures["lost_bits"] == pytest.approx(3 * (10 * (1.25e6 - 0.1e6) - 0.59e6), rel=0.01)
 
 
 @pytest.mark.parametrize(("end", "after"), [("hold", "last value"), ("stop", "nothing"), ("loop", "began again")])
@@ -206,6 +254,16 @@ def test_a_trace_shorter_than_the_run(tmp_path: Path, end: str, after: str) -> N
     assert finding.figures == {"trace_s": 10, "simulated_s": 11}
     assert after in finding.what
     assert kinds(scenario | {"duration": "10s"}) == []
+
+
+def test_a_trace_that_is_short_by_milliseconds_is_no_fault(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("t_s,capacity_bps\n0,10e6\n5.001001,8e6\n")  # lasts 10.002002 s
+    scenario = one(FIFO, SLOW, link={"trace": str(trace)})
+    assert kinds(scenario | {"duration": "10.004s"}) == []
+    (finding,) = lw.run(scenario | {"duration": "10.2s"}).warnings
+    assert 'Set duration = "10002ms"' in finding.cure
+    assert kinds(scenario | {"duration": "10002ms"}) == []
 
 
 def test_a_mahimahi_trace_shorter_than_the_run(tmp_path: Path) -> None:
@@ -225,6 +283,15 @@ def test_the_cure_of_a_long_delay_is_a_shorter_queue_if_the_queue_is_full() -> N
     assert 'limit = "83p"' in finding.cure  # 1 Mbit/s are 83.3 packets of 1500 bytes per second
 
 
+@pytest.mark.parametrize("limit", [{}, {"limit": "100000p"}])
+def test_the_cure_of_a_long_delay_is_a_limit_if_the_queue_grows(limit: Keys) -> None:
+    flow = {"kind": "cbr", "rate": "3Mbit"}
+    offered, delay = lw.run(one(FIFO, flow, link={"rate": "1Mbit"}, **limit) | {"duration": "5s"}).warnings
+    assert (offered.kind, delay.kind) == ("offered", "delay")
+    assert "queue up faster than they are sent" in delay.cure
+    assert 'limit = "83p"' in delay.cure  # 1 Mbit/s are 83.3 packets of 1500 bytes per second
+
+
 def test_the_cure_of_a_long_delay_in_outages_is_no_shorter_queue() -> None:
     outages = {"rate": {"steps": [["0s", "10Mbit"], ["1s", "0bit"]], "end": "loop", "period": "10s"}}
     (finding,) = lw.run(one(FIFO, SLOW, link=outages)).warnings
@@ -232,6 +299,18 @@ def test_the_cure_of_a_long_delay_in_outages_is_no_shorter_queue() -> None:
     assert finding.figures["delay_p95_s"] > 5
     assert "limit =" not in finding.cure
     assert "pauses" in finding.cure
+
+
+def test_a_rule_that_fails_leaves_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(result: lw.Result, setting: object) -> list[diagnose.Finding]:
+        raise ZeroDivisionError("no packets")
+
+    monkeypatch.setattr(diagnose, "RULES", (broken, *diagnose.RULES))
+    scenario = one(FIFO, {"kind": "cbr", "rate": "12Mbit"}, link={"rate": "10Mbit"}, limit="100p")
+    result = lw.run(scenario, out=tmp_path / "out")
+    assert [finding.kind for finding in result.warnings] == ["unjudged", "offered"]
+    assert "the rule broken failed with ZeroDivisionError: no packets" in str(result.warnings[0])
+    assert lw.Result.load(tmp_path / "out").status == "complete"
 
 
 def test_copies_of_a_class_give_one_warning() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One exception stands for all of the package, and each is still the built-in one it was."""
+"""One exception is the base of all of the package, and each is still the built-in one it was."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pkgutil
 
 import pytest
 from command import SMALL
+from command import linkweir as command
 
 import linkweir
-from linkweir import _native
+from linkweir import _native, cli
 
 BUILT_IN = {
     "DirectoryError": Exception,
@@ -48,6 +49,25 @@ def test_every_error_is_one_of_the_package_and_a_built_in_one() -> None:
     for name, kind in found.items():
         assert issubclass(kind, linkweir.Error) == issubclass(kind, Exception), name
         assert issubclass(kind, BUILT_IN[name]), name
+
+
+@pytest.mark.parametrize("name", sorted(set(BUILT_IN) - {"Interrupted", "SweepInterrupted"}))
+def test_every_error_becomes_an_exit_code_and_one_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = exceptions()[name]
+
+    def fail(**_: object) -> None:
+        raise kind(*("made up",) * (3 if name == "Fault" else 1))
+
+    monkeypatch.setattr(cli, "app", fail)
+    done = command("policies")
+    assert done.returncode in (1, 2)
+    assert "made up" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_scenario_error_made_in_python_has_its_attributes() -> None:
+    error = linkweir.ScenarioError("duration is missing")
+    assert (error.file, error.line, error.key, error.value, error.message) == (None, None, "", "", "")
 
 
 def test_ctrl_c_is_no_error() -> None:

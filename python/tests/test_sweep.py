@@ -562,13 +562,35 @@ def test_a_damaged_data_set_is_named_and_made_again(tmp_path: Path, plan_file: P
     done = linkweir("sweep", plan_file, "--out", out, "--json", "--jobs", "1")
     assert (done.returncode, strict_json(done.stdout)["runs_now"]) == (0, 20 - kept)
     assert done.stderr == (
-        f"linkweir: {out}/results/runs.parquet: is damaged or missing; it is made again from {kept} runs that parts/ "
-        f"still holds and {20 - kept} that are run again\n"
+        f"linkweir: {out}/results/runs.parquet: is damaged or missing; rebuilding it: {kept} runs are still in parts/, "
+        f"{20 - kept} are run again\n"
     )
     assert data(out) == whole
     (out / "summary.json").unlink()
     assert linkweir("sweep", plan_file, "--out", out).returncode == 0
     assert Sweep.load(out).table.num_rows == 20 * 7
+
+
+def test_a_sweep_of_an_earlier_version_without_a_hash_is_read(tmp_path: Path, plan_file: Path) -> None:
+    """A version that noted the sources but not yet the hash, and one that noted neither."""
+    plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
+    plan, out = Plan.load(plan_file), tmp_path / "out"
+    first = run_plan(plan, Here(), out=out)
+    whole, noted = data(out), provenance(out)
+    del noted["runs_sha256"]
+    (out / "provenance.json").write_text(json.dumps(noted))
+    assert Sweep.load(out).table.equals(first.table)
+    again = Here()
+    assert run_plan(plan, again, out=out).status == "complete"
+    assert (again.done, data(out)) == ([], whole)
+    del noted["sources_sha256"]
+    (out / "provenance.json").write_text(json.dumps(noted))
+    assert Sweep.load(out).table.equals(first.table)
+    with pytest.raises(package.DirectoryError, match="done by an earlier version, which noted no sources; choose"):
+        run_plan(plan, Here(), out=out)
+    (out / "results" / "runs.parquet").unlink()
+    with pytest.raises(package.DirectoryError, match=r"runs\.parquet: is damaged or missing"):
+        _ = Sweep.load(out).table
 
 
 def test_a_sweep_killed_before_its_first_note_or_while_it_is_overwritten_is_resumed(

@@ -6,12 +6,14 @@ Each rule is a function of the resolved scenario and the result tables. docs/dia
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from linkweir.diagnose.finding import Finding
 from linkweir.diagnose.reservations import missed_reservations
 from linkweir.diagnose.rules import long_delays, offered_above_capacity, short_trace, small_mtu
 from linkweir.diagnose.setting import Setting
+from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
     from linkweir.result import Result
@@ -22,6 +24,19 @@ RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, lo
 
 
 def findings(result: Result) -> list[Finding]:
-    """Everything a run is to be warned of, in the order of `RULES`."""
+    """Everything a run is to be warned of, in the order of `RULES`.
+
+    A rule that fails takes no result with it: that it failed is a warning of kind ``unjudged``.
+    """
     setting = Setting(result.scenario)
-    return [finding for rule in RULES for finding in rule(result, setting)]
+    return [finding for rule in RULES for finding in _judged(rule, result, setting)]
+
+
+def _judged(rule: Callable[[Result, Setting], list[Finding]], result: Result, setting: Setting) -> list[Finding]:
+    try:
+        return rule(result, setting)
+    except DirectoryError:  # a damaged table is no fault of the rule
+        raise
+    except Exception as error:
+        what = f"the rule {rule.__name__} failed with {type(error).__name__}: {error}"
+        return [Finding("unjudged", "run", what, "The results are whole; please report this fault of Linkweir", {})]

@@ -3,8 +3,9 @@
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
 waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
-than its reservation, the difference is lost for good. Service that is late but remembered is made up for and not
-counted.
+than its reservation, the difference is lost for good. With more credit the class loses at least what the difference
+exceeds the credit by, as credit does not fall below 0: fades within a bin show by that. Service that is late but
+remembered is made up for and not counted.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Bins:
     """Consecutive bins. First axis: the bin; second, where there is one: the class."""
 
     starts_s: Values
+    ends_s: Values
     spans_s: Values
     """How much of each lies in the time that totals cover."""
     capacity_bps: Values
@@ -74,10 +76,12 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
     for moved, carried, credit in zip(series, link, levels, strict=False):
         sent_bytes, sent_pkts, after_bytes, delay_s = np.moveaxis(moved, 2, 0)
         starts_s, capacity_bps, used_bps = carried[:, 0, :].T
-        lasts_s = (np.minimum(starts_s + interval_s, result.simulated_s) - starts_s)[:, None]
+        ends_s = np.minimum(starts_s + interval_s, result.simulated_s)
+        lasts_s = (ends_s - starts_s)[:, None]
         sent_bps = 8.0 * setting.wire_bytes(sent_bytes, sent_pkts) / lasts_s
         yield Bins(
             starts_s=starts_s,
+            ends_s=ends_s,
             spans_s=spans_in_window_s(starts_s, result),
             capacity_bps=setting.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
             sent_bps=sent_bps,
@@ -104,6 +108,18 @@ def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: in
         yield waiting.reshape(-1, rows_per_bin, len(columns))
 
 
+def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
+    """When greedy flows keep the queue of a class filled: each packet that leaves is replaced at once."""
+    for flow in entry.flows:
+        start_s, stop_s, delay_s, stagger_s = (
+            _native.quantity(flow[key], "time") for key in ("start", "stop", "access_delay", "stagger")
+        )
+        # Copies of a flow join the copies of a class in turn.
+        joins = flow["class"] == entry.names[n - entry.numbers.start] or flow["count"] >= len(entry.numbers)
+        if flow["kind"] == "greedy" and joins and not delay_s:
+            yield start_s + stagger_s * (flow["count"] - 1), stop_s
+
+
 class Account:
     """What was reserved for one class and what was lost of it."""
 
@@ -118,6 +134,7 @@ class Account:
         self._share = _native.quantity(entry.keys["share"], "fraction")
         self._nominal_bps = _native.quantity(setting.link["nominal"], "rate")
         self._follow = bool(setting.link.get("follow", False))
+        self._filled_s = list(_filled_s(entry, n))
         self._window_s = self._reserved_bits = self._capacity_bits = self._left_bits = 0.0
         self._lost_bits = self._used_up_s = self._used_up_reserved_bits = 0.0
         self._first_s = math.inf
@@ -139,10 +156,19 @@ class Account:
         self._left_bits += float(np.dot(left_bps, spans_s))
 
         before, after = bins.waiting_before_bytes[:, n], bins.waiting_after_bytes[:, n]
-        always = (bins.sent_bytes[:, n] < before) | (bins.waiting_mean_pkts[:, n] >= 1)
-        waited = (before > 0) & (after > 0) & always
-        used_up = waited & (bins.credit_before_bits[:, n] <= self._packet_bits) & (spans_s > 0)
+        surely = bins.sent_bytes[:, n] < before
+        for start_s, stop_s in self._filled_s:
+            surely |= (start_s <= bins.starts_s) & (bins.ends_s <= stop_s)
+        waits = (before > 0) & (after > 0) & (spans_s > 0)
+        credit_bits = bins.credit_before_bits[:, n]
         short_bits = (reserved_bps - bins.sent_bps[:, n]) * spans_s
+        no_credit = credit_bits <= self._packet_bits
+        used_up = waits & (surely | (bins.waiting_mean_pkts[:, n] >= 1)) & no_credit
+        # Credit is that of the bin's beginning, so a bin that the warm-up cuts tells nothing by it.
+        whole = np.isclose(spans_s, bins.ends_s - bins.starts_s, rtol=1e-6)
+        exceeded = waits & surely & whole & ~no_credit & (short_bits > credit_bits + self._packet_bits)
+        short_bits[exceeded] -= credit_bits[exceeded] + self._packet_bits
+        used_up |= exceeded
         # One packet more or less falls into a bin by chance. More than that in a bin does not bring back what was lost.
         self._lost_bits += float(np.maximum(short_bits[used_up], -self._packet_bits).sum())
         self._used_up_s += float(spans_s[used_up].sum())

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
 EXCESS = 0.01
-"""Part of the capacity by which more has to be offered: windows cut packets, and random traffic varies."""
+"""Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 _FIXED_LOAD = ("cbr", "poisson", "onoff")
 """Flows that send whatever becomes of their packets."""
 
@@ -32,8 +32,8 @@ def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
     capacity_bps = _capacity_bps(result)
     if capacity_bps is None:
         return []
-    offered_bps = _offered_bps(result, setting)
-    if offered_bps <= (1 + EXCESS) * capacity_bps:
+    offered_bps, edges_bps = _offered_bps(result, setting)
+    if offered_bps - capacity_bps <= max(EXCESS * capacity_bps, edges_bps):
         return []
     coded = "coded for the satellite " if setting.satellite else ""
     what = (
@@ -44,8 +44,11 @@ def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
     return [Finding("offered", "link", what, cure, {"offered_bps": offered_bps, "capacity_bps": capacity_bps})]
 
 
-def _offered_bps(result: Result, setting: Setting) -> float:
-    """What flows of fixed load put on the wire, were all of it sent; from a satellite in coded bits."""
+def _offered_bps(result: Result, setting: Setting) -> tuple[float, float]:
+    """What flows of fixed load put on the wire, were all of it sent; from a satellite in coded bits.
+
+    Also how much of it one packet per flow is, by which the edges of the time may change it.
+    """
     window_s = result.simulated_s - result.scenario.warmup_s
     mean_bytes = np.repeat(
         [setting.packet_wire_bytes(packet_bytes(flow)[0]) for flow in setting.flows],
@@ -57,8 +60,9 @@ def _offered_bps(result: Result, setting: Setting) -> float:
         ended = sum(sum(attempts[key]) for key in attempts if re.fullmatch(r"decoded_\w+|given_up_pkts", key))
         bits = np.full(len(bits), sum(attempts["coded_bits"]) / ended if ended else 0.0)
     flows = result.flows.select(["kind", "arrived_pkts"]).to_pydict()
-    offered = [count if kind in _FIXED_LOAD else 0 for kind, count in zip(*flows.values(), strict=True)]
-    return float(np.dot(bits, offered)) / window_s
+    fixed = [kind in _FIXED_LOAD for kind in flows["kind"]]
+    offered = np.dot(bits, np.where(fixed, flows["arrived_pkts"], 0))
+    return float(offered) / window_s, float(np.dot(bits, fixed)) / window_s
 
 
 def _capacity_bps(result: Result) -> float | None:
@@ -80,21 +84,21 @@ def _covered(result: Result) -> dict[str, float]:
 def small_mtu(_: Result, setting: Setting) -> list[Finding]:
     """A parameter `mtu`, the largest packet, is below packets that are sent."""
     if "mtu" in setting.scheduler:
-        largest = setting.packet_wire_bytes(max(entry.largest_bytes() for entry in setting.entries))
-        effect = "packets are dropped although no other waits behind them"
-        return _mtu("scheduler.mtu", setting.scheduler["mtu"], largest, effect)
+        largest = max(entry.largest_bytes() for entry in setting.entries)
+        effect = "packets are dropped although only one packet waits behind them"
+        return _mtu("scheduler.mtu", setting.scheduler["mtu"], largest, setting, effect)
     found = []
     for entry in setting.entries:
         if "mtu" in entry.keys and "low_level" in entry.keys and not {"lr", "lm"} <= set(entry.keys):
-            largest = setting.packet_wire_bytes(entry.largest_bytes())
             effect = f'a turn is shorter than burst = "{entry.keys["burst"]}" says'
-            found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], largest, effect)
+            found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], entry.largest_bytes(), setting, effect)
     return found
 
 
-def _mtu(where: str, mtu: str, largest_bytes: float, effect: str) -> list[Finding]:
-    mtu_bytes = size_bytes(mtu)
-    if largest_bytes <= mtu_bytes:
+def _mtu(where: str, mtu: str, packet_bytes: float, setting: Setting, effect: str) -> list[Finding]:
+    mtu_bytes, largest_bytes = size_bytes(mtu), setting.packet_wire_bytes(packet_bytes)
+    # The default is Ethernet's largest packet without the line's overhead, and is meant for links that have it too.
+    if (packet_bytes if mtu_bytes == setting.default_mtu_bytes else largest_bytes) <= mtu_bytes:
         return []
     what = f'packets have up to {largest_bytes:.0f} bytes on the wire, but mtu = "{mtu}" is to be the largest: {effect}'
     figures = {"packet_bytes": largest_bytes, "mtu_bytes": mtu_bytes}
@@ -102,9 +106,9 @@ def _mtu(where: str, mtu: str, largest_bytes: float, effect: str) -> list[Findin
 
 
 def short_trace(result: Result, setting: Setting) -> list[Finding]:
-    """The trace of the capacity ends before the run."""
+    """The trace of the capacity ends before the run, by more than `EXCESS` of the run."""
     length_s = result.scenario.capacity_length_s
-    if "trace" not in setting.link or length_s is None or length_s >= result.simulated_s:
+    if "trace" not in setting.link or length_s is None or length_s >= (1 - EXCESS) * result.simulated_s:
         return []
     end = setting.link.get("end", "loop")
     after = {
@@ -114,7 +118,8 @@ def short_trace(result: Result, setting: Setting) -> list[Finding]:
     }[end]
     what = f"it lasts {length_s:.6g} s and the run {result.simulated_s:.6g} s; {after}"
     figures = {"trace_s": length_s, "simulated_s": result.simulated_s}
-    return [Finding("trace", "link.trace", what, f'Set duration = "{length_s:.6g}s" or give a longer trace', figures)]
+    cure = f'Set duration = "{math.floor(1000 * length_s)}ms" or give a longer trace'
+    return [Finding("trace", "link.trace", what, cure, figures)]
 
 
 def long_delays(result: Result, setting: Setting) -> list[Finding]:
@@ -123,20 +128,41 @@ def long_delays(result: Result, setting: Setting) -> list[Finding]:
         return []
     rows = result.rows("classes")
     window_s = result.simulated_s - result.scenario.warmup_s
+    late = [(row["delay_p95_s"] or 0.0) > LONG_DELAY_S for row in rows]
+    grows = _grows(result) if any(late) else np.zeros(len(rows))
     found = []
     for entry in setting.entries:
-        late = [n for n in entry.numbers if (rows[n]["delay_p95_s"] or 0.0) > LONG_DELAY_S]
-        found += merged([_long_delay(entry, n, rows[n], window_s) for n in late], "delay_p95_s")
+        mine = [_long_delay(entry, n, rows[n], window_s, grows=bool(grows[n])) for n in entry.numbers if late[n]]
+        found += merged(mine, "delay_p95_s")
     return found
 
 
-def _long_delay(entry: Entry, n: int, row: dict[str, float], window_s: float) -> Finding:
+def _grows(result: Result) -> Values:
+    """Of which classes the queue is longer throughout the last third of the time than ever in the first."""
+    first_s, end_s = result.scenario.warmup_s, result.simulated_s
+    third_s = (end_s - first_s) / 3
+    classes, row = len(result.scenario.classes), 0
+    early_bytes, late_bytes = np.full(classes, -np.inf), np.full(classes, np.inf)
+    for batch in result.batches("series", ("t_s", "backlog_bytes")):
+        t_s, backlog_bytes = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("t_s", "backlog_bytes"))
+        n = np.arange(row, row + len(t_s)) % classes
+        row += len(t_s)
+        early, late = (t_s >= first_s) & (t_s < first_s + third_s), t_s >= end_s - third_s
+        np.maximum.at(early_bytes, n[early], backlog_bytes[early])
+        np.minimum.at(late_bytes, n[late], backlog_bytes[late])
+    longer: Values = (late_bytes > early_bytes) & np.isfinite(early_bytes) & np.isfinite(late_bytes)
+    return longer
+
+
+def _long_delay(entry: Entry, n: int, row: dict[str, float], window_s: float, *, grows: bool) -> Finding:
     delay_s, sent_pps = row["delay_p95_s"], row["sent_pkts"] / window_s
     what = f"more than one packet in twenty waited for {delay_s:.3g} s or longer"
     limit = _native.quantity(entry.keys["limit"], "packets") if "limit" in entry.keys else math.inf
     second = max(1, math.floor(LONG_DELAY_S * sent_pps))
     if second < limit and limit >= sent_pps * delay_s / 2 and row["dropped_limit_pkts"]:
         cure = f'At {sent_pps:.4g} packets/s a queue with limit = "{second}p" holds 1 s of them'
+    elif second < limit and grows:
+        cure = f'Packets queue up faster than they are sent: a queue with limit = "{second}p" holds 1 s of them'
     else:
         cure = "The link or its service pauses, which a smaller limit does not change: see the rates over time"
     figures = {"delay_p95_s": delay_s, "sent_pps": sent_pps}

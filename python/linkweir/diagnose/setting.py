@@ -81,6 +81,15 @@ class Setting:
             first = numbers.stop
 
     @property
+    def default_mtu_bytes(self) -> float:
+        """What the policy's parameter `mtu` is when it is not given; 0 if it has none."""
+        (policy,) = (policy for policy in _native.policies() if policy["name"] == self.scheduler["policy"])
+        defaults = [
+            param["default"] for param in (*policy["params"], *policy["class_params"]) if param["name"] == "mtu"
+        ]
+        return size_bytes(defaults[0] or "0B") if defaults else 0.0
+
+    @property
     def beam(self) -> bool:
         """Whether the link is a beam, whose capacity depends on whom a packet is for."""
         return "beam" in self.link

@@ -109,7 +109,7 @@ def _only_one(options: dict[str, object], least: int = 0) -> None:
 
 
 def _typed(option: str, value: object) -> str:
-    """An option as it stands on the command line, as often as it is given."""
+    """An option as typed on the command line, as often as it is given."""
     return " ".join(f"{option} {text}" for text in (value if isinstance(value, list) else [value]))
 
 

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 PLAN = "plan.json"
 RUNS = "runs"
 _ENDED = ("complete", "interrupted", "failed")
+_EARLIER = "an earlier version, which noted no {}"
 
 
 class SweepDirectory(OwnDirectory):
@@ -123,15 +124,15 @@ class SweepDirectory(OwnDirectory):
         """Whether the data set of all runs is there, whole."""
         if self._provenance["status"] != "complete":
             return False
-        return _sha256(self._data) == self._provenance.get("runs_sha256")
+        return _as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))
 
     def found(self) -> set[int]:
         """Numbers of the runs that are done, of a sweep that is not complete."""
         found = {run.number for run in self._plan.runs if self._read(run) is not None}
         if self._provenance["status"] == "complete":
             warnings.warn(
-                f"{self._data}: is damaged or missing; it is made again from {len(found)} runs that {PARTS}/ still "
-                f"holds and {len(self._plan.runs) - len(found)} that are run again",
+                f"{self._data}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
+                f"{len(self._plan.runs) - len(found)} are run again",
                 stacklevel=2,
             )
         return found
@@ -257,7 +258,8 @@ def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> N
     for key, here in build().items():
         if earlier.get(key) != here:
             what = key.removesuffix("_sha256")
-            raise DirectoryError(f"{path}: its runs were done by {what} {earlier.get(key)}, this is {here}; {cure}")
+            then = f"{what} {earlier[key]}, this is {here}" if key in earlier else _EARLIER.format(what)
+            raise DirectoryError(f"{path}: its runs were done by {then}; {cure}")
     now = {entry["source"]: entry["sha256"] for entry in facts["inputs"]}
     for entry in earlier.get("inputs", []):
         if now.get(entry["source"], entry["sha256"]) != entry["sha256"]:
@@ -288,8 +290,15 @@ def _read_data(file: Path) -> pa.Table:
     return read_table(file) if file.exists() else pa.table({})
 
 
-def _read_checked(file: Path, sha256: str | None) -> pa.Table:
-    if _sha256(file) != sha256:
+def _as_noted(file: Path, sha256: str | None, runs: int) -> bool:
+    """Whether the data set of so many runs is what was written; without a hash, as earlier versions left it, if it is
+    there. Without runs there is no file.
+    """
+    return file.exists() or not runs if sha256 is None else _sha256(file) == sha256
+
+
+def _read_checked(file: Path, sha256: str | None, runs: int) -> pa.Table:
+    if not _as_noted(file, sha256, runs):
         raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to have it made again")
     return _read_data(file)
 
@@ -319,5 +328,10 @@ def open_sweep(directory: Path) -> Sweep:
         0,
         tuple(Failure(**failure) for failure in summary["failures"]),
         directory,
-        partial(_read_checked, directory / RESULTS / f"{RUNS}.parquet", provenance.get("runs_sha256")),
+        partial(
+            _read_checked,
+            directory / RESULTS / f"{RUNS}.parquet",
+            provenance.get("runs_sha256"),
+            summary["runs_done"],
+        ),
     )

@@ -33,7 +33,9 @@ class _Worker:
         self.job: Job | None = None
         self.ready = False
         self.connection, theirs = Pipe()
-        words = [sys.executable, "-c", _START, json.dumps(sys.path), str(theirs.fileno()), str(folder)]
+        # Our number is an argument, as a worker that asks for its parent's may do so when this process is already dead.
+        numbers = str(theirs.fileno()), str(folder), str(os.getpid())
+        words = [sys.executable, "-c", _START, json.dumps(sys.path), *numbers]
         # A session of its own: Ctrl-C on the terminal is for the parent, which then ends it.
         with self._errors.open("wb") as errors, theirs:
             self._process = subprocess.Popen(

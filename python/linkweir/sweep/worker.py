@@ -24,7 +24,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(int(sys.argv[2]))
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(connection, jobs, os.getppid(), sys.argv[3]), daemon=True)
+    listener = threading.Thread(target=_listen, args=(connection, jobs, int(sys.argv[4]), sys.argv[3]), daemon=True)
     listener.start()
     with contextlib.suppress(OSError):
         connection.send(READY)
