@@ -185,11 +185,11 @@ def test_no_file_with_a_password_or_token_is_carried_and_the_others_can_be_read(
             bare.carry_settings(system, log)
         return [target for target in carried if (system / target).exists()]
 
-    assert carry("[global]\nindex-url = https://user:pass@packages.example/simple\n") == []
+    assert carry("[global]\nfind-links = https://user:pass@packages.example/simple\n") == []
     assert carry('[registries.ours]\nindex = "sparse+https://x.example/"\ntoken = "Bearer 1"\n') == []
     assert carry("-----BEGIN PRIVATE KEY-----\n") == []
     said = capsys.readouterr().err
     for source in carried.values():
         assert said.count(f"password, token or private key: {source}\n") == 1
-    assert carry("[global]\nindex-url = https://packages.example/simple\ntimeout = 60\n") == list(carried)
+    assert carry("[global]\nfind-links = https://packages.example/simple\ntimeout = 60\n") == list(carried)
     assert {(system / target).stat().st_mode & 0o777 for target in carried} == {0o644}
