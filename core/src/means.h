@@ -5,7 +5,7 @@
  * A mean R forgets with the time constant Tc: R(t + d) = R(t) exp(-d / Tc), and a service of c adds c / Tc. All means decay
  * by the same factor, so what is kept is S = R Tc g(t) with g(t) = exp((t - t0) / Tc) = 2^x(t): S is constant, but for a
  * service, which adds c g. Comparing R / r is comparing S / r. x counts half-lives H = Tc ln 2 in 2^-32. Numbers are those
- * of soft.h; S, and with it x, is brought back to where it began once in 52 days (lw_means_turn).
+ * of soft.h; S, and with it x, is brought back to where it began once in 52 days (lw_mean_turn, lw_means_turn).
  *
  * A queue that was not seen before, or that returns while idle queues decay, begins with at least the key S / (w r) of the
  * best queue or, when no other has a claim, with that which the last one served had before, lest it holds the link until its
@@ -46,7 +46,7 @@ struct lw_means {
 };
 
 struct lw_mean {
-	uint64_t sum;                   /* S; while frozen, as it was at left_ns */
+	uint64_t sum;                   /* S; while frozen, as it was at left_ns, which is not before since_ns */
 	uint64_t inverse;               /* 1 / (w r), of the last rate that was not 0 */
 	uint64_t key;                   /* S / (w r): the smallest has the greatest claim */
 	uint64_t rate_bps;              /* as last told */
@@ -63,10 +63,16 @@ static inline uint64_t lw_means_x(const struct lw_means *means, uint64_t time_ns
 	return x.hi << 10 | x.lo >> 54;
 }
 
+/* x(at_ns); at_ns is not before since_ns */
+static inline uint64_t lw_means_at(const struct lw_means *means, uint64_t at_ns)
+{
+	return means->phase + lw_means_x(means, at_ns - means->since_ns);
+}
+
 /* x(now) */
 static inline uint64_t lw_means_now(const struct lw_means *means)
 {
-	return means->phase + lw_means_x(means, means->now_ns - means->since_ns);
+	return lw_means_at(means, means->now_ns);
 }
 
 static inline void lw_means_start(struct lw_means *means, uint64_t tc_ns)
@@ -77,27 +83,36 @@ static inline void lw_means_start(struct lw_means *means, uint64_t tc_ns)
 	means->phase = 0;
 }
 
-/* takes note of the time; true when every sum has to be halved by lw_means_turn */
+/* takes note of the time; true when x has to begin anew: lw_mean_turn for every mean, then lw_means_turn */
 static inline bool lw_means_clock(struct lw_means *means, const struct lw_view *v)
 {
 	return lw_clock(&means->now_ns, v) - means->since_ns > LW_TURN_NS;
 }
 
-/* x begins anew at its fraction; returns by how many halves every sum must shrink */
-static inline uint32_t lw_means_turn(struct lw_means *means)
+/* A mean for x that begins anew at its fraction. A frozen one may be older than the span of all exponents, so it is not
+ * halved as often as x halves, but taken out of the old x and put into the new one. */
+static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *mean)
+{
+	uint64_t x = lw_means_now(means);
+
+	if (mean->away && means->idle == LW_IDLE_FREEZE) {
+		mean->sum = lw_soft_div(mean->sum, lw_soft_exp2(lw_means_at(means, mean->left_ns)));
+		mean->sum = lw_soft_mul(mean->sum, lw_soft_exp2((uint32_t)x));
+		mean->left_ns = means->now_ns;
+		return;
+	}
+	mean->sum = lw_soft_halve(mean->sum, (uint32_t)(x >> 32));
+	mean->key = lw_soft_halve(mean->key, (uint32_t)(x >> 32));      /* exact, as it may be another queue's to the last bit */
+}
+
+/* x begins anew at its fraction, after lw_mean_turn for every mean */
+static inline void lw_means_turn(struct lw_means *means)
 {
 	uint64_t x = lw_means_now(means);
 
 	means->since_ns = means->now_ns;
 	means->phase = (uint32_t)x;
 	means->floor = lw_soft_halve(means->floor, (uint32_t)(x >> 32));
-	return (uint32_t)(x >> 32);
-}
-
-static inline void lw_mean_halve(struct lw_mean *mean, uint32_t halves)
-{
-	mean->sum = lw_soft_halve(mean->sum, halves);
-	mean->key = lw_soft_halve(mean->key, halves);   /* exact, as it may be another queue's to the last bit */
 }
 
 /* a new rate or weight; true when there is anything new */
@@ -211,14 +226,9 @@ static inline int64_t lw_mean_shown(const struct lw_means *means, const struct l
 {
 	static const uint64_t scale[] = { 8000000000u, 8000000000000000u, 1000000000000u };
 	bool frozen = mean->away && means->idle == LW_IDLE_FREEZE;
-	uint64_t at_ns = frozen ? mean->left_ns : now_ns > means->now_ns ? now_ns : means->now_ns, shown;
+	uint64_t at_ns = frozen ? mean->left_ns : now_ns > means->now_ns ? now_ns : means->now_ns;
+	uint64_t shown = lw_soft_div(mean->sum, lw_soft_exp2(lw_means_at(means, at_ns)));
 
-	if (at_ns < means->since_ns) {          /* frozen before x began anew */
-		shown = lw_soft_mul(mean->sum, lw_soft_exp2(lw_means_x(means, means->since_ns - at_ns)));
-		shown = lw_soft_div(shown, lw_soft_exp2(means->phase));
-	} else {
-		shown = lw_soft_div(mean->sum, lw_soft_exp2(means->phase + lw_means_x(means, at_ns - means->since_ns)));
-	}
 	shown = lw_soft_div(lw_soft_mul(shown, lw_soft_of(scale[means->unit])), lw_soft_of(means->tc_ns));
 	return (int64_t)((lw_soft_floor(shown, 1, (uint64_t)1 << 62) + 1) / 2);
 }

@@ -151,13 +151,13 @@ static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 
 static void pf_clock(struct pf_state *st, const struct lw_view *v)
 {
-	uint32_t halves, q;
+	uint32_t q;
 
 	if (!lw_means_clock(&st->means, v))
 		return;
-	halves = lw_means_turn(&st->means);
 	for (q = 0; q < v->nqueues; q++)
-		lw_mean_halve(&pf_queues(st)[q].mean, halves);
+		lw_mean_turn(&st->means, &pf_queues(st)[q].mean);
+	lw_means_turn(&st->means);
 	pf_heapify(st, v);
 }
 

@@ -176,15 +176,15 @@ static inline void lw_urgent_note(struct lw_urgent *st, const struct lw_view *v,
 
 static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v)
 {
-	uint32_t halves, q;
+	uint32_t q;
 
 	if (!lw_means_clock(&st->means, v))
 		return;
-	halves = lw_means_turn(&st->means);
-	for (q = 0; q < v->nqueues; q++) {
-		lw_mean_halve(&lw_urgent_queues(st, v)[q].mean, halves);
+	for (q = 0; q < v->nqueues; q++)
+		lw_mean_turn(&st->means, &lw_urgent_queues(st, v)[q].mean);
+	lw_means_turn(&st->means);
+	for (q = 0; q < v->nqueues; q++)
 		lw_urgent_note(st, v, q);
-	}
 }
 
 /* the smallest key of those that have a claim, or the floor when there is none */
