@@ -19,6 +19,8 @@ WRITTEN = REPOSITORY / "core/tests" / POLICY
 sys.path.insert(0, str(REPOSITORY / "core/template"))
 import lay_down  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def run(where: Path, *command: str) -> str:
     """The output of a command that has to succeed."""
