@@ -317,9 +317,9 @@ class Life:
             self.write(f"observe {q}{words(values)}")
 
 
-def files():
-    """(path, text) of every random vector."""
-    for policy in POLICIES:
+def files(policies=POLICIES):
+    """(path, text) of every random vector of these policies."""
+    for policy in policies:
         for name, count in lives_of(policy).FILES.items():
             for seed in range(1, count + 1):
                 yield VECTORS / policy / f"random-{name}-{seed}.vec", Life(policy, name, seed).live()
@@ -328,9 +328,10 @@ def files():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
+    parser.add_argument("--policy", choices=POLICIES, help="only the vectors of this policy")
     arguments = parser.parse_args()
     written, failed = set(), False
-    for path, text in files():
+    for path, text in files((arguments.policy,) if arguments.policy else POLICIES):
         assert len(text) < LARGEST_BYTES, f"{path} has {len(text)} bytes"
         written.add(path)
         if arguments.check:
@@ -340,7 +341,7 @@ def main():
         else:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    for path in sorted(VECTORS.glob("*/random-*.vec")):
+    for path in sorted(VECTORS.glob(f"{arguments.policy or '*'}/random-*.vec")):
         if path not in written:
             print(f"{path}: no recipe for it", file=sys.stderr)
             failed = True
