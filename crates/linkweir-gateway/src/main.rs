@@ -11,11 +11,14 @@ use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::{self, Config, Mode};
-use linkweir_gateway::control::{self, Request, Response};
-use linkweir_gateway::seal::Identity;
-use linkweir_gateway::show::Show;
-use linkweir_gateway::up::Gateway;
-use linkweir_gateway::{command, emulate, metrics, page, privileges, seal};
+use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::run::emulate;
+use linkweir_gateway::run::Gateway;
+use linkweir_gateway::show::control::{self, Request, Response};
+use linkweir_gateway::show::figures::Show;
+use linkweir_gateway::show::{metrics, page};
+use linkweir_gateway::tunnel::seal;
+use linkweir_gateway::tunnel::seal::Identity;
 
 /// How often `show --watch` shows anew.
 const WATCH: Duration = Duration::from_secs(1);

@@ -9,7 +9,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 
 use super::{folder, Fault};
-use crate::feedback::Bounds;
+use crate::plane::feedback::Bounds;
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;

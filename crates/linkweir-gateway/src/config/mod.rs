@@ -19,11 +19,11 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
 use linkweir_core::{Limit, PolicyInfo};
 
-use crate::classify::Rules;
-use crate::control;
-use crate::feedback::Wire;
-use crate::seal;
-use crate::tos::Model;
+use crate::plane::classify::Rules;
+use crate::plane::feedback::Wire;
+use crate::plane::tos::Model;
+use crate::show::control;
+use crate::tunnel::seal;
 
 use across::Across;
 pub use capacity::Capacity;

@@ -10,7 +10,7 @@ use linkweir_config::units::Kind;
 
 use super::across::{self, Across};
 use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
-use crate::seal::{self, Key};
+use crate::tunnel::seal::{self, Key};
 
 /// Another end of the tunnel.
 #[derive(Clone, Debug, PartialEq)]

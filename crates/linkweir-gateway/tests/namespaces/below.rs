@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::metrics;
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::figures::Show;
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::carry::{connected, ASKS};

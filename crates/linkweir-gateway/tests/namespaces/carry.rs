@@ -4,9 +4,9 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::feedback::Message;
-use linkweir_gateway::show::Show;
-use linkweir_gateway::underlay::Underlay;
+use linkweir_gateway::linux::underlay::Underlay;
+use linkweir_gateway::plane::feedback::Message;
+use linkweir_gateway::show::figures::Show;
 use nix::sys::signal::Signal;
 
 use crate::place::{

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::metrics;
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::place::{config, keygen, sealed, Emulated, Folder, Gateway, STRICT};

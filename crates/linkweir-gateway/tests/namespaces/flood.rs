@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::admission::OF_ONE;
-use linkweir_gateway::seal::{self, Identity, Session};
+use linkweir_gateway::tunnel::admission::OF_ONE;
+use linkweir_gateway::tunnel::seal::{self, Identity, Session};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::seal::{self, Key};
+use linkweir_gateway::tunnel::seal::{self, Key};
 
 use crate::life::comes_through;
 use crate::place::{cabled, config, keygen, sealed, Folder, Gateway, Namespace, STRICT};

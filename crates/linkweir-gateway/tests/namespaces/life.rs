@@ -8,9 +8,9 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::control::{Request, Response};
-use linkweir_gateway::metrics;
-use linkweir_gateway::show::{AcrossShow, Show};
+use linkweir_gateway::show::control::{Request, Response};
+use linkweir_gateway::show::figures::{AcrossShow, Show};
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::carry::ASKS;

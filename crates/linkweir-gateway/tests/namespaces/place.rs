@@ -12,8 +12,8 @@ use std::sync::mpsc::{channel, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::control::{self, Request, Response};
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::control::{self, Request, Response};
+use linkweir_gateway::show::figures::Show;
 use nix::sched::{unshare, CloneFlags};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::socket::{setsockopt, sockopt};

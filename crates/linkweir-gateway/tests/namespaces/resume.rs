@@ -6,7 +6,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::figures::Show;
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;

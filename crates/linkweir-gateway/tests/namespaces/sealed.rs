@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use linkweir_gateway::seal::{self, Identity, Refused};
+use linkweir_gateway::tunnel::seal::{self, Identity, Refused};
 use nix::sys::signal::Signal;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;

@@ -855,7 +855,7 @@ mod tests {
         for message in [Message::Mark { sent_ns: 77 }, Message::Report(report)] {
             let packet = message.packet();
             assert_eq!(Message::read(&packet), Some(message));
-            let header = crate::packet::parse(&packet).expect("it passes for IPv6");
+            let header = crate::bytes::packet::parse(&packet).expect("it passes for IPv6");
             assert_eq!((packet.len(), header.protocol), (80, 253));
         }
         let mut mark = Message::Mark { sent_ns: 77 }.packet();

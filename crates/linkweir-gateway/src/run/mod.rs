@@ -4,6 +4,9 @@
 //! One thread waits for whatever comes first. What can be read is read in batches, so that neither side starves the other;
 //! what may leave leaves; then it sleeps until the next packet may leave.
 
+pub mod emulate;
+pub mod station;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,31 +16,31 @@ use std::path::{Path, PathBuf};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::below::{self, Below};
-use crate::classify::Classifier;
-use crate::coalesce::Coalescer;
-use crate::command::{self, Running};
+use crate::bytes::coalesce::Coalescer;
+use crate::bytes::outbox::{self, Outbox, Way};
+use crate::bytes::packet;
+use crate::bytes::superpacket::{Malformed, Packet};
 use crate::config::{self, Config, Mode, Peer};
-use crate::control::{Control, Request, Response};
-use crate::device::Device;
-use crate::endpoints::Endpoints;
-use crate::feedback::{self, Message, Wire};
-use crate::hub::Hub;
-use crate::link::{Link, Next};
-use crate::mss;
-use crate::outbox::{self, Outbox, Way};
-use crate::packet;
-use crate::poll::{now_ns, Poll};
-use crate::privileges;
-use crate::routing::Routing;
-use crate::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
-use crate::service::Service;
-use crate::show::{self, BelowShow, Show};
-use crate::station::{count, count_all, shown, Inside, Reasons, Station};
-use crate::superpacket::{Malformed, Packet};
-use crate::tos;
-use crate::tun;
-use crate::underlay::{Received, Underlay};
+use crate::linux::command::{self, Running};
+use crate::linux::device::Device;
+use crate::linux::poll::{now_ns, Poll};
+use crate::linux::privileges;
+use crate::linux::service::Service;
+use crate::linux::tun;
+use crate::linux::underlay::{Received, Underlay};
+use crate::plane::below::{self, Below};
+use crate::plane::classify::Classifier;
+use crate::plane::feedback::{self, Message, Wire};
+use crate::plane::hub::Hub;
+use crate::plane::link::{Link, Next};
+use crate::plane::mss;
+use crate::plane::routing::Routing;
+use crate::plane::tos;
+use crate::show::control::{Control, Request, Response};
+use crate::show::figures::{self, BelowShow, Show};
+use crate::tunnel::endpoints::Endpoints;
+use crate::tunnel::seal::{self, Claim, Identity, Key, Opened, Refused, Session};
+use station::{count, count_all, shown, Inside, Reasons, Station};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
@@ -940,7 +943,7 @@ impl Gateway {
                     .collect();
                 if let (Some(hub), Some(across)) = (hub, &config.across) {
                     for (at, peer) in peers.iter_mut().enumerate() {
-                        peer.across = Some(show::across(now_ns, across.info, hub, at));
+                        peer.across = Some(figures::across(now_ns, across.info, hub, at));
                     }
                 }
                 Response::Show(Box::new(Show {

@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::ops::Range;
 
-use crate::superpacket::Packet;
+use crate::bytes::superpacket::Packet;
 
 /// Most datagrams in one system call: what every kernel takes.
 const MOST_DATAGRAMS: usize = 64;
@@ -284,7 +284,7 @@ impl Outbox {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::superpacket::tests::{payload, Flow};
+    use crate::bytes::superpacket::tests::{payload, Flow};
 
     pub(crate) fn way(station: usize, tos: u8) -> Way {
         Way {

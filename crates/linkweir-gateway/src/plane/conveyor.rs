@@ -12,7 +12,7 @@ use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::config::emulate::Direction;
-use crate::pace::Pace;
+use crate::plane::pace::Pace;
 
 /// One direction of a link.
 pub struct Conveyor {

@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use ipnet::IpNet;
 use linkweir_core::DscpMap;
 
-use crate::packet::{Header, ICMP, ICMP6, SCTP, TCP, UDP};
+use crate::bytes::packet::{Header, ICMP, ICMP6, SCTP, TCP, UDP};
 
 /// Fragmented datagrams remembered at once.
 const FRAGMENTED: usize = 4096;
@@ -197,8 +197,8 @@ pub fn protocols(name: &str) -> Option<&'static [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::tests::{v4, v6};
-    use crate::packet::{parse, UDP};
+    use crate::bytes::packet::tests::{v4, v6};
+    use crate::bytes::packet::{parse, UDP};
 
     fn rules() -> Rules {
         let dscp = Rule {

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use crate::seal::{self, Key};
+use crate::tunnel::seal::{self, Key};
 
 /// Longest file that is read, bytes: of 10,000 peers.
 const MOST_BYTES: u64 = 1 << 20;

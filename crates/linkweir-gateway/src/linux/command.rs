@@ -115,7 +115,7 @@ pub fn bps(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::poll::{now_ns, Poll};
+    use crate::linux::poll::{now_ns, Poll};
 
     /// All that a script said until its end.
     fn said(script: &str) -> Vec<Result<u64, String>> {

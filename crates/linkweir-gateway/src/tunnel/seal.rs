@@ -18,7 +18,7 @@ use boringtun::noise::rate_limiter::RateLimiter;
 use boringtun::noise::{Packet, Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
 
-use crate::admission::Admission;
+use crate::tunnel::admission::Admission;
 
 /// Bytes a sealed packet is longer than itself.
 pub const OVERHEAD_BYTES: u32 = 32;
@@ -408,7 +408,7 @@ mod tests {
     }
 
     fn packet() -> Vec<u8> {
-        crate::packet::tests::v4(crate::packet::UDP, 0, 1, 0, &[9; 100])
+        crate::bytes::packet::tests::v4(crate::bytes::packet::UDP, 0, 1, 0, &[9; 100])
     }
 
     #[test]

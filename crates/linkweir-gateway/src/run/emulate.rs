@@ -14,10 +14,10 @@ use serde::Serialize;
 use tun_rs::SyncDevice;
 
 use crate::config::emulate::{Direction, Emulation, End};
-use crate::conveyor::{Conveyor, Tally};
-use crate::poll::{now_ns, Poll};
-use crate::priority;
-use crate::tun;
+use crate::linux::poll::{now_ns, Poll};
+use crate::linux::priority;
+use crate::linux::tun;
+use crate::plane::conveyor::{Conveyor, Tally};
 
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 64;

@@ -9,8 +9,8 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
-use crate::control::{self, Response};
-use crate::http::{self, Answer, Request};
+use crate::show::control::{self, Response};
+use crate::show::http::{self, Answer, Request};
 
 /// What the browser may do with the page: load what comes from here, and nothing else.
 const HEAD: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -26,32 +26,32 @@ const FILES: [(&str, &str, &[u8]); 6] = [
     (
         "/",
         "text/html; charset=utf-8",
-        include_bytes!("../page/index.html"),
+        include_bytes!("../../page/index.html"),
     ),
     (
         "/page.css",
         "text/css; charset=utf-8",
-        include_bytes!("../page/page.css"),
+        include_bytes!("../../page/page.css"),
     ),
     (
         "/page.js",
         "text/javascript; charset=utf-8",
-        include_bytes!("../page/page.js"),
+        include_bytes!("../../page/page.js"),
     ),
     (
         "/uPlot.min.css",
         "text/css; charset=utf-8",
-        include_bytes!("../page/uPlot.min.css"),
+        include_bytes!("../../page/uPlot.min.css"),
     ),
     (
         "/uPlot.iife.min.js",
         "text/javascript; charset=utf-8",
-        include_bytes!("../page/uPlot.iife.min.js"),
+        include_bytes!("../../page/uPlot.iife.min.js"),
     ),
     (
         "/icon.svg",
         "image/svg+xml",
-        include_bytes!("../page/icon.svg"),
+        include_bytes!("../../page/icon.svg"),
     ),
 ];
 

@@ -5,9 +5,11 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
 
-use crate::checksum;
-use crate::packet::{self, Header, TCP, UDP};
-use crate::vnet::{VnetHeader, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM};
+use crate::bytes::checksum;
+use crate::bytes::packet::{self, Header, TCP, UDP};
+use crate::bytes::vnet::{
+    VnetHeader, GSO_ECN, GSO_NONE, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM,
+};
 
 /// Shortest TCP header, bytes.
 pub const TCP_BYTES: usize = 20;
@@ -337,8 +339,8 @@ impl fmt::Debug for Packet {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::packet::tests::{v4, v6};
-    use crate::packet::{checksum, parse, set_tos};
+    use crate::bytes::packet::tests::{v4, v6};
+    use crate::bytes::packet::{checksum, parse, set_tos};
 
     /// A flow whose packets are made one by one, by other means than cutting.
     #[derive(Clone, Debug)]

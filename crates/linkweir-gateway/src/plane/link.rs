@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
 //!
-//! Where peers share one link ([`crate::hub`]) the pace is that link's, and this one says only what the channel to the peer
+//! Where peers share one link ([`crate::plane::hub`]) the pace is that link's, and this one says only what the channel to the peer
 //! carries; what happens to the queues is then noted for the policy across peers.
 
 use linkweir_config::signal::Instant;
@@ -9,9 +9,9 @@ use linkweir_core::{
     CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
 };
 
+use crate::bytes::superpacket::Packet;
 use crate::config::{Capacity, Class, Config, Peer, Scheduler};
-use crate::pace::Pace;
-use crate::superpacket::Packet;
+use crate::plane::pace::Pace;
 
 /// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
 pub const WHOLE_NS: u64 = 1_000_000;
@@ -498,7 +498,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     fn config(link: &str) -> Config {
-        let text = include_str!("../configs/ground.toml").replacen("rate = \"20Mbit\"", link, 1);
+        let text = include_str!("../../configs/ground.toml").replacen("rate = \"20Mbit\"", link, 1);
         crate::config::parse(&text, Path::new("ground.toml")).unwrap()
     }
 
@@ -587,7 +587,7 @@ mod tests {
 
     #[test]
     fn one_call_drops_no_more_than_it_may_after_an_outage() {
-        let text = include_str!("../configs/ground.toml");
+        let text = include_str!("../../configs/ground.toml");
         let (before, _) = text.split_once("[scheduler]").unwrap();
         let (_, peers) = text.split_once("[[peer]]").unwrap();
         let text = format!(
@@ -681,7 +681,7 @@ mod tests {
     #[test]
     fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
         let ground = |rate: &str, reserved: &str| {
-            let text = include_str!("../configs/ground.toml");
+            let text = include_str!("../../configs/ground.toml");
             let text = text.replacen("\"20Mbit\"", rate, 1);
             let text = text.replacen("\"5Mbit\"", reserved, 1);
             crate::config::parse(&text, Path::new("ground.toml")).unwrap()
@@ -803,7 +803,7 @@ mod tests {
 
     /// A super-packet of ten packets of 1000 bytes.
     fn whole() -> Packet {
-        use crate::superpacket::tests::{payload, Flow};
+        use crate::bytes::superpacket::tests::{payload, Flow};
         Flow::new(false, true, 1000).whole(0, 0, 0x10, &payload(9600), 960)
     }
 

@@ -10,10 +10,10 @@ use nix::sys::uio::writev;
 use nix::unistd::read;
 use tun_rs::SyncDevice;
 
-use crate::coalesce::{Coalescer, Whole};
-use crate::superpacket::{self, Malformed, Packet};
-use crate::tun;
-use crate::vnet::{self, VnetHeader};
+use crate::bytes::coalesce::{Coalescer, Whole};
+use crate::bytes::superpacket::{self, Malformed, Packet};
+use crate::bytes::vnet::{self, VnetHeader};
+use crate::linux::tun;
 
 /// Room for the largest packet and the header before it, bytes.
 const ROOM_BYTES: usize = vnet::BYTES + 65_536;

@@ -3,7 +3,7 @@
 //!
 //! All values are sums, not yet complemented, of big-endian words, folded to 16 bits.
 
-use crate::packet::Header;
+use crate::bytes::packet::Header;
 
 /// Words of 64 bits summed side by side, each with the carries of its own: the next need not wait for the one before.
 const SIDE_BY_SIDE: usize = 4;
@@ -83,7 +83,7 @@ pub fn pseudo(addresses: &[u8], protocol: u8, bytes: usize) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::checksum;
+    use crate::bytes::packet::checksum;
 
     #[test]
     fn sums_are_those_of_the_words_one_by_one() {

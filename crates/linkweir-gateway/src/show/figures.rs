@@ -10,8 +10,8 @@ use linkweir_core::{PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::hub::Hub;
-use crate::link::Link;
+use crate::plane::hub::Hub;
+use crate::plane::link::Link;
 
 /// A gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //! The greatest segment a TCP connection through the tunnel may use (RFC 9293, section 3.7.1; RFC 6691): SYN segments that
 //! offer more are changed to what fits, in both directions, so that connections do not depend on ICMP messages arriving.
 
-use crate::packet::{Header, TCP};
+use crate::bytes::packet::{Header, TCP};
 
 const TCP_HEADER_BYTES: usize = 20;
 const SYN: u8 = 2;
@@ -75,8 +75,8 @@ fn lower(segment: &mut [u8], at: usize, most: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::tests::{v4, v6};
-    use crate::packet::{checksum, parse};
+    use crate::bytes::packet::tests::{v4, v6};
+    use crate::bytes::packet::{checksum, parse};
 
     /// A segment with these flags and options, and its checksum for the addresses of the test packets.
     fn segment(flags: u8, options: &[u8], v6: bool) -> Vec<u8> {
@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(clamped(v4(TCP, 0, 0, 0, &segment), 1400), (false, segment));
         }
         let syn = segment(SYN, &[2, 4, 5, 180], false);
-        assert!(!clamped(v4(crate::packet::UDP, 0, 0, 0, &syn), 1400).0);
+        assert!(!clamped(v4(crate::bytes::packet::UDP, 0, 0, 0, &syn), 1400).0);
         assert!(
             !clamped(v4(TCP, 0, 0, 100, &syn), 1400).0,
             "a later fragment"

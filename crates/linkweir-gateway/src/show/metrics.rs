@@ -7,9 +7,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::control::{self, Request, Response};
-use crate::http::{self, Answer};
-use crate::show::{ClassShow, FeedbackShow, PeerShow, Show};
+use crate::show::control::{self, Request, Response};
+use crate::show::figures::{ClassShow, FeedbackShow, PeerShow, Show};
+use crate::show::http::{self, Answer};
 
 /// A family of samples being written.
 struct Family<'t> {
@@ -310,7 +310,7 @@ pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::{AcrossShow, BelowShow};
+    use crate::show::figures::{AcrossShow, BelowShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {

@@ -7,16 +7,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
-use crate::command::Running;
+use crate::bytes::packet::{self, Header};
 use crate::config::{Config, Peer};
-use crate::feedback::{Feedback, Message, Reporter, Sent};
-use crate::link::Link;
-use crate::mss;
-use crate::packet::{self, Header};
-use crate::routing::Routing;
-use crate::seal::{self, Identity, Session};
-use crate::show::{self, FeedbackShow, PeerShow};
-use crate::tos::Model;
+use crate::linux::command::Running;
+use crate::plane::feedback::{Feedback, Message, Reporter, Sent};
+use crate::plane::link::Link;
+use crate::plane::mss;
+use crate::plane::routing::Routing;
+use crate::plane::tos::Model;
+use crate::show::figures::{self, FeedbackShow, PeerShow};
+use crate::tunnel::seal::{self, Identity, Session};
 
 /// Bits of a session's index.
 const SESSION_INDEX: u32 = 0xff_ffff;
@@ -213,7 +213,7 @@ impl Station {
                     received_bps: known.received_bps,
                 }
             }),
-            classes: show::classes(now_ns, config, &mut self.link),
+            classes: figures::classes(now_ns, config, &mut self.link),
         }
     }
 }
@@ -278,7 +278,7 @@ impl Inside<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feedback::Report;
+    use crate::plane::feedback::Report;
     use std::path::Path;
 
     const MS: u64 = 1_000_000;
@@ -287,7 +287,7 @@ mod tests {
 
     /// One peer, of which this is said, too.
     fn config(says: &str) -> Config {
-        let text = include_str!("../configs/ground.toml");
+        let text = include_str!("../../configs/ground.toml");
         let text = text.replacen("endpoint =", &format!("{says}\nendpoint ="), 1);
         crate::config::parse(&text, Path::new("ground.toml")).unwrap()
     }

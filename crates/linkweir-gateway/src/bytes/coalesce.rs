@@ -8,10 +8,12 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
-use crate::checksum;
-use crate::packet::{Header, TCP, UDP};
-use crate::superpacket::{FIN, PSH, TCP_BYTES, TCP_CHECKSUM, TCP_FLAGS, UDP_BYTES, UDP_CHECKSUM};
-use crate::vnet::{VnetHeader, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM};
+use crate::bytes::checksum;
+use crate::bytes::packet::{Header, TCP, UDP};
+use crate::bytes::superpacket::{
+    FIN, PSH, TCP_BYTES, TCP_CHECKSUM, TCP_FLAGS, UDP_BYTES, UDP_CHECKSUM,
+};
+use crate::bytes::vnet::{VnetHeader, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM};
 
 /// Most packets in one super-packet: what every kernel takes of UDP.
 const MOST_PKTS: usize = 64;
@@ -364,9 +366,9 @@ fn join(group: &Group, members: &[Member], buffer: &mut [u8]) -> VnetHeader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{parse, ICMP};
-    use crate::superpacket::tests::{payload, Flow};
-    use crate::superpacket::{finish, Packet};
+    use crate::bytes::packet::{parse, ICMP};
+    use crate::bytes::superpacket::tests::{payload, Flow};
+    use crate::bytes::superpacket::{finish, Packet};
 
     const DATA: u8 = ACK;
 
@@ -541,7 +543,7 @@ mod tests {
 
     #[test]
     fn headers_that_end_early_pass_as_they_are() {
-        use crate::packet::tests::{v4, v6};
+        use crate::bytes::packet::tests::{v4, v6};
         for tcp in [false, true] {
             let flow = Flow::new(false, tcp, 1000);
             let good = run(&flow, &[500; 2]);
@@ -575,7 +577,10 @@ mod tests {
             .collect();
         assert_eq!(coalesced(&mixed, true, true), runs);
         let mut parted = runs[0].clone();
-        parted.insert(2, crate::packet::tests::v4(ICMP, 0, 0, 0, &[3, 4, 0, 0]));
+        parted.insert(
+            2,
+            crate::bytes::packet::tests::v4(ICMP, 0, 0, 0, &[3, 4, 0, 0]),
+        );
         assert_eq!(lengths(&coalesced(&parted, true, true)), [2, 1, 4]);
     }
 

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::poll::Poll;
-use crate::show::Show;
+use crate::linux::poll::Poll;
+use crate::show::figures::Show;
 
 /// Where control sockets lie unless the configuration says otherwise.
 pub const FOLDER: &str = "/run/linkweir";
