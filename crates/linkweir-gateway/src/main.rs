@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use linkweir_config::units::{self, Kind};
+use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, Config, Mode};
 use linkweir_gateway::linux::{command, privileges};
 use linkweir_gateway::run::emulate;
@@ -382,7 +383,7 @@ impl Running {
 
 /// The control socket, where there is but one.
 fn only_socket() -> Result<PathBuf, Failure> {
-    let entries = std::fs::read_dir(control::FOLDER)
+    let entries = std::fs::read_dir(CONTROL_FOLDER)
         .into_iter()
         .flatten()
         .flatten();
@@ -396,7 +397,7 @@ fn only_socket() -> Result<PathBuf, Failure> {
         [] => {
             let message = format!(
                 "no gateway has a control socket in {}; name one with --control",
-                control::FOLDER
+                CONTROL_FOLDER
             );
             Err(Failure::Failed(message))
         }

@@ -8,8 +8,9 @@ use linkweir_config::trace::{self, Described, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 
-use super::{folder, Fault};
-use crate::plane::feedback::Bounds;
+use super::paths::{folder, path};
+use super::{Capacity, Fault};
+use crate::plane::setup::Bounds;
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;
@@ -25,24 +26,6 @@ const RATES: Values = Values {
     min: 0.0,
     max: limits::RATE_BPS as f64,
 };
-/// What a link carries over time and who says so.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Capacity {
-    /// The rate, or instants at which packets may leave.
-    pub offered: signal::Capacity,
-    /// What the scheduler is told when it starts, bit/s.
-    pub nominal_bps: u64,
-    /// Whether the scheduler is told of every change.
-    pub follow: bool,
-    /// A program that writes the rate, one line per change.
-    pub command: Option<Vec<String>>,
-    /// How long what the program or the control socket said is believed, ns.
-    pub stale_ns: Option<u64>,
-    /// What is believed from then on, bit/s.
-    pub floor_bps: u64,
-    /// Within which bounds the far end's reports are believed; none: it is not asked.
-    pub feedback: Option<Bounds>,
-}
 
 /// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
 pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fault> {
@@ -186,7 +169,7 @@ pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, 
     if rate.is_some() {
         return Err(entry.fault("rate and trace exclude each other; leave one out"));
     }
-    let path = super::path(&entry)?;
+    let path = path(&entry)?;
     let hints = described.read()?;
     // A file that cannot be read is the fault of the line that names it.
     let bytes = trace::read_limited(&path, limits::TRACE_BYTES)

@@ -8,6 +8,7 @@ mod across;
 mod capacity;
 mod classes;
 pub mod emulate;
+pub mod paths;
 mod peers;
 
 use std::net::SocketAddr;
@@ -17,17 +18,16 @@ use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
-use linkweir_core::{Limit, PolicyInfo};
+use linkweir_core::Limit;
 
 use crate::plane::classify::Rules;
-use crate::plane::feedback::Wire;
+use crate::plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use crate::plane::tos::Model;
-use crate::show::control;
 use crate::tunnel::seal;
 
 use across::Across;
-pub use capacity::Capacity;
 pub use linkweir_config::Fault;
+use paths::path;
 pub use peers::Peer;
 
 /// Largest configuration, bytes.
@@ -78,26 +78,6 @@ impl Mode {
             Mode::Cleartext => 0,
         }
     }
-}
-
-/// A class: one queue towards every peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Name shown in statistics.
-    pub name: String,
-    /// Most it may hold, per peer.
-    pub limit: Limit,
-}
-
-/// The policy and its parameters.
-#[derive(Clone, Debug)]
-pub struct Scheduler {
-    /// What the core says of the policy.
-    pub info: &'static PolicyInfo,
-    /// One value per parameter.
-    pub params: Vec<u64>,
-    /// One row per queue.
-    pub qparams: Vec<u64>,
 }
 
 /// A configuration that was found to be sound.
@@ -173,10 +153,19 @@ impl Config {
     /// Bytes by which a packet of `bytes` is accounted on the link.
     #[must_use]
     pub fn wire_bytes(&self, bytes: usize) -> u32 {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX) + self.overhead_bytes;
-        u32::try_from(bytes.max(1))
-            .unwrap_or(u32::MAX)
-            .max(self.mpu_bytes)
+        self.wire().packet_bytes(bytes)
+    }
+
+    /// Settings of a link that carries `capacity`.
+    #[must_use]
+    pub fn link_setup<'c>(&'c self, capacity: &'c Capacity) -> LinkSetup<'c> {
+        LinkSetup {
+            scheduler: &self.scheduler,
+            classes: &self.classes,
+            capacity,
+            measured: self.below_bytes.is_some(),
+            shared: self.across.is_some(),
+        }
     }
 }
 
@@ -218,7 +207,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     };
     let control = match gateway.find("control") {
         Some(entry) => path(&entry)?,
-        None => control::path_of(&device),
+        None => paths::control_socket(&device),
     };
     let routes = gateway.flag("routes", true)?;
     let mss_clamp = gateway.flag("mss_clamp", true)?;
@@ -427,22 +416,6 @@ fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
         return Err(entry.fault("must be one word"));
     }
     Ok(text.to_string())
-}
-
-fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
-    let text = entry.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(entry.fault("must be a path"));
-    }
-    Ok(folder(entry.source()).join(text))
-}
-
-/// Where the files lie that a configuration names.
-fn folder(source: &Source<'_>) -> PathBuf {
-    let file = source.file();
-    file.and_then(Path::parent)
-        .map(Path::to_path_buf)
-        .unwrap_or_default()
 }
 
 /// A name the kernel takes for a device.

@@ -9,7 +9,8 @@ use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
 
 use super::across::{self, Across};
-use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
+use super::paths::path;
+use super::{capacity, nets, socket_address, word, Capacity, Fault, Mode};
 use crate::tunnel::seal::{self, Key};
 
 /// Another end of the tunnel.

@@ -28,6 +28,8 @@
 
 use std::collections::VecDeque;
 
+use crate::plane::setup::{Bounds, Wire};
+
 /// Time between marks while packets are sent, ns.
 pub const MARK_NS: u64 = 100_000_000;
 /// The same while none are, ns.
@@ -210,17 +212,6 @@ fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
     (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
 }
 
-/// Within which bounds reports are believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Least capacity, bit/s.
-    pub floor_bps: u64,
-    /// Greatest capacity, bit/s.
-    pub ceiling_bps: u64,
-    /// How much longer than its shortest the way may take, ns.
-    pub delay_ns: u64,
-}
-
 /// What was sent to a peer since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
@@ -228,24 +219,6 @@ pub struct Sent {
     pub pkts: u64,
     /// Their bytes on the link.
     pub bytes: u64,
-}
-
-/// What a packet takes on the link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wire {
-    /// Bytes beyond its own.
-    pub overhead_bytes: i64,
-    /// Bytes at the least.
-    pub mpu_bytes: u32,
-}
-
-impl Wire {
-    /// What so many packets of so many bytes take, bytes: at the least, where some are smaller than others.
-    #[must_use]
-    pub fn bytes(self, pkts: u64, bytes: u64) -> f64 {
-        let whole = i128::from(bytes) + i128::from(pkts) * i128::from(self.overhead_bytes);
-        whole.max(i128::from(pkts) * i128::from(self.mpu_bytes)) as f64
-    }
 }
 
 /// Whether the link is full.

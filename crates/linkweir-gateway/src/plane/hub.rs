@@ -15,9 +15,9 @@ use linkweir_config::signal::Instant;
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
 
 use crate::bytes::superpacket::Packet;
-use crate::config::Scheduler;
 use crate::plane::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
 use crate::plane::pace::{Occupied, OWED_NS};
+use crate::plane::setup::Scheduler;
 
 /// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
 const PATIENCE_NS: u64 = 100_000;
@@ -348,29 +348,23 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
+    use crate::plane::setup::tests::Links;
     use linkweir_core::{Limit, Mux, PolicyInfo};
     use rand_pcg::rand_core::{Rng, SeedableRng};
     use rand_pcg::Pcg64;
-    use std::path::Path;
 
     const MS: u64 = 1_000_000;
     /// One class, so that a peer is a queue.
     const FIFO: &str =
         "[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\n";
 
-    /// A hub with these peers; each is what stands in its table beside what every peer needs.
-    fn config(across: &str, scheduler: &str, peers: &[&str]) -> Config {
-        let mut text = format!(
-            "[gateway]\ndevice = \"lw0\"\nlisten = \"0.0.0.0:51820\"\nmode = \"cleartext\"\n\
-             [link]\nrate = \"8Mbit\"\nacross = {across}\n{scheduler}"
-        );
-        for (at, peer) in peers.iter().enumerate() {
-            text.push_str(&format!(
-                "[[peer]]\nname = \"p{at}\"\nendpoint = \"192.0.2.{at}:51820\"\nallowed_ips = \"10.{at}.0.0/16\"\n{peer}\n"
-            ));
+    /// A hub with these peers, each with the keys of its table.
+    fn config(across: &str, scheduler: &str, peers: &[&str]) -> Links {
+        let mut text = format!("[link]\nrate = \"8Mbit\"\nacross = {across}\n{scheduler}");
+        for peer in peers {
+            text.push_str(&format!("[[peer]]\n{peer}\n"));
         }
-        crate::config::parse(&text, Path::new("hub.toml")).unwrap()
+        Links::parse(&text)
     }
 
     struct Shared {
@@ -388,10 +382,9 @@ mod tests {
     }
 
     impl Shared {
-        fn new(config: &Config) -> Shared {
-            let peers = config.peers.iter();
-            let mut links: Vec<Boxed> = peers
-                .map(|peer| Boxed(Link::new(0, config, &peer.capacity).unwrap()))
+        fn new(config: &Links) -> Shared {
+            let mut links: Vec<Boxed> = (0..config.peers.len())
+                .map(|at| Boxed(Link::new(0, config.of_peer(at)).unwrap()))
                 .collect();
             let shown = links.iter_mut().map(|link| link.0.shown(0)).collect();
             let across = config.across.as_ref().unwrap();
@@ -817,7 +810,7 @@ mod tests {
         use linkweir_config::signal::{Capacity, End, Signal};
         let mut config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
         // 80 bits in 10 ms, and 7920 more in 0.99 ms.
-        config.peers[0].capacity.offered = Capacity::Rate(Signal::Steps {
+        config.peers[0].offered = Capacity::Rate(Signal::Steps {
             points: vec![(0, 8000.0), (10 * MS, 8e6), (40 * MS, 0.0)].into(),
             end: End::Hold,
         });
@@ -872,7 +865,7 @@ mod tests {
     fn what_the_interface_below_took_once_is_forgotten() {
         let peer = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"1Mbit\"";
         let mut config = config("{ policy = \"rr\" }", FIFO, &[peer, peer]);
-        config.below_bytes = Some(16_000);
+        config.measured = true;
         let mut shared = Shared::new(&config);
         let told = |shared: &mut Shared, now_ns| {
             shared.hub.look(now_ns, &mut shared.links);

@@ -10,8 +10,8 @@ use linkweir_core::{
 };
 
 use crate::bytes::superpacket::Packet;
-use crate::config::{Capacity, Class, Config, Peer, Scheduler};
 use crate::plane::pace::Pace;
+use crate::plane::setup::{Capacity, Class, LinkSetup, Scheduler};
 
 /// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
 pub const WHOLE_NS: u64 = 1_000_000;
@@ -81,24 +81,26 @@ impl Link {
     ///
     /// # Errors
     /// Parameters the policy refuses.
-    pub fn new(now_ns: u64, config: &Config, capacity: &Capacity) -> Result<Link, Fault> {
+    pub fn new(now_ns: u64, setup: LinkSetup<'_>) -> Result<Link, Fault> {
+        let LinkSetup {
+            capacity, measured, ..
+        } = setup;
         let Scheduler {
             info,
             params,
             qparams,
-        } = &config.scheduler;
-        let limits: Vec<_> = config.classes.iter().map(|class| class.limit).collect();
+        } = setup.scheduler;
+        let limits: Vec<_> = setup.classes.iter().map(|class| class.limit).collect();
         let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
         })?;
-        // What the interface below takes is no part of the pace.
-        let measured = config.below_bytes.is_some();
         Ok(Link {
             mux,
             pace: Pace::new(&capacity.offered, now_ns),
             follow: capacity.follow,
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
+            // What the interface below takes is no part of the pace.
             said_until_ns: capacity
                 .stale_ns
                 .filter(|_| !measured)
@@ -107,7 +109,7 @@ impl Link {
             measured,
             waiting_pkts: 0,
             open: true,
-            events: config.across.as_ref().map(|_| Vec::new()),
+            events: setup.shared.then(Vec::new),
         })
     }
 
@@ -403,9 +405,13 @@ impl Link {
     ///
     /// # Errors
     /// What the policy refuses.
-    pub fn accepts(&self, scheduler: &Scheduler, (old, new): (&Peer, &Peer)) -> Result<(), Fault> {
-        let told_bps = if self.begins_anew(&old.capacity, &new.capacity) {
-            new.capacity.nominal_bps
+    pub fn accepts(
+        &self,
+        scheduler: &Scheduler,
+        (old, new): (&Capacity, &Capacity),
+    ) -> Result<(), Fault> {
+        let told_bps = if self.begins_anew(old, new) {
+            new.nominal_bps
         } else {
             self.mux.link_bps()
         };
@@ -438,9 +444,8 @@ impl Link {
         now_ns: u64,
         scheduler: &Scheduler,
         classes: &[Class],
-        (old, new): (&Peer, &Peer),
+        (old, new): (&Capacity, &Capacity),
     ) -> Result<(), Fault> {
-        let (old, new) = (&old.capacity, &new.capacity);
         let (begins_anew, doubted) = (self.begins_anew(old, new), self.doubted(old));
         if begins_anew {
             // What is reserved is judged by it.
@@ -493,17 +498,16 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
+    use crate::plane::setup::tests::{Links, GROUND};
 
     const MS: u64 = 1_000_000;
 
-    fn config(link: &str) -> Config {
-        let text = include_str!("../../configs/ground.toml").replacen("rate = \"20Mbit\"", link, 1);
-        crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+    fn config(link: &str) -> Links {
+        Links::parse(&GROUND.replacen("rate = \"20Mbit\"", link, 1))
     }
 
-    fn link(config: &Config) -> Link {
-        Link::new(0, config, &config.peers[0].capacity).unwrap()
+    fn link(config: &Links) -> Link {
+        Link::new(0, config.of_peer(0)).unwrap()
     }
 
     /// Serves until `until_ns`; returns the first byte of each packet sent.
@@ -587,13 +591,12 @@ mod tests {
 
     #[test]
     fn one_call_drops_no_more_than_it_may_after_an_outage() {
-        let text = include_str!("../../configs/ground.toml");
-        let (before, _) = text.split_once("[scheduler]").unwrap();
-        let (_, peers) = text.split_once("[[peer]]").unwrap();
+        let (before, _) = GROUND.split_once("[scheduler]").unwrap();
+        let (_, peers) = GROUND.split_once("[[peer]]").unwrap();
         let text = format!(
             "{before}[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"60000p\"\ntimeout = \"100ms\"\n[[peer]]{peers}"
         );
-        let config = crate::config::parse(&text, Path::new("ground.toml")).unwrap();
+        let config = Links::parse(&text);
         let mut link = link(&config);
         link.set_open(false);
         for _ in 0..60_000 {
@@ -681,10 +684,9 @@ mod tests {
     #[test]
     fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
         let ground = |rate: &str, reserved: &str| {
-            let text = include_str!("../../configs/ground.toml");
-            let text = text.replacen("\"20Mbit\"", rate, 1);
+            let text = GROUND.replacen("\"20Mbit\"", rate, 1);
             let text = text.replacen("\"5Mbit\"", reserved, 1);
-            crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+            Links::parse(&text)
         };
         let slow = ground("\"8Mbit\"", "\"5Mbit\"");
         for (faded_bps, rate, reserved, refused) in [

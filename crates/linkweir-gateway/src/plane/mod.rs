@@ -10,4 +10,5 @@ pub mod link;
 pub mod mss;
 pub mod pace;
 pub mod routing;
+pub mod setup;
 pub mod tos;

@@ -13,11 +13,12 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde::Serialize;
 use tun_rs::SyncDevice;
 
-use crate::config::emulate::{Direction, Emulation, End};
+use crate::config::emulate::{Emulation, End};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::priority;
 use crate::linux::tun;
 use crate::plane::conveyor::{Conveyor, Tally};
+use crate::plane::setup::Direction;
 
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 64;

@@ -30,11 +30,12 @@ use crate::linux::tun;
 use crate::linux::underlay::{Received, Underlay};
 use crate::plane::below::{self, Below};
 use crate::plane::classify::Classifier;
-use crate::plane::feedback::{self, Message, Wire};
+use crate::plane::feedback::{self, Message};
 use crate::plane::hub::Hub;
 use crate::plane::link::{Link, Next};
 use crate::plane::mss;
 use crate::plane::routing::Routing;
+use crate::plane::setup::Wire;
 use crate::plane::tos;
 use crate::show::control::{Control, Request, Response};
 use crate::show::figures::{self, BelowShow, Show};
@@ -849,8 +850,11 @@ impl Gateway {
         let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
         for (peer, place) in new.peers.iter().zip(&places) {
             if let Some(place) = *place {
-                let peers = (&self.config.peers[place], peer);
-                let accepts = self.stations[place].link.accepts(&new.scheduler, peers);
+                let old = &self.config.peers[place];
+                let capacities = (&old.capacity, &peer.capacity);
+                let accepts = self.stations[place]
+                    .link
+                    .accepts(&new.scheduler, capacities);
                 accepts.map_err(|fault| format!("peer {}: {fault}", peer.name))?;
             }
         }

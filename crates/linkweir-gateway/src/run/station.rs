@@ -94,7 +94,7 @@ impl Station {
             }
             _ => None,
         };
-        let link = Link::new(now_ns, config, &peer.capacity)
+        let link = Link::new(now_ns, config.link_setup(&peer.capacity))
             .map_err(|fault| io::Error::other(fault.to_string()))?;
         let mut station = Station {
             link,
@@ -137,9 +137,10 @@ impl Station {
         config: &Config,
         (old, new): (&Peer, &Peer),
     ) -> Result<(), Fault> {
+        let capacities = (&old.capacity, &new.capacity);
         let changed = self
             .link
-            .change(now_ns, &config.scheduler, &config.classes, (old, new));
+            .change(now_ns, &config.scheduler, &config.classes, capacities);
         if old.capacity != new.capacity {
             if old.capacity.offered != new.capacity.offered {
                 self.feedback = None;

@@ -14,8 +14,6 @@ use serde::{Deserialize, Serialize};
 use crate::linux::poll::Poll;
 use crate::show::figures::Show;
 
-/// Where control sockets lie unless the configuration says otherwise.
-pub const FOLDER: &str = "/run/linkweir";
 /// Clients served at once; more wait until one has gone.
 const CLIENTS: usize = 16;
 /// Longest question, bytes.
@@ -46,12 +44,6 @@ pub enum Response {
     Done,
     /// It was not done, and why.
     Refused(String),
-}
-
-/// Path of the control socket of a device.
-#[must_use]
-pub fn path_of(device: &str) -> PathBuf {
-    Path::new(FOLDER).join(format!("{device}.sock"))
 }
 
 struct Client {
