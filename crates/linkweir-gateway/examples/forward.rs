@@ -7,11 +7,11 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 
-use linkweir_gateway::bytes::outbox::{Outbox, Way};
-use linkweir_gateway::bytes::packet;
 use linkweir_gateway::linux::device::Device;
 use linkweir_gateway::linux::poll::Poll;
 use linkweir_gateway::linux::underlay::Underlay;
+use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::packet;
 
 const DEVICE: u64 = 0;
 const UNDERLAY: u64 = 1;

@@ -5,10 +5,8 @@
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
 
-pub mod bytes;
 pub mod config;
 pub mod linux;
-pub mod plane;
 pub mod run;
 pub mod show;
 pub mod tunnel;

@@ -10,9 +10,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use linkweir_gateway::bytes::packet;
-use linkweir_gateway::plane::{mss, tos};
 use linkweir_gateway::tunnel::seal::{Claim, Identity, Key, Opened, Session};
+use linkweir_plane::bytes::packet;
+use linkweir_plane::{mss, tos};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 

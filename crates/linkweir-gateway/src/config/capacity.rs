@@ -10,7 +10,7 @@ use linkweir_config::values::{self, Values};
 
 use super::paths::{folder, path};
 use super::{Capacity, Fault};
-use crate::plane::setup::Bounds;
+use linkweir_plane::setup::Bounds;
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;

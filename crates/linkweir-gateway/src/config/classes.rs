@@ -9,7 +9,7 @@ use linkweir_config::units::Kind;
 use linkweir_core::{Limit, PolicyInfo};
 
 use super::{nets, Class, Fault};
-use crate::plane::classify::{self, Rule, Rules};
+use linkweir_plane::classify::{self, Rule, Rules};
 
 /// Most packets a queue may hold.
 const LIMIT_PKTS: u64 = 1_000_000;

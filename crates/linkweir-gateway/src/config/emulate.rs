@@ -12,7 +12,7 @@ use linkweir_config::values::{self, Values};
 
 use super::capacity::{mean_bps, offered};
 use super::{device, nets, Fault, FILE_BYTES, MTU_LEAST};
-use crate::plane::setup::Direction;
+use linkweir_plane::setup::Direction;
 
 /// Where `ip netns` keeps namespaces.
 const NAMESPACES: &str = "/run/netns";

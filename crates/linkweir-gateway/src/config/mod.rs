@@ -20,10 +20,10 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
 use linkweir_core::Limit;
 
-use crate::plane::classify::Rules;
-use crate::plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
-use crate::plane::tos::Model;
 use crate::tunnel::seal;
+use linkweir_plane::classify::Rules;
+use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
+use linkweir_plane::tos::Model;
 
 use across::Across;
 pub use linkweir_config::Fault;

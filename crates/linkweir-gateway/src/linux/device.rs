@@ -10,10 +10,10 @@ use nix::sys::uio::writev;
 use nix::unistd::read;
 use tun_rs::SyncDevice;
 
-use crate::bytes::coalesce::{Coalescer, Whole};
-use crate::bytes::superpacket::{self, Malformed, Packet};
-use crate::bytes::vnet::{self, VnetHeader};
 use crate::linux::tun;
+use linkweir_plane::bytes::coalesce::{Coalescer, Whole};
+use linkweir_plane::bytes::superpacket::{self, Malformed, Packet};
+use linkweir_plane::bytes::vnet::{self, VnetHeader};
 
 /// Room for the largest packet and the header before it, bytes.
 const ROOM_BYTES: usize = vnet::BYTES + 65_536;

@@ -11,7 +11,7 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
 };
 
-use crate::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::outbox::{Outbox, Way};
 
 /// Bytes the kernel may hold of what was not read yet.
 const RECEIVE_BYTES: usize = 4 << 20;

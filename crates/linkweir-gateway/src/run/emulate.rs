@@ -17,8 +17,8 @@ use crate::config::emulate::{Emulation, End};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::priority;
 use crate::linux::tun;
-use crate::plane::conveyor::{Conveyor, Tally};
-use crate::plane::setup::Direction;
+use linkweir_plane::conveyor::{Conveyor, Tally};
+use linkweir_plane::setup::Direction;
 
 /// Packets read from one device before the other has its turn.
 const BATCH: usize = 64;

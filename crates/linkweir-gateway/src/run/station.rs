@@ -7,16 +7,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
-use crate::bytes::packet::{self, Header};
 use crate::config::{Config, Peer};
 use crate::linux::command::Running;
-use crate::plane::feedback::{Feedback, Message, Reporter, Sent};
-use crate::plane::link::Link;
-use crate::plane::mss;
-use crate::plane::routing::Routing;
-use crate::plane::tos::Model;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
 use crate::tunnel::seal::{self, Identity, Session};
+use linkweir_plane::bytes::packet::{self, Header};
+use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
+use linkweir_plane::link::Link;
+use linkweir_plane::mss;
+use linkweir_plane::routing::Routing;
+use linkweir_plane::tos::Model;
 
 /// Bits of a session's index.
 const SESSION_INDEX: u32 = 0xff_ffff;
@@ -279,7 +279,7 @@ impl Inside<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plane::feedback::Report;
+    use linkweir_plane::feedback::Report;
     use std::path::Path;
 
     const MS: u64 = 1_000_000;

@@ -10,8 +10,8 @@ use linkweir_core::{PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::plane::hub::Hub;
-use crate::plane::link::Link;
+use linkweir_plane::hub::Hub;
+use linkweir_plane::link::Link;
 
 /// A gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -408,7 +408,10 @@ mod tests {
     }
 
     fn packet() -> Vec<u8> {
-        crate::bytes::packet::tests::v4(crate::bytes::packet::UDP, 0, 1, 0, &[9; 100])
+        let header = [
+            0x45, 0, 0, 120, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ];
+        [&header[..], &[9; 100]].concat()
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
 use linkweir_gateway::linux::underlay::Underlay;
-use linkweir_gateway::plane::feedback::Message;
 use linkweir_gateway::show::figures::Show;
+use linkweir_plane::feedback::Message;
 use nix::sys::signal::Signal;
 
 use crate::place::{

@@ -15,9 +15,9 @@ use linkweir_config::signal::Instant;
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
 
 use crate::bytes::superpacket::Packet;
-use crate::plane::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
-use crate::plane::pace::{Occupied, OWED_NS};
-use crate::plane::setup::Scheduler;
+use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
+use crate::pace::{Occupied, OWED_NS};
+use crate::setup::Scheduler;
 
 /// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
 const PATIENCE_NS: u64 = 100_000;
@@ -348,7 +348,7 @@ impl Hub {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plane::setup::tests::Links;
+    use crate::setup::tests::Links;
     use linkweir_core::{Limit, Mux, PolicyInfo};
     use rand_pcg::rand_core::{Rng, SeedableRng};
     use rand_pcg::Pcg64;
@@ -911,7 +911,7 @@ mod tests {
             // 8000 / 3e6 s each.
             let end_ns = (packet * 8_000_000).div_ceil(3);
             assert_eq!(shared.hub.occupied.free_ns(), end_ns);
-            shared.now_ns = end_ns + packet * 7919 % crate::plane::pace::LATE_NS;
+            shared.now_ns = end_ns + packet * 7919 % crate::pace::LATE_NS;
         }
     }
 

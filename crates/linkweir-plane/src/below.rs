@@ -5,8 +5,8 @@
 //! queues, where the policy rules. Between two moments at which it was full, what was sent is what has left: the capacity,
 //! unless the queues were empty meanwhile, for then the interface may have been idle.
 
-use crate::plane::link;
-use crate::plane::setup::Wire;
+use crate::link;
+use crate::setup::Wire;
 
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 100_000_000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
 //!
-//! Where peers share one link ([`crate::plane::hub`]) the pace is that link's, and this one says only what the channel to the peer
+//! Where peers share one link ([`crate::hub`]) the pace is that link's, and this one says only what the channel to the peer
 //! carries; what happens to the queues is then noted for the policy across peers.
 
 use linkweir_config::signal::Instant;
@@ -10,8 +10,8 @@ use linkweir_core::{
 };
 
 use crate::bytes::superpacket::Packet;
-use crate::plane::pace::Pace;
-use crate::plane::setup::{Capacity, Class, LinkSetup, Scheduler};
+use crate::pace::Pace;
+use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 
 /// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
 pub const WHOLE_NS: u64 = 1_000_000;
@@ -498,7 +498,7 @@ impl Link {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plane::setup::tests::{Links, GROUND};
+    use crate::setup::tests::{Links, GROUND};
 
     const MS: u64 = 1_000_000;
 

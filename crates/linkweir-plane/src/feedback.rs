@@ -28,7 +28,7 @@
 
 use std::collections::VecDeque;
 
-use crate::plane::setup::{Bounds, Wire};
+use crate::setup::{Bounds, Wire};
 
 /// Time between marks while packets are sent, ns.
 pub const MARK_NS: u64 = 100_000_000;

@@ -11,8 +11,8 @@ use linkweir_config::signal::Track;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
-use crate::plane::pace::Pace;
-use crate::plane::setup::Direction;
+use crate::pace::Pace;
+use crate::setup::Direction;
 
 /// One direction of a link.
 pub struct Conveyor {
