@@ -26,9 +26,15 @@
 //!   for the way's own time. Instead, a queue that was not empty for 10 s is emptied as if the link were full, as BBR does
 //!   for the same reason (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, 2016).
 
+mod message;
+mod reporter;
+
 use std::collections::VecDeque;
 
 use crate::setup::{Bounds, Wire};
+
+pub use message::{is_message, Message, Report, MESSAGE_BYTES};
+pub use reporter::Reporter;
 
 /// Time between marks while packets are sent, ns.
 pub const MARK_NS: u64 = 100_000_000;
@@ -36,10 +42,6 @@ pub const MARK_NS: u64 = 100_000_000;
 const IDLE_MARK_NS: u64 = 1_000_000_000;
 /// Most of the capacity that marks take, and that reports take, as one part of this many.
 const MARK_PART: u64 = 100;
-/// Length of a message as a packet in the tunnel, bytes.
-pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
-/// Reports are no closer together, ns.
-const REPORT_NS: u64 = 50_000_000;
 /// Marks that may be without a report.
 const UNANSWERED: usize = 256;
 /// Reports over which a rate is measured, at the most.
@@ -56,155 +58,6 @@ const EMPTY_NS: u64 = 1_000_000;
 const RAISE: f64 = 0.1;
 /// Part of the capacity that must have been received for it to grow, and sent or received for it to fall.
 const USED: f64 = 0.9;
-
-/// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then what tells these messages from others of it.
-const HEADER: [u8; 44] = [
-    0x60, 0, 0, 0, 0, 40, 253, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80,
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, b'L', b'w', b'f', b'b',
-];
-
-/// What both ends say to each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// Tell me when this came.
-    Mark {
-        /// When it was sent, on the sender's clock, ns.
-        sent_ns: u64,
-    },
-    /// It came.
-    Report(Report),
-}
-
-/// What the receiver saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// When the mark was sent, on the sender's clock, ns.
-    pub sent_ns: u64,
-    /// When it came, on the receiver's clock, ns.
-    pub received_ns: u64,
-    /// Packets that came before it since the receiver began.
-    pub pkts: u64,
-    /// Their bytes, without outer headers.
-    pub bytes: u64,
-}
-
-/// Behind the header: which message, three bytes of 0, and four numbers.
-const KIND: usize = HEADER.len();
-const NUMBERS: usize = KIND + 4;
-
-/// Whether a packet of the tunnel is for this module, well formed or not.
-#[must_use]
-pub fn is_message(packet: &[u8]) -> bool {
-    packet.starts_with(&HEADER)
-}
-
-impl Message {
-    /// Reads a packet; none when it is no message, or a broken one.
-    #[must_use]
-    pub fn read(packet: &[u8]) -> Option<Message> {
-        if packet.len() != MESSAGE_BYTES || !is_message(packet) {
-            return None;
-        }
-        let (kind, numbers) = packet[KIND..].split_at(NUMBERS - KIND);
-        let mut number = numbers
-            .chunks_exact(8)
-            .map(|bytes| bytes.try_into().map_or(0, u64::from_be_bytes));
-        let mut next = || number.next().unwrap_or_default();
-        let report = Report {
-            sent_ns: next(),
-            received_ns: next(),
-            pkts: next(),
-            bytes: next(),
-        };
-        let sent_ns = report.sent_ns;
-        match kind {
-            [1, 0, 0, 0] => (report
-                == Report {
-                    sent_ns,
-                    ..Report::default()
-                })
-            .then_some(Message::Mark { sent_ns }),
-            [2, 0, 0, 0] => Some(Message::Report(report)),
-            _ => None,
-        }
-    }
-
-    /// As a packet of the tunnel.
-    #[must_use]
-    pub fn packet(&self) -> [u8; MESSAGE_BYTES] {
-        let (kind, report) = match *self {
-            Message::Mark { sent_ns } => (
-                1,
-                Report {
-                    sent_ns,
-                    ..Report::default()
-                },
-            ),
-            Message::Report(report) => (2, report),
-        };
-        let mut packet = [0; MESSAGE_BYTES];
-        packet[..KIND].copy_from_slice(&HEADER);
-        packet[KIND] = kind;
-        let numbers = [
-            report.sent_ns,
-            report.received_ns,
-            report.pkts,
-            report.bytes,
-        ];
-        for (place, number) in packet[NUMBERS..].chunks_exact_mut(8).zip(numbers) {
-            place.copy_from_slice(&number.to_be_bytes());
-        }
-        packet
-    }
-}
-
-/// The receiver: what came from a peer that may ask.
-#[derive(Debug, Default)]
-pub struct Reporter {
-    pkts: u64,
-    bytes: u64,
-    next_ns: u64,
-    /// The last mark that came and has no report yet.
-    pending: Option<Report>,
-}
-
-impl Reporter {
-    /// A packet came.
-    pub fn count(&mut self, bytes: usize) {
-        self.pkts += 1;
-        self.bytes += bytes as u64;
-    }
-
-    /// A mark came; of several without a report the last is answered.
-    pub fn marked(&mut self, now_ns: u64, sent_ns: u64) {
-        self.pending = Some(Report {
-            sent_ns,
-            received_ns: now_ns,
-            pkts: self.pkts,
-            bytes: self.bytes,
-        });
-    }
-
-    /// When a report is due, ns; none while no mark waits for one.
-    #[must_use]
-    pub fn due_ns(&self) -> Option<u64> {
-        self.pending.map(|_| self.next_ns)
-    }
-
-    /// The report that is due now. It takes `wire_bytes` on a link of this capacity, bit/s, that so many peers share.
-    pub fn report(
-        &mut self,
-        now_ns: u64,
-        wire_bytes: u32,
-        capacity_bps: u64,
-        peers: u64,
-    ) -> Option<Message> {
-        let report = self.pending.take()?;
-        let apart_ns = apart_ns(wire_bytes, capacity_bps as f64, peers).max(REPORT_NS);
-        self.next_ns = now_ns.saturating_add(apart_ns);
-        Some(Message::Report(report))
-    }
-}
 
 /// How far apart messages must be for their part of a link of this capacity, bit/s, that so many peers share, ns.
 fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Tests of feedback over a simulated path, in virtual time.
 
+use super::reporter::REPORT_NS;
 use super::*;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
