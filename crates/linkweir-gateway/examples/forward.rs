@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
                 // A device that is down loses packets, as a cable would.
-                inbox.hand_on(&mut buffer, |mut whole| drop(device.send(&mut whole)));
+                inbox.deliver(&mut buffer, |mut whole| drop(device.send(&mut whole)));
             }
         }
         // So does a socket without room.

@@ -142,7 +142,7 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let (message, code) = match obey(Arguments::parse().command) {
+    let (message, code) = match execute(Arguments::parse().command) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Input(message)) => (message, 2),
         Err(Failure::Failed(message)) => (message, 1),
@@ -151,7 +151,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn obey(command: Command) -> Result<(), Failure> {
+fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Keygen { file } => {
             println!("{}", seal::show_key(&seal::generate(&file)?));
@@ -181,7 +181,7 @@ fn obey(command: Command) -> Result<(), Failure> {
                 return Err(Failure::Input(message.to_string()));
             }
             if dry_run {
-                print!("{}", intent(&config, &sound)?);
+                print!("{}", describe_setup(&config, &sound)?);
                 return Ok(());
             }
             Ok(Gateway::set_up(&config, sound)?.run()?)
@@ -293,7 +293,7 @@ fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io
 }
 
 /// What `up` would set up.
-fn intent(file: &Path, config: &Config) -> Result<String, Failure> {
+fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
     let mut lines = vec![format!(
         "device {}: MTU {} bytes, {}",
         config.device,

@@ -165,7 +165,7 @@ impl Exchange {
         let Exchange { ends, buffer, .. } = self;
         let init = ends[0]
             .session
-            .knock(buffer)
+            .start_handshake(buffer)
             .expect("nothing is under way")
             .to_vec();
         for _ in 0..4 {

@@ -15,7 +15,7 @@ const APART_NS: u64 = 1_000_000_000;
 /// How long an interface may drop one and the same call before that is given up, ns.
 const GIVE_UP_NS: u64 = 100_000_000;
 /// How long after the interface dropped a datagram it is sent again, ns.
-pub const AGAIN_NS: u64 = 1_000_000;
+pub const RETRY_NS: u64 = 1_000_000;
 
 /// The interface below.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ pub struct Below {
 impl Below {
     /// There is no room; so many datagrams and their bytes have gone since the start, and `wire` is what a datagram takes.
     /// Returns a capacity if one is known anew, bit/s, which is believed for `stale_ns`.
-    pub fn full(
+    pub fn no_room(
         &mut self,
         now_ns: u64,
         gone: (u64, u64),
@@ -70,7 +70,7 @@ impl Below {
     pub fn gather_bytes(&self, now_ns: u64) -> usize {
         let believed = self.until_ns.is_none_or(|ns| now_ns < ns);
         let bps = self.capacity_bps.filter(|_| believed).unwrap_or(0);
-        (bps / 8 * link::WHOLE_NS / 1_000_000_000) as usize
+        (bps / 8 * link::SUPER_PACKET_NS / 1_000_000_000) as usize
     }
 
     /// Nothing waits: from here on the interface may be idle.
@@ -80,7 +80,7 @@ impl Below {
 
     /// The interface dropped the next call, of so many bytes, after so many datagrams had gone. Whether it has done so for
     /// 100 ms, or for as long as two such calls take if that is longer: then it never takes this one.
-    pub fn refuses(&mut self, now_ns: u64, call_bytes: usize, gone_datagrams: u64) -> bool {
+    pub fn gives_up(&mut self, now_ns: u64, call_bytes: usize, gone_datagrams: u64) -> bool {
         let since = self.refused.filter(|(_, before)| *before == gone_datagrams);
         let (since_ns, _) = *self
             .refused
@@ -96,7 +96,7 @@ impl Below {
     }
 
     /// The interface took something, or was not asked.
-    pub fn takes(&mut self) {
+    pub fn accepted(&mut self) {
         self.refused = None;
     }
 
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn an_idle_interface_is_no_slow_one() {
         let mut below = Below::default();
-        assert_eq!(below.full(0, (0, 0), WIRE, None), None);
+        assert_eq!(below.no_room(0, (0, 0), WIRE, None), None);
         below.idle();
-        assert_eq!(below.full(400 * MS, (10, 10_000), WIRE, None), None);
+        assert_eq!(below.no_room(400 * MS, (10, 10_000), WIRE, None), None);
         assert_eq!(
-            below.full(500 * MS, (60, 60_000), WIRE, None),
+            below.no_room(500 * MS, (60, 60_000), WIRE, None),
             Some(4_000_000),
             "50 kB in 0.1 s"
         );
@@ -140,26 +140,29 @@ mod tests {
             mpu_bytes: 84,
             ..WIRE
         };
-        assert_eq!(below.full(600 * MS, (70, 60_200), wire, None), Some(67_200));
+        assert_eq!(
+            below.no_room(600 * MS, (70, 60_200), wire, None),
+            Some(67_200)
+        );
     }
 
     #[test]
     fn what_is_dropped_again_and_again_is_given_up() {
         let mut below = Below::default();
         for at_ms in 0..100 {
-            assert!(!below.refuses(at_ms * MS, 1500, 7), "{at_ms} ms");
+            assert!(!below.gives_up(at_ms * MS, 1500, 7), "{at_ms} ms");
         }
-        assert!(below.refuses(100 * MS, 1500, 7));
+        assert!(below.gives_up(100 * MS, 1500, 7));
         // The next one has its own time, and so has one after another that went.
-        assert!(!below.refuses(101 * MS, 1500, 7));
-        assert!(!below.refuses(190 * MS, 1500, 8));
-        assert!(!below.refuses(289 * MS, 1500, 8));
-        below.takes();
-        assert!(!below.refuses(291 * MS, 1500, 8));
+        assert!(!below.gives_up(101 * MS, 1500, 7));
+        assert!(!below.gives_up(190 * MS, 1500, 8));
+        assert!(!below.gives_up(289 * MS, 1500, 8));
+        below.accepted();
+        assert!(!below.gives_up(291 * MS, 1500, 8));
         // 1500 bytes take 187.5 ms of 64 kbit/s.
         below.capacity_bps = Some(64_000);
-        assert!(!below.refuses(291 * MS + 374 * MS, 1500, 8));
-        assert!(below.refuses(291 * MS + 375 * MS, 1500, 8));
+        assert!(!below.gives_up(291 * MS + 374 * MS, 1500, 8));
+        assert!(below.gives_up(291 * MS + 375 * MS, 1500, 8));
     }
 
     #[test]
@@ -168,17 +171,17 @@ mod tests {
         // 1000 bytes each 2 ms are 4 Mbit/s.
         let mut known = Vec::new();
         for at in 0..=120 {
-            known.extend(below.full(at * 2 * MS, (at, 5000 + at * 1000), WIRE, None));
+            known.extend(below.no_room(at * 2 * MS, (at, 5000 + at * 1000), WIRE, None));
         }
         assert_eq!(known, [4_000_000, 4_000_000]);
         // After a second without, it begins anew.
-        assert_eq!(below.full(1500 * MS, (0, 125_001), WIRE, None), None);
+        assert_eq!(below.no_room(1500 * MS, (0, 125_001), WIRE, None), None);
         assert_eq!(
-            below.full(1600 * MS, (0, 150_001), WIRE, None),
+            below.no_room(1600 * MS, (0, 150_001), WIRE, None),
             Some(2_000_000)
         );
         // An outage is not told.
-        assert_eq!(below.full(1700 * MS, (0, 150_001), WIRE, None), None);
+        assert_eq!(below.no_room(1700 * MS, (0, 150_001), WIRE, None), None);
         assert_eq!(below.capacity_bps(), Some(2_000_000));
         assert_eq!(below.fulls(), 124);
     }
@@ -187,14 +190,14 @@ mod tests {
     fn no_more_is_gathered_than_it_takes_within_1_ms() {
         let mut below = Below::default();
         assert_eq!(below.gather_bytes(0), 0, "nothing is known");
-        below.full(0, (0, 0), WIRE, Some(2000 * MS));
+        below.no_room(0, (0, 0), WIRE, Some(2000 * MS));
         // 800 kB in 0.1 s are 64 Mbit/s, and 8 kB in 1 ms.
-        below.full(100 * MS, (800, 800_000), WIRE, Some(2000 * MS));
+        below.no_room(100 * MS, (800, 800_000), WIRE, Some(2000 * MS));
         assert_eq!(below.gather_bytes(2100 * MS - 1), 8000);
         assert_eq!(below.gather_bytes(2100 * MS), 0, "believed no more");
         assert_eq!(below.capacity_bps(), Some(64_000_000), "shown all the same");
-        below.full(2200 * MS, (800, 800_000), WIRE, None);
-        below.full(2300 * MS, (900, 900_000), WIRE, None);
+        below.no_room(2200 * MS, (800, 800_000), WIRE, None);
+        below.no_room(2300 * MS, (900, 900_000), WIRE, None);
         assert_eq!(below.gather_bytes(u64::MAX), 1000);
     }
 }

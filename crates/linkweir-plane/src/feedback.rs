@@ -114,7 +114,7 @@ pub struct Feedback {
     /// When the queue was empty last, ns.
     empty_ns: u64,
     /// When the last report came, ns.
-    heard_ns: u64,
+    last_report_ns: u64,
     reports: u64,
     queue_ns: u64,
     received_bps: u64,
@@ -149,12 +149,12 @@ impl Feedback {
             used: false,
             late: None,
             empty_ns: 0,
-            heard_ns: 0,
+            last_report_ns: 0,
             reports: 0,
             queue_ns: 0,
             received_bps: 0,
         };
-        begins.hold();
+        begins.clamp();
         begins
     }
 
@@ -167,11 +167,11 @@ impl Feedback {
     /// Believes within other bounds from now on; what it learned stays.
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
-        self.hold();
+        self.clamp();
     }
 
     /// Keeps the capacity within its bounds.
-    fn hold(&mut self) {
+    fn clamp(&mut self) {
         let Bounds {
             floor_bps,
             ceiling_bps,
@@ -205,7 +205,7 @@ impl Feedback {
 
     /// A report came; `wire` is what a packet takes on the link. Returns the capacity, bit/s, unless the report is none of a
     /// mark that waits for one, or contradicts those before.
-    pub fn heard(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
+    pub fn reported(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
         let mut marks = self.unanswered.iter();
         let place = marks.position(|(ns, _)| *ns == report.sent_ns)?;
         let (_, sent_bytes) = self.unanswered.drain(..=place).next_back()?;
@@ -216,7 +216,7 @@ impl Feedback {
             if !goes_on {
                 // Another receiver than before: nothing is known of it.
                 self.seen.clear();
-                self.own_way(now_ns);
+                self.reset_shortest(now_ns);
             }
         }
         if self.seen.len() == SEEN {
@@ -224,21 +224,21 @@ impl Feedback {
         }
         self.seen.push_back((report, sent_bytes));
         let rtt_ns = now_ns.saturating_sub(report.sent_ns);
-        let since_ns = now_ns.saturating_sub(self.heard_ns).min(IDLE_MARK_NS);
-        self.heard_ns = now_ns;
+        let since_ns = now_ns.saturating_sub(self.last_report_ns).min(IDLE_MARK_NS);
+        self.last_report_ns = now_ns;
         self.reports += 1;
-        self.queue_ns = self.queue(now_ns, report);
+        self.queue_ns = self.queueing_delay(now_ns, report);
         let (received_bps, sent_bps) = self.rates(wire)?;
         self.received_bps = received_bps as u64;
         let used_bps = USED * self.capacity_bps;
         self.used = received_bps >= used_bps || sent_bps >= used_bps;
         self.decide(now_ns, rtt_ns, since_ns, received_bps);
-        self.hold();
+        self.clamp();
         Some(self.capacity_bps as u64)
     }
 
     /// The way's time now is its own.
-    fn own_way(&mut self, now_ns: u64) {
+    fn reset_shortest(&mut self, now_ns: u64) {
         self.shortest = [None, None];
         self.state = State::Open;
         self.late = None;
@@ -246,7 +246,7 @@ impl Feedback {
     }
 
     /// How much longer than its shortest the way took, ns.
-    fn queue(&mut self, now_ns: u64, report: Report) -> u64 {
+    fn queueing_delay(&mut self, now_ns: u64, report: Report) -> u64 {
         // The clocks differ by anything.
         let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
         let old = now_ns.saturating_sub(self.half_ns) > SHORTEST_NS;
@@ -280,7 +280,7 @@ impl Feedback {
     }
 
     /// Whether marks were late for a second and become later.
-    fn later(&mut self, now_ns: u64) -> bool {
+    fn is_growing(&mut self, now_ns: u64) -> bool {
         let (queue_ns, delay_ns) = (self.queue_ns, self.bounds.delay_ns);
         if queue_ns <= delay_ns {
             self.late = None;
@@ -295,11 +295,11 @@ impl Feedback {
     fn decide(&mut self, now_ns: u64, rtt_ns: u64, since_ns: u64, received_bps: f64) {
         let queue_ns = self.queue_ns;
         let delay_ns = self.bounds.delay_ns;
-        let none_ns = (delay_ns / 8).max(EMPTY_NS).min(delay_ns / 2);
-        if queue_ns <= none_ns {
+        let empty_limit_ns = (delay_ns / 8).max(EMPTY_NS).min(delay_ns / 2);
+        if queue_ns <= empty_limit_ns {
             self.empty_ns = now_ns;
         }
-        let limits = self.later(now_ns) || self.used;
+        let limits = self.is_growing(now_ns) || self.used;
         let emptying_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
         let full = State::Full {
             since_ns: now_ns,
@@ -330,13 +330,13 @@ impl Feedback {
                 }
                 let waited = now_ns.saturating_sub(*since_ns) > patience_ns;
                 let shrinks = now_ns.saturating_sub(*shrank_ns) <= SHORTEST_NS;
-                if queue_ns <= none_ns {
+                if queue_ns <= empty_limit_ns {
                     self.state = State::Open;
                 } else if limits && queue_ns > shortest_ns.saturating_add(delay_ns) {
                     self.state = full;
                     self.capacity_bps = self.capacity_bps.min(emptying_bps);
                 } else if (waited && *shortest_ns > *was_ns - *was_ns / 4) || !shrinks {
-                    self.own_way(now_ns);
+                    self.reset_shortest(now_ns);
                 } else {
                     self.capacity_bps = self.capacity_bps.max(emptying_bps);
                 }

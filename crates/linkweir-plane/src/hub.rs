@@ -15,28 +15,28 @@ use linkweir_config::signal::Instant;
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
 
 use crate::bytes::superpacket::Packet;
-use crate::link::{is_news, Event, Link, Next, TOLD_LEAST_BPS};
+use crate::link::{differs, Event, Link, Next, LEAST_BPS};
 use crate::pace::{Occupied, OWED_NS};
 use crate::setup::Scheduler;
 
 /// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
-const PATIENCE_NS: u64 = 100_000;
+const MIN_RETRY_NS: u64 = 100_000;
 
 /// The scheduler of a link that peers share.
 #[derive(Debug)]
 pub struct Hub {
     policy: CorePolicy,
-    shown: Shown,
+    view: HubView,
     occupied: Occupied,
     /// The peer that is being sent to, and the bytes.
-    under_way: Option<(usize, u32)>,
+    in_service: Option<(usize, u32)>,
     /// How long the link was occupied by each peer's packets, ns.
     airtime_ns: Vec<f64>,
 }
 
 /// What the policy sees.
 #[derive(Debug)]
-struct Shown {
+struct HubView {
     queues: Vec<Queue>,
     now_ns: u64,
     link_bps: u64,
@@ -46,8 +46,8 @@ struct Shown {
     waiting_pkts: u64,
 }
 
-impl Shown {
-    fn view(&self) -> View<'_> {
+impl HubView {
+    fn as_view(&self) -> View<'_> {
         View {
             now_ns: self.now_ns,
             link_bps: self.link_bps,
@@ -67,7 +67,7 @@ impl Shown {
             let known_bps = self
                 .below_bps
                 .map_or(greatest_bps, |bps| bps.min(greatest_bps));
-            self.link_bps = known_bps.max(TOLD_LEAST_BPS);
+            self.link_bps = known_bps.max(LEAST_BPS);
         }
     }
 }
@@ -83,7 +83,7 @@ impl Hub {
         nominal_bps: u64,
         queues: Vec<Queue>,
     ) -> Result<Hub, Fault> {
-        let shown = Shown {
+        let view = HubView {
             waiting_pkts: queues
                 .iter()
                 .map(|queue| u64::from(queue.backlog_pkts))
@@ -99,43 +99,43 @@ impl Hub {
             qparams,
         } = scheduler;
         Ok(Hub {
-            policy: CorePolicy::new(info, &shown.view(), params, qparams)?,
+            policy: CorePolicy::new(info, &view.as_view(), params, qparams)?,
             occupied: Occupied::new(),
-            under_way: None,
-            airtime_ns: vec![0.0; shown.queues.len()],
-            shown,
+            in_service: None,
+            airtime_ns: vec![0.0; view.queues.len()],
+            view,
         })
     }
 
     /// Goes on where a hub stopped that had other peers, or these in another order; `places` says which each was.
-    pub fn succeed(&mut self, before: Hub, places: &[Option<usize>]) {
+    pub fn take_over(&mut self, before: Hub, places: &[Option<usize>]) {
         self.occupied = before.occupied;
-        self.shown.below_bps = before.shown.below_bps;
+        self.view.below_bps = before.view.below_bps;
         let now_at = |old: usize| places.iter().position(|place| *place == Some(old));
-        let under_way = before.under_way;
-        self.under_way = under_way.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
+        let in_service = before.in_service;
+        self.in_service = in_service.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
         for (airtime_ns, place) in self.airtime_ns.iter_mut().zip(places) {
             *airtime_ns = place.map_or(0.0, |old| before.airtime_ns[old]);
         }
     }
 
     /// Takes note of what happened to the queues towards a peer.
-    pub fn follow(&mut self, now_ns: u64, at: usize, link: &mut Link) {
-        let Hub { policy, shown, .. } = self;
-        shown.clock(now_ns);
+    pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let Hub { policy, view, .. } = self;
+        view.clock(now_ns);
         let head = link.head(now_ns, |_| false);
-        if shown.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
+        if view.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
             self.occupied.idle();
         }
         for event in link.events() {
-            let queue = &mut shown.queues[at];
+            let queue = &mut view.queues[at];
             if let Event::Enqueued(bytes) = event {
-                shown.waiting_pkts += 1;
+                view.waiting_pkts += 1;
                 queue.backlog_pkts += 1;
                 queue.backlog_bytes += u64::from(bytes);
             } else {
                 let (Event::Enqueued(bytes) | Event::Sent(bytes) | Event::Dropped(bytes)) = event;
-                shown.waiting_pkts -= 1;
+                view.waiting_pkts -= 1;
                 queue.backlog_pkts -= 1;
                 queue.backlog_bytes -= u64::from(bytes);
             }
@@ -146,11 +146,11 @@ impl Hub {
                 }
                 (None, Event::Enqueued(bytes)) => {
                     queue.head_bytes = bytes;
-                    queue.head_arrival_ns = shown.now_ns;
+                    queue.head_arrival_ns = view.now_ns;
                 }
                 (None, _) => {}
             }
-            let view = shown.view();
+            let view = view.as_view();
             match event {
                 Event::Enqueued(bytes) => policy.enqueued(&view, at, bytes),
                 Event::Sent(bytes) => policy.sent(&view, at, bytes),
@@ -167,23 +167,23 @@ impl Hub {
         links: &mut [L],
         ecn: impl Fn(&Packet) -> bool,
     ) -> (Next, usize) {
-        self.shown.clock(now_ns);
+        self.view.clock(now_ns);
         let free_ns = self.occupied.free_ns();
         if now_ns < free_ns {
-            return (self.until(now_ns, free_ns, links), 0);
+            return (self.busy_until(now_ns, free_ns, links), 0);
         }
-        self.look(now_ns, links);
+        self.refresh(now_ns, links);
         for _ in 0..MOST_DROPS {
-            let at = match self.policy.pick(&self.shown.view()) {
+            let at = match self.policy.pick(&self.view.as_view()) {
                 Pick::Queue(at) => at,
                 Pick::Nothing { retry_ns } => {
                     self.occupied.idle();
-                    return (self.wake(now_ns, retry_ns, links), 0);
+                    return (self.next_wake(now_ns, retry_ns, links), 0);
                 }
             };
             let link = links[at].as_mut();
             let can_mark = link.head(now_ns, &ecn).is_some_and(|(_, ecn)| ecn);
-            let verdict = self.policy.leaving(&self.shown.view(), at, can_mark);
+            let verdict = self.policy.leaving(&self.view.as_view(), at, can_mark);
             let taken = match verdict {
                 Verdict::Drop => {
                     link.drop_head(now_ns);
@@ -191,9 +191,9 @@ impl Hub {
                 }
                 Verdict::Pass | Verdict::Mark => link.take(now_ns, &ecn),
             };
-            let before = self.shown.queues[at];
-            self.follow(now_ns, at, link);
-            let after = self.shown.queues[at];
+            let before = self.view.queues[at];
+            self.update(now_ns, at, link);
+            let after = self.view.queues[at];
             if after.backlog_pkts == before.backlog_pkts {
                 // A policy that names a queue without a packet would be asked for ever.
                 debug_assert!(false, "nothing came of the pick");
@@ -211,13 +211,13 @@ impl Hub {
 
     /// When something may be sent to a peer that did not wait, ns: the link is free then, and the channel carries something.
     pub fn free_ns(&self, now_ns: u64, link: &mut Link) -> Option<u64> {
-        Some(self.occupied.free_ns().max(link.channel_ns(now_ns)?))
+        Some(self.occupied.free_ns().max(link.channel_free_ns(now_ns)?))
     }
 
     /// The link, which is free ([`Hub::free_ns`]), is occupied by something towards a peer that did not wait.
     pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
-        if self.shown.waiting_pkts == 0 {
+        if self.view.waiting_pkts == 0 {
             self.occupied.idle();
         }
         if link.channel_bps(now_ns) > 0 {
@@ -230,7 +230,7 @@ impl Hub {
         let from = self.occupied.begins(now_ns);
         let since = self.occupied.waited_since();
         let missed_ns = since.map_or(0.0, |since| from.since(since));
-        let mut end = link.through(now_ns, from, bytes);
+        let mut end = link.finish_time(now_ns, from, bytes);
         let takes_ns = end.since(from);
         let shorter_ns = self.occupied.shorter(takes_ns, missed_ns, OWED_NS as f64);
         if shorter_ns > 0.0 {
@@ -238,45 +238,45 @@ impl Hub {
         }
         self.occupied.until(end);
         self.airtime_ns[at] += end.since(from);
-        self.under_way = Some((at, bytes));
+        self.in_service = Some((at, bytes));
     }
 
     /// The link is occupied until then, or until the capacity of the peer that is being sent to is believed no more.
-    fn until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
-        let under_way = self.under_way;
+    fn busy_until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
+        let in_service = self.in_service;
         let Some((at, link)) =
-            under_way.and_then(|(at, _)| Some((at, links.get_mut(at)?.as_mut())))
+            in_service.and_then(|(at, _)| Some((at, links.get_mut(at)?.as_mut())))
         else {
             return Next::At(free_ns);
         };
-        let doubt_ns = link.or_doubt_ns(free_ns);
-        if doubt_ns <= now_ns {
+        let expiry_ns = link.or_expiry_ns(free_ns);
+        if expiry_ns <= now_ns {
             self.channel_changed(now_ns, at, link);
             return Next::At(self.occupied.free_ns());
         }
-        Next::At(doubt_ns)
+        Next::At(expiry_ns)
     }
 
     /// The channel to a peer carries something else: what is being sent to it ends no later than if it began now.
     pub fn channel_changed(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let rate_bps = link.channel_bps(now_ns);
-        if let Some((_, bytes)) = self.under_way.filter(|(of, _)| *of == at && rate_bps > 0) {
-            let end = link.through(now_ns, Instant::at(now_ns), bytes);
+        if let Some((_, bytes)) = self.in_service.filter(|(of, _)| *of == at && rate_bps > 0) {
+            let end = link.finish_time(now_ns, Instant::at(now_ns), bytes);
             self.airtime_ns[at] -= self.occupied.no_later_than(end);
         }
     }
 
     /// Looks at the channel to each peer and at what would be sent to it, and at what the interface below takes as far as that
     /// is known.
-    fn look<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
-        let Hub { policy, shown, .. } = self;
+    fn refresh<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
+        let Hub { policy, view, .. } = self;
         let mut news = false;
         let mut below_bps = None;
-        for (queue, link) in shown.queues.iter_mut().zip(links) {
+        for (queue, link) in view.queues.iter_mut().zip(links) {
             let link = link.as_mut();
             let rate_bps = link.channel_bps(now_ns);
             below_bps = below_bps.max(link.below_bps(now_ns));
-            if is_news(rate_bps, queue.rate_bps) {
+            if differs(rate_bps, queue.rate_bps) {
                 queue.rate_bps = rate_bps;
                 news = true;
             }
@@ -285,20 +285,20 @@ impl Hub {
                 queue.head_arrival_ns = head.head_arrival_ns;
             }
         }
-        if news || below_bps != shown.below_bps {
-            shown.below_bps = below_bps;
-            let told_bps = shown.link_bps;
-            shown.rate();
-            if news || is_news(shown.link_bps, told_bps) {
-                policy.rated(&shown.view());
+        if news || below_bps != view.below_bps {
+            view.below_bps = below_bps;
+            let before_bps = view.link_bps;
+            view.rate();
+            if news || differs(view.link_bps, before_bps) {
+                policy.rated(&view.as_view());
             } else {
-                shown.link_bps = told_bps;
+                view.link_bps = before_bps;
             }
         }
     }
 
     /// When to look again, since nothing can be sent now.
-    fn wake<L: AsMut<Link>>(
+    fn next_wake<L: AsMut<Link>>(
         &mut self,
         now_ns: u64,
         retry_ns: Option<u64>,
@@ -307,10 +307,10 @@ impl Hub {
         let waiting = links.iter_mut().map(AsMut::as_mut);
         waiting
             .filter(|link| link.waiting_pkts() > 0)
-            .filter_map(|link| link.channel_ns(now_ns))
+            .filter_map(|link| link.channel_free_ns(now_ns))
             .chain(retry_ns)
             .min()
-            .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + PATIENCE_NS)))
+            .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + MIN_RETRY_NS)))
     }
 
     /// Whether the policy would take these parameters over.
@@ -319,7 +319,7 @@ impl Hub {
     /// What it refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
         self.policy
-            .accepts(&self.shown.view(), &scheduler.params, &scheduler.qparams)
+            .accepts(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
     }
 
     /// Takes new parameters over; queues and credit stay.
@@ -327,9 +327,9 @@ impl Hub {
     /// # Errors
     /// Parameters the running policy refuses; nothing has changed then.
     pub fn change(&mut self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
-        self.shown.clock(now_ns);
+        self.view.clock(now_ns);
         self.policy
-            .change(&self.shown.view(), &scheduler.params, &scheduler.qparams)
+            .change(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
     }
 
     /// How long the link was occupied by a peer's packets, ns.
@@ -340,8 +340,8 @@ impl Hub {
 
     /// What the policy shows of a peer.
     pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
-        self.shown.clock(now_ns);
-        self.policy.observe(&self.shown.view(), at, values);
+        self.view.clock(now_ns);
+        self.policy.observe(&self.view.as_view(), at, values);
     }
 }
 

@@ -14,10 +14,10 @@ use crate::pace::Pace;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 
 /// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
-pub const WHOLE_NS: u64 = 1_000_000;
+pub const SUPER_PACKET_NS: u64 = 1_000_000;
 
 /// Capacities below this are told to the scheduler as this, bit/s.
-pub const TOLD_LEAST_BPS: u64 = 1000;
+pub const LEAST_BPS: u64 = 1000;
 
 /// A packet that waits.
 #[derive(Debug)]
@@ -40,8 +40,8 @@ pub enum Event {
 
 /// Whether a rate differs enough from what was told to be told: by more than 1 %.
 #[must_use]
-pub fn is_news(bps: u64, told_bps: u64) -> bool {
-    bps.abs_diff(told_bps) > told_bps / 100
+pub fn differs(bps: u64, known_bps: u64) -> bool {
+    bps.abs_diff(known_bps) > known_bps / 100
 }
 
 /// Queues, policy and pace towards one peer.
@@ -53,7 +53,7 @@ pub struct Link {
     /// What was said from outside, and until when it holds, ns.
     stale_ns: Option<u64>,
     floor_bps: u64,
-    said_until_ns: Option<u64>,
+    reported_until_ns: Option<u64>,
     /// What the interface below takes, bit/s, and until when that holds, ns; none where nobody measures.
     below: Option<(u64, Option<u64>)>,
     /// Whether that is measured; nobody says the pace then, so it does not become stale.
@@ -101,7 +101,7 @@ impl Link {
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
             // What the interface below takes is no part of the pace.
-            said_until_ns: capacity
+            reported_until_ns: capacity
                 .stale_ns
                 .filter(|_| !measured)
                 .map(|ns| now_ns + ns),
@@ -134,7 +134,8 @@ impl Link {
             return;
         }
         let bytes = packet.sum(&wire_bytes);
-        let whole_bytes = u128::from(self.known_bps(now_ns)) * u128::from(WHOLE_NS) / 8_000_000_000;
+        let whole_bytes =
+            u128::from(self.known_bps(now_ns)) * u128::from(SUPER_PACKET_NS) / 8_000_000_000;
         let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
         let (bytes, pkts) = (bytes as u32, pkts as u32);
         if short && self.mux.has_room_for(class, pkts, bytes) {
@@ -198,12 +199,12 @@ impl Link {
     }
 
     /// What was said of the capacity is believed no more, if its time has come.
-    fn doubt(&mut self, now_ns: u64) {
+    fn expire(&mut self, now_ns: u64) {
         if self
-            .said_until_ns
+            .reported_until_ns
             .is_some_and(|until_ns| until_ns <= now_ns)
         {
-            self.said_until_ns = None;
+            self.reported_until_ns = None;
             self.pace.set_rate(now_ns, self.floor_bps);
         }
         if let Some((bps, Some(until_ns))) = self.below {
@@ -217,19 +218,19 @@ impl Link {
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
         self.below = Some((bps, self.stale_ns.map(|ns| now_ns + ns)));
         if self.follow {
-            self.tell(now_ns);
+            self.update_scheduler(now_ns);
         }
     }
 
     /// What the interface below takes as far as it is known, bit/s; none where nobody measures.
     pub fn below_bps(&mut self, now_ns: u64) -> Option<u64> {
-        self.doubt(now_ns);
+        self.expire(now_ns);
         self.below.map(|(bps, _)| bps)
     }
 
     /// The capacity as far as it is known, bit/s: that of the link, and that of the interface below.
     pub fn known_bps(&mut self, now_ns: u64) -> u64 {
-        self.doubt(now_ns);
+        self.expire(now_ns);
         let bps = self.pace.rate_bps(now_ns);
         self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
@@ -237,16 +238,16 @@ impl Link {
     /// What goes next. A packet that is sent occupies the link from now on. After [`MOST_DROPS`] drops without a packet it
     /// is time for other things: the answer is to ask again now.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
-        self.doubt(now_ns);
+        self.expire(now_ns);
         if self.waiting_pkts == 0 || !self.open {
             return Next::Nothing;
         }
         let ready_ns = self.pace.ready_ns(now_ns);
         if now_ns < ready_ns {
-            return Next::At(self.or_doubt_ns(ready_ns));
+            return Next::At(self.or_expiry_ns(ready_ns));
         }
         if self.follow {
-            self.tell(now_ns);
+            self.update_scheduler(now_ns);
         }
         for _ in 0..MOST_DROPS {
             match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
@@ -269,13 +270,14 @@ impl Link {
     }
 
     /// This time, or when what was said is believed no more, if that is sooner.
-    pub fn or_doubt_ns(&self, ns: u64) -> u64 {
-        self.said_until_ns.map_or(ns, |until_ns| until_ns.min(ns))
+    pub fn or_expiry_ns(&self, ns: u64) -> u64 {
+        self.reported_until_ns
+            .map_or(ns, |until_ns| until_ns.min(ns))
     }
 
     /// What the channel to the peer carries now, bit/s; 0 while nothing can be sent.
     pub fn channel_bps(&mut self, now_ns: u64) -> u64 {
-        self.doubt(now_ns);
+        self.expire(now_ns);
         if self.open {
             self.pace.rate_bps(now_ns)
         } else {
@@ -283,9 +285,9 @@ impl Link {
         }
     }
 
-    /// When a packet towards the peer that begins at `from` is through: as the channel is now, or sooner where it becomes
+    /// When a packet towards the peer that begins at `from` ends: at the rate the channel has now, or sooner where it becomes
     /// faster by itself.
-    pub fn through(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
+    pub fn finish_time(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
         let rate_bps = self.channel_bps(now_ns).max(1);
         let end = from.plus(8e9 * f64::from(bytes) / rate_bps as f64);
         let sooner = self.pace.would_end(from, bytes);
@@ -295,13 +297,13 @@ impl Link {
     }
 
     /// When a link that is the peer's own is free, and a channel that carries nothing may carry something again by itself, ns.
-    pub fn channel_ns(&mut self, now_ns: u64) -> Option<u64> {
-        self.doubt(now_ns);
+    pub fn channel_free_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.expire(now_ns);
         if !self.open {
             return None;
         }
         let ready_ns = self.pace.ready_ns(now_ns);
-        Some(self.or_doubt_ns(ready_ns))
+        Some(self.or_expiry_ns(ready_ns))
     }
 
     /// The queue whose head goes next, and whether that packet can carry a mark.
@@ -310,7 +312,7 @@ impl Link {
             return None;
         }
         if self.follow {
-            self.tell(now_ns);
+            self.update_scheduler(now_ns);
         }
         let class = self.mux.next_class(now_ns)?;
         let head = self.mux.head(class)?;
@@ -318,7 +320,7 @@ impl Link {
     }
 
     /// All that waits as one queue, as the policy across peers sees it.
-    pub fn shown(&mut self, now_ns: u64) -> Queue {
+    pub fn as_queue(&mut self, now_ns: u64) -> Queue {
         let rate_bps = self.channel_bps(now_ns);
         let head = self.head(now_ns, |_| false);
         let queues = self.mux.queues();
@@ -334,7 +336,7 @@ impl Link {
     /// the last event says.
     pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
         let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
-        self.note(step)
+        self.record(step)
     }
 
     /// Drops the packet whose turn it is: it has waited too long for the policy across peers.
@@ -344,11 +346,11 @@ impl Link {
             .next_class(now_ns)
             .and_then(|class| self.mux.drop_head(now_ns, class));
         if let Some(step) = step {
-            self.note(step);
+            self.record(step);
         }
     }
 
-    fn note(&mut self, step: Step<Waiting>) -> Option<(Packet, bool)> {
+    fn record(&mut self, step: Step<Waiting>) -> Option<(Packet, bool)> {
         let (waiting, event, sent) = match step {
             Step::Leaves(departure) => (
                 departure.item,
@@ -370,15 +372,15 @@ impl Link {
     }
 
     /// Tells the scheduler a capacity that differs by more than 1 % from what it was told.
-    fn tell(&mut self, now_ns: u64) {
-        let bps = self.known_bps(now_ns).max(TOLD_LEAST_BPS);
-        if is_news(bps, self.mux.link_bps()) {
-            self.say(now_ns, bps);
+    fn update_scheduler(&mut self, now_ns: u64) {
+        let bps = self.known_bps(now_ns).max(LEAST_BPS);
+        if differs(bps, self.mux.link_bps()) {
+            self.set_scheduler_rate(now_ns, bps);
         }
     }
 
     /// The scheduler hears that the link carries so much, bit/s.
-    fn say(&mut self, now_ns: u64, bps: u64) {
+    fn set_scheduler_rate(&mut self, now_ns: u64, bps: u64) {
         self.mux.set_link(now_ns, bps);
         self.mux
             .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
@@ -387,13 +389,13 @@ impl Link {
     /// The capacity is `bps` from now on, or as long as it is believed.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
         self.pace.set_rate(now_ns, bps);
-        self.said_until_ns = self.stale_ns.map(|ns| now_ns + ns);
+        self.reported_until_ns = self.stale_ns.map(|ns| now_ns + ns);
         if self.follow {
-            self.tell(now_ns);
+            self.update_scheduler(now_ns);
         }
     }
 
-    /// The link, which is free ([`Link::channel_ns`]), is occupied by something that did not wait.
+    /// The link, which is free ([`Link::channel_free_ns`]), is occupied by something that did not wait.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
         if self.waiting_pkts == 0 {
             self.pace.idle();
@@ -410,28 +412,28 @@ impl Link {
         scheduler: &Scheduler,
         (old, new): (&Capacity, &Capacity),
     ) -> Result<(), Fault> {
-        let told_bps = if self.begins_anew(old, new) {
+        let scheduler_bps = if self.restarts(old, new) {
             new.nominal_bps
         } else {
             self.mux.link_bps()
         };
         self.mux
-            .accepts(told_bps, &scheduler.params, &scheduler.qparams)
+            .accepts(scheduler_bps, &scheduler.params, &scheduler.qparams)
     }
 
     /// Whether the capacity is what is configured again, once that is new.
-    fn begins_anew(&self, old: &Capacity, new: &Capacity) -> bool {
-        let another_says =
+    fn restarts(&self, old: &Capacity, new: &Capacity) -> bool {
+        let other_source =
             old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
         old.offered != new.offered
-            || another_says
+            || other_source
             // The floor would be believed for ever.
-            || (self.doubted(old) && new.stale_ns.is_none())
+            || (self.at_floor(old) && new.stale_ns.is_none())
     }
 
     /// Whether the floor is what is believed.
-    fn doubted(&self, capacity: &Capacity) -> bool {
-        capacity.stale_ns.is_some() && self.said_until_ns.is_none() && !self.measured
+    fn at_floor(&self, capacity: &Capacity) -> bool {
+        capacity.stale_ns.is_some() && self.reported_until_ns.is_none() && !self.measured
     }
 
     /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
@@ -446,10 +448,10 @@ impl Link {
         classes: &[Class],
         (old, new): (&Capacity, &Capacity),
     ) -> Result<(), Fault> {
-        let (begins_anew, doubted) = (self.begins_anew(old, new), self.doubted(old));
-        if begins_anew {
+        let (restarts, at_floor) = (self.restarts(old, new), self.at_floor(old));
+        if restarts {
             // What is reserved is judged by it.
-            self.say(now_ns, new.nominal_bps);
+            self.set_scheduler_rate(now_ns, new.nominal_bps);
         }
         self.mux
             .change(now_ns, &scheduler.params, &scheduler.qparams)?;
@@ -459,18 +461,18 @@ impl Link {
         self.follow = new.follow;
         self.stale_ns = new.stale_ns;
         self.floor_bps = new.floor_bps;
-        if begins_anew {
+        if restarts {
             let free_ns = self.pace.free_ns();
             self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
             let stale_ns = new.stale_ns.filter(|_| !self.measured);
-            self.said_until_ns = stale_ns.map(|ns| now_ns + ns);
-        } else if doubted && old.floor_bps != new.floor_bps {
+            self.reported_until_ns = stale_ns.map(|ns| now_ns + ns);
+        } else if at_floor && old.floor_bps != new.floor_bps {
             self.pace.set_rate(now_ns, new.floor_bps);
-        } else if let (Some(until_ns), Some(old_ns)) = (self.said_until_ns, old.stale_ns) {
-            let said_ns = until_ns.saturating_sub(old_ns);
-            self.said_until_ns = new.stale_ns.map(|ns| said_ns + ns);
+        } else if let (Some(until_ns), Some(old_ns)) = (self.reported_until_ns, old.stale_ns) {
+            let reported_ns = until_ns.saturating_sub(old_ns);
+            self.reported_until_ns = new.stale_ns.map(|ns| reported_ns + ns);
         } else if old.stale_ns.is_none() && !self.measured {
-            self.said_until_ns = new.stale_ns.map(|ns| now_ns + ns);
+            self.reported_until_ns = new.stale_ns.map(|ns| now_ns + ns);
         }
         if let (Some((_, until_ns)), None) = (&mut self.below, new.stale_ns) {
             *until_ns = None;

@@ -11,7 +11,7 @@ use linkweir_config::units::{self, Kind};
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 
 /// How long after its end a program is started again, ns.
-pub const AGAIN_NS: u64 = 1_000_000_000;
+pub const RESTART_NS: u64 = 1_000_000_000;
 /// Longest line, bytes.
 const LINE_BYTES: usize = 256;
 

@@ -14,7 +14,7 @@ impl Service {
     /// Says that packets are carried from now on.
     #[must_use]
     pub fn ready(now_ns: u64) -> Service {
-        say(&NotifyState::Ready);
+        notify(&NotifyState::Ready);
         // Twice within the time it waits, so that one that comes late is none that is missing.
         let period_ns = sd_notify::watchdog_enabled().map(|most| most.as_nanos() as u64 / 2);
         Service {
@@ -27,7 +27,7 @@ impl Service {
     pub fn alive(&mut self, now_ns: u64) -> Option<u64> {
         let period_ns = self.period_ns?;
         if self.next_ns <= now_ns {
-            say(&NotifyState::Watchdog);
+            notify(&NotifyState::Watchdog);
             self.next_ns = now_ns + period_ns;
         }
         Some(self.next_ns)
@@ -35,11 +35,11 @@ impl Service {
 
     /// Says that the gateway is about to end.
     pub fn stopping(&self) {
-        say(&NotifyState::Stopping);
+        notify(&NotifyState::Stopping);
     }
 }
 
 /// A manager that cannot be reached is no reason to carry no packets.
-fn say(state: &NotifyState<'_>) {
+fn notify(state: &NotifyState<'_>) {
     let _ = sd_notify::notify(std::slice::from_ref(state));
 }

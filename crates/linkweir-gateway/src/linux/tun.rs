@@ -51,19 +51,19 @@ pub fn create_with(
         built => built,
     };
     let device =
-        device.map_err(|error| told(&error, &format!("cannot make the TUN device {name}")))?;
+        device.map_err(|error| with_cure(&error, &format!("cannot make the TUN device {name}")))?;
     for net in addresses {
         let added = match net {
             IpNet::V4(net) => device.add_address_v4(net.addr(), net.prefix_len()),
             IpNet::V6(net) => device.add_address_v6(net.addr(), net.prefix_len()),
         };
-        added.map_err(|error| told(&error, &format!("cannot give {net} to {name}")))?;
+        added.map_err(|error| with_cure(&error, &format!("cannot give {net} to {name}")))?;
     }
     device.set_nonblocking(true)?;
     Ok(device)
 }
 
-fn told(error: &io::Error, what: &str) -> io::Error {
+fn with_cure(error: &io::Error, what: &str) -> io::Error {
     let cure = match error.kind() {
         io::ErrorKind::PermissionDenied => "; run as root or with CAP_NET_ADMIN",
         io::ErrorKind::NotFound => "; /dev/net/tun is missing: load the kernel module tun",
@@ -135,7 +135,7 @@ pub fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
     ) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             let what = format!("cannot route {net} through the tunnel");
-            Err(told(&error, &what))
+            Err(with_cure(&error, &what))
         }
         _ => Ok(()),
     }

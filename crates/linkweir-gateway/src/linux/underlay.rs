@@ -22,14 +22,14 @@ const ERRORS: usize = 64;
 pub struct Underlay {
     socket: UdpSocket,
     v6: bool,
-    /// Whether the system cuts what it sends into datagrams.
-    cuts: bool,
+    /// Whether the system segments what it sends into datagrams.
+    segments: bool,
     /// Whether it is heeded when the interface below drops.
-    heeds: bool,
+    reports_drops: bool,
     /// Field of the packet before.
     tos: u8,
     /// Room for what comes beside a datagram.
-    beside: Vec<u8>,
+    control: Vec<u8>,
 }
 
 /// A datagram that came, or several of one length from one sender.
@@ -97,22 +97,22 @@ impl Underlay {
             io::Error::other(format!("cannot listen on {listen}: {}", error.desc()))
         })?;
         // Kernels before 4.18 cannot cut, and before 5.0 they put nothing together: each datagram comes by itself then.
-        let cuts = offloads && setsockopt(&socket, sockopt::UdpGsoSegment, &0).is_ok();
+        let segments = offloads && setsockopt(&socket, sockopt::UdpGsoSegment, &0).is_ok();
         if offloads {
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
         }
         Ok(Underlay {
             socket: socket.into(),
             v6,
-            cuts,
-            heeds: false,
+            segments,
+            reports_drops: false,
             tos: 0,
-            beside: nix::cmsg_space!(i32, i32, i32),
+            control: nix::cmsg_space!(i32, i32, i32),
         })
     }
 
     /// Lets about this many bytes wait below, and hears when the interface drops one of them. Datagrams go one by one then:
-    /// where the system cuts them behind the socket, a shaper drops some of them without a word.
+    /// where the system segments them behind the socket, a shaper drops some of them without a word.
     ///
     /// # Errors
     /// Those of the system, and when it holds fewer bytes than that.
@@ -129,20 +129,20 @@ impl Underlay {
                 "link.below: the system holds {held_bytes} bytes at the most; lower it, or raise net.core.wmem_max"
             )));
         }
-        self.cuts = false;
+        self.segments = false;
         // Without, the system keeps to itself what the interface drops.
         if self.v6 {
             setsockopt(&self.socket, sockopt::Ipv6RecvErr, &true)?;
         } else {
             setsockopt(&self.socket, sockopt::Ipv4RecvErr, &true)?;
         }
-        self.heeds = true;
+        self.reports_drops = true;
         Ok(())
     }
 
     /// Reads and forgets what ICMP said of datagrams sent; it would wake for ever.
     pub fn forget_errors(&mut self) {
-        if !self.heeds {
+        if !self.reports_drops {
             return;
         }
         let mut byte = [0];
@@ -186,18 +186,18 @@ impl Underlay {
     ) -> io::Result<()> {
         while let Some(call) = outbox.call() {
             let Way { station, to, tos } = call.way;
-            let count = if self.cuts { call.datagrams } else { 1 };
+            let count = if self.segments { call.datagrams } else { 1 };
             let mut sent = self.send_call(outbox, count, to, tos);
             let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
             let full = [Some(nix::libc::EAGAIN), Some(nix::libc::ENOBUFS)];
-            if self.heeds && error.is_some() && !full.contains(&error) {
+            if self.reports_drops && error.is_some() && !full.contains(&error) {
                 // It may be about a datagram before.
                 sent = self.send_call(outbox, count, to, tos);
             }
             if count > 1 {
                 let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
                 // EIO: a device below that cannot, and says so late. The others speak of this call alone.
-                self.cuts &= error != Some(nix::libc::EIO);
+                self.segments &= error != Some(nix::libc::EIO);
                 if let Some(nix::libc::EIO | nix::libc::EINVAL | nix::libc::EMSGSIZE) = error {
                     outbox.scatter();
                     continue;
@@ -206,7 +206,7 @@ impl Underlay {
             if let Err(error) = sent {
                 let reason = match error.raw_os_error() {
                     Some(nix::libc::EAGAIN) => return Err(error),
-                    Some(nix::libc::ENOBUFS) if self.heeds => return Err(error),
+                    Some(nix::libc::ENOBUFS) if self.reports_drops => return Err(error),
                     Some(nix::libc::EMSGSIZE) => "too_big",
                     _ => "underlay_down",
                 };
@@ -259,7 +259,7 @@ impl Underlay {
         let received = recvmsg::<SockaddrStorage>(
             self.socket.as_raw_fd(),
             &mut slices,
-            Some(&mut self.beside),
+            Some(&mut self.control),
             MsgFlags::MSG_DONTWAIT,
         )?;
         let (mut tos, mut segment_bytes) = (0, received.bytes);
@@ -371,7 +371,7 @@ mod tests {
                 assert_eq!(received, sent);
                 if !receives {
                     assert_eq!(calls, sent.len(), "one by one");
-                } else if sends && two.cuts {
+                } else if sends && two.segments {
                     assert!(calls < sent.len() / 5, "together: {calls}");
                 }
             }
@@ -392,7 +392,7 @@ mod tests {
             Ok(()) => {
                 let held_bytes = socket::getsockopt(&one.socket, sockopt::SndBuf).unwrap();
                 assert_eq!(held_bytes, 2 * bytes);
-                assert!(!one.cuts);
+                assert!(!one.segments);
             }
             Err(error) => assert!(error.to_string().contains("net.core.wmem_max"), "{error}"),
         }

@@ -41,7 +41,7 @@ use linkweir_plane::mss;
 use linkweir_plane::routing::Routing;
 use linkweir_plane::setup::Wire;
 use linkweir_plane::tos;
-use station::{count, count_all, shown, Inside, Reasons, Station};
+use station::{count, count_all, shown, Decapsulation, Reasons, Station};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
@@ -85,7 +85,7 @@ pub struct Gateway {
     /// Whether the socket had no room for it.
     blocked: bool,
     /// When to try again, as the interface below dropped it, ns.
-    again_ns: Option<u64>,
+    retry_ns: Option<u64>,
     /// What the interface below takes, where it is to push back.
     below: Option<Below>,
     /// What came and goes into the device next.
@@ -104,14 +104,14 @@ pub struct Gateway {
 }
 
 /// The signals the gateway heeds. They must be blocked before any thread begins.
-fn heeded() -> SigSet {
+fn handled_signals() -> SigSet {
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP]
         .into_iter()
         .collect()
 }
 
 /// Says something to whoever started the gateway.
-fn say(message: &str) {
+fn log(message: &str) {
     eprintln!("linkweir-gateway: {message}");
 }
 
@@ -121,7 +121,7 @@ impl Gateway {
     /// # Errors
     /// What could not be set up, and why.
     pub fn set_up(file: &Path, config: Config) -> io::Result<Gateway> {
-        let signals = heeded();
+        let signals = handled_signals();
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
@@ -138,7 +138,7 @@ impl Gateway {
             .collect::<io::Result<Vec<_>>>()?;
         let shown = stations
             .iter_mut()
-            .map(|station| station.link.shown(now_ns))
+            .map(|station| station.link.as_queue(now_ns))
             .collect();
         let hub = config
             .across
@@ -171,7 +171,7 @@ impl Gateway {
         }
         let control = Control::listen(&config.control, CLIENTS)?;
         let endpoints = match &identity {
-            Some(_) => found_again(&config, &mut stations),
+            Some(_) => restore_endpoints(&config, &mut stations),
             None => Endpoints::default(),
         };
         privileges::drop_all(config.user.as_deref())?;
@@ -204,7 +204,7 @@ impl Gateway {
             hub,
             outbox: Outbox::default(),
             blocked: false,
-            again_ns: None,
+            retry_ns: None,
             below,
             turn: 0,
             started_ns: now_ns,
@@ -213,14 +213,14 @@ impl Gateway {
             buffer: vec![0; PACKET_BYTES],
             other: vec![0; 2 * PACKET_BYTES],
         };
-        gateway.know_peers();
+        gateway.index_peers();
         for at in 0..gateway.stations.len() {
-            gateway.knock(at);
+            gateway.start_handshake(at);
         }
         Ok(gateway)
     }
 
-    fn know_peers(&mut self) {
+    fn index_peers(&mut self) {
         let peers = &self.config.peers;
         self.routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
         let numbered = peers.iter().enumerate();
@@ -252,7 +252,7 @@ impl Gateway {
                 match *key {
                     DEVICE => self.read_device(now_ns)?,
                     UNDERLAY => self.read_underlay(),
-                    SIGNALS => self.heed(now_ns),
+                    SIGNALS => self.handle_signals(now_ns),
                     CONTROL => self.control.accept(&self.poll),
                     key if key >= CLIENTS => self.answer(now_ns, key),
                     key => self.read_command(now_ns, (key - COMMANDS) as usize),
@@ -274,7 +274,7 @@ impl Gateway {
                 let waiting: u32 = self.stations.iter().map(|s| s.link.waiting_pkts()).sum();
                 if stop_at_ns <= now_ns || (waiting == 0 && self.outbox.is_empty()) {
                     service.stopping();
-                    say(&format!(
+                    log(&format!(
                         "stopped; {waiting} packets waited and were dropped"
                     ));
                     return Ok(());
@@ -337,7 +337,7 @@ impl Gateway {
             let link = &mut self.stations[at].link;
             link.arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
             if let Some(hub) = &mut self.hub {
-                hub.follow(now_ns, at, link);
+                hub.update(now_ns, at, link);
             }
         }
         Ok(())
@@ -360,14 +360,14 @@ impl Gateway {
             };
             pkts += received.datagrams();
             match self.config.mode {
-                Mode::Wireguard => self.unseal(received),
-                Mode::Cleartext => self.take_clear(received),
+                Mode::Wireguard => self.receive_sealed(received),
+                Mode::Cleartext => self.receive_clear(received),
             }
         }
     }
 
     /// Datagrams that are packets as they are.
-    fn take_clear(&mut self, received: Received) {
+    fn receive_clear(&mut self, received: Received) {
         let Some(&at) = self.by_endpoint.get(&received.from) else {
             count_all(&mut self.dropped, "stranger", received.datagrams());
             return;
@@ -378,34 +378,34 @@ impl Gateway {
             let station = &mut self.stations[at];
             if feedback::is_message(packet) {
                 let message = Message::read(packet);
-                self.hear(at, message);
+                self.receive_message(at, message);
                 continue;
             }
-            station.came(packet.len());
-            let mut inside = Inside {
+            station.arrived(packet.len());
+            let mut decapsulation = Decapsulation {
                 routing: &self.routing,
                 last: self.last_source,
                 dscp: self.config.dscp,
                 mss_mtu: self.config.mss_mtu(),
             };
-            let header = inside.admit(at, station, packet, received.tos);
-            self.last_source = inside.last;
+            let header = decapsulation.admit(at, station, packet, received.tos);
+            self.last_source = decapsulation.last;
             if let Some(header) = header {
                 self.inbox.add(&self.buffer, place, &header);
             }
         }
         let station = &mut self.stations[at];
-        hand_on(&mut self.inbox, &mut self.buffer, &self.device, station);
+        deliver(&mut self.inbox, &mut self.buffer, &self.device, station);
     }
 
     /// Datagrams of sessions, or that ask for a session.
-    fn unseal(&mut self, received: Received) {
+    fn receive_sealed(&mut self, received: Received) {
         // Packets of one peer are gathered in `other`, one behind the other.
         let mut gathered = 0;
         let mut of = None;
         self.last_source = None;
         for place in received.places() {
-            let Some((at, bytes)) = self.unseal_one(received, place, gathered, &mut of) else {
+            let Some((at, bytes)) = self.open_datagram(received, place, gathered, &mut of) else {
                 continue;
             };
             of = Some(at);
@@ -413,13 +413,13 @@ impl Gateway {
         }
         if let Some(at) = of {
             let station = &mut self.stations[at];
-            hand_on(&mut self.inbox, &mut self.other, &self.device, station);
+            deliver(&mut self.inbox, &mut self.other, &self.device, station);
         }
     }
 
     /// Opens the datagram at `place`. A packet in it lies behind the first `gathered` bytes of `other` then; returns whose
     /// it is and its length. What was gathered `of` another peer is handed on before.
-    fn unseal_one(
+    fn open_datagram(
         &mut self,
         received: Received,
         place: Range<usize>,
@@ -454,7 +454,7 @@ impl Gateway {
         };
         if of.is_some_and(|of| of != at) {
             let station = &mut self.stations[of.take()?];
-            hand_on(&mut self.inbox, &mut self.other, &self.device, station);
+            deliver(&mut self.inbox, &mut self.other, &self.device, station);
         }
         let station = &mut self.stations[at];
         let session = station.session.as_mut()?;
@@ -483,7 +483,7 @@ impl Gateway {
         if bytes == 0 {
             return None;
         }
-        let mut inside = Inside {
+        let mut decapsulation = Decapsulation {
             routing: &self.routing,
             last: self.last_source,
             dscp: self.config.dscp,
@@ -492,18 +492,18 @@ impl Gateway {
         let place = gathered..gathered + bytes;
         if feedback::is_message(&self.other[place.clone()]) {
             let message = Message::read(&self.other[place]);
-            self.hear(at, message);
+            self.receive_message(at, message);
             return None;
         }
-        station.came(bytes);
-        let header = inside.admit(at, station, &mut self.other[place.clone()], tos)?;
-        self.last_source = inside.last;
+        station.arrived(bytes);
+        let header = decapsulation.admit(at, station, &mut self.other[place.clone()], tos)?;
+        self.last_source = decapsulation.last;
         self.inbox.add(&self.other, place, &header);
         Some((at, bytes))
     }
 
     /// A peer said something about the way there or back, or something broken.
-    fn hear(&mut self, at: usize, message: Option<Message>) {
+    fn receive_message(&mut self, at: usize, message: Option<Message>) {
         let now_ns = now_ns();
         let station = &mut self.stations[at];
         match (message, &mut station.reporter, &mut station.feedback) {
@@ -511,9 +511,9 @@ impl Gateway {
                 reporter.marked(now_ns, sent_ns);
             }
             (Some(Message::Report(report)), _, Some(feedback)) => {
-                let heard = feedback.heard(now_ns, report, self.config.wire());
+                let heard = feedback.reported(now_ns, report, self.config.wire());
                 if let Some(bps) = heard {
-                    said(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
+                    set_capacity(now_ns, self.hub.as_mut(), at, &mut station.link, bps);
                 }
             }
             (Some(_), ..) => count(&mut station.dropped, "unasked"),
@@ -523,7 +523,7 @@ impl Gateway {
 
     /// Says to peers what is to be said, marks and reports: it leaves before what waits, where the link is free. Returns when
     /// something is to be said again.
-    fn converse(&mut self, now_ns: u64) -> Option<u64> {
+    fn send_messages(&mut self, now_ns: u64) -> Option<u64> {
         let peers = self.hub.as_ref().map_or(1, |_| self.stations.len() as u64);
         let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
         let mut next_ns: Option<u64> = None;
@@ -541,10 +541,10 @@ impl Gateway {
                     None => station.link.occupy(now_ns, wire_bytes),
                 }
                 self.send(at, Packet::from(&message.packet()[..]), 0);
-                let Some(again_ns) = self.due_ns(now_ns, at) else {
+                let Some(retry_ns) = self.due_ns(now_ns, at) else {
                     continue;
                 };
-                due_ns = again_ns;
+                due_ns = retry_ns;
             }
             next_ns = next_ns.into_iter().chain([due_ns]).min();
         }
@@ -558,18 +558,18 @@ impl Gateway {
         let link = &mut station.link;
         let free_ns = match &self.hub {
             Some(hub) => hub.free_ns(now_ns, link),
-            None => link.channel_ns(now_ns),
+            None => link.channel_free_ns(now_ns),
         };
         Some(due_ns.max(free_ns?))
     }
 
     /// Asks a peer for a session unless that is under way.
-    fn knock(&mut self, at: usize) {
+    fn start_handshake(&mut self, at: usize) {
         let Station {
             session, endpoint, ..
         } = &mut self.stations[at];
         if let (Some(session), Some(endpoint)) = (session, *endpoint) {
-            if let Some(datagram) = session.knock(&mut self.other) {
+            if let Some(datagram) = session.start_handshake(&mut self.other) {
                 let _ = self.underlay.send(datagram, endpoint, 0);
             }
         }
@@ -594,7 +594,7 @@ impl Gateway {
         let peers = self.config.peers.iter().zip(&self.stations);
         let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
         if let Err(error) = self.endpoints.keep(now) {
-            say(&format!("cannot remember where peers are: {error}"));
+            log(&format!("cannot remember where peers are: {error}"));
         }
     }
 
@@ -607,8 +607,11 @@ impl Gateway {
             .filter_map(|station| station.command_at_ns);
         let mut earliest_ns = commands.chain(ticks).min();
         if self.flush(now_ns) {
-            self.see_sessions();
-            earliest_ns = earliest_ns.into_iter().chain(self.converse(now_ns)).min();
+            self.check_sessions();
+            earliest_ns = earliest_ns
+                .into_iter()
+                .chain(self.send_messages(now_ns))
+                .min();
             let stations = self.stations.len();
             let links = if self.hub.is_some() { 1 } else { stations };
             for step in 0..links {
@@ -623,19 +626,19 @@ impl Gateway {
             }
             self.turn = (self.turn + 1) % stations.max(1);
             self.flush(now_ns);
-            self.see_idle();
+            self.check_idle();
         }
-        earliest_ns.into_iter().chain(self.again_ns).min()
+        earliest_ns.into_iter().chain(self.retry_ns).min()
     }
 
     /// Only who has a session can be sent to; where somebody waits for one, it is asked for.
-    fn see_sessions(&mut self) {
+    fn check_sessions(&mut self) {
         for at in 0..self.stations.len() {
             let Station { link, session, .. } = &mut self.stations[at];
             let open = session.as_ref().is_none_or(Session::is_open);
             link.set_open(open);
             if !open && link.waiting_pkts() > 0 {
-                self.knock(at);
+                self.start_handshake(at);
             }
         }
     }
@@ -714,11 +717,11 @@ impl Gateway {
     /// Sends what is ready; whether the socket has room for more.
     fn flush(&mut self, now_ns: u64) -> bool {
         if self.outbox.is_empty() {
-            self.again_ns = None;
+            self.retry_ns = None;
             self.wait_for_room(false);
             return true;
         }
-        if self.again_ns.is_some_and(|ns| now_ns < ns) {
+        if self.retry_ns.is_some_and(|ns| now_ns < ns) {
             return false;
         }
         let stations = &mut self.stations;
@@ -730,7 +733,7 @@ impl Gateway {
         let full = sent.is_err();
         let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
         // The socket tells when there is room again; the interface that drops does not.
-        self.again_ns = dropped.then_some(now_ns + below::AGAIN_NS);
+        self.retry_ns = dropped.then_some(now_ns + below::RETRY_NS);
         if full {
             self.measure_below(now_ns, dropped);
         } else {
@@ -758,7 +761,7 @@ impl Gateway {
         match self.outbox.call() {
             Some(call) if dropped => {
                 let (station, datagrams) = (call.way.station, call.datagrams);
-                if below.refuses(now_ns, call.segment_bytes * datagrams, gone.0) {
+                if below.gives_up(now_ns, call.segment_bytes * datagrams, gone.0) {
                     count_all(
                         &mut self.stations[station].dropped,
                         "underlay_down",
@@ -767,7 +770,7 @@ impl Gateway {
                     self.outbox.given_up(datagrams);
                 }
             }
-            _ => below.takes(),
+            _ => below.accepted(),
         }
         let sealed_bytes = i64::from(self.config.mode.overhead_bytes());
         let wire = Wire {
@@ -776,7 +779,7 @@ impl Gateway {
         };
         let peers = self.config.peers.iter();
         let stale_ns = peers.filter_map(|peer| peer.capacity.stale_ns).min();
-        let Some(bps) = below.full(now_ns, gone, wire, stale_ns) else {
+        let Some(bps) = below.no_room(now_ns, gone, wire, stale_ns) else {
             return;
         };
         for station in &mut self.stations {
@@ -785,7 +788,7 @@ impl Gateway {
     }
 
     /// Nothing waits here: the interface below may be idle from now on.
-    fn see_idle(&mut self) {
+    fn check_idle(&mut self) {
         let Some(below) = &mut self.below else {
             return;
         };
@@ -795,15 +798,15 @@ impl Gateway {
         }
     }
 
-    fn heed(&mut self, now_ns: u64) {
+    fn handle_signals(&mut self, now_ns: u64) {
         while let Ok(Some(signal)) = self.signals.read_signal() {
             if signal.ssi_signo == Signal::SIGHUP as u32 {
                 match self.reload(now_ns) {
                     Ok(refused) => {
-                        say(&format!("took over {}", self.file.display()));
-                        refused.iter().for_each(|message| say(message));
+                        log(&format!("took over {}", self.file.display()));
+                        refused.iter().for_each(|message| log(message));
                     }
-                    Err(message) => say(&format!("nothing changed: {message}")),
+                    Err(message) => log(&format!("nothing changed: {message}")),
                 }
             } else if self.stop_at_ns.is_none() {
                 self.stop_at_ns = Some(now_ns + self.config.drain_ns);
@@ -870,7 +873,7 @@ impl Gateway {
                     .iter()
                     .map(|place| {
                         place.map_or_else(Default::default, |place| {
-                            self.stations[place].link.shown(now_ns)
+                            self.stations[place].link.as_queue(now_ns)
                         })
                     })
                     .collect();
@@ -907,7 +910,7 @@ impl Gateway {
         if let (Some(across), Some(running)) = (&new.across, &mut self.hub) {
             if let Some(hub) = hub {
                 let before = std::mem::replace(running, hub);
-                running.succeed(before, &places);
+                running.take_over(before, &places);
             } else if let Err(fault) = running.change(now_ns, across) {
                 refused.push(format!("link.across keeps its parameters: {fault}"));
             }
@@ -921,7 +924,7 @@ impl Gateway {
             .move_stations(|old| places.iter().position(|place| *place == Some(old)));
         self.classifier.set_rules(new.rules.clone());
         self.config = new;
-        self.know_peers();
+        self.index_peers();
         Ok(refused)
     }
 
@@ -972,7 +975,7 @@ impl Gateway {
                 let mut known = false;
                 for (at, (config, station)) in config.peers.iter().zip(stations).enumerate() {
                     if peer.as_ref().is_none_or(|name| *name == config.name) {
-                        said(now_ns, hub.as_mut(), at, &mut station.link, capacity_bps);
+                        set_capacity(now_ns, hub.as_mut(), at, &mut station.link, capacity_bps);
                         known = true;
                     }
                 }
@@ -1005,8 +1008,8 @@ impl Gateway {
                     station.command_at_ns = None;
                 }
                 Err(error) => {
-                    say(&format!("{}: cannot be started: {error}", words[0]));
-                    station.command_at_ns = Some(now_ns + command::AGAIN_NS);
+                    log(&format!("{}: cannot be started: {error}", words[0]));
+                    station.command_at_ns = Some(now_ns + command::RESTART_NS);
                 }
             }
         }
@@ -1020,8 +1023,10 @@ impl Gateway {
             return;
         };
         match running.read() {
-            Ok(Some(Ok(bps))) => said(now_ns, self.hub.as_mut(), at, &mut station.link, bps),
-            Ok(Some(Err(what))) => say(&format!(
+            Ok(Some(Ok(bps))) => {
+                set_capacity(now_ns, self.hub.as_mut(), at, &mut station.link, bps)
+            }
+            Ok(Some(Err(what))) => log(&format!(
                 "the program of peer {}: {what}",
                 self.config.peers[at].name
             )),
@@ -1029,14 +1034,14 @@ impl Gateway {
             Err(_) => {
                 let _ = self.poll.remove(&*running);
                 station.command = None;
-                station.command_at_ns = Some(now_ns + command::AGAIN_NS);
+                station.command_at_ns = Some(now_ns + command::RESTART_NS);
             }
         }
     }
 }
 
 /// Somebody said the capacity towards a peer.
-fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
+fn set_capacity(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64) {
     link.set_capacity(now_ns, bps);
     if let Some(hub) = hub {
         hub.channel_changed(now_ns, at, link);
@@ -1044,10 +1049,10 @@ fn said(now_ns: u64, hub: Option<&mut Hub>, at: usize, link: &mut Link, bps: u64
 }
 
 /// Peers whose endpoints are not configured are where a gateway before this one heard from them.
-fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
+fn restore_endpoints(config: &Config, stations: &mut [Station]) -> Endpoints {
     let path = config.control.with_extension("peers");
     let endpoints = Endpoints::open(&path).unwrap_or_else(|error| {
-        say(&format!(
+        log(&format!(
             "cannot remember where peers are: {}: {error}",
             path.display()
         ));
@@ -1063,8 +1068,8 @@ fn found_again(config: &Config, stations: &mut [Station]) -> Endpoints {
 }
 
 /// Hands what came from a peer on into the device.
-fn hand_on(inbox: &mut Coalescer, buffer: &mut [u8], device: &Device, station: &mut Station) {
-    inbox.hand_on(buffer, |mut whole| match device.send(&mut whole) {
+fn deliver(inbox: &mut Coalescer, buffer: &mut [u8], device: &Device, station: &mut Station) {
+    inbox.deliver(buffer, |mut whole| match device.send(&mut whole) {
         Ok(()) => station.received(whole.pkts, whole.bytes),
         Err(_) => count_all(&mut station.dropped, "device_down", whole.pkts),
     });

@@ -109,13 +109,13 @@ impl Station {
             received_pkts: 0,
             received_bytes: 0,
         };
-        station.ask(now_ns, peer);
+        station.set_feedback(now_ns, peer);
         Ok(station)
     }
 
     /// Asks the peer as it is configured. What was learned stays, unless the link has begun anew since: then it begins with
     /// what that is taken to carry.
-    fn ask(&mut self, now_ns: u64, peer: &Peer) {
+    fn set_feedback(&mut self, now_ns: u64, peer: &Peer) {
         let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
         self.feedback = bounds.map(|bounds| match known {
             Some(mut known) => {
@@ -145,7 +145,7 @@ impl Station {
             if old.capacity.offered != new.capacity.offered {
                 self.feedback = None;
             }
-            self.ask(now_ns, new);
+            self.set_feedback(now_ns, new);
         }
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
@@ -157,7 +157,7 @@ impl Station {
     }
 
     /// A packet came from it, whatever becomes of it.
-    pub fn came(&mut self, bytes: usize) {
+    pub fn arrived(&mut self, bytes: usize) {
         if let Some(reporter) = &mut self.reporter {
             reporter.count(bytes);
         }
@@ -226,7 +226,7 @@ impl AsMut<Link> for Station {
 }
 
 /// What packets of peers pass before they go into the device.
-pub struct Inside<'g> {
+pub struct Decapsulation<'g> {
     /// What peers may send from.
     pub routing: &'g Routing,
     /// Address that was looked up last, and the peer behind it.
@@ -237,7 +237,7 @@ pub struct Inside<'g> {
     pub mss_mtu: Option<u32>,
 }
 
-impl Inside<'_> {
+impl Decapsulation<'_> {
     /// Looks at a packet of the peer with this number, whose outer header had this services field; returns its header when
     /// it may pass.
     pub fn admit(
@@ -307,7 +307,7 @@ mod tests {
             ..Report::default()
         };
         let feedback = station.feedback.as_mut().unwrap();
-        feedback.heard(10 * MS, report, config.wire());
+        feedback.reported(10 * MS, report, config.wire());
         assert_eq!(feedback.known().reports, 1);
         station
     }
@@ -317,7 +317,7 @@ mod tests {
         let config = config(&format!("{ASKS}\nreport = true"));
         let mut station = station(&config);
         assert_eq!(station.due_ns(), Some(0), "a mark");
-        station.came(1000);
+        station.arrived(1000);
         station.reporter.as_mut().unwrap().marked(3, 77);
         let report = Report {
             sent_ns: 77,
@@ -388,7 +388,7 @@ mod tests {
     fn what_came_is_counted_on_while_it_is_to_be_said() {
         let reports = config("report = true");
         let mut station = station(&reports);
-        station.came(500);
+        station.arrived(500);
         let mut new = reports.clone();
         new.peers[0].capacity.stale_ns = Some(1000 * MS);
         let peers = (&reports.peers[0], &new.peers[0]);

@@ -16,8 +16,8 @@ use crate::show::figures::Show;
 
 /// Clients served at once; more wait until one has gone.
 const CLIENTS: usize = 16;
-/// Longest question, bytes.
-const QUESTION_BYTES: usize = 4096;
+/// Longest request, bytes.
+const REQUEST_BYTES: usize = 4096;
 
 /// What may be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub enum Response {
 
 struct Client {
     stream: UnixStream,
-    question: Vec<u8>,
+    request_bytes: Vec<u8>,
     answer: Vec<u8>,
 }
 
@@ -66,24 +66,24 @@ impl Control {
     /// # Errors
     /// When another gateway listens there, or the system refuses.
     pub fn listen(path: &Path, first_key: u64) -> io::Result<Control> {
-        let told = |error: io::Error| {
+        let named = |error: io::Error| {
             io::Error::new(
                 error.kind(),
                 format!("control socket {}: {error}", path.display()),
             )
         };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(told)?;
+            fs::create_dir_all(folder).map_err(named)?;
         }
         if UnixStream::connect(path).is_ok() {
             let message =
                 "another gateway listens there; stop it or name another path as gateway.control";
-            return Err(told(io::Error::new(io::ErrorKind::AddrInUse, message)));
+            return Err(named(io::Error::new(io::ErrorKind::AddrInUse, message)));
         }
         // What a killed gateway left.
         let _ = fs::remove_file(path);
-        let listener = UnixListener::bind(path).map_err(told)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(told)?;
+        let listener = UnixListener::bind(path).map_err(named)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
         listener.set_nonblocking(true)?;
         Ok(Control {
             listener,
@@ -104,7 +104,7 @@ impl Control {
         if poll.add(&stream, self.next_key).is_ok() {
             let client = Client {
                 stream,
-                question: Vec::new(),
+                request_bytes: Vec::new(),
                 answer: Vec::new(),
             };
             self.clients.insert(self.next_key, client);
@@ -117,7 +117,7 @@ impl Control {
         let Some(client) = self.clients.get_mut(&key) else {
             return;
         };
-        if !client.go_on(key, poll, answer).unwrap_or(false) {
+        if !client.advance(key, poll, answer).unwrap_or(false) {
             let _ = poll.remove(&client.stream);
             self.clients.remove(&key);
         }
@@ -139,28 +139,28 @@ impl Drop for Control {
 
 impl Client {
     /// Whether there is more to come.
-    fn go_on(
+    fn advance(
         &mut self,
         key: u64,
         poll: &Poll,
         answer: impl FnOnce(Request) -> Response,
     ) -> io::Result<bool> {
         if self.answer.is_empty() {
-            let mut part = [0; QUESTION_BYTES];
+            let mut part = [0; REQUEST_BYTES];
             match self.stream.read(&mut part) {
                 Ok(0) => return Ok(false),
-                Ok(count) => self.question.extend_from_slice(&part[..count]),
+                Ok(count) => self.request_bytes.extend_from_slice(&part[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
             }
-            let Some(end) = self.question.iter().position(|byte| *byte == b'\n') else {
-                return Ok(self.question.len() < QUESTION_BYTES);
+            let Some(end) = self.request_bytes.iter().position(|byte| *byte == b'\n') else {
+                return Ok(self.request_bytes.len() < REQUEST_BYTES);
             };
-            let response = match serde_json::from_slice(&self.question[..end]) {
+            let response = match serde_json::from_slice(&self.request_bytes[..end]) {
                 Ok(request) => answer(request),
                 Err(error) => Response::Refused(format!("this is no question: {error}")),
             };
-            self.question.drain(..=end);
+            self.request_bytes.drain(..=end);
             self.answer = serde_json::to_vec(&response)?;
             self.answer.push(b'\n');
         }
@@ -180,7 +180,7 @@ impl Client {
 /// # Errors
 /// When there is none, or it does not answer.
 pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
-    let told = |error: io::Error| {
+    let named = |error: io::Error| {
         let cure = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "; no gateway runs there",
             io::ErrorKind::PermissionDenied => "; ask as root",
@@ -188,14 +188,14 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
         };
         io::Error::new(error.kind(), format!("{}: {error}{cure}", path.display()))
     };
-    let mut stream = UnixStream::connect(path).map_err(told)?;
+    let mut stream = UnixStream::connect(path).map_err(named)?;
     stream.set_read_timeout(Some(std::time::Duration::from_secs(10)))?;
-    let mut question = serde_json::to_vec(request)?;
-    question.push(b'\n');
-    stream.write_all(&question).map_err(told)?;
+    let mut request_bytes = serde_json::to_vec(request)?;
+    request_bytes.push(b'\n');
+    stream.write_all(&request_bytes).map_err(named)?;
     let mut answer = String::new();
     BufReader::new(stream)
         .read_line(&mut answer)
-        .map_err(told)?;
+        .map_err(named)?;
     Ok(serde_json::from_str(&answer)?)
 }

@@ -27,11 +27,11 @@ pub const TICK_NS: u64 = 250_000_000;
 /// Ticks after which a handshake nobody answered is repeated while packets wait, or this end has just begun. The protocol's
 /// own 5 s would keep a peer that has come back waiting, or one that believes in the session of before. An answer must come
 /// before the next but one, so round trips up to 1.5 s are served.
-const AGAIN_TICKS: u32 = 3;
+const RETRY_TICKS: u32 = 3;
 /// The same once an answer came too late: 5 s, for peers that are farther away.
-const AGAIN_FAR_TICKS: u32 = 20;
+const RETRY_FAR_TICKS: u32 = 20;
 /// Handshakes that are repeated so soon because this end has just begun.
-const AT_FIRST: u32 = 20;
+const EARLY_RETRIES: u32 = 20;
 /// First byte of a handshake's answer.
 const RESPONSE: u8 = 2;
 /// First byte of a cookie, which says that a sender must prove its address. Whoever saw the question can make one.
@@ -205,9 +205,9 @@ pub struct Session {
     tunnel: Box<Tunn>,
     index: u32,
     /// Ticks since a handshake was begun or repeated here.
-    asked_ticks: u32,
+    ticks_since_initiation: u32,
     /// Handshakes that will be repeated soon although nothing waits.
-    at_first: u32,
+    early_retries: u32,
     /// Whether an answer came too late.
     far: bool,
 }
@@ -248,8 +248,8 @@ impl Session {
         Session {
             tunnel: Box::new(tunnel),
             index,
-            asked_ticks: 0,
-            at_first: AT_FIRST,
+            ticks_since_initiation: 0,
+            early_retries: EARLY_RETRIES,
             far: false,
         }
     }
@@ -267,10 +267,10 @@ impl Session {
     }
 
     /// Begins a handshake unless one is under way; returns what is to be sent.
-    pub fn knock<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+    pub fn start_handshake<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         match self.tunnel.format_handshake_initiation(buffer, false) {
             TunnResult::WriteToNetwork(datagram) => {
-                self.asked_ticks = 0;
+                self.ticks_since_initiation = 0;
                 Some(datagram)
             }
             _ => None,
@@ -319,19 +319,19 @@ impl Session {
 
     /// Repeats handshakes, sooner while packets are `waiting` and at first; renews keys and keeps alive; returns what is to be sent.
     pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        self.asked_ticks = self.asked_ticks.saturating_add(1);
+        self.ticks_since_initiation = self.ticks_since_initiation.saturating_add(1);
         let again = if self.far {
-            AGAIN_FAR_TICKS
+            RETRY_FAR_TICKS
         } else {
-            AGAIN_TICKS
+            RETRY_TICKS
         };
         if self.is_open() {
-            self.at_first = 0;
+            self.early_retries = 0;
         }
-        let soon = (waiting || self.at_first > 0) && !self.is_open();
-        let result = if soon && self.asked_ticks >= again {
-            self.asked_ticks = 0;
-            self.at_first = self.at_first.saturating_sub(1);
+        let soon = (waiting || self.early_retries > 0) && !self.is_open();
+        let result = if soon && self.ticks_since_initiation >= again {
+            self.ticks_since_initiation = 0;
+            self.early_retries = self.early_retries.saturating_sub(1);
             self.tunnel.format_handshake_initiation(buffer, true)
         } else {
             self.tunnel.update_timers(buffer)
@@ -380,9 +380,9 @@ mod tests {
         }
     }
 
-    fn knock(end: &mut End) -> Vec<u8> {
+    fn initiation(end: &mut End) -> Vec<u8> {
         let mut buffer = [0; 2048];
-        end.session.knock(&mut buffer).unwrap().to_vec()
+        end.session.start_handshake(&mut buffer).unwrap().to_vec()
     }
 
     fn seal(end: &mut End, packet: &[u8]) -> Option<Vec<u8>> {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     fn shake_hands([one, two]: &mut [End; 2]) {
-        let init = knock(one);
+        let init = initiation(one);
         assert_eq!(
             two.identity.claim(&init, FROM.parse().unwrap()),
             Ok(Claim::Peer(one.identity.public()))
@@ -438,7 +438,7 @@ mod tests {
     #[test]
     fn who_has_the_wrong_key_gets_nothing() {
         let mut both = ends([Some([3; 32]), Some([4; 32])]);
-        let init = knock(&mut both[0]);
+        let init = initiation(&mut both[0]);
         let (_, response) = open(&mut both[1], &init);
         assert_eq!(
             open(&mut both[0], &response).0,
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn too_many_handshakes_must_prove_their_address() {
         let mut both = ends([None, None]);
-        let init = knock(&mut both[0]);
+        let init = initiation(&mut both[0]);
         let claims: Vec<_> = (0..HANDSHAKES + 5)
             .map(|number| both[1].identity.claim(&init, elsewhere(number)))
             .collect();
@@ -489,7 +489,7 @@ mod tests {
     #[test]
     fn who_proved_an_address_may_not_ask_without_end() {
         let mut both = ends([None, None]);
-        let init = knock(&mut both[0]);
+        let init = initiation(&mut both[0]);
         for number in 0..HANDSHAKES {
             assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
         }
@@ -522,7 +522,7 @@ mod tests {
     #[test]
     fn who_is_asked_for_a_proof_has_shown_no_key() {
         let mut both = ends([None, None]);
-        let init = knock(&mut both[0]);
+        let init = initiation(&mut both[0]);
         // The session looks at it once more, and is the one that finds too many.
         for number in 0..HANDSHAKES - 1 {
             assert!(both[1].identity.claim(&init, elsewhere(number)).is_ok());
@@ -540,10 +540,10 @@ mod tests {
             let mut buffer = [0; 2048];
             end.session.tick(waiting, &mut buffer).map(<[u8]>::to_vec)
         };
-        knock(&mut both[0]);
-        let at_first = (0..200).filter_map(|_| asked(&mut both[0], false)).count();
-        assert_eq!(at_first, 20, "nothing waits, but it has just begun");
-        knock_is_under_way(&mut both[0]);
+        initiation(&mut both[0]);
+        let early_retries = (0..200).filter_map(|_| asked(&mut both[0], false)).count();
+        assert_eq!(early_retries, 20, "nothing waits, but it has just begun");
+        handshake_is_under_way(&mut both[0]);
         let repeated: Vec<Vec<u8>> = (0..7).filter_map(|_| asked(&mut both[0], true)).collect();
         assert_eq!(repeated.len(), 3, "at once, and every 750 ms");
         // The answer to the last but one is good, one to an older one says that the peer is far.
@@ -557,9 +557,9 @@ mod tests {
         assert_eq!(asked(&mut both[0], true), None);
     }
 
-    fn knock_is_under_way(end: &mut End) {
+    fn handshake_is_under_way(end: &mut End) {
         let mut buffer = [0; 2048];
-        assert_eq!(end.session.knock(&mut buffer), None);
+        assert_eq!(end.session.start_handshake(&mut buffer), None);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
         .map(|number| {
             let mut session = Session::new(&Identity::new([number; 32]), gateway, None, None, 1);
             let mut buffer = [0; 256];
-            session.knock(&mut buffer).unwrap().to_vec()
+            session.start_handshake(&mut buffer).unwrap().to_vec()
         })
         .collect();
     let forger = tunnel.here.socket("192.0.2.1:4000");

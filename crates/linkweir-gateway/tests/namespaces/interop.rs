@@ -148,9 +148,11 @@ pub fn an_unmodified_peer_with_the_wrong_key_gets_nothing() {
     for _ in 0..20 {
         let _ = b.send_to(b"let me in", BACK);
     }
-    let show = pair.gateway.wait_until("a stranger knocked", |show| {
-        show.dropped_pkts.contains_key("stranger")
-    });
+    let show = pair
+        .gateway
+        .wait_until("a stranger sent a handshake", |show| {
+            show.dropped_pkts.contains_key("stranger")
+        });
     assert_eq!(show.peers[0].received_pkts, received);
     // The right key again.
     pair.other.set(&private_key(&pair.folder.path("key2")));

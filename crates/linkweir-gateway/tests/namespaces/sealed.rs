@@ -120,7 +120,7 @@ pub fn the_wrong_key_gets_nothing() {
     for _ in 0..100 {
         let _ = c.send_to(b"let me in", "10.77.0.1:1000");
     }
-    let show = tunnel.gateways[0].wait_until("a stranger knocked", |show| {
+    let show = tunnel.gateways[0].wait_until("a stranger sent a handshake", |show| {
         show.dropped_pkts.contains_key("stranger")
     });
     assert_eq!(show.peers[0].received_pkts, received);

@@ -283,7 +283,7 @@ impl Coalescer {
     }
 
     /// Hands everything on, in the order in which the first packet of each whole came, and is empty again.
-    pub fn hand_on(&mut self, buffer: &mut [u8], mut write: impl FnMut(Whole<'_>)) {
+    pub fn deliver(&mut self, buffer: &mut [u8], mut write: impl FnMut(Whole<'_>)) {
         for group in &self.groups {
             let work = if group.pkts == 1 {
                 VnetHeader::default()
@@ -388,7 +388,7 @@ mod tests {
             coalescer.add(&buffer, place, &parse(packet).unwrap());
         }
         let mut wholes = Vec::new();
-        coalescer.hand_on(&mut buffer, |whole| {
+        coalescer.deliver(&mut buffer, |whole| {
             let mut bytes: Vec<u8> = whole.parts.iter().flat_map(|part| part.to_vec()).collect();
             let train = finish(whole.work, &mut bytes).unwrap();
             let cut: Vec<Vec<u8>> = Packet::copy(&bytes, train)

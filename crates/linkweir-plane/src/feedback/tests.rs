@@ -118,7 +118,7 @@ impl Path {
                     break;
                 }
                 self.back.pop_front();
-                if let Some(bps) = self.feedback.heard(at_ns, report, WIRE) {
+                if let Some(bps) = self.feedback.reported(at_ns, report, WIRE) {
                     assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
                 }
             }
@@ -385,7 +385,7 @@ fn whatever_comes_the_capacity_stays_within_its_bounds() {
                     overhead_bytes: [60, -1000, 1000][(round % 3) as usize],
                     mpu_bytes: [0, 84][(round % 2) as usize],
                 };
-                if let Some(bps) = feedback.heard(now_ns, report, wire) {
+                if let Some(bps) = feedback.reported(now_ns, report, wire) {
                     assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
                     believed += 1;
                 }
@@ -412,27 +412,27 @@ fn reports_of_unsent_marks_and_of_another_receiver_are_not_believed() {
         feedback.mark(at, Sent::default(), 140);
     }
     assert_eq!(
-        feedback.heard(S, report(1, 5, 5), WIRE),
+        feedback.reported(S, report(1, 5, 5), WIRE),
         None,
         "no such mark"
     );
     assert_eq!(
-        feedback.heard(S, report(300 * MS, 5 * S, 10), WIRE),
+        feedback.reported(S, report(300 * MS, 5 * S, 10), WIRE),
         None,
         "the first"
     );
     assert_eq!(
-        feedback.heard(S, report(300 * MS, 6 * S, 10), WIRE),
+        feedback.reported(S, report(300 * MS, 6 * S, 10), WIRE),
         None,
         "twice"
     );
     assert_eq!(
-        feedback.heard(S, report(0, 6 * S, 10), WIRE),
+        feedback.reported(S, report(0, 6 * S, 10), WIRE),
         None,
         "an earlier one"
     );
     assert_eq!(feedback.known().reports, 1);
     // Counters that go back are those of one that began anew.
-    assert_eq!(feedback.heard(S, report(600 * MS, 7 * S, 3), WIRE), None);
+    assert_eq!(feedback.reported(S, report(600 * MS, 7 * S, 3), WIRE), None);
     assert_eq!(feedback.seen.len(), 1);
 }

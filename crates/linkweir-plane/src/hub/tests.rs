@@ -39,7 +39,7 @@ impl Shared {
         let mut links: Vec<Boxed> = (0..config.peers.len())
             .map(|at| Boxed(Link::new(0, config.of_peer(at)).unwrap()))
             .collect();
-        let shown = links.iter_mut().map(|link| link.0.shown(0)).collect();
+        let shown = links.iter_mut().map(|link| link.0.as_queue(0)).collect();
         let across = config.across.as_ref().unwrap();
         Shared {
             hub: Hub::new(0, across, config.fastest_bps(), shown).unwrap(),
@@ -51,15 +51,15 @@ impl Shared {
     fn arrive(&mut self, at: usize, class: usize, wire_bytes: u32, number: u8) {
         let link = &mut self.links[at].0;
         link.arrive(self.now_ns, class, wire_bytes, &[number]);
-        self.hub.follow(self.now_ns, at, link);
+        self.hub.update(self.now_ns, at, link);
         self.is_true();
     }
 
     /// What the policy sees is what waits.
     fn is_true(&mut self) {
         for (at, link) in self.links.iter_mut().enumerate() {
-            let mut waits = link.0.shown(self.now_ns);
-            let seen = self.hub.shown.queues[at];
+            let mut waits = link.0.as_queue(self.now_ns);
+            let seen = self.hub.view.queues[at];
             waits.rate_bps = seen.rate_bps;
             if waits.backlog_pkts == 0 {
                 (waits.head_bytes, waits.head_arrival_ns) = (seen.head_bytes, seen.head_arrival_ns);
@@ -157,7 +157,7 @@ fn a_reload_in_a_fade_is_not_refused() {
         link.0.set_capacity(0, 1_000_000);
     }
     shared.next();
-    assert_eq!(shared.hub.shown.link_bps, 1_000_000);
+    assert_eq!(shared.hub.view.link_bps, 1_000_000);
     // The channels are known to have carried 8 Mbit/s.
     for (bps, refused) in [(7_000_000, false), (9_000_000, true)] {
         let mut across = running.across.clone().unwrap();
@@ -304,7 +304,7 @@ fn compare(info: &'static PolicyInfo) {
             if greatest > 0 {
                 mux.set_link(shared.now_ns, greatest);
             }
-            shared.hub.look(shared.now_ns, &mut shared.links);
+            shared.hub.refresh(shared.now_ns, &mut shared.links);
         }
         if free_ns <= shared.now_ns {
             let (next, at) = loop {
@@ -515,8 +515,8 @@ fn what_the_interface_below_took_once_is_forgotten() {
     config.measured = true;
     let mut shared = Shared::new(&config);
     let told = |shared: &mut Shared, now_ns| {
-        shared.hub.look(now_ns, &mut shared.links);
-        shared.hub.shown.link_bps
+        shared.hub.refresh(now_ns, &mut shared.links);
+        shared.hub.view.link_bps
     };
     assert_eq!(told(&mut shared, 0), 8_000_000);
     for link in &mut shared.links {
@@ -612,11 +612,11 @@ fn a_change_keeps_queues_and_credit() {
     assert_eq!(peers, [0, 1, 1, 1, 1, 1, 0, 1, 1, 1]);
 
     // Other peers are another state; what waits stays, and so does the time each had.
-    let shown = [1, 0].map(|at: usize| shared.links[at].0.shown(60 * MS));
+    let shown = [1, 0].map(|at: usize| shared.links[at].0.as_queue(60 * MS));
     let across = config.across.as_ref().unwrap();
     let mut hub = Hub::new(60 * MS, across, config.fastest_bps(), shown.to_vec()).unwrap();
     std::mem::swap(&mut hub, &mut shared.hub);
-    shared.hub.succeed(hub, &[Some(1), Some(0)]);
+    shared.hub.take_over(hub, &[Some(1), Some(0)]);
     shared.links.swap(0, 1);
     assert_eq!(shared.hub.airtime_ns(1), 52 * MS);
     assert_eq!(shared.hub.airtime_ns(0), 8 * MS);

@@ -225,11 +225,11 @@ fn what_did_not_wait_begins_when_the_link_is_free() {
     link.arrive(0, 0, 1000, &[1]);
     link.arrive(0, 0, 1000, &[2]);
     assert!(matches!(link.next(0, |_| false), Next::Send(..)));
-    assert_eq!(link.channel_ns(0), Some(MS));
+    assert_eq!(link.channel_free_ns(0), Some(MS));
     link.occupy(MS, 500);
     assert_eq!(link.next(MS, |_| false), Next::At(MS + MS / 2));
     link.set_open(false);
-    assert_eq!(link.channel_ns(2 * MS), None);
+    assert_eq!(link.channel_free_ns(2 * MS), None);
 }
 
 #[test]
@@ -258,15 +258,15 @@ fn nothing_is_missed_while_nothing_can_be_sent() {
     link.set_open(false);
     link.set_open(true);
     assert_eq!(serve(&mut link, 1000 * MS, 1000 * MS + 1), [2]);
-    assert_eq!(link.channel_ns(1000 * MS), Some(1001 * MS));
+    assert_eq!(link.channel_free_ns(1000 * MS), Some(1001 * MS));
     assert_eq!(serve(&mut link, 1001 * MS, 1001 * MS + 1), [3]);
-    assert_eq!(link.channel_ns(1001 * MS), Some(1002 * MS));
+    assert_eq!(link.channel_free_ns(1001 * MS), Some(1002 * MS));
     // Nor before something that did not wait.
     link.occupy(3000 * MS, 1000);
-    assert_eq!(link.channel_ns(3000 * MS), Some(3001 * MS));
+    assert_eq!(link.channel_free_ns(3000 * MS), Some(3001 * MS));
     link.arrive(3000 * MS, 0, 1000, &[4]);
     assert_eq!(serve(&mut link, 3001 * MS, 3001 * MS + 1), [4]);
-    assert_eq!(link.channel_ns(3001 * MS), Some(3002 * MS));
+    assert_eq!(link.channel_free_ns(3001 * MS), Some(3002 * MS));
 }
 
 #[test]
