@@ -20,6 +20,7 @@ mod emulated;
 mod flood;
 mod interop;
 mod life;
+mod observe;
 mod page;
 mod place;
 mod resume;
@@ -32,7 +33,7 @@ pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 /// Tests that make no namespace.
 const ANYWHERE: [&str; 2] = [
     "life::cleartext_must_be_asked_for_twice",
-    "life::up_can_say_what_it_would_do",
+    "observe::up_can_say_what_it_would_do",
 ];
 
 /// Tests that need a program more than the others, and its Debian package.
@@ -54,7 +55,7 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
     (
-        "life::what_is_exported_passes_promtool",
+        "observe::what_is_exported_passes_promtool",
         "promtool",
         "prometheus",
     ),
@@ -129,9 +130,6 @@ fn main() {
             privileges_are_given_up,
             rubbish_is_counted_and_harms_nobody,
             outages_of_anything_end,
-            up_can_say_what_it_would_do,
-            what_it_shows_can_be_watched,
-            what_is_exported_passes_promtool,
             its_unit_gives_it_the_capabilities_it_needs,
             a_service_manager_hears_how_it_is,
             the_end_of_the_device_is_an_error_that_says_so,
@@ -141,9 +139,14 @@ fn main() {
             a_reload_takes_over_what_peers_may_send_from,
             programs_follow_their_peers,
             memory_is_bounded_whatever_arrives,
+            a_program_says_the_capacity,
+        }
+        observe {
             the_control_socket_answers_right_and_wrong_questions,
             metrics_are_served_by_a_process_of_their_own,
-            a_program_says_the_capacity,
+            up_can_say_what_it_would_do,
+            what_it_shows_can_be_watched,
+            what_is_exported_passes_promtool,
         }
         page {
             it_is_for_this_host_alone,

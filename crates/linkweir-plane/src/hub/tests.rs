@@ -239,28 +239,44 @@ fn peers_with_one_class_are_served_as_queues_of_the_policy() {
     }
 }
 
+/// What each of the peers carries, bit/s.
+const RATES: [u64; 3] = [8_000_000, 4_000_000, 2_000_000];
+
+/// Keys of a peer: levels and reservations differ where a policy has them.
+fn own_keys(info: &PolicyInfo, at: usize) -> String {
+    let has = |name: &str| info.qparam(name).is_some();
+    let mut keys = Vec::new();
+    if has("level") {
+        keys.push(format!("level = {at}"));
+    }
+    if info.name == "pss" && at == 1 {
+        keys.push("low_level = 3, rate = \"1Mbit\"".to_string());
+    }
+    if has("timeout") {
+        keys.push("timeout = \"30ms\"".to_string());
+    }
+    format!(
+        "rate = \"{}bit\"\nacross = {{ {} }}",
+        RATES[at],
+        keys.join(", ")
+    )
+}
+
+/// A channel of the hub and of the plain queues fails, or comes back.
+fn change_channel(shared: &mut Shared, mux: &mut Mux<CorePolicy, u8>, at: usize, bps: u64) {
+    shared.set_capacity(at, bps);
+    mux.set_rate(shared.now_ns, at, bps);
+    // The hub gives the policy the greatest rate of its peers as the link's.
+    let rates = mux.queues().iter().map(|queue| queue.rate_bps);
+    let greatest = rates.max().unwrap();
+    if greatest > 0 {
+        mux.set_link(shared.now_ns, greatest);
+    }
+    shared.hub.refresh(shared.now_ns, &mut shared.links);
+}
+
 fn compare(info: &'static PolicyInfo) {
-    const RATES: [u64; 3] = [8_000_000, 4_000_000, 2_000_000];
-    // Levels and reservations differ where a policy has them.
-    let own = |at: usize| -> String {
-        let has = |name: &str| info.qparam(name).is_some();
-        let mut said = Vec::new();
-        if has("level") {
-            said.push(format!("level = {at}"));
-        }
-        if info.name == "pss" && at == 1 {
-            said.push("low_level = 3, rate = \"1Mbit\"".to_string());
-        }
-        if has("timeout") {
-            said.push("timeout = \"30ms\"".to_string());
-        }
-        format!(
-            "rate = \"{}bit\"\nacross = {{ {} }}",
-            RATES[at],
-            said.join(", ")
-        )
-    };
-    let peers = [own(0), own(1), own(2)];
+    let peers = [0, 1, 2].map(|at| own_keys(info, at));
     let peers: Vec<&str> = peers.iter().map(String::as_str).collect();
     let config = config(&format!("{{ policy = \"{}\" }}", info.name), FIFO, &peers);
     let mut shared = Shared::new(&config);
@@ -292,19 +308,7 @@ fn compare(info: &'static PolicyInfo) {
         if draw(50) == 0 {
             let at = draw(3) as usize;
             let bps = if draw(4) == 0 { 0 } else { RATES[at] };
-            shared.set_capacity(at, bps);
-            mux.set_rate(shared.now_ns, at, bps);
-            // The hub tells the greatest rate of its peers as the link's.
-            let greatest = mux
-                .queues()
-                .iter()
-                .map(|queue| queue.rate_bps)
-                .max()
-                .unwrap();
-            if greatest > 0 {
-                mux.set_link(shared.now_ns, greatest);
-            }
-            shared.hub.refresh(shared.now_ns, &mut shared.links);
+            change_channel(&mut shared, &mut mux, at, bps);
         }
         if free_ns <= shared.now_ns {
             let (next, at) = loop {
