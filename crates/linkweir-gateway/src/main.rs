@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use linkweir_config::units::{self, Kind};
+use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, Config, Mode};
 use linkweir_gateway::linux::{command, privileges};
@@ -173,19 +174,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             config,
             cleartext,
             dry_run,
-        } => {
-            let sound = load(&config)?;
-            if sound.mode == Mode::Cleartext && !cleartext {
-                let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
-                               say --cleartext, too, if that is what you want";
-                return Err(Failure::Input(message.to_string()));
-            }
-            if dry_run {
-                print!("{}", describe_setup(&config, &sound)?);
-                return Ok(());
-            }
-            Ok(Gateway::set_up(&config, sound)?.run()?)
-        }
+        } => up(&config, cleartext, dry_run),
         Command::Page { listen, gateway } => {
             page::serve(listen, &gateway.path()?).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => Failure::Input(error.to_string()),
@@ -216,42 +205,13 @@ fn execute(command: Command) -> Result<(), Failure> {
                 println!("{}: sound", config.display());
                 return Ok(());
             }
-            let report = emulate::run(&link, duration, !normal_priority)?;
-            if json {
-                println!(
-                    "{}",
-                    serde_json::to_string_pretty(&report).map_err(io::Error::from)?
-                );
-            } else {
-                print!("{}", report.text());
-            }
-            if report.directions.iter().any(|way| !way.faults.is_empty()) {
-                return Err(Failure::Failed(
-                    "the link could not be kept as asked".to_string(),
-                ));
-            }
-            Ok(())
+            emulate(&link, duration, !normal_priority, json)
         }
         Command::Show {
             json,
             watch,
             gateway,
-        } => {
-            let mut before = None;
-            loop {
-                let show = gateway.show()?;
-                match write_show(&show, before.as_ref(), json, watch) {
-                    // Nobody reads any more.
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                    written => written?,
-                }
-                if !watch {
-                    return Ok(());
-                }
-                before = Some(show);
-                std::thread::sleep(WATCH);
-            }
-        }
+        } => show(&gateway, json, watch),
         Command::Set {
             what:
                 Setting::Capacity {
@@ -272,7 +232,64 @@ fn execute(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Writes what a gateway shows; `before` is what was written last.
+/// Runs a gateway, or says what it would set up.
+fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+    let config = load(file)?;
+    if config.mode == Mode::Cleartext && !cleartext {
+        let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
+                       say --cleartext, too, if that is what you want";
+        return Err(Failure::Input(message.to_string()));
+    }
+    if dry_run {
+        print!("{}", describe_setup(file, &config)?);
+        return Ok(());
+    }
+    Ok(Gateway::set_up(file, config)?.run()?)
+}
+
+/// Emulates a link and prints what it did.
+fn emulate(
+    link: &Emulation,
+    duration_ns: Option<u64>,
+    realtime: bool,
+    json: bool,
+) -> Result<(), Failure> {
+    let report = emulate::run(link, duration_ns, realtime)?;
+    if json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report).map_err(io::Error::from)?
+        );
+    } else {
+        print!("{}", report.text());
+    }
+    if report.directions.iter().any(|way| !way.faults.is_empty()) {
+        return Err(Failure::Failed(
+            "the link could not be kept as asked".to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Prints the figures of a gateway, once or every second.
+fn show(gateway: &Running, json: bool, watch: bool) -> Result<(), Failure> {
+    let mut before = None;
+    loop {
+        let show = gateway.show()?;
+        match write_show(&show, before.as_ref(), json, watch) {
+            // The reader has gone, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+        if !watch {
+            return Ok(());
+        }
+        before = Some(show);
+        std::thread::sleep(WATCH);
+    }
+}
+
+/// Writes the figures of a gateway; `before` are those written last.
 fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match (json, watch) {

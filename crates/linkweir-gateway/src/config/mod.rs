@@ -187,56 +187,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let document = source.parse(FILE_BYTES)?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
-    let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
-    let entry = gateway.need("mode", "\"wireguard\"")?;
-    let mode = match entry.choice(&Mode::NAMES)? {
-        0 => Mode::Wireguard,
-        _ => Mode::Cleartext,
-    };
-    let private_key_file = private_key_file(&mut gateway, mode)?;
-    let device = device(&gateway.need("device", "\"lw0\"")?)?;
-    let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-    let listen = socket_address(&listen)?;
-    let addresses = match gateway.find("address") {
-        Some(entry) => nets(&entry)?,
-        None => Vec::new(),
-    };
-    let user = match gateway.find("user") {
-        Some(entry) => Some(word(&entry)?),
-        None => None,
-    };
-    let control = match gateway.find("control") {
-        Some(entry) => path(&entry)?,
-        None => paths::control_socket(&device),
-    };
-    let routes = gateway.flag("routes", true)?;
-    let mss_clamp = gateway.flag("mss_clamp", true)?;
-    let offload = gateway.flag("offload", true)?;
-    let dscp = dscp(&mut gateway)?;
-    let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
-    let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
-    let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
-    let mtu = mtu(&mut gateway, below, outer, &addresses)?;
-    gateway.finish()?;
-
-    let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
-    let whole_link = capacity::read(&mut link)?;
-    let overhead_bytes = match link.find("overhead") {
-        Some(entry) => entry.signed(Kind::Size, 1000)?,
-        None => 0,
-    };
-    let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
-    let below = link.find("below");
-    let below_bytes = match &below {
-        Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
-        None => None,
-    };
-    let across = Across::read(&mut link)?;
-    if let (Some(across), Some(capacity)) = (&across, &whole_link) {
-        across.fits(capacity, &link)?;
-    }
-    link.finish()?;
-
+    let own = Own::read(&mut top)?;
+    let link = Shared::read(&mut top)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
     let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
     let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
@@ -250,56 +202,53 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let mut sections = top.tables("class", CLASSES)?;
     let (classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
-    let (peers, rows, said) = peers::read(
+    let (peers, rows, across_sections) = peers::read(
         &mut peer_sections,
-        mode,
-        listen,
-        whole_link.as_ref(),
-        across.as_ref(),
+        own.mode,
+        own.listen,
+        link.capacity.as_ref(),
+        link.across.as_ref(),
     )?;
-    if let (Some(entry), None, 2..) = (&below, &across, peers.len()) {
-        return Err(entry.fault(format!(
-            "is about one interface, which {} peers share; write across = {{ policy = \"drr\" }} beside it",
-            peers.len()
-        )));
-    }
-    if routes {
+    link.one_interface(peers.len())?;
+    if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
     }
     top.finish()?;
 
-    // Keys nobody knows are named before the core is asked: they may be what the core misses.
+    // Unknown keys are reported before the core checks the values: a misspelt one may be what the core misses.
     scheduler.known()?;
     for section in &sections {
         section.known()?;
     }
     let places: Vec<&Section<'_, '_>> = sections.iter().collect();
     for peer in &peers {
-        let told_bps = peer.capacity.nominal_bps;
-        parameters::check(info, told_bps, &params, &qparams, &scheduler, &places)?;
+        let link_bps = peer.capacity.nominal_bps;
+        parameters::check(info, link_bps, &params, &qparams, &scheduler, &places)?;
     }
+    let across = link.across.as_ref();
     let across = across
-        .map(|across| across.scheduler(&peers, rows, &said))
+        .map(|across| across.scheduler(&peers, rows, &across_sections))
         .transpose()?;
-    held(&top_level(&source, &document), &classes, mtu, peers.len())?;
+    let whole = top_level(&source, &document);
+    held(&whole, &classes, own.mtu, peers.len())?;
 
     Ok(Config {
-        device,
-        addresses,
-        mtu,
-        listen,
-        mode,
-        private_key_file,
-        user,
-        control,
-        routes,
-        mss_clamp,
-        offload,
-        dscp,
-        drain_ns,
-        overhead_bytes: overhead_bytes + i64::from(outer),
-        mpu_bytes,
-        below_bytes,
+        device: own.device,
+        addresses: own.addresses,
+        mtu: own.mtu,
+        listen: own.listen,
+        mode: own.mode,
+        private_key_file: own.private_key_file,
+        user: own.user,
+        control: own.control,
+        routes: own.routes,
+        mss_clamp: own.mss_clamp,
+        offload: own.offload,
+        dscp: own.dscp,
+        drain_ns: own.drain_ns,
+        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
+        mpu_bytes: link.mpu_bytes,
+        below_bytes: link.below_bytes,
         across,
         scheduler: Scheduler {
             info,
@@ -310,6 +259,129 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         rules,
         peers,
     })
+}
+
+/// `[gateway]`: this end.
+struct Own {
+    device: String,
+    addresses: Vec<IpNet>,
+    mtu: u32,
+    listen: SocketAddr,
+    mode: Mode,
+    private_key_file: Option<PathBuf>,
+    user: Option<String>,
+    control: PathBuf,
+    routes: bool,
+    mss_clamp: bool,
+    offload: bool,
+    dscp: Model,
+    drain_ns: u64,
+    /// Bytes by which the tunnel lengthens a packet.
+    outer_bytes: u32,
+}
+
+impl Own {
+    fn read(top: &mut Section<'_, '_>) -> Result<Own, Fault> {
+        let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
+        let entry = gateway.need("mode", "\"wireguard\"")?;
+        let mode = match entry.choice(&Mode::NAMES)? {
+            0 => Mode::Wireguard,
+            _ => Mode::Cleartext,
+        };
+        let private_key_file = private_key_file(&mut gateway, mode)?;
+        let device = device(&gateway.need("device", "\"lw0\"")?)?;
+        let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
+        let listen = socket_address(&listen)?;
+        let addresses = match gateway.find("address") {
+            Some(entry) => nets(&entry)?,
+            None => Vec::new(),
+        };
+        let user = match gateway.find("user") {
+            Some(entry) => Some(word(&entry)?),
+            None => None,
+        };
+        let control = match gateway.find("control") {
+            Some(entry) => path(&entry)?,
+            None => paths::control_socket(&device),
+        };
+        let routes = gateway.flag("routes", true)?;
+        let mss_clamp = gateway.flag("mss_clamp", true)?;
+        let offload = gateway.flag("offload", true)?;
+        let dscp = dscp(&mut gateway)?;
+        let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
+        let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
+        let outer_bytes = headers_bytes + mode.overhead_bytes();
+        let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+        let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
+        gateway.finish()?;
+        Ok(Own {
+            device,
+            addresses,
+            mtu,
+            listen,
+            mode,
+            private_key_file,
+            user,
+            control,
+            routes,
+            mss_clamp,
+            offload,
+            dscp,
+            drain_ns,
+            outer_bytes,
+        })
+    }
+}
+
+/// `[link]`: what holds for the links to all peers.
+struct Shared<'s, 'i> {
+    /// The capacity of peers that do not give their own.
+    capacity: Option<Capacity>,
+    overhead_bytes: i64,
+    mpu_bytes: u32,
+    below: Option<Entry<'s, 'i>>,
+    below_bytes: Option<u32>,
+    across: Option<Across<'s, 'i>>,
+}
+
+impl<'s, 'i> Shared<'s, 'i> {
+    fn read(top: &mut Section<'s, 'i>) -> Result<Shared<'s, 'i>, Fault> {
+        let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
+        let capacity = capacity::read(&mut link)?;
+        let overhead_bytes = match link.find("overhead") {
+            Some(entry) => entry.signed(Kind::Size, 1000)?,
+            None => 0,
+        };
+        let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
+        let below = link.find("below");
+        let below_bytes = match &below {
+            Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
+            None => None,
+        };
+        let across = Across::read(&mut link)?;
+        if let (Some(across), Some(capacity)) = (&across, &capacity) {
+            across.fits(capacity, &link)?;
+        }
+        link.finish()?;
+        Ok(Shared {
+            capacity,
+            overhead_bytes,
+            mpu_bytes,
+            below,
+            below_bytes,
+            across,
+        })
+    }
+
+    /// Refuses `below` for several peers that do not share a link: they would share the interface.
+    fn one_interface(&self, peers: usize) -> Result<(), Fault> {
+        if let (Some(entry), None, 2..) = (&self.below, &self.across, peers) {
+            return Err(entry.fault(format!(
+                "is about one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} beside it"
+            )));
+        }
+        Ok(())
+    }
 }
 
 fn top_level<'s, 'i>(

@@ -58,37 +58,7 @@ pub(super) fn read<'s, 'i>(
             None => None,
         };
         let known = Known::read(section, mode)?;
-        match mode {
-            Mode::Wireguard => {
-                let same = peers
-                    .iter()
-                    .find(|peer| peer.public_key == known.public_key);
-                if let Some(other) = same {
-                    return Err(section.fault_at(
-                        "public_key",
-                        format!(
-                            "is that of peer \"{}\" too; each peer needs its own",
-                            other.name
-                        ),
-                    ));
-                }
-            }
-            Mode::Cleartext => {
-                if endpoint.is_none() {
-                    return Err(section.fault_at(
-                        "endpoint",
-                        "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"",
-                    ));
-                }
-                let same = peers.iter().find(|peer| peer.endpoint == endpoint);
-                if let Some(other) = same {
-                    return Err(section.fault_at("endpoint", format!(
-                        "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
-                        other.name
-                    )));
-                }
-            }
-        }
+        only_one(&peers, section, mode, endpoint, &known)?;
         let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
         let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
         for other in &peers {
@@ -129,6 +99,45 @@ pub(super) fn read<'s, 'i>(
         });
     }
     Ok((peers, rows, said))
+}
+
+/// Refuses a peer that could not be told from one before: by its key, or by its endpoint in cleartext mode.
+fn only_one(
+    peers: &[Peer],
+    section: &Section<'_, '_>,
+    mode: Mode,
+    endpoint: Option<SocketAddr>,
+    known: &Known,
+) -> Result<(), Fault> {
+    let (key, message) = match mode {
+        Mode::Wireguard => {
+            let mut peers = peers.iter();
+            let Some(other) = peers.find(|peer| peer.public_key == known.public_key) else {
+                return Ok(());
+            };
+            let message = format!(
+                "is that of peer \"{}\" too; each peer needs its own",
+                other.name
+            );
+            ("public_key", message)
+        }
+        Mode::Cleartext if endpoint.is_none() => {
+            let message = "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"";
+            ("endpoint", message.to_string())
+        }
+        Mode::Cleartext => {
+            let mut peers = peers.iter();
+            let Some(other) = peers.find(|peer| peer.endpoint == endpoint) else {
+                return Ok(());
+            };
+            let message = format!(
+                "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
+                other.name
+            );
+            ("endpoint", message)
+        }
+    };
+    Err(section.fault_at(key, message))
 }
 
 fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a gateway shows, for Prometheus (text format 0.0.4). It is served by a process of its own, which asks at the control
-//! socket: whatever comes by HTTP, the packets do not wait for it.
+//! Figures of a gateway for Prometheus (text format 0.0.4). A process of its own serves them and asks at the control socket,
+//! so that packets never wait for HTTP.
 
 use std::fmt::Write as _;
 use std::io;
@@ -158,9 +158,17 @@ const OF_CLASS: &[OfClass] = &[
 #[must_use]
 pub fn text(show: &Show) -> String {
     let mut text = String::new();
+    write_gateway(&mut text, show);
+    write_peers(&mut text, show);
+    write_shared_link(&mut text, show);
+    write_classes(&mut text, show);
+    text
+}
+
+fn write_gateway(text: &mut String, show: &Show) {
     let device = show.device.as_str();
     let mut info = family(
-        &mut text,
+        text,
         "linkweir_build_info",
         "gauge",
         "The gateway's version.",
@@ -175,7 +183,7 @@ pub fn text(show: &Show) -> String {
         1.0,
     );
     let help = "Packets and datagrams that belong to no peer and were dropped.";
-    let mut dropped = family(&mut text, "linkweir_dropped_packets_total", "counter", help);
+    let mut dropped = family(text, "linkweir_dropped_packets_total", "counter", help);
     for (reason, count) in &show.dropped_pkts {
         dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
     }
@@ -183,26 +191,25 @@ pub fn text(show: &Show) -> String {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";
         let help = "How often the interface below had no room.";
-        family(&mut text, name, "counter", help).sample(&labels, below.fulls as f64);
+        family(text, name, "counter", help).sample(&labels, below.fulls as f64);
         if let Some(bps) = below.capacity_bps {
             let name = "linkweir_below_capacity_bytes_per_second";
             let help = "What the interface below took when it had no room last.";
-            family(&mut text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
+            family(text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
         }
     }
+}
+
+fn write_peers(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
     for (name, kind, help, value) in OF_PEER {
-        let mut family = family(&mut text, name, kind, help);
+        let mut family = family(text, name, kind, help);
         for peer in &show.peers {
             family.sample(&[("device", device), ("peer", &peer.name)], value(peer));
         }
     }
     let help = "Packets of a peer dropped outside the queues.";
-    let mut dropped = family(
-        &mut text,
-        "linkweir_peer_dropped_packets_total",
-        "counter",
-        help,
-    );
+    let mut dropped = family(text, "linkweir_peer_dropped_packets_total", "counter", help);
     for peer in &show.peers {
         for (reason, count) in &peer.dropped_pkts {
             let labels = [("device", device), ("peer", &peer.name), ("reason", reason)];
@@ -210,32 +217,41 @@ pub fn text(show: &Show) -> String {
         }
     }
     for (name, kind, help, value) in OF_FEEDBACK {
-        let mut family = family(&mut text, name, kind, help);
+        let mut family = family(text, name, kind, help);
         for peer in &show.peers {
             if let Some(feedback) = &peer.feedback {
                 family.sample(&[("device", device), ("peer", &peer.name)], value(feedback));
             }
         }
     }
+}
+
+/// Samples of the link that peers share.
+fn write_shared_link(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
     let shared = || {
         let peers = show.peers.iter();
         peers.filter_map(|peer| Some((peer.name.as_str(), peer.across.as_ref()?)))
     };
     let name = "linkweir_peer_airtime_seconds_total";
     let help = "How long the peer's packets occupied the link that peers share.";
-    let mut airtime = family(&mut text, name, "counter", help);
+    let mut airtime = family(text, name, "counter", help);
     for (peer, across) in shared() {
         let labels = [("device", device), ("peer", peer)];
         airtime.sample(&labels, across.airtime_ns as f64 * 1e-9);
     }
     let help = "What the policy among peers shows of a peer, in the unit its name says.";
-    let mut state = family(&mut text, "linkweir_peer_state", "gauge", help);
+    let mut state = family(text, "linkweir_peer_state", "gauge", help);
     for (peer, across) in shared() {
         for (what, value) in &across.state {
             let labels = [("device", device), ("peer", peer), ("state", what)];
             state.sample(&labels, *value as f64);
         }
     }
+}
+
+fn write_classes(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
     let classes = || {
         let peers = show.peers.iter();
         peers.flat_map(|peer| {
@@ -245,7 +261,7 @@ pub fn text(show: &Show) -> String {
         })
     };
     for (name, kind, help, value) in OF_CLASS {
-        let mut family = family(&mut text, name, kind, help);
+        let mut family = family(text, name, kind, help);
         for (peer, class) in classes() {
             let labels = [("device", device), ("peer", peer), ("class", &class.name)];
             family.sample(&labels, value(class));
@@ -253,7 +269,7 @@ pub fn text(show: &Show) -> String {
     }
     let help = "Packets dropped in the queues.";
     let mut dropped = family(
-        &mut text,
+        text,
         "linkweir_class_dropped_packets_total",
         "counter",
         help,
@@ -273,7 +289,7 @@ pub fn text(show: &Show) -> String {
         }
     }
     let help = "What the policy shows of a class, in the unit its name says.";
-    let mut state = family(&mut text, "linkweir_class_state", "gauge", help);
+    let mut state = family(text, "linkweir_class_state", "gauge", help);
     for (peer, class) in classes() {
         for (what, value) in &class.state {
             let labels = [
@@ -285,7 +301,6 @@ pub fn text(show: &Show) -> String {
             state.sample(&labels, *value as f64);
         }
     }
-    text
 }
 
 /// Serves `/metrics` of the gateway at a control socket, for ever.
