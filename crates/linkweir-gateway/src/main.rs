@@ -22,7 +22,7 @@ use linkweir_gateway::show::{metrics, page};
 use linkweir_gateway::tunnel::seal;
 use linkweir_gateway::tunnel::seal::Identity;
 
-/// How often `show --watch` shows anew.
+/// Time between figures of `show --watch`.
 const WATCH: Duration = Duration::from_secs(1);
 
 /// A tunnel that schedules what it carries
@@ -40,19 +40,19 @@ enum Command {
         /// File of the secret key
         file: PathBuf,
     },
-    /// Read a configuration and say what is wrong with it
+    /// Read a configuration and report what is wrong with it
     Check {
         /// Configuration file
         config: PathBuf,
     },
-    /// Carry packets until told to stop; SIGHUP reads the configuration again
+    /// Carry packets until stopped; SIGHUP reads the configuration again
     Up {
         /// Configuration file
         config: PathBuf,
         /// Allow mode = "cleartext": anyone on the path can read and forge packets
         #[arg(long)]
         cleartext: bool,
-        /// Only say what would be set up; needs no privileges but to read the configuration and the keys
+        /// Only report what would be set up; needs no privileges except to read the configuration and the keys
         #[arg(short = 'n', long)]
         dry_run: bool,
     },
@@ -61,7 +61,7 @@ enum Command {
         /// Print JSON; with --watch one object a line
         #[arg(long)]
         json: bool,
-        /// Show it anew every second until told to stop, with the rate of each class
+        /// Show it every second until stopped, with the rate of each class
         #[arg(long)]
         watch: bool,
         #[command(flatten)]
@@ -77,13 +77,13 @@ enum Command {
     },
     /// Print what a running gateway does for Prometheus, or serve it
     Metrics {
-        /// Serve /metrics at this address, such as 127.0.0.1:9705, until told to stop
+        /// Serve /metrics at this address, such as 127.0.0.1:9705, until stopped
         #[arg(long, value_name = "ADDRESS:PORT")]
         listen: Option<SocketAddr>,
         #[command(flatten)]
         gateway: Running,
     },
-    /// Emulate a link between two devices until told to stop; 1 when it could not be kept as asked
+    /// Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not kept
     Emulate {
         /// Configuration file of the link
         config: PathBuf,
@@ -96,7 +96,7 @@ enum Command {
         /// Do not ask for real-time priority
         #[arg(long)]
         normal_priority: bool,
-        /// Only read the configuration and say what is wrong with it
+        /// Only read the configuration and report what is wrong with it
         #[arg(long)]
         check: bool,
     },
@@ -109,12 +109,12 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Setting {
-    /// What the link to a peer carries, until it is set again, the configuration changes or `stale` has passed
+    /// Capacity of the link to a peer, until it is set again, the configuration changes or `stale` has passed
     Capacity {
         /// Rate with its unit, such as 18Mbit; 0bit is an outage
         #[arg(value_parser = command::bps)]
         rate: u64,
-        /// Name of the peer; all peers without
+        /// Name of the peer; by default all peers
         #[arg(long)]
         peer: Option<String>,
         #[command(flatten)]
@@ -125,7 +125,7 @@ enum Setting {
 /// Which gateway
 #[derive(Args)]
 struct Running {
-    /// Control socket; the only one in /run/linkweir without
+    /// Control socket; by default the only one in /run/linkweir
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 }
@@ -237,7 +237,7 @@ fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load(file)?;
     if config.mode == Mode::Cleartext && !cleartext {
         let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
-                       say --cleartext, too, if that is what you want";
+                       add --cleartext if that is what you want";
         return Err(Failure::Input(message.to_string()));
     }
     if dry_run {
@@ -327,7 +327,7 @@ fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
     });
     lines.push(format!("control socket {}", config.control.display()));
     lines.push(format!(
-        "becomes {} then",
+        "then becomes user {}",
         config.user.as_deref().unwrap_or(privileges::NOBODY)
     ));
     for peer in &config.peers {
@@ -340,7 +340,7 @@ fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
             "peer {}: {}, {} at first, {}",
             peer.name,
             peer.endpoint.map_or_else(
-                || "waits until it speaks".to_string(),
+                || "endpoint unknown until it sends".to_string(),
                 |endpoint| format!("at {endpoint}")
             ),
             units::show_whole(peer.capacity.nominal_bps, Kind::Rate),

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the interface below takes, when it pushes back. No input or output and no clock.
+//! Measures the rate of the interface below, where that pushes back.
 //!
-//! The socket is allowed little memory for what was sent and has not left the machine. When that is full, packets wait in the
-//! queues, where the policy rules. Between two moments at which it was full, what was sent is what has left: the capacity,
-//! unless the queues were empty meanwhile, for then the interface may have been idle.
+//! The socket is given little memory for datagrams that have not left the machine. When it is full, packets queue here,
+//! under the policy's control. Between two moments at which it was full, as much has left as was sent: that is the
+//! interface's rate, unless the queues were empty meanwhile, because then the interface may have been idle.
 
 use crate::link;
 use crate::setup::Wire;
 
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 100_000_000;
-/// Moments further apart than this have nothing to do with each other, ns: the interface may have been idle.
+/// Greatest distance between two such moments, ns. Beyond it the interface may have been idle.
 const APART_NS: u64 = 1_000_000_000;
-/// How long an interface may drop one and the same call before that is given up, ns.
+/// How long the interface may drop the same call before the call is given up, ns.
 const GIVE_UP_NS: u64 = 100_000_000;
-/// How long after the interface dropped a datagram it is sent again, ns.
+/// Time until a datagram that the interface dropped is sent again, ns.
 pub const RETRY_NS: u64 = 1_000_000;
 
 /// The interface below.
 #[derive(Clone, Debug, Default)]
 pub struct Below {
-    /// The last moment from which a rate is measured, ns, and datagrams and bytes that had gone until then.
+    /// When the present measurement began, ns, and the datagrams and bytes sent until then.
     from: Option<(u64, (u64, u64))>,
-    /// Since when the interface drops the next datagram, ns, and how many had gone before it.
+    /// Since when the interface drops the next datagram, ns, and the datagrams sent before it.
     refused: Option<(u64, u64)>,
     full_ns: u64,
     fulls: u64,
     capacity_bps: Option<u64>,
-    /// Until when that is believed to be what it takes now, ns; none: for ever.
+    /// Until when that rate holds, ns; none: for ever.
     until_ns: Option<u64>,
 }
 
 impl Below {
-    /// There is no room; so many datagrams and their bytes have gone since the start, and `wire` is what a datagram takes.
-    /// Returns a capacity if one is known anew, bit/s, which is believed for `stale_ns`.
+    /// Records that the socket had no room; `gone` are the datagrams and bytes sent since the start, `wire` is what a
+    /// datagram takes on the link. Returns a newly measured rate, bit/s, which holds for `stale_ns`.
     pub fn no_room(
         &mut self,
         now_ns: u64,
@@ -57,15 +57,15 @@ impl Below {
             gone.0.saturating_sub(before.0),
             gone.1.saturating_sub(before.1),
         );
-        // Nothing was taken: that is an outage, of which the queues know without being told.
+        // Nothing was sent. That is an outage, which shows by itself: the queues stop.
         let bps = Some((8e9 * bytes / time_ns as f64) as u64).filter(|bps| *bps > 0)?;
         self.capacity_bps = Some(bps);
         self.until_ns = stale_ns.map(|ns| now_ns + ns);
         Some(bps)
     }
 
-    /// Bytes to gather before they are sent: what it takes within 1 ms, or nothing while that is not known. All else waits in
-    /// the queues.
+    /// Bytes to gather before they are sent: 1 ms of the measured rate, or 0 while there is none. The rest stays in the
+    /// queues.
     #[must_use]
     pub fn gather_bytes(&self, now_ns: u64) -> usize {
         let believed = self.until_ns.is_none_or(|ns| now_ns < ns);
@@ -73,13 +73,13 @@ impl Below {
         (bps / 8 * link::SUPER_PACKET_NS / 1_000_000_000) as usize
     }
 
-    /// Nothing waits: from here on the interface may be idle.
+    /// Ends the measurement, because nothing waits and the interface may become idle.
     pub fn idle(&mut self) {
         self.from = None;
     }
 
-    /// The interface dropped the next call, of so many bytes, after so many datagrams had gone. Whether it has done so for
-    /// 100 ms, or for as long as two such calls take if that is longer: then it never takes this one.
+    /// Records that the interface dropped the next call, of so many bytes, after so many datagrams were sent. Whether that
+    /// call is to be given up: it was dropped for 100 ms, and for as long as two such calls take at the measured rate.
     pub fn gives_up(&mut self, now_ns: u64, call_bytes: usize, gone_datagrams: u64) -> bool {
         let since = self.refused.filter(|(_, before)| *before == gone_datagrams);
         let (since_ns, _) = *self
@@ -95,18 +95,18 @@ impl Below {
         never
     }
 
-    /// The interface took something, or was not asked.
+    /// Records that the interface accepted a datagram, or had none to accept.
     pub fn accepted(&mut self) {
         self.refused = None;
     }
 
-    /// How often there was no room.
+    /// How often the socket had no room.
     #[must_use]
     pub fn fulls(&self) -> u64 {
         self.fulls
     }
 
-    /// What it took last, bit/s.
+    /// The rate measured last, bit/s.
     #[must_use]
     pub fn capacity_bps(&self) -> Option<u64> {
         self.capacity_bps

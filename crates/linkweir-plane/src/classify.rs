@@ -16,7 +16,7 @@ const FRAGMENTED: usize = 4096;
 /// How long one is remembered, ns: receivers wait no longer for the rest (RFC 8200, section 4.5).
 const FRAGMENTED_NS: u64 = 60_000_000_000;
 
-/// What a packet must have; what is empty or none matches every packet.
+/// The conditions of a rule. An empty one matches every packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rule {
     /// Class of the packets that match.
@@ -68,10 +68,10 @@ impl Rule {
     }
 }
 
-/// Rules in order and the class of what none of them matches.
+/// Rules in order, and the class of packets that match none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Rules, the first that matches counts.
+    /// The rules. The first that matches counts.
     pub rules: Vec<Rule>,
     /// Class of all other packets.
     pub rest: usize,
@@ -102,7 +102,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// A classifier that has seen nothing.
+    /// A classifier that has seen no packet.
     #[must_use]
     pub fn new(rules: Rules) -> Classifier {
         Classifier {
@@ -112,7 +112,7 @@ impl Classifier {
         }
     }
 
-    /// Other rules from now on. Datagrams under way keep their class as long as there is one of that number.
+    /// Replaces the rules. Fragmented datagrams keep their class if it still exists.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }
@@ -146,7 +146,7 @@ impl Classifier {
                 return;
             }
             self.oldest_first.pop_front();
-            // The identification may have come again since.
+            // Senders use an identification again, so it may be another datagram's by now.
             if self
                 .fragmented
                 .get(&datagram)

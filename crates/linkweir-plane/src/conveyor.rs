@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! One direction of an emulated link: a queue, the link's pace, losses, delay and jitter. No input or output and no clock.
 //!
-//! Everything happens at the times at which it should happen, not at those at which somebody looked: however late the
-//! emulator wakes, rate and delay are exact up to the moment a packet is handed on. How late that is, is measured.
+//! Packets move at the computed times, not when the emulator wakes. However late it wakes, rate and delay are exact up to
+//! the moment a packet is delivered. How late that is, is measured.
 
 use std::collections::VecDeque;
 
@@ -25,7 +25,7 @@ pub struct Conveyor {
     random: Pcg64,
     origin_ns: u64,
     queue: VecDeque<Box<[u8]>>,
-    /// The packet on the link, when it ends, and whether it began when another ended.
+    /// The packet on the link, when it ends, and whether it began when the one before it ended.
     sending: Option<(Box<[u8]>, u64, bool)>,
     way: VecDeque<Travelling>,
     /// What happened.
@@ -46,21 +46,21 @@ pub struct Tally {
     pub arrived_pkts: u64,
     /// Packets for which the queue had no room.
     pub dropped_pkts: u64,
-    /// Packets lost on the way.
+    /// Packets lost.
     pub lost_pkts: u64,
     /// Losses to be expected, as a sum of probabilities, and its variance.
     pub expected_losses: (f64, f64),
-    /// Packets handed on.
+    /// Packets delivered.
     pub delivered_pkts: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Time between packets that followed each other on the link: as it should be and as it was, ns.
+    /// Time between packets that were sent back to back: as asked and as measured, ns.
     pub between_ns: (u64, u64),
-    /// How much later than it should a packet was handed on, ns.
+    /// How late packets were delivered, ns.
     pub late_ns: Histogram<u64>,
-    /// Delays asked for, of the packets handed on, ns: their sum.
+    /// Sum of the delays that the delivered packets should have had, ns.
     pub delays_ns: u128,
-    /// The packet handed on before: when it ended on the link, and when it was handed on.
+    /// The last delivered packet: when it ended on the link, and when it was delivered.
     last: Option<(u64, u64)>,
 }
 
@@ -101,7 +101,7 @@ impl Conveyor {
         }
     }
 
-    /// A packet comes.
+    /// Takes a packet.
     pub fn arrive(&mut self, now_ns: u64, packet: &[u8]) {
         self.catch_up(now_ns);
         self.tally.arrived_pkts += 1;
@@ -115,7 +115,7 @@ impl Conveyor {
         }
     }
 
-    /// Hands on what is due; `now_ns` says the time anew for each packet.
+    /// Delivers the packets that are due; `now_ns` reads the time, once per packet.
     pub fn deliver(&mut self, mut now_ns: impl FnMut() -> u64, mut hand_on: impl FnMut(&[u8])) {
         let mut now = now_ns();
         self.catch_up(now);
@@ -148,8 +148,8 @@ impl Conveyor {
         }
     }
 
-    /// When to look next, ns. Packets keep their order, so nothing need be done before the first on its way is due; when
-    /// packets ended on the link is computed then.
+    /// When to deliver next, ns. Packets keep their order, so nothing happens before the first is due; until then it need
+    /// not be computed when later ones ended on the link.
     #[must_use]
     pub fn next_ns(&self) -> Option<u64> {
         let due_ns = self.way.front().map(|travelling| travelling.due_ns);
@@ -163,7 +163,7 @@ impl Conveyor {
         self.sending = Some((packet, ends_ns, follows));
     }
 
-    /// Lets all packets end that have ended.
+    /// Ends the packets whose time on the link is over.
     fn catch_up(&mut self, now_ns: u64) {
         while let Some((packet, ends_ns, follows)) =
             self.sending.take_if(|(_, ends_ns, _)| *ends_ns <= now_ns)

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Capacity by what the far end received. No input or output and no clock.
+//! Estimates a link's capacity from what the far end reports that it received.
 //!
 //! ```text
 //!   sender ── packets, and ten times a second a mark with the time it was sent ──▶ receiver
 //!          ◀── a report: the mark's time, the time it came, all that came so far ──
 //! ```
 //!
-//! Both are packets of the tunnel like others, so they are sealed and cannot be replayed where it is. They look like IPv6 of an
-//! experimental protocol (RFC 3692) between two link-local addresses and never reach the device.
+//! Both are packets inside the tunnel, so WireGuard seals them and rejects replays. They look like IPv6 of an experimental
+//! protocol (RFC 3692) between two link-local addresses, and never reach the device.
 //!
-//! The rule is one of delay and received rate, as in Carlucci, De Cicco, Holmer and Mascolo, 2016, section 3, without their
-//! filter. The way's own time is the shortest that is remembered, and what a mark took longer is a queue below. Clocks
-//! need not agree: only differences count.
+//! The rule compares delay and received rate, as in Carlucci, De Cicco, Holmer and Mascolo, 2016, section 3, without their
+//! filter. The base delay is the shortest delay that is remembered. The queueing delay is how much longer a mark took. The
+//! two clocks need not agree, because only differences count.
 //!
-//! * More than `delay` longer, and the capacity was used: the link is full, and what was received is what it carries. The
-//!   capacity becomes that less what empties the queue: the part of a second that it is long, 5 .. 50 %. It follows upwards as
-//!   the queue shrinks. Used means that 90 % of it was sent or received. Where less is sent a late mark says nothing, but
-//!   marks that are late for a second and become later by `delay` do: then the link carries less than that little.
-//! * After that, `delay / 8` or less: empty, and not full any more.
-//! * While the queue is `delay / 2` or less and what is received is 90 % of the capacity or more, so that this end is what
-//!   limits, the capacity grows by 10 % a second.
-//! * A second and a round trip after it was lowered, and not a quarter of the queue is gone, or no more of it for 5 s: there was
-//!   none. The way has become longer, and its time now is its own.
-//! * The shortest time is forgotten after 5 .. 10 s, but not while the capacity is used, for a queue that stands would pass
-//!   for the way's own time. Instead, a queue that was not empty for 10 s is emptied as if the link were full, as BBR does
-//!   for the same reason (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, 2016).
+//! * The queueing delay exceeds `delay` and the capacity was used: the link is full. The received rate is what it carries.
+//!   The capacity becomes that rate less what empties the queue: as many parts of it as the queue is parts of a second
+//!   long, 5 .. 50 %. It rises again as the queue shrinks. "Used" means that 90 % of the capacity was sent or received. If
+//!   less is sent, one late mark proves nothing; but if marks are late for a second and the delay grows by another `delay`,
+//!   the link carries less than that little.
+//! * The queueing delay then falls to `delay / 8` or less: the queue is empty and the link no longer full.
+//! * While the queueing delay is `delay / 2` or less and at least 90 % of the capacity is received, this end is the
+//!   bottleneck, and the capacity grows by 10 % a second.
+//! * If less than a quarter of the queue has drained one second plus one round trip after the capacity was lowered, or it
+//!   has not shrunk for 5 s, it was no queue: the path has become longer, and its delay now is the base delay.
+//! * The base delay is forgotten after 5 .. 10 s, but not while the capacity is used, because a standing queue would be
+//!   taken for the path. Instead, a queue that was not empty for 10 s is drained as if the link were full, as BBR does for
+//!   the same reason (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, 2016).
 
 mod message;
 mod reporter;
@@ -38,28 +39,29 @@ pub use reporter::Reporter;
 
 /// Time between marks while packets are sent, ns.
 pub const MARK_NS: u64 = 100_000_000;
-/// The same while none are, ns.
+/// Time between marks while no packets are sent, ns.
 const IDLE_MARK_NS: u64 = 1_000_000_000;
-/// Most of the capacity that marks take, and that reports take, as one part of this many.
+/// Marks take at most one part in this many of the capacity, and so do reports.
 const MARK_PART: u64 = 100;
-/// Marks that may be without a report.
+/// Most marks remembered that have no report yet.
 const UNANSWERED: usize = 256;
-/// Reports over which a rate is measured, at the most.
+/// Most reports over which a rate is measured.
 const SEEN: usize = 64;
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 200_000_000;
-/// Half of the time for which the shortest way is remembered, ns.
+/// Half of the longest time for which the base delay is remembered, ns.
 const SHORTEST_NS: u64 = 5_000_000_000;
-/// How long marks must be late before that says something of a link little is sent over, ns.
+/// How long marks must be late before they count on a link that is little used, ns.
 const LATE_NS: u64 = 1_000_000_000;
-/// A queue shorter than this is none whatever `delay` is, as timers are no finer, ns.
+/// A queueing delay shorter than this counts as empty whatever `delay` is, as timers are no finer, ns.
 const EMPTY_NS: u64 = 1_000_000;
 /// Growth of the capacity in a second.
 const RAISE: f64 = 0.1;
-/// Part of the capacity that must have been received for it to grow, and sent or received for it to fall.
+/// Part of the capacity that must be received for it to grow, and sent or received for it to fall.
 const USED: f64 = 0.9;
 
-/// How far apart messages must be for their part of a link of this capacity, bit/s, that so many peers share, ns.
+/// Least time between messages so that they take no more than their part of a link of this capacity, bit/s, that so many
+/// peers share, ns.
 fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
     let part = (MARK_PART * peers) as f64;
     (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
@@ -74,44 +76,44 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-/// Whether the link is full.
+/// Whether the link has a queue that is being drained.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum State {
     Open,
     Full {
         /// When the capacity was lowered, ns.
         since_ns: u64,
-        /// How long the queue was then, ns.
+        /// The queueing delay at that time, ns.
         queue_ns: u64,
-        /// How short it became since, ns.
+        /// The shortest queueing delay since, ns.
         shortest_ns: u64,
-        /// When it became so short, ns.
+        /// When that was measured, ns.
         shrank_ns: u64,
     },
 }
 
-/// The sender: what reports say of the way to a peer.
+/// The sender's end: what the reports of a peer say about the path to it.
 #[derive(Debug)]
 pub struct Feedback {
     bounds: Bounds,
     capacity_bps: f64,
     state: State,
-    /// When marks were sent that have no report yet, ns, and bytes sent on the link before each; the earliest first.
+    /// Marks without a report, the earliest first: when each was sent, ns, and the bytes sent on the link before it.
     unanswered: VecDeque<(u64, u64)>,
-    /// When the last mark was sent, ns, how many packets were before it, and how long no other may follow.
+    /// When the last mark was sent, ns, the packets sent before it, and the least time until the next, ns.
     marked_ns: Option<u64>,
     marked_pkts: u64,
     apart_ns: u64,
-    /// The last reports, and bytes sent on the link before the mark of each.
+    /// The last reports, and the bytes sent on the link before the mark of each.
     seen: VecDeque<(Report, u64)>,
-    /// Shortest differences of the clocks in this half of the time and the one before, and when this half began.
+    /// Shortest delay in this half of the memory and the half before, ns by two clocks, and when this half began, ns.
     shortest: [Option<i64>; 2],
     half_ns: u64,
-    /// Whether the capacity was used of late.
+    /// Whether the capacity was used, as of the last report.
     used: bool,
-    /// Since when every mark was late, ns, and how long the queue was at the least since then, ns.
+    /// Since when every mark was late, ns, and the shortest queueing delay since then, ns.
     late: Option<(u64, u64)>,
-    /// When the queue was empty last, ns.
+    /// When the queue was last empty, ns.
     empty_ns: u64,
     /// When the last report came, ns.
     last_report_ns: u64,
@@ -120,19 +122,19 @@ pub struct Feedback {
     received_bps: u64,
 }
 
-/// What is known of the way to a peer.
+/// What is known about the path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Reports that were believed.
+    /// Reports accepted.
     pub reports: u64,
-    /// How much longer than its shortest the way took last, ns.
+    /// The last queueing delay, ns.
     pub queue_ns: u64,
-    /// What came of late, bit/s on the link.
+    /// The received rate of the last reports, bit/s on the link.
     pub received_bps: u64,
 }
 
 impl Feedback {
-    /// Nothing is known but the capacity to begin with.
+    /// Begins with this capacity and no reports.
     #[must_use]
     pub fn new(bounds: Bounds, capacity_bps: u64) -> Feedback {
         let mut begins = Feedback {
@@ -158,13 +160,13 @@ impl Feedback {
         begins
     }
 
-    /// The bounds within which it believes.
+    /// The bounds of the capacity.
     #[must_use]
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
 
-    /// Believes within other bounds from now on; what it learned stays.
+    /// Changes the bounds. What was learned stays.
     pub fn set_bounds(&mut self, bounds: Bounds) {
         self.bounds = bounds;
         self.clamp();
@@ -191,7 +193,7 @@ impl Feedback {
             .map_or(0, |ns| ns + apart_ns.max(self.apart_ns))
     }
 
-    /// The mark that is due now; it takes `wire_bytes` on the link, and `sent` is what was sent so far.
+    /// Makes the mark that is due now. It takes `wire_bytes` on the link; `sent` is what was sent before it.
     pub fn mark(&mut self, now_ns: u64, sent: Sent, wire_bytes: u32) -> Message {
         self.apart_ns = apart_ns(wire_bytes, self.capacity_bps, 1);
         self.marked_ns = Some(now_ns);
@@ -203,8 +205,8 @@ impl Feedback {
         Message::Mark { sent_ns: now_ns }
     }
 
-    /// A report came; `wire` is what a packet takes on the link. Returns the capacity, bit/s, unless the report is none of a
-    /// mark that waits for one, or contradicts those before.
+    /// Takes a report; `wire` is what a packet takes on the link. Returns the capacity, bit/s; none if no mark waits for
+    /// this report or too few reports came to measure a rate.
     pub fn reported(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
         let mut marks = self.unanswered.iter();
         let place = marks.position(|(ns, _)| *ns == report.sent_ns)?;
@@ -214,7 +216,7 @@ impl Feedback {
                 && report.pkts >= last.pkts
                 && report.bytes >= last.bytes;
             if !goes_on {
-                // Another receiver than before: nothing is known of it.
+                // The counters went back, so the receiver was restarted, and nothing is known about it.
                 self.seen.clear();
                 self.reset_shortest(now_ns);
             }
@@ -237,7 +239,7 @@ impl Feedback {
         Some(self.capacity_bps as u64)
     }
 
-    /// The way's time now is its own.
+    /// Forgets the base delay, so that the present delay becomes it.
     fn reset_shortest(&mut self, now_ns: u64) {
         self.shortest = [None, None];
         self.state = State::Open;
@@ -245,9 +247,9 @@ impl Feedback {
         self.empty_ns = now_ns;
     }
 
-    /// How much longer than its shortest the way took, ns.
+    /// The queueing delay of a report, ns.
     fn queueing_delay(&mut self, now_ns: u64, report: Report) -> u64 {
-        // The clocks differ by anything.
+        // The clocks may differ by any amount, so the difference wraps.
         let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
         let old = now_ns.saturating_sub(self.half_ns) > SHORTEST_NS;
         if old && !self.used && self.state == State::Open {
@@ -260,7 +262,7 @@ impl Feedback {
         way_ns.abs_diff(shortest_ns)
     }
 
-    /// What came of late and what was sent of it, bit/s; none as long as there are too few reports.
+    /// The received rate, and the sent rate of the same packets, bit/s; none while there are too few reports.
     fn rates(&mut self, wire: Wire) -> Option<(f64, f64)> {
         let (last, last_bytes) = *self.seen.back()?;
         let long = |(report, _): &(Report, u64)| last.received_ns - report.received_ns >= RATE_NS;
@@ -279,7 +281,7 @@ impl Feedback {
         ))
     }
 
-    /// Whether marks were late for a second and become later.
+    /// Whether marks were late for a second and the queueing delay has grown by `delay` since.
     fn is_growing(&mut self, now_ns: u64) -> bool {
         let (queue_ns, delay_ns) = (self.queue_ns, self.bounds.delay_ns);
         if queue_ns <= delay_ns {
@@ -344,7 +346,7 @@ impl Feedback {
         }
     }
 
-    /// What is known.
+    /// What is known about the path.
     #[must_use]
     pub fn known(&self) -> Known {
         Known {

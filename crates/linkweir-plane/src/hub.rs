@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A link that peers share: a policy chooses among peers, and the policy of the peer among its classes. No input or output
-//! and no clock.
+//! A link that peers share. One policy chooses among peers; each peer's own policy chooses among its classes.
 //!
-//! To the policy across peers a peer is one queue. Its backlog is that of all its classes, its head is the packet its own
-//! policy would send next, and its rate is that of the channel to it: 0 without a session or in an outage, which blocks this
-//! peer and no other. What is dropped there is that head. So only policies that take heads may stand here
+//! The policy across peers sees each peer as one queue. The backlog is that of all its classes. The head is the packet that
+//! its own policy would send next. The rate is that of the channel to it: 0 without a session or in an outage, which blocks
+//! this peer and no other. If the policy drops, it drops that head, so only policies that drop heads can be used here
 //! ([`linkweir_core::PolicyInfo::nests`]).
 //!
-//! While a packet is sent, the link is occupied as long as the channel to its peer needs for it at the rate it had when the
-//! packet began, as in the simulator's beam, or less where the channel becomes faster meanwhile. Where all peers have one rate,
-//! that is a link of this rate. A departure looks at every peer once, since what a peer would send may change as time passes.
+//! A packet occupies the link for its length over the channel's rate when it began, as in the simulator's beam, or shorter
+//! if the channel becomes faster meanwhile. If all peers have one rate, this is a link of that rate. Each departure looks
+//! at every peer once, because a peer's next packet may change as time passes.
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
@@ -19,7 +18,7 @@ use crate::link::{differs, Event, Link, Next, LEAST_BPS};
 use crate::pace::{Occupied, OWED_NS};
 use crate::setup::Scheduler;
 
-/// How soon a link that could send nothing looks again at the earliest, ns: less than 1 bit/s is nothing.
+/// Shortest time until a link that could send nothing is tried again, ns. It bounds the work where a rate is near 0.
 const MIN_RETRY_NS: u64 = 100_000;
 
 /// The scheduler of a link that peers share.
@@ -28,21 +27,21 @@ pub struct Hub {
     policy: CorePolicy,
     view: HubView,
     occupied: Occupied,
-    /// The peer that is being sent to, and the bytes.
+    /// The peer of the packet in service, and its bytes.
     in_service: Option<(usize, u32)>,
-    /// How long the link was occupied by each peer's packets, ns.
+    /// Time for which each peer's packets occupied the link, ns.
     airtime_ns: Vec<f64>,
 }
 
-/// What the policy sees.
+/// What the policy across peers sees.
 #[derive(Debug)]
 struct HubView {
     queues: Vec<Queue>,
     now_ns: u64,
     link_bps: u64,
-    /// What the interface below takes, bit/s; none where nobody measures.
+    /// Measured rate of the interface below, bit/s; none before the first measurement.
     below_bps: Option<u64>,
-    /// What waits in all queues.
+    /// Packets in all queues.
     waiting_pkts: u64,
 }
 
@@ -55,12 +54,12 @@ impl HubView {
         }
     }
 
-    /// Time stands still rather than going back.
+    /// Moves the time on. It never goes back.
     fn clock(&mut self, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
     }
 
-    /// The greatest rate of a channel is that of the link; nothing changes while all are blocked.
+    /// Sets the link's rate: that of the fastest channel. While all are blocked it stays as it was.
     fn rate(&mut self) {
         let greatest = self.queues.iter().map(|queue| queue.rate_bps).max();
         if let Some(greatest_bps) = greatest.filter(|bps| *bps > 0) {
@@ -73,7 +72,7 @@ impl HubView {
 }
 
 impl Hub {
-    /// A free link to peers that are shown so, whose scheduler is told this capacity at first.
+    /// A free link to peers with these queues. The policy is given `nominal_bps` as its first rate.
     ///
     /// # Errors
     /// Parameters the policy refuses.
@@ -107,7 +106,7 @@ impl Hub {
         })
     }
 
-    /// Goes on where a hub stopped that had other peers, or these in another order; `places` says which each was.
+    /// Continues for a hub that had other peers, or these in another order; `places` gives the former number of each.
     pub fn take_over(&mut self, before: Hub, places: &[Option<usize>]) {
         self.occupied = before.occupied;
         self.view.below_bps = before.view.below_bps;
@@ -119,7 +118,7 @@ impl Hub {
         }
     }
 
-    /// Takes note of what happened to the queues towards a peer.
+    /// Tells the policy what happened to the queues towards a peer.
     pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let Hub { policy, view, .. } = self;
         view.clock(now_ns);
@@ -159,8 +158,8 @@ impl Hub {
         }
     }
 
-    /// What goes next, and to which peer. A packet that is sent occupies the link from now on. After [`MOST_DROPS`] drops
-    /// without a packet the answer is to ask again now, as [`Link::next`]'s.
+    /// The next packet, and its peer. It occupies the link from now on. After [`MOST_DROPS`] drops without a packet the
+    /// answer is [`Next::At`] with the time now, as that of [`Link::next`].
     pub fn next<L: AsMut<Link>>(
         &mut self,
         now_ns: u64,
@@ -195,7 +194,7 @@ impl Hub {
             self.update(now_ns, at, link);
             let after = self.view.queues[at];
             if after.backlog_pkts == before.backlog_pkts {
-                // A policy that names a queue without a packet would be asked for ever.
+                // Without this, a faulty policy that names an empty queue would be called for ever.
                 debug_assert!(false, "nothing came of the pick");
                 return (Next::Nothing, 0);
             }
@@ -209,12 +208,12 @@ impl Hub {
         (Next::At(now_ns), 0)
     }
 
-    /// When something may be sent to a peer that did not wait, ns: the link is free then, and the channel carries something.
+    /// When a packet that was in no queue may be sent to a peer, ns: the link is free and the channel's rate is not zero.
     pub fn free_ns(&self, now_ns: u64, link: &mut Link) -> Option<u64> {
         Some(self.occupied.free_ns().max(link.channel_free_ns(now_ns)?))
     }
 
-    /// The link, which is free ([`Hub::free_ns`]), is occupied by something towards a peer that did not wait.
+    /// Occupies the link, which must be free ([`Hub::free_ns`]), with a packet towards a peer that was in no queue.
     pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
         if self.view.waiting_pkts == 0 {
@@ -225,7 +224,7 @@ impl Hub {
         }
     }
 
-    /// A packet towards a peer begins.
+    /// Begins a packet towards a peer.
     fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         let from = self.occupied.begins(now_ns);
         let since = self.occupied.waited_since();
@@ -241,7 +240,8 @@ impl Hub {
         self.in_service = Some((at, bytes));
     }
 
-    /// The link is occupied until then, or until the capacity of the peer that is being sent to is believed no more.
+    /// The answer while the link is occupied: it is free at `free_ns`, or the capacity of the peer in service expires
+    /// before.
     fn busy_until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
         let in_service = self.in_service;
         let Some((at, link)) =
@@ -257,7 +257,7 @@ impl Hub {
         Next::At(expiry_ns)
     }
 
-    /// The channel to a peer carries something else: what is being sent to it ends no later than if it began now.
+    /// Applies a new rate of the channel to a peer: its packet in service ends no later than if it began now.
     pub fn channel_changed(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let rate_bps = link.channel_bps(now_ns);
         if let Some((_, bytes)) = self.in_service.filter(|(of, _)| *of == at && rate_bps > 0) {
@@ -266,8 +266,7 @@ impl Hub {
         }
     }
 
-    /// Looks at the channel to each peer and at what would be sent to it, and at what the interface below takes as far as that
-    /// is known.
+    /// Updates the view: the rate of each peer's channel, its next packet, and the measured rate of the interface below.
     fn refresh<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
         let Hub { policy, view, .. } = self;
         let mut news = false;
@@ -297,7 +296,7 @@ impl Hub {
         }
     }
 
-    /// When to look again, since nothing can be sent now.
+    /// When to try again after nothing could be sent.
     fn next_wake<L: AsMut<Link>>(
         &mut self,
         now_ns: u64,
@@ -313,32 +312,32 @@ impl Hub {
             .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + MIN_RETRY_NS)))
     }
 
-    /// Whether the policy would take these parameters over.
+    /// Whether the policy would accept these parameters.
     ///
     /// # Errors
-    /// What it refuses.
+    /// What the policy refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
         self.policy
             .accepts(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
     }
 
-    /// Takes new parameters over; queues and credit stay.
+    /// Changes the parameters. Queues and credit stay.
     ///
     /// # Errors
-    /// Parameters the running policy refuses; nothing has changed then.
+    /// Parameters that the running policy refuses; then nothing has changed.
     pub fn change(&mut self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
         self.view.clock(now_ns);
         self.policy
             .change(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
     }
 
-    /// How long the link was occupied by a peer's packets, ns.
+    /// Time for which a peer's packets occupied the link, ns.
     #[must_use]
     pub fn airtime_ns(&self, at: usize) -> u64 {
         self.airtime_ns[at] as u64
     }
 
-    /// What the policy shows of a peer.
+    /// The policy's statistics of a peer.
     pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
         self.view.clock(now_ns);
         self.policy.observe(&self.view.as_view(), at, values);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The way to one peer: its queues, its policy and its pace. No input or output and no clock.
+//! The link to one peer: its queues, its policy and its pace.
 //!
-//! Where peers share one link ([`crate::hub`]) the pace is that link's, and this one says only what the channel to the peer
-//! carries; what happens to the queues is then noted for the policy across peers.
+//! Where peers share one link, the hub ([`crate::hub`]) has the pace. The pace here then only says what the channel to the
+//! peer carries, and what happens to the queues is recorded for the policy across peers.
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
@@ -13,32 +13,33 @@ use crate::bytes::superpacket::Packet;
 use crate::pace::Pace;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 
-/// Longest time a super-packet may occupy the link, ns: one that would take longer is cut before it is scheduled.
+/// Longest time that a super-packet may occupy the link, ns. One that would take longer is cut before it is scheduled, so
+/// that an urgent packet never waits longer than this behind it.
 pub const SUPER_PACKET_NS: u64 = 1_000_000;
 
-/// Capacities below this are told to the scheduler as this, bit/s.
+/// Least capacity given to the scheduler, bit/s: below it, also in an outage, the scheduler gets this value.
 pub const LEAST_BPS: u64 = 1000;
 
-/// A packet that waits.
+/// A packet in a queue.
 #[derive(Debug)]
 pub struct Waiting {
     packet: Packet,
-    /// What it takes on the link.
+    /// Bytes it takes on the link.
     wire_bytes: u32,
 }
 
-/// What happened to a packet towards a peer, with its bytes on the link.
+/// What happened to a packet in a queue towards a peer, with its bytes on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It waits.
+    /// It was enqueued.
     Enqueued(u32),
     /// It was sent.
     Sent(u32),
-    /// It waited and was dropped.
+    /// It was dropped from its queue.
     Dropped(u32),
 }
 
-/// Whether a rate differs enough from what was told to be told: by more than 1 %.
+/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not worth the scheduler's time.
 #[must_use]
 pub fn differs(bps: u64, known_bps: u64) -> bool {
     bps.abs_diff(known_bps) > known_bps / 100
@@ -50,29 +51,29 @@ pub struct Link {
     mux: Mux<CorePolicy, Waiting>,
     pace: Pace,
     follow: bool,
-    /// What was said from outside, and until when it holds, ns.
+    /// How long a reported capacity holds, ns; none: for ever.
     stale_ns: Option<u64>,
     floor_bps: u64,
     reported_until_ns: Option<u64>,
-    /// What the interface below takes, bit/s, and until when that holds, ns; none where nobody measures.
+    /// Rate of the interface below, bit/s, and until when it holds, ns; none before the first measurement.
     below: Option<(u64, Option<u64>)>,
-    /// Whether that is measured; nobody says the pace then, so it does not become stale.
+    /// Whether that rate is measured. The capacity then comes from the configuration alone and does not expire.
     measured: bool,
     waiting_pkts: u32,
-    /// Whether packets can be sent at all, as far as the session goes.
+    /// Whether there is a session to send packets in.
     open: bool,
-    /// What happened since it was taken note of; none where the link is the peer's own.
+    /// What happened to the queues since the hub asked last; none where peers have links of their own.
     events: Option<Vec<Event>>,
 }
 
-/// What becomes of a link's next packet.
+/// The answer to: which packet is sent next?
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// It goes now: the packet, and whether it is to be marked as having met congestion.
+    /// This packet, now; `true` if it is to be marked as having met congestion.
     Send(Packet, bool),
-    /// Nothing goes before this time, ns. When it is now, other things have their turn before this is asked again.
+    /// None before this time, ns. If that is now, the caller does other work and asks again.
     At(u64),
-    /// Nothing waits.
+    /// None: nothing waits.
     Nothing,
 }
 
@@ -100,7 +101,7 @@ impl Link {
             follow: capacity.follow,
             stale_ns: capacity.stale_ns,
             floor_bps: capacity.floor_bps,
-            // What the interface below takes is no part of the pace.
+            // Where the interface below is measured, the configured capacity does not expire.
             reported_until_ns: capacity
                 .stale_ns
                 .filter(|_| !measured)
@@ -118,9 +119,9 @@ impl Link {
         self.enqueue(now_ns, class, wire_bytes, packet.into());
     }
 
-    /// A packet or super-packet arrives; `wire_bytes` says what a packet of some bytes takes on the link. A super-packet
-    /// is scheduled whole when it occupies the link for 1 ms at the most and its class has room for all of it, and packet
-    /// by packet otherwise.
+    /// A packet or super-packet arrives; `wire_bytes` gives the bytes on the link of a packet of some length. A
+    /// super-packet is scheduled as a whole if it occupies the link for at most 1 ms and its class has room for all of it.
+    /// Otherwise it is cut into packets.
     pub fn arrive_any(
         &mut self,
         now_ns: u64,
@@ -183,22 +184,22 @@ impl Link {
                 }
             },
         );
-        // What its own limit refuses never waited.
+        // A packet refused by its own limit was never in the queue, as far as the hub is concerned.
         if let (true, Some(events)) = (refused, &mut self.events) {
             events.remove(first);
         }
     }
 
-    /// Whether packets can be sent at all; while they cannot, none is asked for.
+    /// Opens or closes the link, as the session does. A closed link sends nothing.
     pub fn set_open(&mut self, open: bool) {
         self.open = open;
         if !open {
-            // Nothing is missed until it is open again.
+            // Time without a session must not be made good later.
             self.pace.idle();
         }
     }
 
-    /// What was said of the capacity is believed no more, if its time has come.
+    /// Expires a reported capacity and a measured rate below whose time has come.
     fn expire(&mut self, now_ns: u64) {
         if self
             .reported_until_ns
@@ -214,7 +215,7 @@ impl Link {
         }
     }
 
-    /// The interface below takes so much, bit/s: the scheduler is told no more than that.
+    /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
         self.below = Some((bps, self.stale_ns.map(|ns| now_ns + ns)));
         if self.follow {
@@ -222,21 +223,21 @@ impl Link {
         }
     }
 
-    /// What the interface below takes as far as it is known, bit/s; none where nobody measures.
+    /// The measured rate of the interface below, bit/s; none before the first measurement.
     pub fn below_bps(&mut self, now_ns: u64) -> Option<u64> {
         self.expire(now_ns);
         self.below.map(|(bps, _)| bps)
     }
 
-    /// The capacity as far as it is known, bit/s: that of the link, and that of the interface below.
+    /// The lower of the link's capacity and the measured rate of the interface below, bit/s.
     pub fn known_bps(&mut self, now_ns: u64) -> u64 {
         self.expire(now_ns);
         let bps = self.pace.rate_bps(now_ns);
         self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
     }
 
-    /// What goes next. A packet that is sent occupies the link from now on. After [`MOST_DROPS`] drops without a packet it
-    /// is time for other things: the answer is to ask again now.
+    /// The next packet. It occupies the link from now on. The call drops at most [`MOST_DROPS`] packets: after that it
+    /// returns [`Next::At`] with the time now, so that other work is not delayed.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
         self.expire(now_ns);
         if self.waiting_pkts == 0 || !self.open {
@@ -269,13 +270,13 @@ impl Link {
         Next::At(now_ns)
     }
 
-    /// This time, or when what was said is believed no more, if that is sooner.
+    /// This time, or when the reported capacity expires if that is sooner, ns.
     pub fn or_expiry_ns(&self, ns: u64) -> u64 {
         self.reported_until_ns
             .map_or(ns, |until_ns| until_ns.min(ns))
     }
 
-    /// What the channel to the peer carries now, bit/s; 0 while nothing can be sent.
+    /// The rate of the channel to the peer now, bit/s; 0 while there is no session.
     pub fn channel_bps(&mut self, now_ns: u64) -> u64 {
         self.expire(now_ns);
         if self.open {
@@ -285,8 +286,8 @@ impl Link {
         }
     }
 
-    /// When a packet towards the peer that begins at `from` ends: at the rate the channel has now, or sooner where it becomes
-    /// faster by itself.
+    /// When a packet that begins at `from` ends: at the present rate of the channel, or sooner where its configured rate
+    /// rises before.
     pub fn finish_time(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
         let rate_bps = self.channel_bps(now_ns).max(1);
         let end = from.plus(8e9 * f64::from(bytes) / rate_bps as f64);
@@ -296,7 +297,7 @@ impl Link {
             .unwrap_or(end)
     }
 
-    /// When a link that is the peer's own is free, and a channel that carries nothing may carry something again by itself, ns.
+    /// When the link is free and its rate is not zero, ns; none while there is no session.
     pub fn channel_free_ns(&mut self, now_ns: u64) -> Option<u64> {
         self.expire(now_ns);
         if !self.open {
@@ -306,7 +307,7 @@ impl Link {
         Some(self.or_expiry_ns(ready_ns))
     }
 
-    /// The queue whose head goes next, and whether that packet can carry a mark.
+    /// The queue whose head is sent next, and whether that packet can carry an ECN mark.
     pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
         if self.waiting_pkts == 0 {
             return None;
@@ -319,7 +320,7 @@ impl Link {
         Some((self.mux.queues()[class], ecn(&head.packet)))
     }
 
-    /// All that waits as one queue, as the policy across peers sees it.
+    /// All queues as one, as the policy across peers sees them.
     pub fn as_queue(&mut self, now_ns: u64) -> Queue {
         let rate_bps = self.channel_bps(now_ns);
         let head = self.head(now_ns, |_| false);
@@ -332,14 +333,13 @@ impl Link {
         }
     }
 
-    /// Takes the packet whose turn it is, whatever the pace; none when its policy dropped it. Its bytes on the link are what
-    /// the last event says.
+    /// Takes the next packet, whatever the pace; none when its policy dropped it. The last event has its bytes on the link.
     pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
         let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
         self.record(step)
     }
 
-    /// Drops the packet whose turn it is: it has waited too long for the policy across peers.
+    /// Drops the next packet: it has waited too long for the policy across peers.
     pub fn drop_head(&mut self, now_ns: u64) {
         let step = self
             .mux
@@ -366,12 +366,12 @@ impl Link {
         sent.map(|marked| (waiting.packet, marked))
     }
 
-    /// What happened since this was last asked, in its order.
+    /// What happened to the queues since the last call, in order.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.events.iter_mut().flat_map(|events| events.drain(..))
     }
 
-    /// Tells the scheduler a capacity that differs by more than 1 % from what it was told.
+    /// Gives the scheduler the capacity if it differs by more than 1 % from the one it has.
     fn update_scheduler(&mut self, now_ns: u64) {
         let bps = self.known_bps(now_ns).max(LEAST_BPS);
         if differs(bps, self.mux.link_bps()) {
@@ -379,14 +379,14 @@ impl Link {
         }
     }
 
-    /// The scheduler hears that the link carries so much, bit/s.
+    /// Gives the scheduler a capacity, bit/s.
     fn set_scheduler_rate(&mut self, now_ns: u64, bps: u64) {
         self.mux.set_link(now_ns, bps);
         self.mux
             .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
     }
 
-    /// The capacity is `bps` from now on, or as long as it is believed.
+    /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
         self.pace.set_rate(now_ns, bps);
         self.reported_until_ns = self.stale_ns.map(|ns| now_ns + ns);
@@ -395,7 +395,7 @@ impl Link {
         }
     }
 
-    /// The link, which is free ([`Link::channel_free_ns`]), is occupied by something that did not wait.
+    /// Occupies the link, which must be free ([`Link::channel_free_ns`]), with a packet that was in no queue.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
         if self.waiting_pkts == 0 {
             self.pace.idle();
@@ -403,7 +403,7 @@ impl Link {
         self.pace.begin(now_ns, wire_bytes);
     }
 
-    /// Whether [`Link::change`] would take these parameters over.
+    /// Whether [`Link::change`] would accept these parameters.
     ///
     /// # Errors
     /// What the policy refuses.
@@ -421,26 +421,26 @@ impl Link {
             .accepts(scheduler_bps, &scheduler.params, &scheduler.qparams)
     }
 
-    /// Whether the capacity is what is configured again, once that is new.
+    /// Whether the new configuration sets the capacity back to its configured value.
     fn restarts(&self, old: &Capacity, new: &Capacity) -> bool {
         let other_source =
             old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
         old.offered != new.offered
             || other_source
-            // The floor would be believed for ever.
+            // Otherwise the floor would hold for ever.
             || (self.at_floor(old) && new.stale_ns.is_none())
     }
 
-    /// Whether the floor is what is believed.
+    /// Whether the reported capacity has expired, so that the floor holds.
     fn at_floor(&self, capacity: &Capacity) -> bool {
         capacity.stale_ns.is_some() && self.reported_until_ns.is_none() && !self.measured
     }
 
-    /// Takes over what may change while packets wait: parameters, limits, and the capacity where it was configured anew.
+    /// Changes what may change while packets wait: parameters, limits, and the capacity if its configuration changed.
     /// Queues and credit stay.
     ///
     /// # Errors
-    /// Parameters the running policy refuses, which [`Link::accepts`] would have said.
+    /// Parameters that the running policy refuses; [`Link::accepts`] finds them before.
     pub fn change(
         &mut self,
         now_ns: u64,
@@ -450,7 +450,7 @@ impl Link {
     ) -> Result<(), Fault> {
         let (restarts, at_floor) = (self.restarts(old, new), self.at_floor(old));
         if restarts {
-            // What is reserved is judged by it.
+            // The policy checks reservations against it, so it comes before the new parameters.
             self.set_scheduler_rate(now_ns, new.nominal_bps);
         }
         self.mux

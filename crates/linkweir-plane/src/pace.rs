@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! When the link is free for the next packet.
 //!
-//! A packet occupies the link until its capacity has added up to the packet's bits. Whoever serves the link wakes a little
-//! late each time; as long as packets wait, the next one begins where the one before it ended, not when somebody woke,
-//! so that the rate is exact in the long run. More than [`LATE_NS`] made good at once would be a burst, and that waits below
-//! in front of whatever is urgent then, for long, as the link below is hardly faster. So what is missed beyond is owed and made
-//! good little by little: packets occupy the link a little shorter.
+//! A packet occupies the link until the capacity, added up over time, equals the packet's bits. The thread wakes a little
+//! late each time. While packets wait, the next one therefore begins where the last one ended, not when the thread woke, so
+//! that the rate is exact in the long run. Making good more than [`LATE_NS`] at once would be a burst, which would queue in
+//! front of urgent packets on the link below, which is hardly faster. So the rest becomes a debt that is made good little
+//! by little: packets occupy the link a little shorter.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use linkweir_config::signal::{Capacity, Instant, Signal, Track};
 
 /// How late a packet may be and still begin where the one before it ended, ns.
 pub const LATE_NS: u64 = 1_000_000;
-/// The same where there are opportunities, which cannot be made good later.
+/// The same where instants are listed at which packets may leave; these cannot be made good later.
 const LATE_FOR_OPPORTUNITIES_NS: u64 = 10_000_000;
-/// The most that is owed, ns of the link's time.
+/// Greatest debt, ns of the link's time.
 pub const OWED_NS: u64 = 10_000_000;
-/// The part of a packet by which it is shorter while something is owed.
+/// Part of a packet's time by which it is shortened while there is a debt.
 const SHORTER: f64 = 0.01;
 /// Later than anything that happens, ns.
 const NEVER_NS: u64 = u64::MAX / 4;
 
-/// Until when a link is occupied, on the clock of whoever asks.
+/// Until when a link is occupied, on the caller's clock.
 #[derive(Debug)]
 pub struct Occupied {
-    /// End of the packet before.
+    /// When the last packet ends.
     free: Instant,
-    /// Packets waited when it ended.
+    /// Whether packets wait for it to end.
     busy: bool,
-    /// What was missed while packets waited, and is still to be made good: ns, or bits, as whoever asks counts.
+    /// The debt: time missed while packets waited that is still to be made good, in ns or bits, as the caller counts.
     owed: f64,
 }
 
@@ -44,27 +44,26 @@ impl Occupied {
         }
     }
 
-    /// When it is free, ns.
+    /// When the link is free, ns.
     #[must_use]
     pub fn free_ns(&self) -> u64 {
         let begun = self.free.since(Instant::at(self.free.ns)) > 0.0;
         self.free.ns + u64::from(begun)
     }
 
-    /// Nobody waited when the link became free, or nothing could be sent: the next packet begins when it comes, and nothing was
-    /// missed.
+    /// Records that no packet waited, or none could be sent: the next begins when it comes, and nothing was missed.
     pub fn idle(&mut self) {
         self.busy = false;
         self.owed = 0.0;
     }
 
-    /// When the packet before ended, if others wait since then.
+    /// When the last packet ended, if others wait since then.
     #[must_use]
     pub fn waited_since(&self) -> Option<Instant> {
         self.busy.then_some(self.free)
     }
 
-    /// When a packet begins that is sent now, which may be [`LATE_NS`] ago.
+    /// When a packet that is sent now begins: up to [`LATE_NS`] ago.
     #[must_use]
     pub fn begins(&self, now_ns: u64) -> Instant {
         let earliest = Instant::at(now_ns.saturating_sub(LATE_NS));
@@ -75,7 +74,7 @@ impl Occupied {
         }
     }
 
-    /// How much shorter a packet of this size is, after so much was missed; no more than `most` is owed.
+    /// How much shorter a packet of this size is, after so much was missed. The debt is at most `most`.
     pub fn shorter(&mut self, size: f64, missed: f64, most: f64) -> f64 {
         self.owed = (self.owed + missed).min(most);
         let shorter = self.owed.min(SHORTER * size);
@@ -83,13 +82,13 @@ impl Occupied {
         shorter
     }
 
-    /// A packet is being sent that ends then.
+    /// Occupies the link until then.
     pub fn until(&mut self, end: Instant) {
         self.free = end;
         self.busy = true;
     }
 
-    /// What is being sent ends then, if that is sooner; returns by how much, ns.
+    /// Frees the link at `end` if that is sooner; returns by how much, ns.
     pub fn no_later_than(&mut self, end: Instant) -> f64 {
         let sooner_ns = self.free.since(end);
         if sooner_ns <= 0.0 {
@@ -114,7 +113,7 @@ pub struct Pace {
     origin_ns: u64,
     /// On the capacity's clock.
     occupied: Occupied,
-    /// Length of the packet before, bytes.
+    /// Length of the last packet, bytes.
     last_bytes: u32,
 }
 
@@ -124,7 +123,7 @@ enum Offered {
     Opportunities(Opportunities),
 }
 
-/// Instants at which packets may leave, and how much of the present one is used.
+/// Instants at which packets may leave, and how many bytes of the present one are left.
 #[derive(Debug)]
 struct Opportunities {
     at_ns: Arc<[u64]>,
@@ -216,14 +215,12 @@ impl Pace {
         }
     }
 
-    /// Nobody waited when the link became free, or nothing could be sent: the next packet begins when it comes, and nothing was
-    /// missed.
+    /// Records that no packet waited, or none could be sent: the next begins when it comes, and nothing was missed.
     pub fn idle(&mut self) {
         self.occupied.idle();
     }
 
-    /// A packet of `bytes` begins now, or began when the link became free, if that is not too long ago. Returns when it ends,
-    /// ns.
+    /// Begins a packet of `bytes` now, or when the link became free if that is not too long ago. Returns when it ends, ns.
     pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
         let now_ns = now_ns.saturating_sub(self.origin_ns);
         let since = self.occupied.waited_since();
@@ -251,8 +248,8 @@ impl Pace {
         self.free_ns()
     }
 
-    /// When a packet of `bytes` would end that begins then and has the capacity to itself; none where that does not add up.
-    /// Both on the clock of whoever asks.
+    /// When a packet of `bytes` that begins at `from` would end, both on the caller's clock; none where instants are
+    /// listed, or if the capacity never suffices.
     pub fn would_end(&mut self, mut from: Instant, bytes: u32) -> Option<Instant> {
         let Offered::Rate(rate) = &mut self.offered else {
             return None;
@@ -263,7 +260,7 @@ impl Pace {
         Some(end)
     }
 
-    /// The capacity is `bps` from now on. A packet under way ends no later than if it began now.
+    /// Sets the capacity to `bps`. A packet on the link ends no later than if it began now.
     pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
         if self.rate_bps(now_ns) == 0 {
             self.occupied.idle();
@@ -278,7 +275,7 @@ impl Pace {
         self.offered = Offered::Rate(rate);
     }
 
-    /// The capacity now, bit/s; of opportunities, their mean.
+    /// The capacity now, bit/s; of listed instants, their mean.
     pub fn rate_bps(&mut self, now_ns: u64) -> u64 {
         match &mut self.offered {
             Offered::Rate(rate) => {

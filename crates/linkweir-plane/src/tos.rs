@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the outer header says of the inner one and the inner one learns of the outer: code points (RFC 2983) and
-//! explicit congestion notification (RFC 6040).
+//! How code points (RFC 2983) and explicit congestion notification (RFC 6040) pass between inner and outer headers.
 
 /// Not capable of ECN.
 const NOT_ECT: u8 = 0;
@@ -14,7 +13,7 @@ pub const CE: u8 = 3;
 pub enum Model {
     /// The outer header takes the inner code point; the inner one stays as it was.
     Out,
-    /// So does it, and what the outer one became on its way becomes the inner one (the uniform model).
+    /// It does, and on arrival the inner header takes the outer code point (the uniform model).
     Uniform,
     /// The outer header has this code point; the inner one stays as it was (the pipe model).
     Pipe(u8),

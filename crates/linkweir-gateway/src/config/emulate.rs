@@ -43,7 +43,7 @@ pub struct End {
 pub struct Emulation {
     /// Its ends, a and b.
     pub ends: [End; 2],
-    /// What lies between: from a to b, and back.
+    /// Its directions: from a to b, and back.
     pub directions: [Direction; 2],
     /// MTU of both devices, bytes.
     pub mtu: u32,
@@ -117,7 +117,7 @@ fn end(section: &mut Section<'_, '_>) -> Result<End, Fault> {
     })
 }
 
-/// The name `ip netns` gave it, or a path such as `/proc/1234/ns/net`.
+/// A namespace by its name in `ip netns`, or by a path such as `/proc/1234/ns/net`.
 fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
     let path = Path::new(NAMESPACES).join(entry.text()?);
     if path.exists() {
@@ -129,8 +129,8 @@ fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
     )))
 }
 
-/// Reads the table of one direction; `limit` packets may wait unless it says otherwise, or twice the packets of 1500
-/// bytes on their way.
+/// Reads the table of one direction. By default twice as many packets may wait as there are packets of 1500 bytes on the
+/// way.
 fn direction(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
     let Some((offered, trace)) = offered(section)? else {
         return Err(section.missing(
@@ -169,7 +169,7 @@ const HELD_PKTS: u64 = 1_000_000;
 /// Most packets it may have on the way.
 const IN_FLIGHT_PKTS: f64 = 1e6;
 
-/// A signal that either the table or the trace gives.
+/// A signal from either the table or the trace.
 fn varying(
     section: &mut Section<'_, '_>,
     key: &'static str,

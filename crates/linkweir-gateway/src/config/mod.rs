@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The gateway's configuration: one TOML file, in the notation of scenarios.
 //!
-//! [`load`] checks everything before anything is set up. The first thing wrong comes back as a [`Fault`] with file, line,
-//! key and cure.
+//! [`load`] checks everything before anything is set up, and returns the first fault with file, line, key and cure.
 
 mod across;
 mod capacity;
@@ -40,9 +39,9 @@ const PEERS: usize = 1024;
 const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
 const DRAIN_NS: u64 = 60_000_000_000;
-/// Bytes that may be allowed to wait below.
+/// Least and greatest `below`, bytes.
 const BELOW_BYTES: (u64, u64) = (3000, 10_000_000);
-/// What a waiting packet costs beside its own bytes.
+/// Memory of a waiting packet in addition to its own bytes.
 pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
 const MTU_V6: u32 = 1280;
@@ -57,7 +56,7 @@ const OUTER_V6: u32 = 48;
 pub enum Mode {
     /// Sealed with the WireGuard protocol.
     Wireguard,
-    /// As they are, for the laboratory. Anyone on the path can read and forge them.
+    /// In the clear, for the laboratory. Anyone on the path can read and forge them.
     Cleartext,
 }
 
@@ -80,7 +79,7 @@ impl Mode {
     }
 }
 
-/// A configuration that was found to be sound.
+/// A configuration without faults.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the TUN device.
@@ -95,25 +94,25 @@ pub struct Config {
     pub mode: Mode,
     /// File of this end's secret key.
     pub private_key_file: Option<PathBuf>,
-    /// Who the gateway becomes once it is set up; none: it stays who it is.
+    /// The user that the gateway becomes once it is set up; none: `nobody`.
     pub user: Option<String>,
     /// Path of the control socket.
     pub control: PathBuf,
-    /// Whether routes lead what peers are allowed through the device.
+    /// Whether the addresses behind peers are routed through the device.
     pub routes: bool,
-    /// Whether TCP is held to segments that fit.
+    /// Whether the segment size of TCP connections is lowered to what fits.
     pub mss_clamp: bool,
-    /// Whether the kernel's segmentation offloads are used where there are any.
+    /// Whether the kernel's segmentation offloads are used, where it has them.
     pub offload: bool,
     /// How code points pass the tunnel.
     pub dscp: Model,
     /// How long packets that wait may still leave when the gateway stops, ns.
     pub drain_ns: u64,
-    /// Bytes a packet grows by on the link: outer headers, seal and what `link.overhead` says.
+    /// Bytes by which a packet grows on the link: outer headers, seal and `link.overhead`.
     pub overhead_bytes: i64,
     /// Smallest packet on the link, bytes, as it is accounted.
     pub mpu_bytes: u32,
-    /// About how many bytes may wait in the system and the interface below; none: what the system likes.
+    /// About how many bytes may wait in the system and the interface below; none: the system's default.
     pub below_bytes: Option<u32>,
     /// Policy among peers, where they share one link; a row of parameters per peer.
     pub across: Option<Scheduler>,
@@ -121,20 +120,20 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// Classes in queue order.
     pub classes: Vec<Class>,
-    /// Which packet belongs to which class.
+    /// Rules that put packets into classes.
     pub rules: Rules,
     /// The other ends.
     pub peers: Vec<Peer>,
 }
 
 impl Config {
-    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    /// Largest packet that TCP may use, bytes; none: not limited.
     #[must_use]
     pub fn mss_mtu(&self) -> Option<u32> {
         self.mss_clamp.then_some(self.mtu)
     }
 
-    /// What the policy across peers is told of their link at first, bit/s: the capacity of the fastest.
+    /// First rate that the policy across peers is given, bit/s: the capacity of the fastest peer.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
         let capacities = self.peers.iter().map(|peer| peer.capacity.nominal_bps);

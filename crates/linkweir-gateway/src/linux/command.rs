@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A program that knows a link's capacity: it writes one rate per line, such as `18Mbit`, whenever it changes. It is
-//! started again when it ends.
+//! Runs a program that reports a link's capacity: it writes one rate per line, such as `18Mbit`, whenever the capacity
+//! changes. It is started again when it ends.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -46,7 +46,7 @@ impl Running {
         })
     }
 
-    /// Reads what it wrote; the last rate in it, or why a line is none.
+    /// Reads its output; returns the last rate in it, or why the last line is none.
     ///
     /// # Errors
     /// `UnexpectedEof` when it has ended.

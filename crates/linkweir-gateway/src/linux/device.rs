@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The gateway's end of its TUN device, with the offloads the kernel has: super-packets both ways, and checksums left to
-//! whoever needs them. Without offloads it is one packet per system call, and everything else stays the same.
+//! The gateway's end of its TUN device, with the kernel's offloads: super-packets both ways, and checksums left to the
+//! receiver. Without offloads each system call carries one packet, and all else stays the same.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,12 +17,12 @@ use linkweir_plane::bytes::vnet::{self, VnetHeader};
 
 /// Room for the largest packet and the header before it, bytes.
 const ROOM_BYTES: usize = vnet::BYTES + 65_536;
-/// A packet that fills this much keeps the memory it was read into; smaller ones are copied into as much as they need.
+/// A packet that fills this much keeps the memory it was read into. Smaller ones are copied into memory of their size.
 const KEPT_BYTES: usize = ROOM_BYTES / 8 * 7;
-/// Most memory kept for later, in rooms.
+/// Most buffers kept for reuse.
 const SPARE: usize = 32;
-/// Packets that wait in the system for this end to read them. Linux's own 500 last 2 ms at 250,000 packets a second, less than
-/// another program may have the processor; what finds no room is lost before any policy sees it.
+/// Length of the device's queue, packets. Linux's own 500 last 2 ms at 250,000 packets a second, less than the time for
+/// which another program may hold the processor. Packets beyond are lost before any policy sees them.
 pub const QUEUE_PKTS: u32 = 4096;
 
 /// A TUN device.
@@ -34,8 +34,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// Makes a device that is up, never blocks, and has these addresses. `most_bytes` is the largest super-packet it is
-    /// to hand out. Without `offloads`, or where the kernel has none, it hands out single packets.
+    /// Makes a device that is up, never blocks, and has these addresses. It hands out super-packets of at most
+    /// `most_bytes`; without `offloads`, or where the kernel has none, single packets.
     ///
     /// # Errors
     /// What went wrong and, where it is known, what to do.
@@ -47,11 +47,11 @@ impl Device {
         offloads: bool,
     ) -> io::Result<Device> {
         let tun = tun::create_with(name, mtu, addresses, offloads)?;
-        // It would work with what the system likes.
+        // It works with the system's default, too.
         let _ = tun.set_tx_queue_len(QUEUE_PKTS);
         let offloads = tun.tcp_gso();
         if offloads {
-            // So it would here; kernels before 4.16 cannot be told.
+            // It works with the default here, too; kernels before 4.16 have no such limit.
             let _ = tun::limit_super_packets(tun.if_index()?, most_bytes);
         }
         Ok(Device {
@@ -70,7 +70,7 @@ impl Device {
         self.tun.if_index()
     }
 
-    /// Something that makes super-packets it takes.
+    /// A coalescer that makes the kinds of super-packets this device accepts.
     #[must_use]
     pub fn coalescer(&self) -> Coalescer {
         Coalescer::new(self.offloads, self.offloads && self.tun.udp_gso())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Waiting for whatever comes first: something to read or write, or a time.
+//! Waits for events: a file descriptor that is ready, or a time.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -24,17 +24,17 @@ pub fn now_ns() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// What is waited for, and an alarm.
+/// What is waited for, and a timer.
 pub struct Poll {
     epoll: Epoll,
     timer: TimerFd,
-    /// When the alarm goes off, ns.
+    /// When the timer expires, ns.
     armed_ns: Option<u64>,
     events: [EpollEvent; EVENTS],
 }
 
 impl Poll {
-    /// Waits for nothing yet.
+    /// Waits for no descriptor yet.
     ///
     /// # Errors
     /// Those of the system.
@@ -61,7 +61,7 @@ impl Poll {
             .add(fd, EpollEvent::new(EpollFlags::EPOLLIN, key))?)
     }
 
-    /// Whether `fd`, added before, is waited for to read and to write.
+    /// Sets whether `fd`, added before, is waited for to be readable and writable.
     ///
     /// # Errors
     /// Those of the system.
@@ -72,7 +72,7 @@ impl Poll {
         Ok(self.epoll.modify(fd, &mut EpollEvent::new(flags, key))?)
     }
 
-    /// Waits for `fd` no more.
+    /// Stops waiting for `fd`.
     ///
     /// # Errors
     /// Those of the system.
@@ -80,7 +80,7 @@ impl Poll {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// Waits until `alarm_ns` on the monotonic clock at most, or for ever; puts the keys of what happened into `happened`.
+    /// Waits until an event, or until `alarm_ns` on the monotonic clock; puts the keys of the events into `happened`.
     ///
     /// # Errors
     /// Those of the system.

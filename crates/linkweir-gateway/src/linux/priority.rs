@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Real-time priority for the thread that asks, so that it wakes on time whatever else the machine does.
+//! Real-time priority for the calling thread, so that it wakes on time however busy the machine is.
 
 use thread_priority::unix::{
     set_thread_priority_and_policy, thread_native_id, thread_schedule_policy,
@@ -7,8 +7,8 @@ use thread_priority::unix::{
 };
 use thread_priority::ThreadPriority;
 
-/// Asks for the least of it, and says whether the thread has any now; who had more before keeps it. The kernel's limit on the
-/// time real-time threads may take keeps the machine usable.
+/// Asks for the lowest real-time priority and returns whether the thread has any. A thread that had a higher one keeps it.
+/// The kernel's limit on the time of real-time threads keeps the machine usable.
 #[must_use]
 pub fn raise() -> bool {
     let has = || {
@@ -21,7 +21,7 @@ pub fn raise() -> bool {
         return true;
     }
     let fifo = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    // Without the right to it, it is not given; the emulator says how late it was then.
+    // Without the right to it, the call fails. The emulator then reports how late it was.
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, fifo);
     has()
 }

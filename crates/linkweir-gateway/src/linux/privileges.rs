@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Giving up what only setting up needs.
+//! Gives up the privileges that only set-up needs.
 
 use std::io;
 
@@ -7,10 +7,10 @@ use caps::CapSet;
 use nix::sys::prctl;
 use nix::unistd::{geteuid, setgroups, setresgid, setresuid, User};
 
-/// Who the gateway becomes unless the configuration says otherwise.
+/// The user that the gateway becomes unless the configuration names another.
 pub const NOBODY: &str = "nobody";
 
-/// Becomes `user` when this is root, and gives up every capability and the way back. A `user` of root stays root, without
+/// Becomes `user` if this is root, and gives up every capability for good. If `user` is root it stays root, without
 /// capabilities.
 ///
 /// # Errors

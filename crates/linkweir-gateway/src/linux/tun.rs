@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The TUN device: made, given its addresses and routes, and gone with the process that made it.
+//! Makes the TUN device and gives it addresses and routes. All of it disappears with the process.
 
 use std::io;
 
@@ -28,7 +28,8 @@ pub fn create(name: &str, mtu: u32, addresses: &[IpNet]) -> io::Result<SyncDevic
     create_with(name, mtu, addresses, false)
 }
 
-/// The same, with the kernel's offloads where they are wanted and there: `tcp_gso` and `udp_gso` of the device say which.
+/// As [`create`], with the kernel's offloads if they are wanted and available: `tcp_gso` and `udp_gso` of the device say
+/// which.
 ///
 /// # Errors
 /// As those of [`create`].
@@ -73,7 +74,7 @@ fn with_cure(error: &io::Error, what: &str) -> io::Error {
     io::Error::new(error.kind(), format!("{what}: {error}{cure}"))
 }
 
-/// Keeps the system from handing out super-packets larger than `bytes` through the device of this index.
+/// Limits the super-packets that the system hands out through the device of this index to `bytes`.
 ///
 /// # Errors
 /// What the kernel says.
@@ -105,10 +106,10 @@ fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
     }
 }
 
-/// Sends what goes to `net` through the device of this index. The route goes when the device does.
+/// Routes `net` through the device of this index. The route disappears with the device.
 ///
 /// # Errors
-/// What the kernel says; a route that is there already is none.
+/// What the kernel says; a route that exists already is no error.
 pub fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
     let mut route = RouteMessage::default();
     route.header.address_family = match net {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The UDP socket outside.
+//! The UDP socket that carries the tunnel.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -13,29 +13,29 @@ use nix::sys::socket::{
 
 use linkweir_plane::bytes::outbox::{Outbox, Way};
 
-/// Bytes the kernel may hold of what was not read yet.
+/// Size of the socket's receive buffer, bytes.
 const RECEIVE_BYTES: usize = 4 << 20;
-/// Messages of ICMP forgotten at once.
+/// Most ICMP messages discarded in one call.
 const ERRORS: usize = 64;
 
-/// A UDP socket that never blocks, and knows the differentiated services field of what it sends and receives.
+/// A UDP socket that never blocks, and sends and receives the differentiated services field.
 pub struct Underlay {
     socket: UdpSocket,
     v6: bool,
-    /// Whether the system segments what it sends into datagrams.
+    /// Whether the kernel segments what is sent into datagrams (UDP_SEGMENT).
     segments: bool,
-    /// Whether it is heeded when the interface below drops.
+    /// Whether the socket reports when the interface below drops a datagram.
     reports_drops: bool,
-    /// Field of the packet before.
+    /// The field set for the last datagram.
     tos: u8,
-    /// Room for what comes beside a datagram.
+    /// Room for the control messages of a datagram.
     control: Vec<u8>,
 }
 
-/// A datagram that came, or several of one length from one sender.
+/// A received datagram, or several of one length from one sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
-    /// Its length; of several datagrams that the system put together, of all of them.
+    /// Its length; if the kernel put several together, their total.
     pub bytes: usize,
     /// Length of each of them but the last.
     pub segment_bytes: usize,
@@ -46,13 +46,13 @@ pub struct Received {
 }
 
 impl Received {
-    /// How many came.
+    /// How many datagrams these are.
     #[must_use]
     pub fn datagrams(&self) -> usize {
         self.bytes.div_ceil(self.segment_bytes.max(1)).max(1)
     }
 
-    /// Where each of them lies.
+    /// Where each of them lies in the buffer.
     pub fn places(self) -> impl Iterator<Item = Range<usize>> {
         (0..self.datagrams()).map(move |at| {
             let begin = at * self.segment_bytes;
@@ -70,7 +70,7 @@ impl Underlay {
         Underlay::bind_with(listen, true)
     }
 
-    /// The same; without `offloads` every datagram is a system call of its own.
+    /// As [`Underlay::bind`]; without `offloads` every datagram is a system call of its own.
     ///
     /// # Errors
     /// Those of the system.
@@ -89,14 +89,15 @@ impl Underlay {
         } else {
             setsockopt(&socket, sockopt::IpRecvTos, &true)?;
         }
-        // Beyond the system's limit only root may go.
+        // Only root may exceed the system's limit.
         if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES).is_err() {
             setsockopt(&socket, sockopt::RcvBuf, &RECEIVE_BYTES)?;
         }
         bind(socket.as_raw_fd(), &SockaddrStorage::from(listen)).map_err(|error| {
             io::Error::other(format!("cannot listen on {listen}: {}", error.desc()))
         })?;
-        // Kernels before 4.18 cannot cut, and before 5.0 they put nothing together: each datagram comes by itself then.
+        // Kernels before 4.18 cannot segment, and those before 5.0 cannot coalesce: then each datagram is sent and received
+        // by itself.
         let segments = offloads && setsockopt(&socket, sockopt::UdpGsoSegment, &0).is_ok();
         if offloads {
             let _ = setsockopt(&socket, sockopt::UdpGroSegment, &true);
@@ -111,18 +112,19 @@ impl Underlay {
         })
     }
 
-    /// Lets about this many bytes wait below, and hears when the interface drops one of them. Datagrams go one by one then:
-    /// where the system segments them behind the socket, a shaper drops some of them without a word.
+    /// Limits the bytes that may wait below to about this many, and makes the socket report when the interface drops a
+    /// datagram. Datagrams are then sent one by one: if the kernel segmented them behind the socket, a shaper could drop
+    /// some of them unreported.
     ///
     /// # Errors
     /// Those of the system, and when it holds fewer bytes than that.
     pub fn limit_below(&mut self, bytes: u32) -> io::Result<()> {
         let bytes = bytes as usize;
-        // Beyond the system's limit only root may go.
+        // Only root may exceed the system's limit.
         if setsockopt(&self.socket, sockopt::SndBufForce, &bytes).is_err() {
             setsockopt(&self.socket, sockopt::SndBuf, &bytes)?;
         }
-        // The system doubles it for what a packet costs beside its bytes.
+        // The kernel doubles the value, for its own overhead per packet.
         let held_bytes = socket::getsockopt(&self.socket, sockopt::SndBuf)? / 2;
         if held_bytes < bytes {
             return Err(io::Error::other(format!(
@@ -130,7 +132,7 @@ impl Underlay {
             )));
         }
         self.segments = false;
-        // Without, the system keeps to itself what the interface drops.
+        // Without this option the kernel does not report what the interface drops.
         if self.v6 {
             setsockopt(&self.socket, sockopt::Ipv6RecvErr, &true)?;
         } else {
@@ -140,7 +142,7 @@ impl Underlay {
         Ok(())
     }
 
-    /// Reads and forgets what ICMP said of datagrams sent; it would wake for ever.
+    /// Discards ICMP messages about datagrams sent earlier. Unread, they would wake the thread for ever.
     pub fn forget_errors(&mut self) {
         if !self.reports_drops {
             return;
@@ -173,12 +175,12 @@ impl Underlay {
         self.socket.send_to(datagram, to).map(drop)
     }
 
-    /// Sends what an outbox holds, until there is no room below; `lost` hears what could not be sent: the peer, how many
-    /// datagrams, and why.
+    /// Sends what an outbox holds until there is no room below; `lost` is called with what could not be sent: the peer, the
+    /// number of datagrams and the reason.
     ///
     /// # Errors
-    /// `WouldBlock` when there is no room below, `ENOBUFS` when the interface dropped it for that reason and that is heeded;
-    /// what is left stays in the outbox.
+    /// `WouldBlock` when there is no room below, `ENOBUFS` when the interface dropped a datagram for that reason and
+    /// [`Underlay::limit_below`] was called. What is left stays in the outbox.
     pub fn send_all(
         &mut self,
         outbox: &mut Outbox,
@@ -191,12 +193,12 @@ impl Underlay {
             let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
             let full = [Some(nix::libc::EAGAIN), Some(nix::libc::ENOBUFS)];
             if self.reports_drops && error.is_some() && !full.contains(&error) {
-                // It may be about a datagram before.
+                // The error may be about an earlier datagram, so the call is tried again.
                 sent = self.send_call(outbox, count, to, tos);
             }
             if count > 1 {
                 let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
-                // EIO: a device below that cannot, and says so late. The others speak of this call alone.
+                // EIO: the device below cannot segment, and says so late. The other errors are about this call alone.
                 self.segments &= error != Some(nix::libc::EIO);
                 if let Some(nix::libc::EIO | nix::libc::EINVAL | nix::libc::EMSGSIZE) = error {
                     outbox.scatter();
@@ -253,7 +255,7 @@ impl Underlay {
     /// Receives a datagram, if there is one.
     ///
     /// # Errors
-    /// `WouldBlock` when there is none; others of the system, such as what an ICMP message told of a datagram sent.
+    /// `WouldBlock` when there is none; others of the system, such as an ICMP message about a datagram sent earlier.
     pub fn receive(&mut self, buffer: &mut [u8]) -> io::Result<Received> {
         let mut slices = [IoSliceMut::new(buffer)];
         let received = recvmsg::<SockaddrStorage>(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A link in user space: two TUN devices, often in two network namespaces, and a [`Conveyor`] each way. It measures
-//! itself, and says what it could not keep.
+//! Emulates a link in user space: two TUN devices, often in two network namespaces, and a [`Conveyor`] each way. It
+//! measures itself, and reports what it could not keep.
 
 use std::fs::{self, File};
 use std::io;
@@ -24,10 +24,10 @@ use linkweir_plane::setup::Direction;
 const BATCH: usize = 64;
 const PACKET_BYTES: usize = 65_536;
 const SIGNALS: u64 = 2;
-/// The namespace of the thread that asks.
+/// The namespace of the calling thread.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
-/// What one direction was asked and what it kept.
+/// What one direction was to do and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionReport {
     /// `a_to_b` or `b_to_a`.
@@ -40,19 +40,19 @@ pub struct DirectionReport {
     pub lost_pkts: u64,
     /// Packets that waited or travelled at the end.
     pub left_pkts: u64,
-    /// Packets handed on.
+    /// Packets delivered.
     pub delivered_pkts: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
     /// Packets the kernel dropped because the emulator read them too late.
     pub missed_pkts: u64,
-    /// Rate kept of that asked for, while packets waited; none when none did.
+    /// Rate over the configured one, while packets waited; none when none did.
     pub rate_kept: Option<f64>,
-    /// Mean delay asked for, jitter included, ns.
+    /// Mean configured delay, jitter included, ns.
     pub delay_ns: u64,
-    /// By how much the delay was exceeded by one of 100 packets, ns.
+    /// One of 100 packets was later than this, ns.
     pub late_p99_ns: u64,
-    /// By how much at most, ns.
+    /// Greatest lateness, ns.
     pub late_max_ns: u64,
     /// What could not be kept.
     pub faults: Vec<String>,
@@ -61,7 +61,7 @@ pub struct DirectionReport {
 /// What an emulated link did.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// When it began, and with it its capacities, delays and losses over time: on the monotonic clock, ns.
+    /// When it began, on the monotonic clock, ns. Capacities, delays and losses over time count from then.
     pub began_ns: u64,
     /// How long it ran, s.
     pub duration_s: f64,
@@ -81,7 +81,7 @@ pub struct Emulator {
     started_ns: u64,
 }
 
-/// Does something in another namespace.
+/// Runs `job` in another namespace.
 fn inside<T>(netns: Option<&Path>, job: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(path) = netns else { return job() };
     let own = File::open(OWN_NAMESPACE)?;
@@ -97,7 +97,7 @@ fn inside<T>(netns: Option<&Path>, job: impl FnOnce() -> io::Result<T>) -> io::R
     done
 }
 
-/// Packets a device of this namespace could not queue for its reader.
+/// Packets that a device of this namespace dropped because its queue was full.
 fn missed_pkts(device: &str) -> io::Result<u64> {
     let table = fs::read_to_string("/proc/thread-self/net/dev")?;
     let row = table
@@ -146,7 +146,7 @@ impl Emulator {
         })
     }
 
-    /// Carries packets for `duration_ns`, or until it is told to stop; returns what it did.
+    /// Carries packets for `duration_ns`, or until a signal stops it; returns what it did.
     ///
     /// # Errors
     /// What makes it impossible to go on, such as the end of a device.
@@ -205,7 +205,7 @@ impl Emulator {
 }
 
 impl DirectionReport {
-    /// What a direction kept of what it was asked.
+    /// Compares what a direction did with its configuration.
     #[must_use]
     pub fn new(
         name: &'static str,
@@ -221,10 +221,10 @@ impl DirectionReport {
             .unwrap_or(0) as u64;
         let late_p99_ns = tally.late_ns.value_at_quantile(0.99);
         let mut faults = Vec::new();
-        // A few packets say nothing about a rate: their own lateness hides it.
+        // Over less than a second the lateness of single packets hides the rate.
         if let Some(kept) = rate_kept.filter(|_| asked_ns > 1_000_000_000) {
             if (kept - 1.0).abs() > 0.01 {
-                faults.push(format!("rate: {:.1} % of that asked for", kept * 100.0));
+                faults.push(format!("rate: {:.1} % of the configured one", kept * 100.0));
             }
         }
         let allowed_ns = 1_000_000 + delay_ns / 100;
@@ -247,7 +247,7 @@ impl DirectionReport {
             faults.push(format!("{missed_pkts} packets were lost in front of the emulator, which read them too late"));
         }
         if values::greatest(&asked.loss) == 0.0 && tally.lost_pkts > 0 {
-            faults.push("loss: none was asked for".to_string());
+            faults.push("loss: none was configured".to_string());
         }
         let gone = tally.dropped_pkts + tally.lost_pkts + tally.delivered_pkts;
         DirectionReport {

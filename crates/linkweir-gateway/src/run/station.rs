@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A peer at work: its link, its session, where it is, and what became of its packets.
+//! The state of a peer: link, session, endpoint, and counters.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,20 +21,20 @@ use linkweir_plane::tos::Model;
 /// Bits of a session's index.
 const SESSION_INDEX: u32 = 0xff_ffff;
 
-/// How often something was dropped, by reason.
+/// Counters of drops by reason.
 pub type Reasons = BTreeMap<&'static str, u64>;
 
-/// One more was dropped.
+/// Counts a drop.
 pub fn count(reasons: &mut Reasons, reason: &'static str) {
     *reasons.entry(reason).or_default() += 1;
 }
 
-/// Several more were dropped.
+/// Counts several drops.
 pub fn count_all(reasons: &mut Reasons, reason: &'static str, pkts: usize) {
     *reasons.entry(reason).or_default() += pkts as u64;
 }
 
-/// The same, to be shown.
+/// The counters as they are shown.
 pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
     let shown = reasons
         .iter()
@@ -42,32 +42,32 @@ pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
     shown.collect()
 }
 
-/// A peer at work.
+/// The state of a peer.
 pub struct Station {
-    /// The way there.
+    /// The link to it.
     pub link: Link,
     /// None in cleartext mode.
     pub session: Option<Session>,
-    /// Where it was heard from last, or is said to be.
+    /// Where it last sent from, or its configured endpoint.
     pub endpoint: Option<SocketAddr>,
-    /// The program that knows its capacity, while it runs.
+    /// The program that reports its capacity, while it runs.
     pub command: Option<Running>,
-    /// When that is started again, ns.
+    /// When the program is started again, ns.
     pub command_at_ns: Option<u64>,
-    /// What came from it, where it is told.
+    /// Counts what came from it, where it is sent reports.
     pub reporter: Option<Reporter>,
-    /// What it says came of what it was sent, where it is asked.
+    /// Its reports, where it is sent marks.
     pub feedback: Option<Feedback>,
-    /// What was sent to it.
+    /// Packets and bytes sent to it.
     pub sent: Sent,
-    /// What was dropped outside the queues.
+    /// Drops outside the queues.
     pub dropped: Reasons,
     received_pkts: u64,
     received_bytes: u64,
 }
 
 impl Station {
-    /// A peer as it is configured; its session, if it needs one, is not open and takes the next index.
+    /// A peer as it is configured. Its session, if it needs one, has no keys yet and takes the next index.
     ///
     /// # Errors
     /// A key that cannot be read, or parameters the policy refuses.
@@ -113,8 +113,8 @@ impl Station {
         Ok(station)
     }
 
-    /// Asks the peer as it is configured. What was learned stays, unless the link has begun anew since: then it begins with
-    /// what that is taken to carry.
+    /// Sets feedback up as it is configured. What was learned stays unless the link was set back to its configured
+    /// capacity: then feedback begins with that.
     fn set_feedback(&mut self, now_ns: u64, peer: &Peer) {
         let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
         self.feedback = bounds.map(|bounds| match known {
@@ -126,11 +126,11 @@ impl Station {
         });
     }
 
-    /// Takes over what may change while packets wait. What feedback has learned stays while the rate does, and where the peer
-    /// was heard from while that is configured as before.
+    /// Changes what may change while packets wait. What feedback learned stays if the configured rate does, and the
+    /// endpoint stays if the configured one does.
     ///
     /// # Errors
-    /// Parameters the running policy refuses; the link goes on as before then.
+    /// Parameters that the running policy refuses; then the link stays as it was.
     pub fn change(
         &mut self,
         now_ns: u64,
@@ -156,14 +156,14 @@ impl Station {
         changed
     }
 
-    /// A packet came from it, whatever becomes of it.
+    /// Counts a packet from it, also one that is dropped later.
     pub fn arrived(&mut self, bytes: usize) {
         if let Some(reporter) = &mut self.reporter {
             reporter.count(bytes);
         }
     }
 
-    /// When something is to be said to it, a mark or a report, ns.
+    /// When the next message to it is due, a mark or a report, ns.
     #[must_use]
     pub fn due_ns(&self) -> Option<u64> {
         self.endpoint?;
@@ -176,7 +176,7 @@ impl Station {
         mark_ns.into_iter().chain(report_ns).min()
     }
 
-    /// What is to be said to it now. It takes `wire_bytes` on the link, which so many peers share.
+    /// The message to it that is due now. It takes `wire_bytes` on the link, which so many peers share.
     pub fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
         if let Some(reporter) = &mut self.reporter {
             if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
@@ -188,13 +188,13 @@ impl Station {
         Some(feedback.mark(now_ns, self.sent, wire_bytes))
     }
 
-    /// Packets of this peer went into the device.
+    /// Counts packets of this peer that were written into the device.
     pub fn received(&mut self, pkts: usize, bytes: usize) {
         self.received_pkts += pkts as u64;
         self.received_bytes += bytes as u64;
     }
 
-    /// Everything there is to see, but for its part of a shared link.
+    /// Its figures, without its part of a shared link.
     pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
         PeerShow {
             name: peer.name.clone(),
@@ -225,21 +225,21 @@ impl AsMut<Link> for Station {
     }
 }
 
-/// What packets of peers pass before they go into the device.
+/// The checks and changes of packets from peers before they go into the device.
 pub struct Decapsulation<'g> {
-    /// What peers may send from.
+    /// Which addresses are behind which peer.
     pub routing: &'g Routing,
-    /// Address that was looked up last, and the peer behind it.
+    /// The source looked up last, and the peer behind it.
     pub last: Option<(IpAddr, usize)>,
-    /// What inner headers learn of outer ones.
+    /// What inner headers take from outer ones.
     pub dscp: Model,
-    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    /// Largest packet that TCP may use, bytes; none: not limited.
     pub mss_mtu: Option<u32>,
 }
 
 impl Decapsulation<'_> {
-    /// Looks at a packet of the peer with this number, whose outer header had this services field; returns its header when
-    /// it may pass.
+    /// Checks a packet of the peer with number `at` that came with this outer services field; returns its header if it may
+    /// pass.
     pub fn admit(
         &mut self,
         at: usize,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The control socket: a line of JSON asks, a line of JSON answers.
+//! The control socket: each request and each response is one line of JSON.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,13 +19,13 @@ const CLIENTS: usize = 16;
 /// Longest request, bytes.
 const REQUEST_BYTES: usize = 4096;
 
-/// What may be asked.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Everything there is to see.
+    /// All figures.
     Show,
-    /// A new capacity, of one peer or of all.
+    /// Sets the capacity towards one peer or all.
     SetCapacity {
         /// Name of the peer.
         peer: Option<String>,
@@ -34,11 +34,11 @@ pub enum Request {
     },
 }
 
-/// What is answered.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
-    /// As asked.
+    /// The figures.
     Show(Box<Show>),
     /// It was done.
     Done,
@@ -93,7 +93,7 @@ impl Control {
         })
     }
 
-    /// Takes a client that knocks.
+    /// Accepts a client.
     pub fn accept(&mut self, poll: &Poll) {
         let Ok((stream, _)) = self.listener.accept() else {
             return;
@@ -112,7 +112,7 @@ impl Control {
         }
     }
 
-    /// Goes on with a client of which something happened.
+    /// Serves a client that is ready to be read or written.
     pub fn serve(&mut self, key: u64, poll: &Poll, answer: impl FnOnce(Request) -> Response) {
         let Some(client) = self.clients.get_mut(&key) else {
             return;
@@ -132,13 +132,13 @@ impl AsFd for Control {
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // Who gave up its privileges may not be able to; the next gateway will.
+        // Without privileges this may fail. The next gateway removes the socket then.
         let _ = fs::remove_file(&self.path);
     }
 }
 
 impl Client {
-    /// Whether there is more to come.
+    /// Reads a request, or writes the rest of a response; returns whether the client stays.
     fn advance(
         &mut self,
         key: u64,
@@ -158,7 +158,7 @@ impl Client {
             };
             let response = match serde_json::from_slice(&self.request_bytes[..end]) {
                 Ok(request) => answer(request),
-                Err(error) => Response::Refused(format!("this is no question: {error}")),
+                Err(error) => Response::Refused(format!("this is not a request: {error}")),
             };
             self.request_bytes.drain(..=end);
             self.answer = serde_json::to_vec(&response)?;
@@ -183,7 +183,7 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
     let named = |error: io::Error| {
         let cure = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "; no gateway runs there",
-            io::ErrorKind::PermissionDenied => "; ask as root",
+            io::ErrorKind::PermissionDenied => "; run as root",
             _ => "",
         };
         io::Error::new(error.kind(), format!("{}: {error}{cure}", path.display()))

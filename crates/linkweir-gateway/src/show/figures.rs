@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a running gateway shows of itself. Keys carry their units; counters begin at 0 when the gateway starts.
+//! The figures that a running gateway shows. Keys carry their units; counters begin at 0 when the gateway starts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ pub struct Show {
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
-    /// What the interface below took; none where it is not asked to push back.
+    /// The interface below; none without `link.below`.
     pub below: Option<BelowShow>,
     /// Its peers.
     pub peers: Vec<PeerShow>,
@@ -39,9 +39,9 @@ pub struct Show {
 /// The interface below.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BelowShow {
-    /// What it took when there was no room last, bit/s on the link; none: there always was.
+    /// Its rate when it was last full, bit/s on the link; none: it never was.
     pub capacity_bps: Option<u64>,
-    /// How often there was no room.
+    /// How often it was full.
     pub fulls: u64,
 }
 
@@ -50,13 +50,13 @@ pub struct BelowShow {
 pub struct PeerShow {
     /// Its name.
     pub name: String,
-    /// Where its datagrams go to; none: it was not heard from.
+    /// Where its datagrams are sent; none: not known yet.
     pub endpoint: Option<SocketAddr>,
     /// Whether there is a session; none in cleartext mode.
     pub session: Option<bool>,
     /// Capacity of the way there, bit/s.
     pub capacity_bps: u64,
-    /// What the scheduler was told of it, bit/s.
+    /// The capacity that the scheduler was given, bit/s.
     pub told_bps: u64,
     /// Packets received from it.
     pub received_pkts: u64,
@@ -66,7 +66,7 @@ pub struct PeerShow {
     pub dropped_pkts: BTreeMap<String, u64>,
     /// Its part of the link that peers share; none where each has a link of its own.
     pub across: Option<AcrossShow>,
-    /// What it reports of the way there; none where it is not asked.
+    /// Its reports; none without `feedback`.
     pub feedback: Option<FeedbackShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
@@ -75,11 +75,11 @@ pub struct PeerShow {
 /// What a peer reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedbackShow {
-    /// Reports that were believed.
+    /// Reports accepted.
     pub reports: u64,
-    /// How much longer than its shortest the way took last, ns.
+    /// The last queueing delay on the path, ns.
     pub queue_ns: u64,
-    /// What came there of late, bit/s on the link.
+    /// The rate that it received last, bit/s on the link.
     pub received_bps: u64,
 }
 
@@ -101,7 +101,7 @@ pub struct ClassShow {
     pub backlog_pkts: u32,
     /// Their bytes.
     pub backlog_bytes: u64,
-    /// Packets that came, dropped ones included.
+    /// Packets that arrived, dropped ones included.
     pub arrived_pkts: u64,
     /// Their bytes.
     pub arrived_bytes: u64,
@@ -189,7 +189,7 @@ impl Show {
         self.text_since(None)
     }
 
-    /// The same with the rate each class had since `before`, which the same gateway showed earlier.
+    /// As [`Show::text`], with the rate of each class since `before`, which the same gateway showed earlier.
     #[must_use]
     pub fn text_since(&self, before: Option<&Show>) -> String {
         let before = before.filter(|before| before.uptime_s < self.uptime_s);
@@ -212,7 +212,7 @@ impl Show {
                 "\npeer {} at {}{}: {}{}, received {} packets{}",
                 peer.name,
                 peer.endpoint
-                    .map_or_else(|| "an unknown place".to_string(), |at| at.to_string()),
+                    .map_or_else(|| "an unknown endpoint".to_string(), |at| at.to_string()),
                 if peer.session == Some(false) {
                     ", no session"
                 } else {
@@ -270,7 +270,7 @@ impl Show {
         match earlier {
             Some(bytes) => {
                 let bps = bytes as f64 * 8.0 / (self.uptime_s - before.uptime_s);
-                // Whole kbit/s; a packet more or less is more than that.
+                // Whole kbit/s are enough: one packet makes more difference.
                 units::show_whole((bps / 1000.0).round() as u64 * 1000, Kind::Rate)
             }
             None => "-".to_string(),

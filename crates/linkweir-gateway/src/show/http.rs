@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! As much of HTTP as figures need: GET, one answer for each connection. Every client has a thread, so that one that is slow
-//! or says nothing keeps nobody waiting; there are only so many.
+//! A minimal HTTP server for figures: GET, and one answer for each connection. Every client has a thread, so that a slow or
+//! silent one delays no other; the number of threads is limited.
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 const REQUEST_BYTES: usize = 8192;
 /// How long a client may take to ask, and to read.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Clients served at once; more are hung up on.
+/// Clients served at once. Connections beyond are closed.
 const CLIENTS: usize = 32;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'r> {
-    /// What is asked for, without what stands behind a question mark.
+    /// The path, without a query.
     pub path: &'r str,
-    /// The host that is asked, as the client wrote it; none or several: none.
+    /// The `Host` header as the client wrote it; none where there is none or there are several.
     pub host: Option<&'r str>,
 }
 
@@ -74,7 +74,7 @@ pub fn serve(
     thread::scope(|scope| {
         for stream in listener.incoming() {
             let Ok(stream) = stream else {
-                // The system is short of something: a client that leaves makes room.
+                // The system is short of memory or descriptors. A client that leaves frees some.
                 thread::sleep(PATIENCE / 20);
                 continue;
             };
@@ -84,7 +84,7 @@ pub fn serve(
             }
             let (clients, answer) = (&clients, &answer);
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
-                // Who hangs up or takes too long gets nothing.
+                // A client that hangs up or takes too long gets no answer.
                 let _ = converse(stream, head, answer);
                 clients.fetch_sub(1, Ordering::AcqRel);
             });
@@ -106,7 +106,7 @@ fn converse(
     let mut request = Vec::new();
     let mut part = [0; 1024];
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        // Drop by drop is too slow, too.
+        // The limit is for the whole request, so that a client cannot send it byte by byte for ever.
         let left = PATIENCE.saturating_sub(begun.elapsed());
         if left.is_zero() || request.len() >= REQUEST_BYTES {
             return Ok(());

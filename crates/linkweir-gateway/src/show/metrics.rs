@@ -92,19 +92,19 @@ const OF_FEEDBACK: &[OfFeedback] = &[
     (
         "linkweir_feedback_reports_total",
         "counter",
-        "Reports of the peer that were believed.",
+        "Reports of the peer that were accepted.",
         |feedback| feedback.reports as f64,
     ),
     (
         "linkweir_feedback_queue_seconds",
         "gauge",
-        "How much longer than its shortest the way to the peer took last.",
+        "Last queueing delay on the path to the peer.",
         |feedback| feedback.queue_ns as f64 * 1e-9,
     ),
     (
         "linkweir_feedback_received_bytes_per_second",
         "gauge",
-        "What the peer received of late, as bytes on the link.",
+        "Rate that the peer received last, in bytes on the link.",
         |feedback| feedback.received_bps as f64 / 8.0,
     ),
 ];
@@ -125,7 +125,7 @@ const OF_CLASS: &[OfClass] = &[
     (
         "linkweir_class_arrived_packets_total",
         "counter",
-        "Packets that came, dropped ones included.",
+        "Packets that arrived, dropped ones included.",
         |class| class.arrived_pkts as f64,
     ),
     (
@@ -190,11 +190,11 @@ fn write_gateway(text: &mut String, show: &Show) {
     if let Some(below) = &show.below {
         let labels = [("device", device)];
         let name = "linkweir_below_full_total";
-        let help = "How often the interface below had no room.";
+        let help = "How often the interface below was full.";
         family(text, name, "counter", help).sample(&labels, below.fulls as f64);
         if let Some(bps) = below.capacity_bps {
             let name = "linkweir_below_capacity_bytes_per_second";
-            let help = "What the interface below took when it had no room last.";
+            let help = "Rate of the interface below when it was last full.";
             family(text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
         }
     }

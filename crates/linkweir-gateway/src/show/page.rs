@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The web page: what a gateway does, live, for whoever sits at its machine.
+//! The web page: live figures of a gateway, for users of its machine.
 //!
-//! It is served by a process of its own, which asks at the control socket, and on loopback only. A page from elsewhere that
-//! the same browser shows can neither read it (it would have to make its own name resolve to this host, and then ask with
-//! that name: such names are refused) nor put it into a frame. All it needs is inside this program.
+//! A process of its own serves it, on loopback only, and asks at the control socket. Another site in the same browser
+//! cannot read it: it would have to make its own name resolve to this host and ask with that name, and such names are
+//! refused. Nor can it put the page into a frame. All files of the page are inside this program.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -62,7 +62,7 @@ const FILES: [(&str, &str, &[u8]); 6] = [
 pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
     if !listen.ip().is_loopback() {
         let message = format!(
-            "{listen}: the page is for this host only and knows no passwords; say 127.0.0.1:{port} or [::1]:{port}, \
+            "{listen}: the page is for this host only and knows no passwords; use 127.0.0.1:{port} or [::1]:{port}, \
              and come through ssh -L from elsewhere",
             port = listen.port()
         );
@@ -99,7 +99,7 @@ fn show(control: &Path) -> Answer {
     Answer::refusal("502 Bad Gateway", &what)
 }
 
-/// Whether a client that wrote this meant loopback, on whatever port it reached it by.
+/// Whether this `Host` header names loopback, with any port.
 fn is_this_host(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port))
@@ -113,7 +113,7 @@ fn is_this_host(host: &str) -> bool {
         .strip_prefix('[')
         .and_then(|name| name.strip_suffix(']'))
         .unwrap_or(name);
-    // Only what is written as an address is one: names are never resolved.
+    // Names are never resolved; only addresses are accepted.
     name.eq_ignore_ascii_case("localhost")
         || address
             .parse::<IpAddr>()

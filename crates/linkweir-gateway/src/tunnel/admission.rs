@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How many handshakes are opened. Opening one costs multiplications on a curve, whoever sent it; so there is a bound for one
-//! address, which its owner cannot pass by proving that it is his, and one for all.
+//! Limits the handshakes that are opened. Opening one costs multiplications on a curve before the sender is known. So there
+//! is a limit for one address, which a sender cannot pass by proving that it owns the address, and one for all together.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Handshakes a second from one address, or one IPv6 network of 64 bits.
 pub const OF_ONE: u32 = 50;
-/// Handshakes a second from everybody.
+/// Handshakes a second from all addresses together.
 pub const OF_ALL: u32 = 1000;
 
-/// What was admitted since the last second began.
+/// Handshakes admitted in this second.
 #[derive(Default)]
 pub struct Admission {
     by_source: HashMap<IpAddr, u32>,
@@ -18,12 +18,12 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Whether one more from this address may be opened.
+    /// Whether another handshake from this address may be opened.
     pub fn admit(&mut self, from: IpAddr) -> bool {
         if self.all == OF_ALL {
             return false;
         }
-        // No more entries than `OF_ALL`: each was made by one that was admitted.
+        // At most `OF_ALL` entries, because each was made by an admitted handshake.
         let count = self.by_source.entry(network(from)).or_default();
         let admitted = *count < OF_ONE;
         if admitted {
@@ -40,7 +40,7 @@ impl Admission {
     }
 }
 
-/// What one owner of addresses may have many of counts as one.
+/// A network of IPv6 counts as one address, because its owner has all of its addresses.
 fn network(from: IpAddr) -> IpAddr {
     match from {
         IpAddr::V4(_) => from,

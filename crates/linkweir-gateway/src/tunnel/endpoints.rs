@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where peers were heard from last, in a file beside the control socket, so that a gateway that was killed finds those again whose
-//! endpoints nobody told it. What the file says is where to knock and nothing more: peers prove who they are by their keys.
+//! Saves the last known endpoints of peers in a file beside the control socket, so that a restarted gateway finds peers
+//! without a configured endpoint. The file only says where to send a handshake: peers prove who they are by their keys.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::tunnel::seal::{self, Key};
 /// Longest file that is read, bytes: of 10,000 peers.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Endpoints by public key, and the file they are kept in.
+/// Endpoints by public key, and their file.
 #[derive(Default)]
 pub struct Endpoints {
     file: Option<File>,
@@ -23,8 +23,7 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Opens the file for reading now and for writing until the end, also without privileges. Lines that say nothing are
-    /// passed over.
+    /// Opens the file. It stays open, so that it can be written without privileges later. Malformed lines are ignored.
     ///
     /// # Errors
     /// When it can neither be opened nor made.
@@ -45,7 +44,7 @@ impl Endpoints {
                 continue;
             };
             if let (Some(key), Ok(endpoint)) = (seal::key(key), endpoint.parse()) {
-                // A gateway that was killed while it wrote left the rest of what was there before behind what is true.
+                // A gateway killed while writing leaves old lines behind the new ones, so the first line of a peer counts.
                 kept.entry(key).or_insert(endpoint);
             }
         }
@@ -55,16 +54,16 @@ impl Endpoints {
         })
     }
 
-    /// Where this peer was.
+    /// The saved endpoint of a peer.
     #[must_use]
     pub fn of(&self, key: &Key) -> Option<SocketAddr> {
         self.kept.get(key).copied()
     }
 
-    /// Keeps where peers are now, if that is not what was kept.
+    /// Saves the present endpoints if they have changed.
     ///
     /// # Errors
-    /// What the system says; nothing is kept from then on.
+    /// What the system says; nothing is saved from then on.
     pub fn keep(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());

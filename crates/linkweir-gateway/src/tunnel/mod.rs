@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The WireGuard protocol: sessions, who may open one, and where peers were last.
+//! The WireGuard protocol: keys and sessions, limits on handshakes, and the last endpoints of peers.
 
 pub mod admission;
 pub mod endpoints;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The WireGuard protocol (Donenfeld 2017), as boringtun speaks it: keys, and a session with each peer.
 //!
-//! Packets are sealed when they leave, so that what waits can still be dropped or overtaken. Nothing is given to a
-//! session that is not open: boringtun would queue it, in its own order.
+//! Packets are sealed when they leave, so that waiting ones can still be dropped or overtaken. A session without keys gets
+//! no packets: boringtun would queue them in its own order.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,23 +20,23 @@ use boringtun::x25519::{PublicKey, StaticSecret};
 
 use crate::tunnel::admission::Admission;
 
-/// Bytes a sealed packet is longer than itself.
+/// Bytes by which sealing lengthens a packet.
 pub const OVERHEAD_BYTES: u32 = 32;
-/// How often [`Session::tick`] wants to be called, ns.
+/// Time between calls of [`Session::tick`], ns.
 pub const TICK_NS: u64 = 250_000_000;
-/// Ticks after which a handshake nobody answered is repeated while packets wait, or this end has just begun. The protocol's
-/// own 5 s would keep a peer that has come back waiting, or one that believes in the session of before. An answer must come
-/// before the next but one, so round trips up to 1.5 s are served.
+/// Ticks after which an unanswered handshake is repeated while packets wait, or soon after the start. The protocol's own 5
+/// s would delay a peer that was restarted, or one that still uses its old session. An answer must come before the next
+/// repetition but one, so this works for round trips up to 1.5 s.
 const RETRY_TICKS: u32 = 3;
-/// The same once an answer came too late: 5 s, for peers that are farther away.
+/// The same after an answer came too late: 5 s, for more distant peers.
 const RETRY_FAR_TICKS: u32 = 20;
-/// Handshakes that are repeated so soon because this end has just begun.
+/// Handshakes that are repeated so soon after the start.
 const EARLY_RETRIES: u32 = 20;
-/// First byte of a handshake's answer.
+/// First byte of the answer to a handshake.
 const RESPONSE: u8 = 2;
-/// First byte of a cookie, which says that a sender must prove its address. Whoever saw the question can make one.
+/// First byte of a cookie, which asks a sender to prove its address. Anyone who saw the handshake can make one.
 const COOKIE: u8 = 3;
-/// Handshakes a second beyond which a sender must prove its address. Each is looked at twice.
+/// Handshakes a second beyond which senders must prove their addresses. Each handshake is counted twice.
 const HANDSHAKES: u64 = 200;
 /// Ticks in a second.
 const SECOND_TICKS: u32 = (1_000_000_000 / TICK_NS) as u32;
@@ -46,13 +46,13 @@ const KEY_FILE_BYTES: u64 = 4096;
 /// A key of 32 bytes.
 pub type Key = [u8; 32];
 
-/// A key as people write it: 32 bytes in base64.
+/// Reads a key as people write it: 32 bytes in base64.
 #[must_use]
 pub fn key(text: &str) -> Option<Key> {
     STANDARD.decode(text).ok()?.try_into().ok()
 }
 
-/// A key for people.
+/// Writes a key as people write it.
 #[must_use]
 pub fn show_key(key: &Key) -> String {
     STANDARD.encode(key)
@@ -63,18 +63,18 @@ pub fn show_key(key: &Key) -> String {
 /// # Errors
 /// When it cannot be read, may be read by others, or holds no key.
 pub fn read_key(file: &Path) -> io::Result<Key> {
-    let told = |what: String| io::Error::other(format!("{}: {what}", file.display()));
-    let meta = fs::metadata(file).map_err(|error| told(format!("cannot be read: {error}")))?;
+    let fault = |what: String| io::Error::other(format!("{}: {what}", file.display()));
+    let meta = fs::metadata(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
     if meta.permissions().mode() & 0o077 != 0 {
-        return Err(told("may be read by others; say chmod 600".to_string()));
+        return Err(fault("may be read by others; run chmod 600".to_string()));
     }
     if !meta.is_file() || meta.len() > KEY_FILE_BYTES {
-        return Err(told("is no key".to_string()));
+        return Err(fault("is not a key file".to_string()));
     }
     let text =
-        fs::read_to_string(file).map_err(|error| told(format!("cannot be read: {error}")))?;
+        fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
     key(text.trim()).ok_or_else(|| {
-        told(
+        fault(
             "must hold one key of 32 bytes in base64; make one with `linkweir-gateway keygen FILE`"
                 .to_string(),
         )
@@ -111,11 +111,11 @@ pub struct Identity {
     public: PublicKey,
     limiter: Arc<RateLimiter>,
     admission: Admission,
-    /// Ticks of this second.
+    /// Ticks in this second.
     ticks: u32,
 }
 
-/// Whom a datagram claims to be for.
+/// What a datagram claims to belong to.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The session of this index.
@@ -124,19 +124,19 @@ pub enum Claim {
     Peer(Key),
 }
 
-/// What a datagram is refused for.
+/// Why a datagram is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is none of the protocol, or does not know this end's public key.
+    /// It is not WireGuard, or was made without this end's public key.
     Forged,
-    /// There are too many handshakes; this answer lets an honest sender prove its address.
+    /// There are too many handshakes. This answer lets an honest sender prove its address.
     Cookie(Vec<u8>),
-    /// There are too many handshakes, also of senders who proved their addresses.
+    /// There are too many handshakes from senders that proved their addresses.
     TooMany,
 }
 
 impl Identity {
-    /// This end, by its secret key.
+    /// The identity with this secret key.
     #[must_use]
     pub fn new(secret: Key) -> Identity {
         let secret = StaticSecret::from(secret);
@@ -156,7 +156,7 @@ impl Identity {
         *self.public.as_bytes()
     }
 
-    /// Looks at a datagram without opening it.
+    /// Finds what a datagram claims to belong to, without opening it.
     ///
     /// # Errors
     /// Why it is refused.
@@ -189,7 +189,7 @@ impl Identity {
         }
     }
 
-    /// Lets handshakes through again; to be called every [`TICK_NS`].
+    /// Resets the limits of handshakes in time; must be called every [`TICK_NS`].
     pub fn tick(&mut self) {
         self.limiter.reset_count();
         self.ticks += 1;
@@ -204,31 +204,31 @@ impl Identity {
 pub struct Session {
     tunnel: Box<Tunn>,
     index: u32,
-    /// Ticks since a handshake was begun or repeated here.
+    /// Ticks since this end last sent a handshake.
     ticks_since_initiation: u32,
-    /// Handshakes that will be repeated soon although nothing waits.
+    /// How many more handshakes are repeated soon although nothing waits.
     early_retries: u32,
-    /// Whether an answer came too late.
+    /// Whether an answer to a handshake came too late.
     far: bool,
 }
 
-/// What was in a datagram.
+/// The content of a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Opened<'b> {
     /// A packet.
     Packet(&'b mut [u8]),
-    /// Something to be answered with this.
+    /// A message that is answered with this.
     Answer(&'b [u8]),
-    /// Nothing more.
+    /// A message without an answer, such as a keepalive.
     Nothing,
-    /// Something of a sender who has shown no key; to be answered with this, if with anything.
+    /// A message of a sender that has not proved to have a key; answered with this, if with anything.
     Unproven(Option<&'b [u8]>),
-    /// It is not genuine, or came before.
+    /// It is forged or a replay.
     Refused,
 }
 
 impl Session {
-    /// A session that is not open yet; `index` has 24 bits and differs from every other session's.
+    /// A session without keys yet; `index` has 24 bits and differs from every other session's.
     #[must_use]
     pub fn new(
         identity: &Identity,
@@ -266,7 +266,7 @@ impl Session {
         self.tunnel.time_since_last_handshake().is_some()
     }
 
-    /// Begins a handshake unless one is under way; returns what is to be sent.
+    /// Starts a handshake unless one is under way; returns the datagram to send.
     pub fn start_handshake<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         match self.tunnel.format_handshake_initiation(buffer, false) {
             TunnResult::WriteToNetwork(datagram) => {
@@ -295,7 +295,7 @@ impl Session {
         from: SocketAddr,
         buffer: &'b mut [u8],
     ) -> Opened<'b> {
-        // An empty one would ask for what waits in the session, and nothing does.
+        // boringtun takes an empty datagram as a request for packets queued in the session.
         if datagram.is_empty() {
             return Opened::Refused;
         }
@@ -317,7 +317,8 @@ impl Session {
         }
     }
 
-    /// Repeats handshakes, sooner while packets are `waiting` and at first; renews keys and keeps alive; returns what is to be sent.
+    /// Runs the timers: repeats handshakes, sooner while packets are `waiting` and after the start, renews keys, and sends
+    /// keepalives. Returns the datagram to send.
     pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
         self.ticks_since_initiation = self.ticks_since_initiation.saturating_add(1);
         let again = if self.far {

@@ -133,7 +133,7 @@ pub fn up_can_say_what_it_would_do() {
         // 1500 less 28 outside and 32 of the seal.
         "device lw0: MTU 1440 bytes, 10.77.0.1/24, fd77::1/64",
         &format!("listens on 192.0.2.1:51820 as {public}"),
-        "becomes root then",
+        "then becomes user root",
         // What is inside the device's own network needs no route.
         "peer other: at 192.0.2.2:51820, 1Gbit at first, routes: 10.78.2.0/24\n",
     ] {

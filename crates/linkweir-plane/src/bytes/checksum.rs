@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sums of the internet checksum (RFC 1071) over large packets, and what TCP and UDP sum beside their own bytes.
+//! Sums of the internet checksum (RFC 1071) over large packets, and of the pseudo headers of TCP and UDP.
 //!
 //! All values are sums, not yet complemented, of big-endian words, folded to 16 bits.
 
 use crate::bytes::packet::Header;
 
-/// Words of 64 bits summed side by side, each with the carries of its own: the next need not wait for the one before.
+/// Number of independent sums of 64-bit words, so that an addition need not wait for the carry of the one before.
 const SIDE_BY_SIDE: usize = 4;
 
 fn fold(sum: u64) -> u16 {
@@ -27,9 +27,9 @@ fn word(bytes: &[u8]) -> u128 {
 /// The sum of `bytes`, with a zero behind an odd number of them.
 #[must_use]
 pub fn sum(bytes: &[u8]) -> u16 {
-    // Neither the order of bytes within words nor the length of words matters to the sum (RFC 1071, section 2): the machine's
-    // own are summed and the result turned. An addition and one of its carry take half the instructions that vectors of
-    // 32 bits in 64 take, which must be unpacked.
+    // The sum depends neither on the byte order nor on the word length (RFC 1071, section 2), so words of the machine are
+    // summed and the result is swapped. An addition and its carry take half the instructions of vectors of 32 bits in 64,
+    // which must be unpacked.
     let mut sums = [0_u128; SIDE_BY_SIDE];
     let mut blocks = bytes.chunks_exact(8 * SIDE_BY_SIDE);
     for block in &mut blocks {
@@ -59,7 +59,7 @@ pub fn sum(bytes: &[u8]) -> u16 {
     u16::from_be(fold(total))
 }
 
-/// The sum of words, or of what sums are of, all but the last of an even number of bytes.
+/// The sum of words or of other sums. Each but the last is of an even number of bytes.
 #[must_use]
 pub fn add<const N: usize>(words: [u16; N]) -> u16 {
     fold(words.into_iter().map(u64::from).sum())
@@ -73,7 +73,7 @@ pub fn pseudo_header(packet: &[u8], header: &Header, bytes: usize) -> u16 {
     pseudo(addresses, header.protocol, bytes)
 }
 
-/// The same by source and destination address as they stand in a packet.
+/// As above, with source and destination address as in a packet.
 #[must_use]
 pub fn pseudo(addresses: &[u8], protocol: u8, bytes: usize) -> u16 {
     let rest = u64::from(protocol) + (bytes as u64 & 0xffff) + (bytes as u64 >> 16);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets that came together become super-packets for the device, as a network card's receive offload does it: segments
-//! of one TCP connection that continue each other, datagrams of one UDP flow that have one length.
+//! Joins packets received together into super-packets for the device, as a network card's receive offload does: consecutive
+//! segments of one TCP connection, or datagrams of one UDP flow that have one length.
 //!
-//! Only what can be cut again into the same packets is put together. Checksums are verified before, because the kernel
-//! does not look at those of a super-packet. Packets of one flow keep their order.
+//! Only packets that can be cut into the same packets again are joined. Their checksums are verified before, because the
+//! kernel does not check those of a super-packet. Packets of one flow keep their order.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use crate::bytes::superpacket::{
 };
 use crate::bytes::vnet::{VnetHeader, GSO_TCPV4, GSO_TCPV6, GSO_UDP_L4, NEEDS_CSUM};
 
-/// Most packets in one super-packet: what every kernel takes of UDP.
+/// Most packets in one super-packet: every kernel accepts as many for UDP.
 const MOST_PKTS: usize = 64;
 /// Largest super-packet, bytes.
 const MOST_BYTES: usize = 65_535;
-/// TCP flags besides these keep a segment alone.
+/// A segment with other TCP flags than these is not joined.
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
-/// Flows that are looked at; packets of further ones stay alone.
+/// Most flows joined at once. Packets of further flows are not joined.
 const FLOWS: usize = 16;
 
 /// A packet among those that came together.
@@ -35,7 +35,7 @@ struct Member {
     next: Option<usize>,
 }
 
-/// Packets that become one.
+/// Packets that become one super-packet.
 #[derive(Clone, Debug)]
 struct Group {
     first: usize,
@@ -66,11 +66,11 @@ pub struct Coalescer {
     open: Vec<usize>,
 }
 
-/// What is written into the device in one piece.
+/// What is written into the device with one call.
 pub struct Whole<'b> {
     /// The header before it.
     pub work: VnetHeader,
-    /// Its parts, one behind the other.
+    /// Its parts, in order.
     pub parts: Vec<IoSlice<'b>>,
     /// Packets it stands for.
     pub pkts: usize,
@@ -93,7 +93,7 @@ fn payload(packet: &[u8], header: &Header) -> Option<usize> {
         TCP if above.len() > TCP_BYTES => {
             let flags = above[TCP_FLAGS];
             let bytes = usize::from(above[12] >> 4) * 4;
-            // A reduced window is told by the first segment alone, so it is not to be repeated.
+            // Only the first segment may report a reduced window (CWR), and cutting would repeat it.
             let data = flags & ACK != 0 && flags & !(ACK | ECE | PSH | FIN) == 0;
             (data && bytes >= TCP_BYTES).then_some(bytes)?
         }
@@ -108,19 +108,19 @@ fn payload(packet: &[u8], header: &Header) -> Option<usize> {
 }
 
 fn checksum_holds(packet: &[u8], transport: usize, protocol: u8) -> bool {
-    // The addresses stand right before the transport header, and nothing else is summed of the header of IP.
+    // The addresses are right before the transport header, and nothing else of the IP header is summed.
     let addresses_bytes = if transport == 20 { 8 } else { 32 };
     let bytes = (packet.len() - transport) as u16;
     let summed = checksum::sum(&packet[transport - addresses_bytes..]);
     checksum::add([summed, protocol.into(), bytes]) == 0xffff
 }
 
-/// Whether two packets have the same `N` bytes at a place. A length known in advance takes no call.
+/// Whether two packets have the same `N` bytes at a place. A constant length compiles to a comparison without a call.
 fn same<const N: usize>(one: &[u8], other: &[u8], at: usize) -> bool {
     one[at..at + N] == other[at..at + N]
 }
 
-/// Whether two packets differ only in what cutting makes different.
+/// Whether two packets have the same headers but for the fields that cutting sets.
 fn same_headers(one: &[u8], other: &[u8], group: &Group, header_bytes: usize) -> bool {
     // Not compared: length, identification and checksum.
     let ip_same = if group.v4 {
@@ -159,7 +159,7 @@ fn same_flow(one: &[u8], other: &[u8], group: &Group) -> bool {
 }
 
 impl Coalescer {
-    /// Nothing yet. `tcp` and `udp` say which super-packets the device takes.
+    /// An empty coalescer. `tcp` and `udp` say which super-packets the device accepts.
     #[must_use]
     pub fn new(tcp: bool, udp: bool) -> Coalescer {
         Coalescer {
@@ -169,7 +169,7 @@ impl Coalescer {
         }
     }
 
-    /// Whether there is nothing to hand on.
+    /// Whether there is nothing to deliver.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
@@ -187,7 +187,7 @@ impl Coalescer {
         let at = self.members.len();
         let plain = if header.source.is_ipv4() { 20 } else { 40 };
         if header.ports.is_none() || header.fragment.is_some() || header.payload != plain {
-            // It may belong to any flow, and nothing behind it may overtake it.
+            // It may belong to any open group, and packets of its flow must not overtake it.
             self.open.clear();
         } else if let Some(nth) = self.open_of(buffer, packet, header) {
             let group = &self.groups[self.open[nth]];
@@ -230,7 +230,7 @@ impl Coalescer {
         }
     }
 
-    /// Which of the open groups is of the flow of a packet.
+    /// The open group of a packet's flow.
     fn open_of(&self, buffer: &[u8], packet: &[u8], header: &Header) -> Option<usize> {
         self.open.iter().position(|group| {
             let group = &self.groups[*group];
@@ -241,7 +241,7 @@ impl Coalescer {
         })
     }
 
-    /// Whether a packet of the flow of a group, with its payload at `payload`, can be put behind it.
+    /// Whether a packet of a group's flow, with its payload at `payload`, continues the group.
     fn continues(&self, buffer: &[u8], group: &Group, packet: &[u8], payload: usize) -> bool {
         let first = &self.members[group.first];
         let bytes = packet.len() - payload;
@@ -282,7 +282,7 @@ impl Coalescer {
         });
     }
 
-    /// Hands everything on, in the order in which the first packet of each whole came, and is empty again.
+    /// Writes everything, in the order of the first packet of each super-packet, and is empty then.
     pub fn deliver(&mut self, buffer: &mut [u8], mut write: impl FnMut(Whole<'_>)) {
         for group in &self.groups {
             let work = if group.pkts == 1 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Datagrams on their way out, gathered into as few system calls as there can be: datagrams of one length to one peer go
-//! together, with a shorter one as the last. They leave in the order in which they were added.
+//! Gathers datagrams into as few system calls as possible. Datagrams of one length to one peer are sent together, with a
+//! shorter one as the last. They leave in the order in which they were added.
 //!
-//! Nothing of a packet is copied in cleartext mode: the system gathers headers and payloads from where they lie.
+//! In cleartext mode nothing is copied: the system gathers headers and payloads from where they are.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -10,19 +10,19 @@ use std::ops::Range;
 
 use crate::bytes::superpacket::Packet;
 
-/// Most datagrams in one system call: what every kernel takes.
+/// Most datagrams in one system call that every kernel accepts.
 const MOST_DATAGRAMS: usize = 64;
-/// Most bytes in one system call: what one IPv4 datagram could carry.
+/// Most bytes in one system call: those of the largest IPv4 datagram.
 pub const MOST_BYTES: usize = 65_507;
-/// Bytes beyond which it is better to send what is there: it is still in the cache.
+/// Bytes beyond which the outbox should be sent, while they are in the cache.
 const FULL_BYTES: usize = 65_536;
-/// Calls beyond which it is.
+/// Calls beyond which it should be sent.
 const FULL_CALLS: usize = 64;
 
 /// Where a part of a datagram lies.
 #[derive(Clone, Debug)]
 enum Part {
-    /// In what was written here.
+    /// In the outbox's own memory.
     Written(Range<usize>),
     /// In the packet with this number.
     Packet(usize, Range<usize>),
@@ -34,12 +34,12 @@ struct Datagram {
     bytes: usize,
 }
 
-/// Which way a datagram goes.
+/// Where a datagram is sent, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The peer.
     pub station: usize,
-    /// Where it is.
+    /// Its endpoint.
     pub to: SocketAddr,
     /// Differentiated services field.
     pub tos: u8,
@@ -48,7 +48,7 @@ pub struct Way {
 /// Datagrams of one system call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Which way they go.
+    /// Where they are sent.
     pub way: Way,
     /// Length of each but the last, bytes.
     pub segment_bytes: usize,
@@ -59,7 +59,7 @@ pub struct Call {
     closed: bool,
 }
 
-/// Datagrams that were added and not sent.
+/// Datagrams that are to be sent.
 #[derive(Debug, Default)]
 pub struct Outbox {
     written: Vec<u8>,
@@ -71,7 +71,7 @@ pub struct Outbox {
     done: usize,
     bytes: usize,
     scratch: Vec<u8>,
-    /// Datagrams that have gone since the start, and their bytes.
+    /// Datagrams sent since the start, and their bytes.
     gone: (u64, u64),
 }
 
@@ -82,7 +82,7 @@ impl Outbox {
         self.done == self.calls.len()
     }
 
-    /// Whether it is time to send.
+    /// Whether it should be sent before more is added.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes >= FULL_BYTES || self.calls.len() >= FULL_CALLS
@@ -170,7 +170,7 @@ impl Outbox {
             first,
             datagrams: 1,
             bytes,
-            // Nothing is shorter, and lengths of zero could not be told apart.
+            // An empty datagram is the last of its call: nothing is shorter, and several could not be told apart.
             closed: bytes == 0,
         });
     }
@@ -203,7 +203,7 @@ impl Outbox {
             .collect()
     }
 
-    /// The first `count` datagrams of the next call were sent.
+    /// Records that the first `count` datagrams of the next call were sent.
     pub fn sent(&mut self, count: usize) {
         let Some(call) = self.calls.get(self.done) else {
             return;
@@ -217,7 +217,7 @@ impl Outbox {
         self.given_up(count);
     }
 
-    /// The first `count` datagrams of the next call do not go.
+    /// Gives up the first `count` datagrams of the next call.
     pub fn given_up(&mut self, count: usize) {
         let Some(call) = self.calls.get_mut(self.done) else {
             return;
@@ -229,7 +229,7 @@ impl Outbox {
         }
     }
 
-    /// Datagrams that have gone since the start, and their bytes.
+    /// Datagrams sent since the start, and their bytes.
     #[must_use]
     pub fn gone(&self) -> (u64, u64) {
         self.gone
@@ -241,7 +241,7 @@ impl Outbox {
         self.bytes
     }
 
-    /// The datagrams of the next call are sent one by one: the system refuses them together.
+    /// Makes each datagram of the next call a call of its own, because the system refuses them together.
     pub fn scatter(&mut self) {
         let Some(call) = self.calls.get(self.done).cloned() else {
             return;
@@ -258,7 +258,7 @@ impl Outbox {
         self.calls.splice(self.done..=self.done, ones);
     }
 
-    /// Calls that are left belong to other stations from now on; those of a station that has none are given up.
+    /// Renumbers the stations of the calls that are left. Those of a station that is gone are given up.
     pub fn move_stations(&mut self, place: impl Fn(usize) -> Option<usize>) {
         let mut left = self.calls.split_off(self.done);
         left.retain_mut(|call| {
@@ -269,7 +269,7 @@ impl Outbox {
         self.calls.extend(left);
     }
 
-    /// Is empty again; the packets go to `recycle`.
+    /// Empties it; the packets go to `recycle`.
     pub fn clear(&mut self, recycle: impl FnMut(Packet)) {
         self.packets.drain(..).for_each(recycle);
         self.written.clear();

@@ -154,7 +154,7 @@ fn parse_v6(packet: &[u8]) -> Option<Header> {
             }
             _ => break,
         };
-        // What follows the header of a later fragment is not the protocol above but its middle.
+        // A later fragment has the middle of the payload here, not the header of the protocol above.
         let within = length.filter(|length| at + length <= packet.len());
         let Some(length) = within else { break };
         protocol = packet[at];
@@ -175,7 +175,7 @@ fn parse_v6(packet: &[u8]) -> Option<Header> {
     })
 }
 
-/// Puts the differentiated services field of a packet that [`parse`] took; an IPv4 header's checksum stays true.
+/// Sets the differentiated services field of a packet that [`parse`] accepted, and updates the checksum of an IPv4 header.
 pub fn set_tos(packet: &mut [u8], tos: u8) {
     if packet[0] >> 4 == 4 {
         packet[1] = tos;

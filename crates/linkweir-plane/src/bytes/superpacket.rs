@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets as they wait, among them super-packets: many segments of one flow behind one header, as a kernel with
-//! segmentation offload hands them on. [`Packet::cut`] makes the packets they stand for, with all checksums.
+//! Packets in the queues, among them super-packets: many segments of one flow behind one header, as a kernel with
+//! segmentation offload hands them out. [`Packet::cut`] makes the single packets, with all checksums.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
@@ -23,7 +23,7 @@ pub const UDP_CHECKSUM: usize = 6;
 pub const TCP_FLAGS: usize = 13;
 /// TCP: the last segment.
 pub const FIN: u8 = 1;
-/// TCP: hand on at once.
+/// TCP: deliver at once.
 pub const PSH: u8 = 8;
 /// TCP: the window was reduced.
 pub const CWR: u8 = 0x80;
@@ -49,11 +49,11 @@ pub struct Packet {
     train: Option<Train>,
 }
 
-/// Why what came from the device is no packet.
+/// The error for what is no packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// Completes a packet behind a [`VnetHeader`], or says how it is to be cut.
+/// Completes the checksum of a packet that came with a [`VnetHeader`], or returns how the super-packet is cut.
 ///
 /// # Errors
 /// When the header contradicts the packet.
@@ -67,7 +67,7 @@ pub fn finish(work: VnetHeader, packet: &mut [u8]) -> Result<Option<Train>, Malf
         if at + 2 > packet.len() {
             return Err(Malformed);
         }
-        // What stands there is the sum of the pseudo header, and part of what is summed.
+        // The field holds the sum of the pseudo header and is part of what is summed.
         let sum = !checksum::sum(&packet[start..]);
         let udp = usize::from(work.checksum_offset) == UDP_CHECKSUM;
         put(packet, at, if udp && sum == 0 { 0xffff } else { sum });
@@ -161,7 +161,7 @@ impl Packet {
         })
     }
 
-    /// Bytes of headers of each packet it stands for that are made anew; none of a single packet.
+    /// Bytes of the headers that are made for each of its packets; none of a single packet.
     #[must_use]
     pub fn header_bytes(&self) -> usize {
         self.train.map_or(0, |train| train.payload.into())
@@ -173,7 +173,7 @@ impl Packet {
         self.header_bytes() + self.payload(at).len()
     }
 
-    /// What all its packets take, where `wire_bytes` says what a packet of some bytes does.
+    /// Bytes of all its packets on the link; `wire_bytes` gives those of a packet of some length.
     pub fn sum(&self, wire_bytes: impl Fn(usize) -> u32) -> u64 {
         // All packets but the last have one length.
         let last = self.pkts() - 1;
@@ -191,7 +191,7 @@ impl Packet {
         begin..(begin + each).min(self.len())
     }
 
-    /// What cuts its packets, one by one.
+    /// A cutter that makes its packets one by one.
     #[must_use]
     pub fn cutter(&self) -> Cutter<'_> {
         let mut cutter = Cutter {
@@ -292,7 +292,7 @@ impl Cutter<'_> {
         } else {
             put(above, 4, above_bytes as u16);
             let sum = !checksum::add([checksum::add(sum), above_bytes as u16]);
-            // To UDP no checksum at all is zero.
+            // In UDP a checksum of zero means that there is none.
             put(above, UDP_CHECKSUM, if sum == 0 { 0xffff } else { sum });
         }
         payload

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The header that stands before each packet of a TUN device with offloads: what its sender left to be done (Virtual I/O
-//! Device 1.2, section 5.1.6). A TUN device uses the ten bytes without the number of buffers, in the machine's byte order.
+//! The header before each packet of a TUN device with offloads: what its sender left to be done (Virtual I/O Device 1.2,
+//! section 5.1.6). A TUN device uses the ten bytes without the number of buffers, in the machine's byte order.
 
 /// Bytes of the header.
 pub const BYTES: usize = 10;
@@ -14,13 +14,13 @@ pub const GSO_TCPV4: u8 = 1;
 pub const GSO_TCPV6: u8 = 4;
 /// A super-packet of UDP datagrams over either version.
 pub const GSO_UDP_L4: u8 = 5;
-/// Bit beside TCP: the sender has reduced its window, which the first segment alone says.
+/// Flag of the TCP kinds: the sender has reduced its window, which only the first segment reports.
 pub const GSO_ECN: u8 = 0x80;
 
 /// What is to be done with a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
-    /// [`NEEDS_CSUM`] or nothing we heed.
+    /// [`NEEDS_CSUM`]; other flags are ignored.
     pub flags: u8,
     /// One of the `GSO_` values.
     pub kind: u8,

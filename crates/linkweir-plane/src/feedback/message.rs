@@ -4,21 +4,22 @@
 /// Length of a message as a packet in the tunnel, bytes.
 pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
 
-/// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then what tells these messages from others of it.
+/// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then four bytes that distinguish these messages
+/// from other uses of that protocol.
 const HEADER: [u8; 44] = [
     0x60, 0, 0, 0, 0, 40, 253, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, b'L', b'w', b'f', b'b',
 ];
 
-/// What both ends say to each other.
+/// What the two ends send each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Tell me when this came.
+    /// A request for a report.
     Mark {
         /// When it was sent, on the sender's clock, ns.
         sent_ns: u64,
     },
-    /// It came.
+    /// The answer to a mark.
     Report(Report),
 }
 
@@ -29,24 +30,24 @@ pub struct Report {
     pub sent_ns: u64,
     /// When it came, on the receiver's clock, ns.
     pub received_ns: u64,
-    /// Packets that came before it since the receiver began.
+    /// Packets received before it since the receiver began.
     pub pkts: u64,
     /// Their bytes, without outer headers.
     pub bytes: u64,
 }
 
-/// Behind the header: which message, three bytes of 0, and four numbers.
+/// Behind the header: the kind of message, three bytes of 0, and four numbers.
 const KIND: usize = HEADER.len();
 const NUMBERS: usize = KIND + 4;
 
-/// Whether a packet of the tunnel is for this module, well formed or not.
+/// Whether a packet of the tunnel is a message, well formed or not.
 #[must_use]
 pub fn is_message(packet: &[u8]) -> bool {
     packet.starts_with(&HEADER)
 }
 
 impl Message {
-    /// Reads a packet; none when it is no message, or a broken one.
+    /// Reads a packet; none when it is no message or malformed.
     #[must_use]
     pub fn read(packet: &[u8]) -> Option<Message> {
         if packet.len() != MESSAGE_BYTES || !is_message(packet) {
@@ -76,7 +77,7 @@ impl Message {
         }
     }
 
-    /// As a packet of the tunnel.
+    /// The message as a packet of the tunnel.
     #[must_use]
     pub fn packet(&self) -> [u8; MESSAGE_BYTES] {
         let (kind, report) = match *self {

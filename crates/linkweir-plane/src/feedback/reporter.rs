@@ -3,27 +3,27 @@
 
 use super::{apart_ns, Message, Report};
 
-/// Reports are no closer together, ns.
+/// Least time between reports, ns.
 pub(super) const REPORT_NS: u64 = 50_000_000;
 
-/// The receiver: what came from a peer that may ask.
+/// The receiver's end: counts what came from a peer, and reports it when a mark asks.
 #[derive(Debug, Default)]
 pub struct Reporter {
     pkts: u64,
     pub(super) bytes: u64,
     next_ns: u64,
-    /// The last mark that came and has no report yet.
+    /// The report on the last mark, not sent yet.
     pending: Option<Report>,
 }
 
 impl Reporter {
-    /// A packet came.
+    /// Counts a packet.
     pub fn count(&mut self, bytes: usize) {
         self.pkts += 1;
         self.bytes += bytes as u64;
     }
 
-    /// A mark came; of several without a report the last is answered.
+    /// Takes a mark. Of several without a report only the last is answered.
     pub fn marked(&mut self, now_ns: u64, sent_ns: u64) {
         self.pending = Some(Report {
             sent_ns,
@@ -39,7 +39,7 @@ impl Reporter {
         self.pending.map(|_| self.next_ns)
     }
 
-    /// The report that is due now. It takes `wire_bytes` on a link of this capacity, bit/s, that so many peers share.
+    /// Makes the report that is due now. It takes `wire_bytes` on a link of this capacity, bit/s, that so many peers share.
     pub fn report(
         &mut self,
         now_ns: u64,
