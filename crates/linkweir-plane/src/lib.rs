@@ -7,6 +7,7 @@
 
 pub mod below;
 pub mod bytes;
+mod capacity;
 pub mod classify;
 pub mod conveyor;
 pub mod feedback;

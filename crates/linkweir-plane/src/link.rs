@@ -10,7 +10,7 @@ use linkweir_core::{
 };
 
 use crate::bytes::superpacket::Packet;
-use crate::pace::Pace;
+use crate::capacity::KnownCapacity;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
 
 /// Longest time that a super-packet may occupy the link, ns. One that would take longer is cut before it is scheduled, so
@@ -49,16 +49,9 @@ pub fn differs(bps: u64, known_bps: u64) -> bool {
 #[derive(Debug)]
 pub struct Link {
     mux: Mux<CorePolicy, Waiting>,
-    pace: Pace,
+    capacity: KnownCapacity,
+    /// Whether the scheduler is given changes of the capacity.
     follow: bool,
-    /// How long a reported capacity holds, ns; none: for ever.
-    stale_ns: Option<u64>,
-    floor_bps: u64,
-    reported_until_ns: Option<u64>,
-    /// Rate of the interface below, bit/s, and until when it holds, ns; none before the first measurement.
-    below: Option<(u64, Option<u64>)>,
-    /// Whether that rate is measured. The capacity then comes from the configuration alone and does not expire.
-    measured: bool,
     waiting_pkts: u32,
     /// Whether there is a session to send packets in.
     open: bool,
@@ -97,17 +90,8 @@ impl Link {
         })?;
         Ok(Link {
             mux,
-            pace: Pace::new(&capacity.offered, now_ns),
+            capacity: KnownCapacity::new(now_ns, capacity, measured),
             follow: capacity.follow,
-            stale_ns: capacity.stale_ns,
-            floor_bps: capacity.floor_bps,
-            // Where the interface below is measured, the configured capacity does not expire.
-            reported_until_ns: capacity
-                .stale_ns
-                .filter(|_| !measured)
-                .map(|ns| now_ns + ns),
-            below: None,
-            measured,
             waiting_pkts: 0,
             open: true,
             events: setup.shared.then(Vec::new),
@@ -149,8 +133,8 @@ impl Link {
     }
 
     fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
-        if self.waiting_pkts == 0 && self.pace.free_ns() <= now_ns {
-            self.pace.idle();
+        if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
+            self.capacity.pace.idle();
         }
         let pkts = packet.pkts() as u32;
         self.waiting_pkts += pkts;
@@ -195,29 +179,13 @@ impl Link {
         self.open = open;
         if !open {
             // Time without a session must not be made good later.
-            self.pace.idle();
-        }
-    }
-
-    /// Expires a reported capacity and a measured rate below whose time has come.
-    fn expire(&mut self, now_ns: u64) {
-        if self
-            .reported_until_ns
-            .is_some_and(|until_ns| until_ns <= now_ns)
-        {
-            self.reported_until_ns = None;
-            self.pace.set_rate(now_ns, self.floor_bps);
-        }
-        if let Some((bps, Some(until_ns))) = self.below {
-            if until_ns <= now_ns {
-                self.below = Some((bps.min(self.floor_bps), None));
-            }
+            self.capacity.pace.idle();
         }
     }
 
     /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
     pub fn set_below(&mut self, now_ns: u64, bps: u64) {
-        self.below = Some((bps, self.stale_ns.map(|ns| now_ns + ns)));
+        self.capacity.set_below(now_ns, bps);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -225,25 +193,22 @@ impl Link {
 
     /// The measured rate of the interface below, bit/s; none before the first measurement.
     pub fn below_bps(&mut self, now_ns: u64) -> Option<u64> {
-        self.expire(now_ns);
-        self.below.map(|(bps, _)| bps)
+        self.capacity.below_bps(now_ns)
     }
 
     /// The lower of the link's capacity and the measured rate of the interface below, bit/s.
     pub fn known_bps(&mut self, now_ns: u64) -> u64 {
-        self.expire(now_ns);
-        let bps = self.pace.rate_bps(now_ns);
-        self.below.map_or(bps, |(below_bps, _)| below_bps.min(bps))
+        self.capacity.known_bps(now_ns)
     }
 
     /// The next packet. It occupies the link from now on. The call drops at most [`MOST_DROPS`] packets: after that it
     /// returns [`Next::At`] with the time now, so that other work is not delayed.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
-        self.expire(now_ns);
+        self.capacity.expire(now_ns);
         if self.waiting_pkts == 0 || !self.open {
             return Next::Nothing;
         }
-        let ready_ns = self.pace.ready_ns(now_ns);
+        let ready_ns = self.capacity.pace.ready_ns(now_ns);
         if now_ns < ready_ns {
             return Next::At(self.or_expiry_ns(ready_ns));
         }
@@ -255,14 +220,14 @@ impl Link {
                 Some(Step::Leaves(departure)) => {
                     let Waiting { packet, .. } = departure.item;
                     self.waiting_pkts -= packet.pkts() as u32;
-                    self.pace.begin(now_ns, departure.bytes);
+                    self.capacity.pace.begin(now_ns, departure.bytes);
                     return Next::Send(packet, departure.marked);
                 }
                 Some(Step::Dropped { item, .. }) => {
                     self.waiting_pkts -= item.packet.pkts() as u32;
                 }
                 None => {
-                    self.pace.idle();
+                    self.capacity.pace.idle();
                     return self.mux.retry_ns().map_or(Next::Nothing, Next::At);
                 }
             }
@@ -272,15 +237,14 @@ impl Link {
 
     /// This time, or when the reported capacity expires if that is sooner, ns.
     pub fn or_expiry_ns(&self, ns: u64) -> u64 {
-        self.reported_until_ns
-            .map_or(ns, |until_ns| until_ns.min(ns))
+        self.capacity.or_expiry_ns(ns)
     }
 
     /// The rate of the channel to the peer now, bit/s; 0 while there is no session.
     pub fn channel_bps(&mut self, now_ns: u64) -> u64 {
-        self.expire(now_ns);
+        let bps = self.capacity.rate_bps(now_ns);
         if self.open {
-            self.pace.rate_bps(now_ns)
+            bps
         } else {
             0
         }
@@ -291,7 +255,7 @@ impl Link {
     pub fn finish_time(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
         let rate_bps = self.channel_bps(now_ns).max(1);
         let end = from.plus(8e9 * f64::from(bytes) / rate_bps as f64);
-        let sooner = self.pace.would_end(from, bytes);
+        let sooner = self.capacity.pace.would_end(from, bytes);
         sooner
             .filter(|sooner| end.since(*sooner) >= 1.0)
             .unwrap_or(end)
@@ -299,11 +263,11 @@ impl Link {
 
     /// When the link is free and its rate is not zero, ns; none while there is no session.
     pub fn channel_free_ns(&mut self, now_ns: u64) -> Option<u64> {
-        self.expire(now_ns);
+        self.capacity.expire(now_ns);
         if !self.open {
             return None;
         }
-        let ready_ns = self.pace.ready_ns(now_ns);
+        let ready_ns = self.capacity.pace.ready_ns(now_ns);
         Some(self.or_expiry_ns(ready_ns))
     }
 
@@ -388,8 +352,7 @@ impl Link {
 
     /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
     pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
-        self.pace.set_rate(now_ns, bps);
-        self.reported_until_ns = self.stale_ns.map(|ns| now_ns + ns);
+        self.capacity.report(now_ns, bps);
         if self.follow {
             self.update_scheduler(now_ns);
         }
@@ -398,9 +361,9 @@ impl Link {
     /// Occupies the link, which must be free ([`Link::channel_free_ns`]), with a packet that was in no queue.
     pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
         if self.waiting_pkts == 0 {
-            self.pace.idle();
+            self.capacity.pace.idle();
         }
-        self.pace.begin(now_ns, wire_bytes);
+        self.capacity.pace.begin(now_ns, wire_bytes);
     }
 
     /// Whether [`Link::change`] would accept these parameters.
@@ -412,28 +375,13 @@ impl Link {
         scheduler: &Scheduler,
         (old, new): (&Capacity, &Capacity),
     ) -> Result<(), Fault> {
-        let scheduler_bps = if self.restarts(old, new) {
+        let scheduler_bps = if self.capacity.restarts(old, new) {
             new.nominal_bps
         } else {
             self.mux.link_bps()
         };
         self.mux
             .accepts(scheduler_bps, &scheduler.params, &scheduler.qparams)
-    }
-
-    /// Whether the new configuration sets the capacity back to its configured value.
-    fn restarts(&self, old: &Capacity, new: &Capacity) -> bool {
-        let other_source =
-            old.command != new.command || old.feedback.is_some() != new.feedback.is_some();
-        old.offered != new.offered
-            || other_source
-            // Otherwise the floor would hold for ever.
-            || (self.at_floor(old) && new.stale_ns.is_none())
-    }
-
-    /// Whether the reported capacity has expired, so that the floor holds.
-    fn at_floor(&self, capacity: &Capacity) -> bool {
-        capacity.stale_ns.is_some() && self.reported_until_ns.is_none() && !self.measured
     }
 
     /// Changes what may change while packets wait: parameters, limits, and the capacity if its configuration changed.
@@ -448,8 +396,7 @@ impl Link {
         classes: &[Class],
         (old, new): (&Capacity, &Capacity),
     ) -> Result<(), Fault> {
-        let (restarts, at_floor) = (self.restarts(old, new), self.at_floor(old));
-        if restarts {
+        if self.capacity.restarts(old, new) {
             // The policy checks reservations against it, so it comes before the new parameters.
             self.set_scheduler_rate(now_ns, new.nominal_bps);
         }
@@ -459,24 +406,7 @@ impl Link {
             self.mux.set_limit(at, class.limit);
         }
         self.follow = new.follow;
-        self.stale_ns = new.stale_ns;
-        self.floor_bps = new.floor_bps;
-        if restarts {
-            let free_ns = self.pace.free_ns();
-            self.pace = Pace::new(&new.offered, now_ns.max(free_ns.min(now_ns + 1_000_000)));
-            let stale_ns = new.stale_ns.filter(|_| !self.measured);
-            self.reported_until_ns = stale_ns.map(|ns| now_ns + ns);
-        } else if at_floor && old.floor_bps != new.floor_bps {
-            self.pace.set_rate(now_ns, new.floor_bps);
-        } else if let (Some(until_ns), Some(old_ns)) = (self.reported_until_ns, old.stale_ns) {
-            let reported_ns = until_ns.saturating_sub(old_ns);
-            self.reported_until_ns = new.stale_ns.map(|ns| reported_ns + ns);
-        } else if old.stale_ns.is_none() && !self.measured {
-            self.reported_until_ns = new.stale_ns.map(|ns| now_ns + ns);
-        }
-        if let (Some((_, until_ns)), None) = (&mut self.below, new.stale_ns) {
-            *until_ns = None;
-        }
+        self.capacity.change(now_ns, old, new);
         Ok(())
     }
 
@@ -488,7 +418,7 @@ impl Link {
 
     /// The capacity now, bit/s.
     pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
-        self.pace.rate_bps(now_ns)
+        self.capacity.pace.rate_bps(now_ns)
     }
 
     /// The queues, for statistics.
