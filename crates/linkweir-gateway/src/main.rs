@@ -130,7 +130,7 @@ struct Running {
     control: Option<PathBuf>,
 }
 
-/// Why a command did not do what it was asked, with the exit code it deserves.
+/// Why a command failed, which decides its exit code.
 enum Failure {
     Input(String),
     Failed(String),
@@ -232,7 +232,7 @@ fn execute(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Runs a gateway, or says what it would set up.
+/// Runs a gateway, or reports what it would set up.
 fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load(file)?;
     if config.mode == Mode::Cleartext && !cleartext {
@@ -265,7 +265,7 @@ fn emulate(
     }
     if report.directions.iter().any(|way| !way.faults.is_empty()) {
         return Err(Failure::Failed(
-            "the link could not be kept as asked".to_string(),
+            "the rate, delay or loss of the link was not kept".to_string(),
         ));
     }
     Ok(())

@@ -68,8 +68,8 @@ impl Below {
     /// queues.
     #[must_use]
     pub fn gather_bytes(&self, now_ns: u64) -> usize {
-        let believed = self.until_ns.is_none_or(|ns| now_ns < ns);
-        let bps = self.capacity_bps.filter(|_| believed).unwrap_or(0);
+        let holds = self.until_ns.is_none_or(|ns| now_ns < ns);
+        let bps = self.capacity_bps.filter(|_| holds).unwrap_or(0);
         (bps / 8 * link::SUPER_PACKET_NS / 1_000_000_000) as usize
     }
 

@@ -42,7 +42,7 @@ struct Travelling {
 /// What happened in one direction.
 #[derive(Clone, Debug)]
 pub struct Tally {
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived_pkts: u64,
     /// Packets for which the queue had no room.
     pub dropped_pkts: u64,

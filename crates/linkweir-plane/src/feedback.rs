@@ -50,7 +50,7 @@ const SEEN: usize = 64;
 /// Shortest time over which a rate is measured, ns.
 const RATE_NS: u64 = 200_000_000;
 /// Half of the longest time for which the base delay is remembered, ns.
-const SHORTEST_NS: u64 = 5_000_000_000;
+const HALF_MEMORY_NS: u64 = 5_000_000_000;
 /// How long marks must be late before they count on a link that is little used, ns.
 const LATE_NS: u64 = 1_000_000_000;
 /// A queueing delay shorter than this counts as empty whatever `delay` is, as timers are no finer, ns.
@@ -107,7 +107,7 @@ pub struct Feedback {
     /// The last reports, and the bytes sent on the link before the mark of each.
     seen: VecDeque<(Report, u64)>,
     /// Shortest delay in this half of the memory and the half before, ns by two clocks, and when this half began, ns.
-    shortest: [Option<i64>; 2],
+    base_delay_ns: [Option<i64>; 2],
     half_ns: u64,
     /// Whether the capacity was used, as of the last report.
     used: bool,
@@ -146,7 +146,7 @@ impl Feedback {
             marked_pkts: 0,
             apart_ns: 0,
             seen: VecDeque::new(),
-            shortest: [None, None],
+            base_delay_ns: [None, None],
             half_ns: 0,
             used: false,
             late: None,
@@ -210,15 +210,16 @@ impl Feedback {
     pub fn reported(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
         let mut marks = self.unanswered.iter();
         let place = marks.position(|(ns, _)| *ns == report.sent_ns)?;
+        // Earlier marks are dropped with it: of several, the receiver answers only the last.
         let (_, sent_bytes) = self.unanswered.drain(..=place).next_back()?;
         if let Some((last, _)) = self.seen.back() {
-            let goes_on = report.received_ns > last.received_ns
+            let continues = report.received_ns > last.received_ns
                 && report.pkts >= last.pkts
                 && report.bytes >= last.bytes;
-            if !goes_on {
+            if !continues {
                 // The counters went back, so the receiver was restarted, and nothing is known about it.
                 self.seen.clear();
-                self.reset_shortest(now_ns);
+                self.reset_base_delay(now_ns);
             }
         }
         if self.seen.len() == SEEN {
@@ -240,8 +241,8 @@ impl Feedback {
     }
 
     /// Forgets the base delay, so that the present delay becomes it.
-    fn reset_shortest(&mut self, now_ns: u64) {
-        self.shortest = [None, None];
+    fn reset_base_delay(&mut self, now_ns: u64) {
+        self.base_delay_ns = [None, None];
         self.state = State::Open;
         self.late = None;
         self.empty_ns = now_ns;
@@ -251,14 +252,14 @@ impl Feedback {
     fn queueing_delay(&mut self, now_ns: u64, report: Report) -> u64 {
         // The clocks may differ by any amount, so the difference wraps.
         let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
-        let old = now_ns.saturating_sub(self.half_ns) > SHORTEST_NS;
+        let old = now_ns.saturating_sub(self.half_ns) > HALF_MEMORY_NS;
         if old && !self.used && self.state == State::Open {
-            self.shortest = [None, self.shortest[0]];
+            self.base_delay_ns = [None, self.base_delay_ns[0]];
             self.half_ns = now_ns;
         }
-        let shortest_ns = self.shortest[0].map_or(way_ns, |ns| ns.min(way_ns));
-        self.shortest[0] = Some(shortest_ns);
-        let shortest_ns = self.shortest[1].map_or(shortest_ns, |ns| ns.min(shortest_ns));
+        let shortest_ns = self.base_delay_ns[0].map_or(way_ns, |ns| ns.min(way_ns));
+        self.base_delay_ns[0] = Some(shortest_ns);
+        let shortest_ns = self.base_delay_ns[1].map_or(shortest_ns, |ns| ns.min(shortest_ns));
         way_ns.abs_diff(shortest_ns)
     }
 
@@ -294,6 +295,7 @@ impl Feedback {
             && queue_ns > shortest_ns.saturating_add(delay_ns)
     }
 
+    /// Applies the rule at the head of this file to a report that came `since_ns` after the last.
     fn decide(&mut self, now_ns: u64, rtt_ns: u64, since_ns: u64, received_bps: f64) {
         let queue_ns = self.queue_ns;
         let delay_ns = self.bounds.delay_ns;
@@ -301,8 +303,9 @@ impl Feedback {
         if queue_ns <= empty_limit_ns {
             self.empty_ns = now_ns;
         }
-        let limits = self.is_growing(now_ns) || self.used;
-        let emptying_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
+        let bottleneck = self.is_growing(now_ns) || self.used;
+        // A queue of q seconds drains within a second if the sender leaves out the part q of the received rate.
+        let draining_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
         let full = State::Full {
             since_ns: now_ns,
             queue_ns,
@@ -311,11 +314,14 @@ impl Feedback {
         };
         match &mut self.state {
             State::Open => {
-                let stands = self.used && now_ns.saturating_sub(self.empty_ns) > 2 * SHORTEST_NS;
-                if stands || (limits && queue_ns > delay_ns) {
+                // A queue that was never empty for so long may stand since before the base delay was measured.
+                let standing =
+                    self.used && now_ns.saturating_sub(self.empty_ns) > 2 * HALF_MEMORY_NS;
+                if standing || (bottleneck && queue_ns > delay_ns) {
                     self.state = full;
-                    self.capacity_bps = self.capacity_bps.min(emptying_bps);
+                    self.capacity_bps = self.capacity_bps.min(draining_bps);
                 } else if queue_ns <= delay_ns / 2 && received_bps >= USED * self.capacity_bps {
+                    // In proportion to the time since the last report, so that lost reports do not slow the growth.
                     self.capacity_bps *= 1.0 + RAISE * since_ns as f64 * 1e-9;
                 }
             }
@@ -325,22 +331,24 @@ impl Feedback {
                 shortest_ns,
                 shrank_ns,
             } => {
-                let patience_ns = rtt_ns.saturating_add(1_000_000_000);
+                let wait_ns = rtt_ns.saturating_add(1_000_000_000);
                 if queue_ns < *shortest_ns {
                     *shortest_ns = queue_ns;
                     *shrank_ns = now_ns;
                 }
-                let waited = now_ns.saturating_sub(*since_ns) > patience_ns;
-                let shrinks = now_ns.saturating_sub(*shrank_ns) <= SHORTEST_NS;
+                // What was sent before the capacity was lowered is seen for a round trip more.
+                let waited = now_ns.saturating_sub(*since_ns) > wait_ns;
+                let shrinks = now_ns.saturating_sub(*shrank_ns) <= HALF_MEMORY_NS;
                 if queue_ns <= empty_limit_ns {
                     self.state = State::Open;
-                } else if limits && queue_ns > shortest_ns.saturating_add(delay_ns) {
+                } else if bottleneck && queue_ns > shortest_ns.saturating_add(delay_ns) {
                     self.state = full;
-                    self.capacity_bps = self.capacity_bps.min(emptying_bps);
+                    self.capacity_bps = self.capacity_bps.min(draining_bps);
                 } else if (waited && *shortest_ns > *was_ns - *was_ns / 4) || !shrinks {
-                    self.reset_shortest(now_ns);
+                    self.reset_base_delay(now_ns);
                 } else {
-                    self.capacity_bps = self.capacity_bps.max(emptying_bps);
+                    // The queue shrinks, so less has to be left out.
+                    self.capacity_bps = self.capacity_bps.max(draining_bps);
                 }
             }
         }

@@ -138,6 +138,8 @@ impl Hub {
                 queue.backlog_pkts -= 1;
                 queue.backlog_bytes -= u64::from(bytes);
             }
+            // Each event is shown with the head there is after the last of them. If none is left, a packet that was enqueued
+            // and dropped since is shown as its own head.
             match (head, event) {
                 (Some((head, _)), _) => {
                     queue.head_bytes = head.head_bytes;
@@ -228,6 +230,7 @@ impl Hub {
     fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
         let from = self.occupied.begins(now_ns);
         let since = self.occupied.waited_since();
+        // Beyond the grace of `begins` the link stood idle although packets waited; a part of that is made good.
         let missed_ns = since.map_or(0.0, |since| from.since(since));
         let mut end = link.finish_time(now_ns, from, bytes);
         let takes_ns = end.since(from);
@@ -269,7 +272,7 @@ impl Hub {
     /// Updates the view: the rate of each peer's channel, its next packet, and the measured rate of the interface below.
     fn refresh<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
         let Hub { policy, view, .. } = self;
-        let mut news = false;
+        let mut changed = false;
         let mut below_bps = None;
         for (queue, link) in view.queues.iter_mut().zip(links) {
             let link = link.as_mut();
@@ -277,18 +280,18 @@ impl Hub {
             below_bps = below_bps.max(link.below_bps(now_ns));
             if differs(rate_bps, queue.rate_bps) {
                 queue.rate_bps = rate_bps;
-                news = true;
+                changed = true;
             }
             if let Some((head, _)) = link.head(now_ns, |_| false) {
                 queue.head_bytes = head.head_bytes;
                 queue.head_arrival_ns = head.head_arrival_ns;
             }
         }
-        if news || below_bps != view.below_bps {
+        if changed || below_bps != view.below_bps {
             view.below_bps = below_bps;
             let before_bps = view.link_bps;
             view.rate();
-            if news || differs(view.link_bps, before_bps) {
+            if changed || differs(view.link_bps, before_bps) {
                 policy.rated(&view.as_view());
             } else {
                 view.link_bps = before_bps;

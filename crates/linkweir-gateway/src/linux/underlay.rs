@@ -245,10 +245,10 @@ impl Underlay {
         let parts: Vec<IoSlice<'_>> = outbox.parts(count);
         let segment = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
         let cut = [ControlMessage::UdpGsoSegments(&segment)];
-        let beside = if count > 1 { &cut[..] } else { &[] };
+        let control = if count > 1 { &cut[..] } else { &[] };
         let to = SockaddrStorage::from(to);
         let flags = MsgFlags::MSG_DONTWAIT;
-        sendmsg(self.socket.as_raw_fd(), &parts, beside, flags, Some(&to))?;
+        sendmsg(self.socket.as_raw_fd(), &parts, control, flags, Some(&to))?;
         Ok(())
     }
 

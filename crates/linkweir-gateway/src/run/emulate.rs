@@ -32,7 +32,7 @@ const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 pub struct DirectionReport {
     /// `a_to_b` or `b_to_a`.
     pub direction: &'static str,
-    /// Packets that came.
+    /// Packets that arrived.
     pub arrived_pkts: u64,
     /// Packets for which the queue had no room.
     pub dropped_limit_pkts: u64,
@@ -302,7 +302,7 @@ impl Report {
                 |kept| format!("{:.2} %", kept * 100.0),
             );
             text.push_str(&format!(
-                "{}: {} packets came, {} delivered, {} dropped by the limit, {} lost; rate kept {rate}; \
+                "{}: {} packets arrived, {} delivered, {} dropped by the limit, {} lost; rate kept {rate}; \
                  delay {} us, late p99 {} us, max {} us\n",
                 way.direction,
                 way.arrived_pkts,

@@ -163,7 +163,7 @@ impl Gateway {
 
 /// Whether a peer of the new configuration is one of before: with another key it is another peer.
 fn same_peer(old: &Peer, new: &Peer) -> bool {
-    // All fields stand here, so that a new one does not compile until it is decided whether it makes another peer.
+    // All fields are listed, so that a new one does not compile until it is decided whether it makes another peer.
     let Peer {
         name,
         public_key,
@@ -182,7 +182,7 @@ fn same_peer(old: &Peer, new: &Peer) -> bool {
 
 /// Refuses changes that need a restart.
 fn fixed(old: &Config, new: &Config) -> Result<(), String> {
-    // All fields stand here, so that a new key does not compile until it is decided whether it needs a restart.
+    // All fields are listed, so that a new key does not compile until it is decided whether it needs a restart.
     let Config {
         device,
         addresses,

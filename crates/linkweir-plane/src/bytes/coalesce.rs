@@ -99,8 +99,8 @@ fn payload(packet: &[u8], header: &Header) -> Option<usize> {
         }
         // Without a checksum there is nothing to verify.
         UDP if above.len() > UDP_BYTES && above[UDP_CHECKSUM..UDP_BYTES] != [0, 0] => {
-            let said = usize::from(u16::from_be_bytes([above[4], above[5]]));
-            (said == above.len()).then_some(UDP_BYTES)?
+            let length = usize::from(u16::from_be_bytes([above[4], above[5]]));
+            (length == above.len()).then_some(UDP_BYTES)?
         }
         _ => return None,
     };

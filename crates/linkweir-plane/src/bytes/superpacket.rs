@@ -15,11 +15,11 @@ use crate::bytes::vnet::{
 pub const TCP_BYTES: usize = 20;
 /// UDP header, bytes.
 pub const UDP_BYTES: usize = 8;
-/// Where the checksum of TCP stands in its header.
+/// Where the checksum of TCP is in its header.
 pub const TCP_CHECKSUM: usize = 16;
-/// Where the checksum of UDP stands in its header.
+/// Where the checksum of UDP is in its header.
 pub const UDP_CHECKSUM: usize = 6;
-/// Where TCP's flags stand in its header.
+/// Where TCP's flags are in its header.
 pub const TCP_FLAGS: usize = 13;
 /// TCP: the last segment.
 pub const FIN: u8 = 1;
