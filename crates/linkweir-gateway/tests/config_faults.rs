@@ -288,7 +288,7 @@ impl Drop for Checked {
 }
 
 #[test]
-fn check_says_every_mistake_in_one_line_and_returns_2() {
+fn check_reports_every_mistake_in_one_line_and_returns_2() {
     let checked = Checked::new("mistakes");
     assert_eq!(checked.check(SHIPPED.as_bytes()), (Some(0), String::new()));
     for (old, new, said) in MISTAKES {

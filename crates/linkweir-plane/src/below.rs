@@ -32,12 +32,12 @@ pub struct Below {
 }
 
 impl Below {
-    /// Records that the socket had no room; `gone` are the datagrams and bytes sent since the start, `wire` is what a
+    /// Records that the socket had no room; `sent` are the datagrams and bytes sent since the start, `wire` is what a
     /// datagram takes on the link. Returns a newly measured rate, bit/s, which holds for `stale_ns`.
     pub fn no_room(
         &mut self,
         now_ns: u64,
-        gone: (u64, u64),
+        sent: (u64, u64),
         wire: Wire,
         stale_ns: Option<u64>,
     ) -> Option<u64> {
@@ -45,17 +45,17 @@ impl Below {
         let apart = now_ns.saturating_sub(self.full_ns) > APART_NS;
         self.full_ns = now_ns;
         let Some((from_ns, before)) = self.from.filter(|_| !apart) else {
-            self.from = Some((now_ns, gone));
+            self.from = Some((now_ns, sent));
             return None;
         };
         let time_ns = now_ns.saturating_sub(from_ns);
         if time_ns < RATE_NS {
             return None;
         }
-        self.from = Some((now_ns, gone));
+        self.from = Some((now_ns, sent));
         let bytes = wire.bytes(
-            gone.0.saturating_sub(before.0),
-            gone.1.saturating_sub(before.1),
+            sent.0.saturating_sub(before.0),
+            sent.1.saturating_sub(before.1),
         );
         // Nothing was sent. That is an outage, which shows by itself: the queues stop.
         let bps = Some((8e9 * bytes / time_ns as f64) as u64).filter(|bps| *bps > 0)?;
@@ -80,11 +80,11 @@ impl Below {
 
     /// Records that the interface dropped the next call, of so many bytes, after so many datagrams were sent. Whether that
     /// call is to be given up: it was dropped for 100 ms, and for as long as two such calls take at the measured rate.
-    pub fn gives_up(&mut self, now_ns: u64, call_bytes: usize, gone_datagrams: u64) -> bool {
-        let since = self.refused.filter(|(_, before)| *before == gone_datagrams);
+    pub fn gives_up(&mut self, now_ns: u64, call_bytes: usize, sent_datagrams: u64) -> bool {
+        let since = self.refused.filter(|(_, before)| *before == sent_datagrams);
         let (since_ns, _) = *self
             .refused
-            .insert(since.unwrap_or((now_ns, gone_datagrams)));
+            .insert(since.unwrap_or((now_ns, sent_datagrams)));
         let twice_ns = self
             .capacity_bps
             .map_or(0.0, |bps| 16e9 * call_bytes as f64 / bps as f64);
@@ -125,7 +125,7 @@ mod tests {
     };
 
     #[test]
-    fn an_idle_interface_is_no_slow_one() {
+    fn an_idle_interface_is_not_measured_as_slow() {
         let mut below = Below::default();
         assert_eq!(below.no_room(0, (0, 0), WIRE, None), None);
         below.idle();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_again_and_again_is_given_up() {
+    fn a_call_dropped_for_too_long_is_given_up() {
         let mut below = Below::default();
         for at_ms in 0..100 {
             assert!(!below.gives_up(at_ms * MS, 1500, 7), "{at_ms} ms");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_left_between_two_full_moments_is_the_capacity() {
+    fn bytes_sent_between_two_full_moments_give_the_capacity() {
         let mut below = Below::default();
         // 1000 bytes each 2 ms are 4 Mbit/s.
         let mut known = Vec::new();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_gathered_than_it_takes_within_1_ms() {
+    fn at_most_1_ms_of_the_measured_rate_is_gathered() {
         let mut below = Below::default();
         assert_eq!(below.gather_bytes(0), 0, "nothing is known");
         below.no_room(0, (0, 0), WIRE, Some(2000 * MS));

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_delay_are_those_asked_for() {
+    fn rate_and_delay_are_the_configured_ones() {
         for mbit in [5.0, 20.0, 100.0] {
             for delay_ms in [10, 250] {
                 let mut conveyor =
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_and_an_idle_link_begins_anew() {
+    fn a_full_queue_drops_and_an_idle_link_begins_at_once() {
         let mut conveyor = Conveyor::new(&direction(10.0, 0.0), START_NS, 1);
         fill(&mut conveyor, START_NS, 1002, 1250);
         assert_eq!(
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_are_as_likely_as_asked_and_repeat_with_the_seed() {
+    fn losses_have_the_configured_probability_and_repeat_with_the_seed() {
         let lossy = Direction {
             loss: Signal::Constant(0.1),
             limit_pkts: 100_000,

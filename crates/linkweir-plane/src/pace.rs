@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missed_in_an_outage() {
+    fn a_configured_outage_is_not_made_good() {
         // 8 Mbit/s for 1 ms, nothing for 99 ms, and again.
         let steps = Signal::Steps {
             points: vec![(0, 8e6), (MS, 0.0)].into(),
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_that_was_said_is_not_missed() {
+    fn a_reported_outage_is_not_made_good() {
         let mut pace = constant(8e6);
         assert_eq!(pace.begin(START_NS, 1000), START_NS + MS);
         pace.set_rate(START_NS + MS, 0);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn encapsulation_copies_ecn_and_says_the_code_point() {
+    fn encapsulation_copies_ecn_and_sets_the_code_point() {
         for ecn in 0..4 {
             assert_eq!(Model::Out.encapsulate(46 << 2 | ecn), 46 << 2 | ecn);
             assert_eq!(Model::Uniform.encapsulate(46 << 2 | ecn), 46 << 2 | ecn);

@@ -143,7 +143,7 @@ impl Underlay {
     }
 
     /// Discards ICMP messages about datagrams sent earlier. Unread, they would wake the thread for ever.
-    pub fn forget_errors(&mut self) {
+    pub fn discard_errors(&mut self) {
         if !self.reports_drops {
             return;
         }
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_carry_their_field_both_ways() {
+    fn datagrams_keep_their_services_field_both_ways() {
         for listen in ["127.0.0.1:0", "[::1]:0"] {
             let mut one = Underlay::bind(listen.parse().unwrap()).unwrap();
             let mut two = Underlay::bind(listen.parse().unwrap()).unwrap();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_come_as_they_were_sent_with_and_without_offloads() {
+    fn batches_arrive_unchanged_with_and_without_offloads() {
         for listen in ["127.0.0.1:0", "[::1]:0"] {
             for (sends, receives) in [(true, true), (true, false), (false, true), (false, false)] {
                 let listen = listen.parse().unwrap();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_below_is_kept_or_said() {
+    fn a_limit_below_is_applied_or_refused() {
         let mut one = Underlay::bind("127.0.0.1:0".parse().unwrap()).unwrap();
         // Beyond what the system allows by itself.
         let most: usize = std::fs::read_to_string("/proc/sys/net/core/wmem_max")
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_said_and_the_rest_goes() {
+    fn refused_datagrams_are_reported_and_the_rest_is_sent() {
         let listen = "127.0.0.1:0".parse().unwrap();
         let mut one = Underlay::bind(listen).unwrap();
         let mut two = Underlay::bind(listen).unwrap();

@@ -123,7 +123,7 @@ impl Gateway {
 
     /// Reads datagrams from the socket into the device.
     pub(super) fn read_underlay(&mut self) {
-        self.underlay.forget_errors();
+        self.underlay.discard_errors();
         let mut pkts = 0;
         while pkts < BATCH {
             let received = match self.underlay.receive(&mut self.ingress.datagrams) {

@@ -283,7 +283,7 @@ allowed_ips = "10.77.0.2/32"
     }
 
     #[test]
-    fn what_was_set_up_changes_with_a_restart_alone() {
+    fn settings_of_set_up_need_a_restart() {
         let running = changed("", "");
         let mut cleartext = changed("rate", "nominal = \"20Mbit\"\nrate");
         cleartext.mode = Mode::Cleartext;

@@ -203,11 +203,11 @@ impl Gateway {
         let Some(below) = below else {
             return;
         };
-        let gone = outbox.gone();
+        let sent = outbox.sent_total();
         match outbox.call() {
             Some(call) if dropped => {
                 let (station, datagrams) = (call.way.station, call.datagrams);
-                if below.gives_up(now_ns, call.segment_bytes * datagrams, gone.0) {
+                if below.gives_up(now_ns, call.segment_bytes * datagrams, sent.0) {
                     let reasons = &mut self.peers.stations[station].dropped;
                     count_all(reasons, "underlay_down", datagrams);
                     outbox.given_up(datagrams);
@@ -223,7 +223,7 @@ impl Gateway {
         };
         let peers = self.config.peers.iter();
         let stale_ns = peers.filter_map(|peer| peer.capacity.stale_ns).min();
-        let Some(bps) = below.no_room(now_ns, gone, wire, stale_ns) else {
+        let Some(bps) = below.no_room(now_ns, sent, wire, stale_ns) else {
             return;
         };
         for station in &mut self.peers.stations {

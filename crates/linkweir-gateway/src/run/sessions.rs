@@ -40,7 +40,7 @@ impl Peers {
         }
         let peers = configured.iter().zip(&self.stations);
         let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
-        if let Err(error) = self.endpoints.keep(now) {
+        if let Err(error) = self.endpoints.save(now) {
             log(&format!("cannot save the endpoints of peers: {error}"));
         }
     }

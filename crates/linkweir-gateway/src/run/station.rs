@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_asked_is_said_before_this_end_asks() {
+    fn a_report_is_sent_before_a_mark() {
         let config = config(&format!("{ASKS}\nreport = true"));
         let mut station = station(&config);
         assert_eq!(station.due_ns(), Some(0), "a mark");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_to_nowhere() {
+    fn no_message_is_due_without_an_endpoint() {
         let config = config(ASKS);
         let mut station = station(&config);
         station.endpoint = None;
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learned_stays_while_the_rate_does() {
+    fn feedback_survives_a_reload_that_keeps_the_rate() {
         let reports = |station: &Station| {
             let feedback = station.feedback.as_ref();
             feedback.map(|feedback| feedback.known().reports)
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_counted_on_while_it_is_to_be_said() {
+    fn counting_survives_a_reload_that_keeps_reports() {
         let reports = config("report = true");
         let mut station = station(&reports);
         station.arrived(500);

@@ -34,7 +34,7 @@ impl Admission {
     }
 
     /// Another second begins.
-    pub fn begin(&mut self) {
+    pub fn begin_second(&mut self) {
         self.by_source.clear();
         self.all = 0;
     }
@@ -68,7 +68,7 @@ mod tests {
             let others = (2..5000).filter(|from| admission.admit(v4(*from))).count();
             assert_eq!(others, 950, "second {second}");
             assert!(admission.by_source.len() <= OF_ALL as usize);
-            admission.begin();
+            admission.begin_second();
         }
         assert!(admission.by_source.is_empty());
     }

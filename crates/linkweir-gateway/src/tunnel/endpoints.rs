@@ -19,7 +19,7 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Default)]
 pub struct Endpoints {
     file: Option<File>,
-    kept: BTreeMap<Key, SocketAddr>,
+    saved: BTreeMap<Key, SocketAddr>,
 }
 
 impl Endpoints {
@@ -38,45 +38,45 @@ impl Endpoints {
             .open(path)?;
         let mut bytes = Vec::new();
         (&file).take(MOST_BYTES).read_to_end(&mut bytes)?;
-        let mut kept = BTreeMap::new();
+        let mut saved = BTreeMap::new();
         for line in String::from_utf8_lossy(&bytes).lines() {
             let Some((key, endpoint)) = line.split_once(' ') else {
                 continue;
             };
             if let (Some(key), Ok(endpoint)) = (seal::key(key), endpoint.parse()) {
                 // A gateway killed while writing leaves old lines behind the new ones, so the first line of a peer counts.
-                kept.entry(key).or_insert(endpoint);
+                saved.entry(key).or_insert(endpoint);
             }
         }
         Ok(Endpoints {
             file: Some(file),
-            kept,
+            saved,
         })
     }
 
     /// The saved endpoint of a peer.
     #[must_use]
     pub fn of(&self, key: &Key) -> Option<SocketAddr> {
-        self.kept.get(key).copied()
+        self.saved.get(key).copied()
     }
 
     /// Saves the present endpoints if they have changed.
     ///
     /// # Errors
     /// What the system says; nothing is saved from then on.
-    pub fn keep(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
+    pub fn save(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
         let now: BTreeMap<Key, SocketAddr> = now.collect();
-        if now == self.kept {
+        if now == self.saved {
             return Ok(());
         }
         let mut text = String::new();
         for (key, endpoint) in &now {
             let _ = writeln!(text, "{} {endpoint}", seal::show_key(key));
         }
-        self.kept = now;
+        self.saved = now;
         let written = file
             .rewind()
             .and_then(|()| file.write_all(text.as_bytes()))
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_is_found_again_whatever_else_the_file_holds() {
+    fn saved_endpoints_are_read_back_despite_malformed_lines() {
         let name = format!("linkweir-endpoints-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let _ = std::fs::remove_file(&path);
@@ -105,9 +105,9 @@ mod tests {
         let mut endpoints = Endpoints::open(&path).unwrap();
         assert_eq!(endpoints.of(&one), None);
         endpoints
-            .keep([(one, at(1000)), (two, at(2000))].into_iter())
+            .save([(one, at(1000)), (two, at(2000))].into_iter())
             .unwrap();
-        endpoints.keep([(two, at(3000))].into_iter()).unwrap();
+        endpoints.save([(two, at(3000))].into_iter()).unwrap();
         let mut again = Endpoints::open(&path).unwrap();
         assert_eq!((again.of(&one), again.of(&two)), (None, Some(at(3000))));
 
@@ -116,7 +116,7 @@ mod tests {
         let more = format!("{text}{} 192.0.2.9:9\nabc\n\u{0} x\n", seal::show_key(&two));
         std::fs::write(&path, more).unwrap();
         assert_eq!(Endpoints::open(&path).unwrap().of(&two), Some(at(3000)));
-        again.keep([(two, at(4))].into_iter()).unwrap();
+        again.save([(two, at(4))].into_iter()).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, format!("{} 192.0.2.1:4\n", seal::show_key(&two)));
 

@@ -195,7 +195,7 @@ impl Identity {
         self.ticks += 1;
         if self.ticks == SECOND_TICKS {
             self.ticks = 0;
-            self.admission.begin();
+            self.admission.begin_second();
         }
     }
 }
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_wrong_key_gets_nothing() {
+    fn the_wrong_key_opens_no_session() {
         let mut both = ends([Some([3; 32]), Some([4; 32])]);
         let init = initiation(&mut both[0]);
         let (_, response) = open(&mut both[1], &init);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn who_proved_an_address_may_not_ask_without_end() {
+    fn a_proven_address_is_still_limited() {
         let mut both = ends([None, None]);
         let init = initiation(&mut both[0]);
         for number in 0..HANDSHAKES {
@@ -521,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_asked_for_a_proof_has_shown_no_key() {
+    fn a_sender_asked_for_proof_is_unproven() {
         let mut both = ends([None, None]);
         let init = initiation(&mut both[0]);
         // The session looks at it once more, and is the one that finds too many.
@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handshake_nobody_answers_is_repeated_while_packets_wait() {
+    fn an_unanswered_handshake_is_repeated_while_packets_wait() {
         let mut both = ends([None, None]);
         let asked = |end: &mut End, waiting: bool| {
             let mut buffer = [0; 2048];

@@ -96,7 +96,7 @@ fn before_the_urgent(tunnel: &Tunnel) -> usize {
     before.expect("the urgent one came")
 }
 
-pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
+pub fn packets_queue_under_the_policy_when_the_interface_is_full() {
     // All that was sent could wait in the interface's queue. 1056 bytes and 14 take 8.6 ms each.
     let tunnel = behind("1mbit", "2mb", "16kB");
     let before = before_the_urgent(&tunnel);
@@ -112,7 +112,7 @@ pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
     assert!(metrics::text(&show).contains("linkweir_below_capacity_bytes_per_second{"));
 }
 
-pub fn what_the_interface_drops_is_sent_again() {
+pub fn datagrams_dropped_by_the_interface_are_sent_again() {
     // Its queue holds four packets, the socket sixteen: it is the interface that has no room.
     let tunnel = behind("1mbit", "5000", "32kB");
     let before = before_the_urgent(&tunnel);
@@ -127,7 +127,7 @@ pub fn what_the_interface_drops_is_sent_again() {
 }
 
 /// A packet that is dropped whenever it is sent is given up, and what is behind it goes.
-pub fn what_the_interface_never_takes_stops_nobody() {
+pub fn datagrams_the_interface_always_drops_are_given_up() {
     let tunnel = with_link("below = \"16kB\"");
     slow_down(&tunnel.here, "10mbit", "1000", "100000");
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -146,7 +146,7 @@ pub fn what_the_interface_never_takes_stops_nobody() {
 }
 
 /// Whatever else wakes the gateway.
-pub fn what_the_interface_drops_is_tried_once_in_a_millisecond() {
+pub fn a_dropped_datagram_is_retried_once_a_millisecond() {
     let tunnel = behind("1kbit", "5000", "32kB");
     let a = tunnel.here.socket("10.77.0.1:1000");
     let begun = Instant::now();
@@ -194,7 +194,7 @@ pub fn programs_are_started_while_the_interface_has_no_room() {
 }
 
 /// Between two bursts nothing was sent, and that says nothing of the interface.
-pub fn an_idle_interface_is_no_slow_one() {
+pub fn an_idle_interface_is_not_measured_as_slow() {
     let tunnel = behind("1mbit", "2mb", "16kB");
     let gateway = &tunnel.gateways[0];
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -228,7 +228,7 @@ pub fn an_idle_interface_is_no_slow_one() {
 }
 
 /// What waits below for a peer that goes with a reload goes, too, and nobody waits for it any more.
-pub fn a_peer_that_goes_takes_along_what_had_no_room() {
+pub fn unsent_datagrams_of_a_removed_peer_are_dropped() {
     const GOES: &str = "[[peer]]\nname = \"goes\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.99.0.0/24\"\n";
     for limit in ["2mb", "5000"] {
         let tunnel = Tunnel::clear(STRICT, |before, last| match last {
@@ -270,7 +270,7 @@ pub fn a_peer_that_goes_takes_along_what_had_no_room() {
 }
 
 /// Where the interface is heeded the system also keeps what ICMP says of datagrams sent, and wakes for it until it is read.
-pub fn what_icmp_says_is_read_and_forgotten() {
+pub fn icmp_errors_are_read_and_discarded() {
     let mut tunnel = with_link("below = \"16kB\"");
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket("10.77.0.2:2000");

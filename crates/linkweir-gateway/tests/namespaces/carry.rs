@@ -319,7 +319,7 @@ pub fn super_packets_carry_the_same_bytes() {
     }
 }
 
-pub fn what_comes_while_the_gateway_is_held_up_waits_for_it() {
+pub fn packets_wait_in_the_device_while_the_gateway_is_stalled() {
     // Four times what a device holds by itself.
     const PACKETS: u32 = 2000;
     let tunnel = Tunnel::changed(STRICT, |text| text.replace("\"1Gbit\"", "\"100Gbit\""));
@@ -444,7 +444,7 @@ impl Receiver {
 pub const ASKS: &str =
     "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
 
-pub fn what_came_is_said_only_where_both_ends_want_it() {
+pub fn reports_need_both_ends() {
     for answers in [true, false] {
         let tunnel = Tunnel::clear(STRICT, |text, last| {
             let says = match last {
@@ -462,7 +462,7 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
             two.wait_until("marks are refused", |show| {
                 show.peers[0].dropped_pkts.get("unasked") >= Some(&2)
             });
-            let show = one.wait_until("the floor is believed", |show| {
+            let show = one.wait_until("the floor holds", |show| {
                 show.peers[0].capacity_bps == 1_000_000
             });
             assert_eq!(reports(&show), 0);
@@ -472,7 +472,7 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
 }
 
 /// A mark leaves when the link is free, as a packet does.
-pub fn nothing_is_asked_over_a_link_that_carries_nothing() {
+pub fn no_marks_are_sent_in_an_outage() {
     let tunnel = Tunnel::clear(STRICT, |text, last| match last {
         1 => {
             let asks = ASKS.replace("3s", "60s");
@@ -497,7 +497,7 @@ pub fn nothing_is_asked_over_a_link_that_carries_nothing() {
 }
 
 /// Whoever is behind the gateway cannot speak in its name.
-pub fn what_gateways_say_to_each_other_comes_from_no_host() {
+pub fn forged_messages_from_hosts_are_dropped() {
     use nix::sys::socket::{
         sendto, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6,
     };

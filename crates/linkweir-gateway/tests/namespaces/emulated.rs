@@ -58,7 +58,7 @@ pub fn packets_cross_in_order_and_no_sooner_than_the_delay() {
     }
 }
 
-pub fn what_finds_no_room_and_what_is_lost_is_counted() {
+pub fn drops_and_losses_are_counted() {
     let link = Emulated::new(
         "rate = \"1Mbit\"\nlimit = \"20p\"",
         "rate = \"100Mbit\"\nloss = 1.0",
@@ -109,7 +109,7 @@ pub fn a_tunnel_runs_over_an_emulated_link() {
     drop(gateways);
 }
 
-pub fn the_far_end_says_what_the_link_carries() {
+pub fn feedback_follows_an_emulated_link() {
     let way = "rate = \"4Mbit\"\ndelay = \"10ms\"\nlimit = \"1000p\"";
     let link = Emulated::new(way, way);
     let folder = Folder::new();
@@ -153,7 +153,7 @@ pub fn the_far_end_says_what_the_link_carries() {
     // Nobody says anything any more.
     gateways[1].signal(Signal::SIGKILL);
     gateways[1].ended();
-    gateways[0].wait_until("the floor is believed", |show| {
+    gateways[0].wait_until("the floor holds", |show| {
         show.peers[0].capacity_bps == 1_000_000
     });
     stop.store(true, Ordering::Relaxed);

@@ -64,7 +64,7 @@ pub fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
     Gateway::start(&here, &file, &control);
 }
 
-pub fn what_waits_may_leave_before_the_end() {
+pub fn waiting_packets_may_leave_before_the_stop() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"30s\"\nmode =")
     });
@@ -87,7 +87,7 @@ pub fn what_waits_may_leave_before_the_end() {
 }
 
 /// Asked once it still sends what waits, asked twice it ends.
-pub fn a_second_stop_waits_for_nothing() {
+pub fn a_second_stop_is_immediate() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"60s\"\nmode =")
     });
@@ -287,7 +287,7 @@ pub fn its_unit_gives_it_the_capabilities_it_needs() {
     comes_through(&a, &b, "10.77.0.2:2000", b"with few capabilities");
 }
 
-pub fn a_service_manager_hears_how_it_is() {
+pub fn a_service_manager_is_notified() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     // Without privileges, as always.
@@ -334,7 +334,7 @@ pub fn the_end_of_the_device_is_an_error_that_says_so() {
     assert_eq!(gateway.ended().code(), Some(1));
 }
 
-pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
+pub fn a_reload_loses_no_packet_and_changes_rate_and_rules() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -569,7 +569,7 @@ pub fn memory_is_bounded_whatever_arrives() {
     assert!(resident_kb() < 64 * 1024, "{} kB", resident_kb());
 }
 
-pub fn a_program_says_the_capacity() {
+pub fn a_program_reports_the_capacity() {
     let tunnel = Tunnel::changed(STRICT, |text| {
         text.replace(
             "rate = \"1Gbit\"",

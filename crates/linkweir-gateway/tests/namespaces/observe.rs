@@ -114,7 +114,7 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
     exporter.wait().unwrap();
 }
 
-pub fn up_can_say_what_it_would_do() {
+pub fn up_dry_run_reports_what_it_would_set_up() {
     let folder = Folder::new();
     let public = keygen(&folder, 1);
     let text = sealed(&config(&folder, 1, STRICT), 1, &public);
@@ -147,7 +147,7 @@ pub fn up_can_say_what_it_would_do() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("key1: cannot be read"));
 }
 
-pub fn what_it_shows_can_be_watched() {
+pub fn show_watch_repeats_the_figures() {
     use std::io::{BufRead, BufReader};
     let tunnel = Tunnel::new(STRICT);
     let watch = |json: &[&str]| {
@@ -199,7 +199,7 @@ pub fn what_it_shows_can_be_watched() {
     }
 }
 
-pub fn what_is_exported_passes_promtool() {
+pub fn metrics_pass_promtool() {
     use std::io::Write;
     use std::process::Stdio;
     // Everything that can be exported at once; the rest is put in below.

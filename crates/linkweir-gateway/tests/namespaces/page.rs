@@ -395,7 +395,7 @@ fn check_requests(browser: &Browser) {
     assert!(asked > 6, "the page, its files and its figures: {asked}");
 }
 
-pub fn it_shows_live_figures_and_asks_nobody_else() {
+pub fn it_shows_live_figures_and_asks_no_other_host() {
     let tunnel = Tunnel::changed(&pss(SLOW), |text| {
         text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
     });

@@ -90,7 +90,7 @@ pub fn after_either_end_was_killed() {
 }
 
 /// An end that nobody told where the other is heard it before it was killed.
-pub fn after_a_kill_of_an_end_that_was_told_no_endpoint() {
+pub fn after_a_kill_of_an_end_without_configured_endpoint() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
         1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
         _ => text,

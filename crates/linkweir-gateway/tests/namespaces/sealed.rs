@@ -31,7 +31,7 @@ pub fn packets_come_through_both_ways_whoever_speaks_first() {
     assert_eq!(show.peers[0].session, Some(true));
 }
 
-pub fn what_waits_for_a_session_waits_in_its_class() {
+pub fn packets_wait_in_their_class_for_a_session() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
     for gateway in &mut tunnel.gateways {
         gateway.signal(Signal::SIGKILL);

@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn what_continues_becomes_one_and_cutting_gives_it_back() {
+    fn consecutive_packets_are_joined_and_cutting_restores_them() {
         for v6 in [false, true] {
             for tcp in [false, true] {
                 let flow = Flow::new(v6, tcp, 1000);
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_get_what_they_take() {
+    fn devices_get_only_super_packets_they_accept() {
         let tcp = run(&Flow::new(false, true, 1000), &[500; 3]);
         let udp = run(&Flow::new(false, false, 1000), &[500; 3]);
         for (tcp_taken, udp_taken) in [(false, false), (true, false), (true, true)] {
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cutting_could_not_give_back_stays_alone() {
+    fn packets_that_cutting_could_not_restore_are_not_joined() {
         let again = |flow: &Flow, flags, sequence, bytes: usize| {
             flow.packet(65_531, sequence, flags, &payload(bytes))
         };
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_checksum_of_the_first_is_not_made_right() {
+    fn a_wrong_checksum_of_the_first_is_not_repaired() {
         let mut packets = run(&Flow::new(true, true, 1000), &[500; 3]);
         packets[0][200] ^= 1;
         let wholes = coalesced(&packets, true, true);

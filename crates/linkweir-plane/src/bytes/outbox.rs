@@ -72,7 +72,7 @@ pub struct Outbox {
     bytes: usize,
     scratch: Vec<u8>,
     /// Datagrams sent since the start, and their bytes.
-    gone: (u64, u64),
+    total: (u64, u64),
 }
 
 impl Outbox {
@@ -209,8 +209,8 @@ impl Outbox {
             return;
         };
         let gone = &self.datagrams[call.first..call.first + count];
-        self.gone.0 += count as u64;
-        self.gone.1 += gone
+        self.total.0 += count as u64;
+        self.total.1 += gone
             .iter()
             .map(|datagram| datagram.bytes as u64)
             .sum::<u64>();
@@ -231,8 +231,8 @@ impl Outbox {
 
     /// Datagrams sent since the start, and their bytes.
     #[must_use]
-    pub fn gone(&self) -> (u64, u64) {
-        self.gone
+    pub fn sent_total(&self) -> (u64, u64) {
+        self.total
     }
 
     /// Bytes of all it holds or has sent since it was empty.
@@ -408,7 +408,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_go_together_goes_one_by_one() {
+    fn a_call_the_system_refuses_is_sent_one_by_one() {
         let mut outbox = Outbox::default();
         for fill in 0..5 {
             outbox.add_clear(way(0, 0), packet(100, fill));
@@ -423,21 +423,21 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_given_up_has_not_gone() {
+    fn given_up_datagrams_do_not_count_as_sent() {
         let mut outbox = Outbox::default();
         for fill in 0..3 {
             outbox.add_clear(way(0, 0), packet(100, fill));
         }
         outbox.sent(1);
         outbox.given_up(1);
-        assert_eq!(outbox.gone(), (1, 100));
+        assert_eq!(outbox.sent_total(), (1, 100));
         outbox.sent(1);
-        assert_eq!(outbox.gone(), (2, 200));
+        assert_eq!(outbox.sent_total(), (2, 200));
         assert!(outbox.is_empty());
     }
 
     #[test]
-    fn what_is_left_follows_its_peer() {
+    fn unsent_datagrams_follow_their_peer() {
         let mut outbox = Outbox::default();
         for station in [0, 1, 2] {
             outbox.add_clear(way(station, 0), packet(100, station as u8));

@@ -334,7 +334,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_whole_packet_is_none() {
+    fn incomplete_packets_are_refused() {
         let good = v4(UDP, 0, 0, 0, &[0; 8]);
         for end in 0..good.len() {
             assert_eq!(parse(&good[..end]), None, "{end} bytes");

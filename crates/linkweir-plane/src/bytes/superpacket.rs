@@ -532,7 +532,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn udp_never_says_that_it_has_no_checksum() {
+    fn a_udp_checksum_is_never_zero() {
         // Two bytes of payload that make the sum of everything ffff, so that its complement is zero.
         let flow = Flow::new(false, false, 1000);
         let found = (0..=u16::MAX).find(|word| {

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_header_is_read_back_as_written() {
         let header = VnetHeader {
             flags: NEEDS_CSUM,
             kind: GSO_TCPV4,

@@ -155,7 +155,7 @@ fn a_fade_is_followed_and_its_end_as_well() {
 }
 
 #[test]
-fn a_sender_with_little_to_say_learns_nothing_but_loses_nothing() {
+fn a_sender_with_little_traffic_keeps_its_capacity() {
     let mut path = Path::new(10.0, 8);
     path.offered_bps = 2.4e6;
     path.run(30.0);
@@ -165,7 +165,7 @@ fn a_sender_with_little_to_say_learns_nothing_but_loses_nothing() {
 }
 
 #[test]
-fn late_marks_among_little_else_say_nothing() {
+fn late_marks_prove_nothing_on_a_link_little_used() {
     let mut path = Path::new(10.0, 8);
     path.offered_bps = 0.05 * 8e6;
     // More than `delay`: one of three marks is late.
@@ -181,7 +181,7 @@ fn late_marks_among_little_else_say_nothing() {
 }
 
 #[test]
-fn a_link_that_carries_less_than_the_little_that_is_sent_is_found() {
+fn a_link_slower_than_little_traffic_is_found() {
     for (offered_bps, capacity) in [(12e6, 5.0), (6e6, 5.0), (5.1e6, 5.0)] {
         let mut path = Path::new(20.0, 20);
         path.offered_bps = offered_bps;
@@ -250,7 +250,7 @@ fn other_bounds_keep_what_was_learned() {
 }
 
 #[test]
-fn a_longer_way_is_no_queue() {
+fn a_longer_path_is_not_taken_for_a_queue() {
     let mut path = Path::new(100.0, 40);
     path.run(20.0);
     path.way_ns += 40 * MS;
@@ -315,7 +315,7 @@ fn marks_are_few() {
 }
 
 #[test]
-fn messages_are_packets_that_say_what_was_put_into_them() {
+fn messages_are_read_back_as_written() {
     let report = Report {
         sent_ns: 1,
         received_ns: u64::MAX,
@@ -335,7 +335,7 @@ fn messages_are_packets_that_say_what_was_put_into_them() {
 
 /// What a hostile peer may send: anything.
 #[test]
-fn whatever_comes_the_capacity_stays_within_its_bounds() {
+fn the_capacity_stays_within_its_bounds_for_any_input() {
     let mut random = Pcg64::seed_from_u64(3);
     let mut feedback = Feedback::new(BOUNDS, 10_000_000);
     let mut reporter = Reporter::default();
@@ -400,7 +400,7 @@ fn whatever_comes_the_capacity_stays_within_its_bounds() {
 }
 
 #[test]
-fn reports_of_unsent_marks_and_of_another_receiver_are_not_believed() {
+fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
     let mut feedback = Feedback::new(BOUNDS, 10_000_000);
     let report = |sent_ns, received_ns, pkts| Report {
         sent_ns,

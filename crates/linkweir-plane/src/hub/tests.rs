@@ -391,7 +391,7 @@ fn one_call_drops_no_more_than_it_may_after_an_outage() {
 }
 
 #[test]
-fn what_waited_too_long_for_its_peers_turn_is_dropped() {
+fn packets_too_old_when_their_peer_is_picked_are_dropped() {
     let strict = "[scheduler]\npolicy = \"strict\"\n[[class]]\nname = \"ef\"\nmatch = [{ dscp = \"EF\" }]\nlevel = 0\n[[class]]\nname = \"rest\"\nlevel = 1\n";
     let across = "{ policy = \"codes\", timeout = \"10ms\" }";
     let config = config(across, strict, &["", "across = { timeout = \"0ms\" }"]);
@@ -457,7 +457,7 @@ fn a_packet_keeps_its_time_but_is_not_held_by_a_channel_that_has_become_faster()
 }
 
 #[test]
-fn a_packet_begun_in_a_fade_is_through_when_the_trace_says_so() {
+fn a_packet_begun_in_a_fade_ends_by_the_trace() {
     use linkweir_config::signal::{Capacity, End, Signal};
     let mut config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
     // 80 bits in 10 ms, and 7920 more in 0.99 ms.
@@ -481,7 +481,7 @@ fn a_packet_begun_in_a_fade_is_through_when_the_trace_says_so() {
 }
 
 #[test]
-fn what_did_not_wait_is_a_packet_of_its_own() {
+fn a_message_that_was_in_no_queue_occupies_the_shared_link() {
     let config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
     let mut shared = Shared::new(&config);
     shared.arrive(0, 0, 1000, 1);
@@ -513,7 +513,7 @@ fn what_did_not_wait_is_a_packet_of_its_own() {
 }
 
 #[test]
-fn what_the_interface_below_took_once_is_forgotten() {
+fn a_measured_rate_below_expires() {
     let peer = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"1Mbit\"";
     let mut config = config("{ policy = \"rr\" }", FIFO, &[peer, peer]);
     config.measured = true;

@@ -83,7 +83,7 @@ fn rates_are_those_of_theory() {
 }
 
 #[test]
-fn what_is_dropped_does_not_wait() {
+fn dropped_packets_do_not_count_as_waiting() {
     let config = config("rate = \"8Mbit\"");
     let mut link = link(&config);
     for _ in 0..250 {
@@ -132,7 +132,7 @@ fn one_call_drops_no_more_than_it_may_after_an_outage() {
 }
 
 #[test]
-fn a_capacity_nobody_repeats_falls_to_its_floor() {
+fn an_expired_capacity_falls_to_its_floor() {
     let config = config("rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"5.6Mbit\"");
     let mut link = link(&config);
     link.set_capacity(0, 16_000_000);
@@ -148,7 +148,7 @@ fn a_capacity_nobody_repeats_falls_to_its_floor() {
 
 /// Reloads that say something else of the capacity.
 #[test]
-fn a_reload_leaves_no_time_behind_at_which_the_capacity_falls() {
+fn a_reload_sets_when_the_capacity_expires() {
     const STALE: &str = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"2Mbit\"";
     const FEEDBACK: &str =
         "rate = \"8Mbit\"\nstale = \"3s\"\nfloor = \"2Mbit\"\nfeedback = { ceiling = \"20Mbit\" }";
@@ -219,7 +219,7 @@ fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
 }
 
 #[test]
-fn what_did_not_wait_begins_when_the_link_is_free() {
+fn a_message_that_was_in_no_queue_occupies_the_link() {
     let config = config("rate = \"8Mbit\"");
     let mut link = link(&config);
     link.arrive(0, 0, 1000, &[1]);
@@ -390,7 +390,7 @@ fn a_super_packet_that_finds_too_little_room_is_cut() {
 }
 
 #[test]
-fn nothing_goes_whole_in_an_outage() {
+fn super_packets_are_cut_in_an_outage() {
     let config = config("rate = \"10Gbit\"");
     let mut link = link(&config);
     link.set_capacity(0, 0);
