@@ -102,7 +102,7 @@ pub fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
     assert_eq!(received, expected);
 }
 
-/// Fills both classes while nothing may leave, lets go, and counts what comes from each until one is nearly through.
+/// Fills both classes in an outage, ends it, and counts the packets of each until one class is nearly empty.
 fn shares(
     tunnel: &Tunnel,
     classes: [usize; 2],
@@ -191,7 +191,7 @@ pub fn tcp_uses_segments_that_fit() {
     use nix::sys::socket::{getsockopt, sockopt};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    // The ends of the connection believe in 1500 bytes, as hosts behind a gateway do.
+    // The ends of the connection assume an MTU of 1500 bytes, as hosts behind a gateway do.
     let tunnel = Tunnel::new(STRICT);
     for end in [&tunnel.here, &tunnel.there] {
         end.ip(&[
@@ -223,7 +223,7 @@ pub fn tcp_uses_segments_that_fit() {
     assert!(sender.join().unwrap() <= 1432);
 }
 
-/// Packets the kernel has handed to the device of a namespace, a super-packet as one.
+/// Packets that the kernel has given to the device of a namespace; a super-packet counts once.
 fn handed_out(namespace: &Namespace) -> u64 {
     let table = namespace.inside(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap());
     let row = table
@@ -248,7 +248,7 @@ pub fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream
     let listener = tunnel.there.inside(move || loop {
         match TcpListener::bind(address) {
             Ok(listener) => return listener,
-            // The kernel takes a moment to find that nobody else has an IPv6 address.
+            // The kernel takes a moment to find that no other host has an IPv6 address.
             Err(error) => assert!(begun.elapsed() < crate::PATIENCE, "{error}"),
         }
     });
@@ -440,7 +440,7 @@ impl Receiver {
     }
 }
 
-/// A peer that is asked what came.
+/// A peer that is asked for reports.
 pub const ASKS: &str =
     "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
 
@@ -496,7 +496,7 @@ pub fn no_marks_are_sent_in_an_outage() {
     two.wait_until("they come again", |show| marks(show) > after);
 }
 
-/// Whoever is behind the gateway cannot speak in its name.
+/// Hosts behind the gateway cannot send messages in its name.
 pub fn forged_messages_from_hosts_are_dropped() {
     use nix::sys::socket::{
         sendto, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6,

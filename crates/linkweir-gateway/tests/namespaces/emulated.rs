@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Emulated links: what crosses them, what does not, and what the emulator says of itself.
+//! Emulated links: which packets cross them, which do not, and what the emulator reports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -150,7 +150,7 @@ pub fn feedback_follows_an_emulated_link() {
         (3_400_000..5_000_000).contains(&show.peers[0].capacity_bps)
     });
     assert!(metrics::text(&show).contains("linkweir_feedback_queue_seconds{"));
-    // Nobody says anything any more.
+    // No reports arrive any more.
     gateways[1].signal(Signal::SIGKILL);
     gateways[1].ended();
     gateways[0].wait_until("the floor holds", |show| {

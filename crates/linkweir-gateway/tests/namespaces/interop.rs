@@ -19,7 +19,7 @@ use crate::PATIENCE;
 const TO: &str = "10.77.0.2:2000";
 const BACK: &str = "10.77.0.1:1000";
 
-/// wireguard-go at the second end, told what to do by its own socket.
+/// wireguard-go at the second end, configured by its own socket.
 struct Other {
     child: Child,
     socket: PathBuf,
@@ -64,7 +64,7 @@ impl Other {
         other
     }
 
-    /// Says something at the socket and hears that it was done.
+    /// Sends a request to the socket and checks that it was done.
     fn set(&self, what: &str) {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();

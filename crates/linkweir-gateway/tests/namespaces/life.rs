@@ -15,7 +15,7 @@ use crate::place::{
 };
 use crate::PATIENCE;
 
-/// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
+/// Sends until a datagram arrives, as a sender does that knows nothing of the tunnel's state.
 pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     b.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
@@ -86,7 +86,7 @@ pub fn waiting_packets_may_leave_before_the_stop() {
     assert!(tunnel.gateways[0].ended().success());
 }
 
-/// Asked once it still sends what waits, asked twice it ends.
+/// After one signal it sends what waits; after a second it ends.
 pub fn a_second_stop_is_immediate() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"60s\"\nmode =")
@@ -103,7 +103,7 @@ pub fn a_second_stop_is_immediate() {
     send();
     gateway.wait_until("all wait", |show| waiting(show) >= 50);
     gateway.signal(Signal::SIGTERM);
-    // It may hear the question before the signal, but not the second one.
+    // It may take the request before the first signal, but not before the second.
     gateway.show();
     let before = waiting(&gateway.show());
     send();
@@ -113,7 +113,7 @@ pub fn a_second_stop_is_immediate() {
         before,
         "what comes now stays outside"
     );
-    // The time it may take is twice as long as is waited for.
+    // `drain` is twice as long as the test waits.
     gateway.signal(Signal::SIGTERM);
     assert!(gateway.ended().success());
 }
@@ -230,7 +230,7 @@ pub fn it_sleeps_while_there_is_nothing_to_do() {
         show.peers[0].classes[1].backlog_pkts >= 50
     });
     rests(one);
-    // Somebody asks and does not listen.
+    // A client asks and does not read the answer.
     let silent = std::os::unix::net::UnixStream::connect(tunnel.folder.path("control1")).unwrap();
     rests(one);
     drop(silent);
@@ -251,7 +251,7 @@ pub fn it_sleeps_while_there_is_nothing_to_do() {
     rests(one);
 }
 
-/// With the capabilities of its unit, of which an installed one gives it no others.
+/// With the capabilities of its unit; an installed gateway has no others.
 pub fn its_unit_gives_it_the_capabilities_it_needs() {
     let unit = include_str!("../../debian/linkweir-gateway@.service");
     let given = unit
@@ -349,7 +349,7 @@ pub fn a_reload_loses_no_packet_and_changes_rate_and_rules() {
 
     let file = tunnel.folder.path("1.toml");
     let text = fs::read_to_string(&file).unwrap();
-    // What is wrong changes nothing, what is fixed neither.
+    // Neither mistakes nor settings that need a restart change anything.
     for wrong in ["rate = \"1Gbit\"\nrat = 5", "rate = \"1Gbit\"\n[nonsense]"] {
         fs::write(&file, text.replace("rate = \"1Gbit\"", wrong)).unwrap();
         gateway.signal(Signal::SIGHUP);
@@ -387,7 +387,7 @@ pub fn a_reload_loses_no_packet_and_changes_rate_and_rules() {
     );
 }
 
-/// What the running policy would not take changes nothing, not for one peer and not for another.
+/// Parameters that the running policy refuses change nothing, at no peer.
 pub fn a_reload_the_policy_refuses_changes_nothing() {
     let more = "[[peer]]\nname = \"first\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\nrate = \"500Mbit\"\n";
     let tunnel = Tunnel::changed(&pss("rate = \"5Mbit\""), |text| {
@@ -404,7 +404,7 @@ pub fn a_reload_the_policy_refuses_changes_nothing() {
             .collect::<Vec<_>>()
     };
     assert_eq!(limits(&gateway.show()), [5_000_000; 2]);
-    // It would do for a link of 100 Mbit/s, of which the scheduler has not heard.
+    // It would fit a link of 100 Mbit/s, which the scheduler was not given.
     let changed = text.replace("\"5Mbit\"", "\"30Mbit\"").replace(
         "rate = \"20Mbit\"",
         "rate = \"20Mbit\"\nnominal = \"100Mbit\"",
@@ -415,7 +415,7 @@ pub fn a_reload_the_policy_refuses_changes_nothing() {
     let show = gateway.show();
     assert_eq!(limits(&show), [5_000_000; 2], "{show:?}");
     assert_eq!(show.peers[0].name, "first");
-    // A faster link is heard of first.
+    // A faster link is set before the parameters.
     fs::write(&file, changed.replace("\"20Mbit\"", "\"100Mbit\"")).unwrap();
     gateway.signal(Signal::SIGHUP);
     gateway.wait_until("it is taken over", |show| limits(show) == [30_000_000; 2]);
@@ -449,7 +449,7 @@ pub fn peers_come_and_go_with_a_reload() {
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
 }
 
-/// Also where the last packet before the reload came from.
+/// Also for the source of the last packet before the reload.
 pub fn a_reload_takes_over_what_peers_may_send_from() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
@@ -476,13 +476,13 @@ pub fn a_reload_takes_over_what_peers_may_send_from() {
     comes_through(&b, &a, "10.77.0.1:1000", b"again");
 }
 
-/// A program says the capacity of its peer, also once peers change places.
+/// A program reports the capacity of its peer, also after peers change places.
 pub fn programs_follow_their_peers() {
     let rates = Folder::new();
     for peer in ["other", "new"] {
         rates.write(peer, "5Mbit\n");
     }
-    // A line whenever the file says something else.
+    // Writes a line whenever the file changes.
     let script = rates.write(
         "script",
         "while sleep 0.05; do\nnow=$(cat \"$1/$LINKWEIR_PEER\")\ntest \"$now\" = \"$last\" || echo \"$now\"\nlast=$now\ndone\n",

@@ -5,10 +5,10 @@
 //!   here: lw0 10.77.0.1 ── gateway ── out 192.0.2.1 ═══ out 192.0.2.2 ── gateway ── lw0 10.77.0.2 :there
 //! ```
 //!
-//! Nothing is timed: what is asserted are counts, orders and upper bounds. All waits end after [`PATIENCE`].
+//! Nothing is timed: tests assert counts, orders and upper bounds. All waits end after [`PATIENCE`].
 //!
-//! Where namespaces cannot be made the tests that need them are reported as ignored, and what is missing is said first.
-//! Cargo's own harness knows no test that decides this when it runs; hence the list below.
+//! Where namespaces cannot be made, the tests that need them are reported as ignored, with what is missing. Cargo's own
+//! harness has no tests that decide this at run time; hence the list below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +27,7 @@ mod resume;
 mod sealed;
 mod shared;
 
-/// How long anything is waited for.
+/// Longest time to wait for anything.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Tests that make no namespace.
@@ -36,7 +36,7 @@ const ANYWHERE: [&str; 2] = [
     "observe::up_dry_run_reports_what_it_would_set_up",
 ];
 
-/// Tests that need a program more than the others, and its Debian package.
+/// Tests that need another program, and its Debian package.
 const PROGRAMS: [(&str, &str, &str); 6] = [
     (
         "interop::an_unmodified_peer_is_reached",

@@ -42,7 +42,7 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
             "{question:?}: {answer}"
         );
     }
-    // One that says too much, and many that say nothing.
+    // A client that sends too much, and many that send nothing.
     let mut stream = UnixStream::connect(&control).unwrap();
     let _ = stream.write_all(&[b'x'; 10_000]);
     let silent: Vec<_> = (0..10)
@@ -140,7 +140,7 @@ pub fn up_dry_run_reports_what_it_would_set_up() {
         assert!(said.contains(part), "{part}\n{said}");
     }
     assert!(!folder.path("control1").exists());
-    // What only setting up would find is found.
+    // Faults that only set-up finds are found, too.
     fs::remove_file(folder.path("key1")).unwrap();
     let output = dry_run();
     assert_eq!(output.status.code(), Some(1));
@@ -158,7 +158,7 @@ pub fn show_watch_repeats_the_figures() {
             .arg("--control")
             .arg(tunnel.folder.path("control1"))
             .stdout(std::process::Stdio::piped());
-        // Started by a thread that stays, so that it is not taken for an orphan.
+        // Started by a thread that stays alive, so that the program is not ended as an orphan.
         tunnel.here.inside(move || command.spawn().unwrap())
     };
     let mut json = watch(&["--json"]);
@@ -271,6 +271,6 @@ pub fn metrics_pass_promtool() {
         );
     }
     passes(&whole);
-    // It would have said so.
+    // promtool would have reported it.
     assert!(!promtool(b"linkweir_x{ 1\n").status.success());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The web page: who may have it, and what a browser makes of it while a tunnel carries traffic.
+//! The web page: which clients may read it, and what a browser shows while a tunnel carries traffic.
 //!
-//! The browser is told what to do by its own protocol over two pipes. With `LINKWEIR_SCREENSHOTS=FOLDER` its pictures stay there.
+//! The browser is controlled by its own protocol over two pipes. With `LINKWEIR_SCREENSHOTS=FOLDER` its screenshots are
+//! kept there.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -105,7 +106,7 @@ pub fn it_is_for_this_host_alone() {
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     let show: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(show["device"], "lw0");
-    // A name somebody else made resolve to this host.
+    // A name that another site made resolve to this host.
     for path in ["/", "/show.json"] {
         let (head, body) = ask(path, "evil.example:9706");
         assert!(head.starts_with("HTTP/1.1 421 "), "{head}");
@@ -122,7 +123,7 @@ pub fn it_is_for_this_host_alone() {
         let (head, _) = ask(path, "localhost");
         assert!(head.starts_with("HTTP/1.1 404 "), "{path}: {head}");
     }
-    // Who says nothing keeps nobody waiting.
+    // A silent client delays no other.
     let silent: Vec<TcpStream> = (0..10)
         .map(|_| tunnel.here.inside(|| TcpStream::connect(ADDRESS).unwrap()))
         .collect();
@@ -151,7 +152,7 @@ struct Browser {
     hear: BufReader<ChildStdout>,
     session: Option<String>,
     last_id: u64,
-    /// Everything it told that was no answer.
+    /// All its messages that were no answers.
     events: Vec<Value>,
     profile: PathBuf,
 }
@@ -254,7 +255,7 @@ impl Browser {
         }
     }
 
-    /// Every text stands out from its ground as WCAG 2.1 asks of small ones (1.4.3).
+    /// Every text has the contrast that WCAG 2.1 requires of small text (1.4.3).
     fn readable(&mut self) {
         let least = self.value(CONTRAST).as_f64().unwrap();
         assert!(least >= 4.5, "a contrast of {least}");
@@ -431,7 +432,7 @@ pub fn it_shows_live_figures_and_asks_no_other_host() {
     check_schemes(&mut browser);
     check_keys(&mut browser);
 
-    // The gateway goes, and comes back.
+    // The gateway is killed and started again.
     over.store(true, Ordering::Relaxed);
     traffic.join().unwrap();
     let mut tunnel = tunnel;

@@ -29,7 +29,7 @@ struct Path {
     way_ns: u64,
     /// Most the queue below may be long, ns.
     queue_ns: u64,
-    /// What the sender has packets for, bit/s.
+    /// Rate of the sender's traffic, bit/s.
     offered_bps: f64,
     /// By how much a mark comes later, at the most and at random, ns.
     jitter_ns: u64,
@@ -77,12 +77,12 @@ impl Path {
         if mark.is_some() && self.jitter_ns > 0 {
             at_ns += self.random.next_u64() % self.jitter_ns;
         }
-        // Nothing overtakes.
+        // Packets keep their order.
         at_ns = at_ns.max(self.there.back().map_or(0, |(ns, _)| ns + 1));
         self.there.push_back((at_ns, mark));
     }
 
-    /// Goes on for some seconds; returns the mean of what came, Mbit/s.
+    /// Runs for some seconds; returns the mean received rate, Mbit/s.
     fn run(&mut self, seconds: f64) -> f64 {
         let end_ns = self.now_ns + (seconds * 1e9) as u64;
         let before = self.reporter.bytes;
@@ -195,7 +195,7 @@ fn a_link_slower_than_little_traffic_is_found() {
     }
 }
 
-/// A queue that stands must not pass for the way's own time: it would grow with each time that is forgotten.
+/// A standing queue must not be taken for the base delay: it would grow each time that is forgotten.
 #[test]
 fn the_queue_below_stays_short_for_ever() {
     for delay_ms in [25, 50, 100, 200] {
@@ -212,7 +212,7 @@ fn the_queue_below_stays_short_for_ever() {
                 mbit > 0.93 * capacity,
                 "{mbit} of {capacity}, {delay_ms} ms"
             );
-            // What comes on top of `delay` is what was sent until that was heard, at 10 % a second too much.
+            // Beyond `delay`, packets sent until that was noticed are in the queue, at 10 % a second too much.
             let most_ns = (2 * delay_ms + 50) * MS;
             assert!(
                 path.longest_ns < most_ns,
@@ -333,7 +333,7 @@ fn messages_are_read_back_as_written() {
     assert!(is_message(&mark) && Message::read(&mark).is_none());
 }
 
-/// What a hostile peer may send: anything.
+/// Anything that a hostile peer may send.
 #[test]
 fn the_capacity_stays_within_its_bounds_for_any_input() {
     let mut random = Pcg64::seed_from_u64(3);
@@ -432,7 +432,7 @@ fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
         "an earlier one"
     );
     assert_eq!(feedback.known().reports, 1);
-    // Counters that go back are those of one that began anew.
+    // Counters that go back are those of a restarted receiver.
     assert_eq!(feedback.reported(S, report(600 * MS, 7 * S, 3), WIRE), None);
     assert_eq!(feedback.seen.len(), 1);
 }

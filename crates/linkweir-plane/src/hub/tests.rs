@@ -141,7 +141,7 @@ fn assert_near(found: &[f64], expected: &[f64]) {
     }
 }
 
-/// As if it had been told in no fade.
+/// As if the new parameters had come without a fade.
 #[test]
 fn a_reload_in_a_fade_is_not_refused() {
     let running = config(
@@ -192,7 +192,7 @@ fn saturated_peers_have_what_theory_gives_them() {
     let quanta = ["", "across = { quantum = \"3000B\" }", ""];
     let across = "{ policy = \"drr\", quantum = \"1500B\" }";
     assert_near(&mbit(across, &quanta, &[1500, 1000, 300]), &[2.0, 4.0, 2.0]);
-    // The time of an idle link is everybody's.
+    // The peers share the time of an idle link.
     let with_weight = [
         "rate = \"10Mbit\"\nacross = { weight = 3 }",
         "rate = \"5Mbit\"",
@@ -353,7 +353,7 @@ fn compare(info: &'static PolicyInfo) {
     );
 }
 
-/// Whoever drops: the policy across peers, or that of a peer.
+/// Dropped by the policy across peers, or by that of a peer.
 #[test]
 fn one_call_drops_no_more_than_it_may_after_an_outage() {
     let codes = "[scheduler]\npolicy = \"codes\"\n[[class]]\nname = \"all\"\nlimit = \"9000p\"\ntimeout = \"100ms\"\n";
@@ -441,7 +441,7 @@ fn a_packet_keeps_its_time_but_is_not_held_by_a_channel_that_has_become_faster()
         shared.arrive(0, 0, 1000, number);
     }
     assert!(matches!(shared.next(), (Next::Send(..), 0)));
-    // Slower, or none at all: what is being sent ends as it began.
+    // At a lower rate, or none: the packet in service keeps its time.
     shared.set_capacity(0, 0);
     shared.now_ns = MS;
     assert!(matches!(shared.next().0, Next::At(ns) if ns > 1 << 60));
@@ -506,7 +506,7 @@ fn a_message_that_was_in_no_queue_occupies_the_shared_link() {
     hub.occupy(50 * MS, 1, 10_000, &mut links[1].0);
     assert_eq!(hub.free_ns(50 * MS, &mut links[1].0), Some(51 * MS));
     assert_eq!(shared.hub.airtime_ns(1), MS + MS / 10);
-    // Nothing is said to who cannot be reached.
+    // No message is sent to a peer without a session.
     let Shared { hub, links, .. } = &mut shared;
     links[1].0.set_open(false);
     assert_eq!(hub.free_ns(MS, &mut links[1].0), None);
@@ -540,7 +540,7 @@ fn a_floor_frees_the_link() {
     shared.arrive(0, 0, 1000, 1);
     shared.arrive(0, 0, 1000, 2);
     shared.arrive(1, 0, 1000, 3);
-    // 1 s at 8 kbit/s, which nobody repeats for 100 ms.
+    // 1 s at 8 kbit/s, a report that is not repeated for 100 ms.
     assert_eq!(shared.serve(102 * MS), [(0, 1), (1, 3)]);
     assert_eq!(shared.serve(103 * MS), [(0, 2)]);
 }

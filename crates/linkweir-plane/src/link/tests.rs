@@ -146,14 +146,15 @@ fn an_expired_capacity_falls_to_its_floor() {
     assert_eq!(link.capacity_bps(100 * MS), 5_600_000);
 }
 
-/// Reloads that say something else of the capacity.
+/// Reloads that change the keys of the capacity.
 #[test]
 fn a_reload_sets_when_the_capacity_expires() {
     const STALE: &str = "rate = \"8Mbit\"\nstale = \"100ms\"\nfloor = \"2Mbit\"";
     const FEEDBACK: &str =
         "rate = \"8Mbit\"\nstale = \"3s\"\nfloor = \"2Mbit\"\nfeedback = { ceiling = \"20Mbit\" }";
     const PLAIN: &str = "rate = \"8Mbit\"";
-    // What was, what is from 50 or 150 ms on, and the capacity 10 s after that where 5 Mbit/s were said at first.
+    // The old and the new configuration, when it changes, and the capacity 10 s later where 5 Mbit/s were reported at
+    // first.
     for (old, new, at_ms, mbit) in [
         (STALE, PLAIN, 50, 5),
         (STALE, PLAIN, 150, 8),
@@ -174,7 +175,7 @@ fn a_reload_sets_when_the_capacity_expires() {
         let bps = link.channel_bps(now_ns + 10_000 * MS);
         assert_eq!(bps, mbit * 1_000_000, "{old} to {new} at {at_ms} ms");
     }
-    // Time that has passed since it was said counts.
+    // Time since the report counts.
     let (short, long) = (config(STALE), config(&STALE.replace("100ms", "1s")));
     let mut link = link(&short);
     link.set_capacity(0, 5_000_000);
@@ -185,7 +186,7 @@ fn a_reload_sets_when_the_capacity_expires() {
     assert_eq!(link.channel_bps(1000 * MS), 2_000_000);
 }
 
-/// Judged as if it had been started so.
+/// The policy decides as if it had been started with the new parameters.
 #[test]
 fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
     let ground = |rate: &str, reserved: &str| {
@@ -198,7 +199,7 @@ fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
         (1_000_000, "\"8Mbit\"", "\"6Mbit\"", false),
         (8_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
         (1_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
-        // What is nominal is not what was told: a link that is as before carries no more for it.
+        // `nominal` is not what the scheduler was given: a link that stays as it was carries no more because of it.
         (
             8_000_000,
             "\"8Mbit\"\nnominal = \"20Mbit\"",
@@ -242,7 +243,7 @@ fn an_outage_begins_and_ends() {
     assert!(serve(&mut link, 0, 60_000 * MS).is_empty());
     link.set_capacity(60_000 * MS, 8_000_000);
     assert_eq!(serve(&mut link, 60_000 * MS, 60_002 * MS), [1, 2]);
-    // What comes 5 ms after the link fell idle begins then, not before.
+    // A packet that arrives 5 ms after the link became idle begins then, not before.
     link.arrive(60_007 * MS, 0, 1000, &[3]);
     link.arrive(60_007 * MS, 0, 1000, &[4]);
     assert_eq!(serve(&mut link, 60_007 * MS, 60_008 * MS), [3]);
@@ -261,7 +262,7 @@ fn nothing_is_missed_while_nothing_can_be_sent() {
     assert_eq!(link.channel_free_ns(1000 * MS), Some(1001 * MS));
     assert_eq!(serve(&mut link, 1001 * MS, 1001 * MS + 1), [3]);
     assert_eq!(link.channel_free_ns(1001 * MS), Some(1002 * MS));
-    // Nor before something that did not wait.
+    // Nor before a message that was in no queue.
     link.occupy(3000 * MS, 1000);
     assert_eq!(link.channel_free_ns(3000 * MS), Some(3001 * MS));
     link.arrive(3000 * MS, 0, 1000, &[4]);
