@@ -14,10 +14,10 @@
 //! two clocks need not agree, because only differences count.
 //!
 //! * The queueing delay exceeds `delay` and the capacity was used: the link is full. The received rate is what it carries.
-//!   The capacity becomes that rate less what empties the queue: as many parts of it as the queue is parts of a second
-//!   long, 5 .. 50 %. It rises again as the queue shrinks. "Used" means that 90 % of the capacity was sent or received. If
-//!   less is sent, one late mark proves nothing; but if marks are late for a second and the delay grows by another `delay`,
-//!   the link carries less than that little.
+//!   The capacity becomes that rate less a part that drains the queue: a queue of 0.2 s takes off 20 %, within 5 .. 50 %.
+//!   It rises again as the queue shrinks. "Used" means that 90 % of the capacity was sent or received. If less is sent, one
+//!   late mark proves nothing; but if marks are late for a second and the delay grows by another `delay`, the link carries
+//!   less than that little.
 //! * The queueing delay then falls to `delay / 8` or less: the queue is empty and the link no longer full.
 //! * While the queueing delay is `delay / 2` or less and at least 90 % of the capacity is received, this end is the
 //!   bottleneck, and the capacity grows by 10 % a second.

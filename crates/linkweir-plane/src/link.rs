@@ -39,7 +39,8 @@ pub enum Event {
     Dropped(u32),
 }
 
-/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not worth the scheduler's time.
+/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the
+/// scheduler.
 #[must_use]
 pub fn differs(bps: u64, known_bps: u64) -> bool {
     bps.abs_diff(known_bps) > known_bps / 100

@@ -85,7 +85,7 @@ pub fn serve(
             let (clients, answer) = (&clients, &answer);
             let begun = thread::Builder::new().spawn_scoped(scope, move || {
                 // A client that hangs up or takes too long gets no answer.
-                let _ = converse(stream, head, answer);
+                let _ = exchange(stream, head, answer);
                 clients.fetch_sub(1, Ordering::AcqRel);
             });
             if begun.is_err() {
@@ -96,7 +96,7 @@ pub fn serve(
     Ok(())
 }
 
-fn converse(
+fn exchange(
     mut stream: TcpStream,
     head: &str,
     answer: impl Fn(Request<'_>) -> Answer,
