@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Packets in the queues, among them super-packets: many segments of one flow behind one header, as a kernel with
-//! segmentation offload hands them out. [`Packet::cut`] makes the single packets, with all checksums.
+//! segmentation offload hands them out. [`Packet::cutter`] makes the single packets, with all checksums.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut, Range};
