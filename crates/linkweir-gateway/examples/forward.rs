@@ -7,11 +7,11 @@
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
 
-use linkweir_gateway::device::Device;
-use linkweir_gateway::outbox::{Outbox, Way};
-use linkweir_gateway::packet;
-use linkweir_gateway::poll::Poll;
-use linkweir_gateway::underlay::Underlay;
+use linkweir_gateway::linux::device::Device;
+use linkweir_gateway::linux::poll::Poll;
+use linkweir_gateway::linux::underlay::Underlay;
+use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::packet;
 
 const DEVICE: u64 = 0;
 const UNDERLAY: u64 = 1;
@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     }
                 }
                 // A device that is down loses packets, as a cable would.
-                inbox.hand_on(&mut buffer, |mut whole| drop(device.send(&mut whole)));
+                inbox.deliver(&mut buffer, |mut whole| drop(device.send(&mut whole)));
             }
         }
         // So does a socket without room.

@@ -5,39 +5,8 @@
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
 
-pub mod admission;
-pub mod below;
-pub mod checksum;
-pub mod classify;
-pub mod coalesce;
-pub mod command;
 pub mod config;
-pub mod control;
-pub mod conveyor;
-pub mod device;
-pub mod emulate;
-pub mod endpoints;
-pub mod feedback;
-pub mod http;
-pub mod hub;
-pub mod link;
-pub mod metrics;
-pub mod mss;
-pub mod outbox;
-pub mod pace;
-pub mod packet;
-pub mod page;
-pub mod poll;
-pub mod priority;
-pub mod privileges;
-pub mod routing;
-pub mod seal;
-pub mod service;
+pub mod linux;
+pub mod run;
 pub mod show;
-pub mod station;
-pub mod superpacket;
-pub mod tos;
-pub mod tun;
-pub mod underlay;
-pub mod up;
-pub mod vnet;
+pub mod tunnel;

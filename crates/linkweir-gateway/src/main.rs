@@ -10,14 +10,19 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use ipnet::IpNet;
 use linkweir_config::units::{self, Kind};
+use linkweir_gateway::config::emulate::Emulation;
+use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, Config, Mode};
-use linkweir_gateway::control::{self, Request, Response};
-use linkweir_gateway::seal::Identity;
-use linkweir_gateway::show::Show;
-use linkweir_gateway::up::Gateway;
-use linkweir_gateway::{command, emulate, metrics, page, privileges, seal};
+use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::run::emulate;
+use linkweir_gateway::run::Gateway;
+use linkweir_gateway::show::control::{self, Request, Response};
+use linkweir_gateway::show::figures::Show;
+use linkweir_gateway::show::{metrics, page};
+use linkweir_gateway::tunnel::seal;
+use linkweir_gateway::tunnel::seal::Identity;
 
-/// How often `show --watch` shows anew.
+/// Time between figures of `show --watch`.
 const WATCH: Duration = Duration::from_secs(1);
 
 /// A tunnel that schedules what it carries
@@ -35,19 +40,19 @@ enum Command {
         /// File of the secret key
         file: PathBuf,
     },
-    /// Read a configuration and say what is wrong with it
+    /// Read a configuration and report what is wrong with it
     Check {
         /// Configuration file
         config: PathBuf,
     },
-    /// Carry packets until told to stop; SIGHUP reads the configuration again
+    /// Carry packets until stopped; SIGHUP reads the configuration again
     Up {
         /// Configuration file
         config: PathBuf,
         /// Allow mode = "cleartext": anyone on the path can read and forge packets
         #[arg(long)]
         cleartext: bool,
-        /// Only say what would be set up; needs no privileges but to read the configuration and the keys
+        /// Only report what would be set up; needs no privileges except to read the configuration and the keys
         #[arg(short = 'n', long)]
         dry_run: bool,
     },
@@ -56,7 +61,7 @@ enum Command {
         /// Print JSON; with --watch one object a line
         #[arg(long)]
         json: bool,
-        /// Show it anew every second until told to stop, with the rate of each class
+        /// Show it every second until stopped, with the rate of each class
         #[arg(long)]
         watch: bool,
         #[command(flatten)]
@@ -72,13 +77,13 @@ enum Command {
     },
     /// Print what a running gateway does for Prometheus, or serve it
     Metrics {
-        /// Serve /metrics at this address, such as 127.0.0.1:9705, until told to stop
+        /// Serve /metrics at this address, such as 127.0.0.1:9705, until stopped
         #[arg(long, value_name = "ADDRESS:PORT")]
         listen: Option<SocketAddr>,
         #[command(flatten)]
         gateway: Running,
     },
-    /// Emulate a link between two devices until told to stop; 1 when it could not be kept as asked
+    /// Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not kept
     Emulate {
         /// Configuration file of the link
         config: PathBuf,
@@ -91,7 +96,7 @@ enum Command {
         /// Do not ask for real-time priority
         #[arg(long)]
         normal_priority: bool,
-        /// Only read the configuration and say what is wrong with it
+        /// Only read the configuration and report what is wrong with it
         #[arg(long)]
         check: bool,
     },
@@ -104,12 +109,12 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Setting {
-    /// What the link to a peer carries, until it is set again, the configuration changes or `stale` has passed
+    /// Capacity of the link to a peer, until it is set again, the configuration changes or `stale` has passed
     Capacity {
         /// Rate with its unit, such as 18Mbit; 0bit is an outage
         #[arg(value_parser = command::bps)]
         rate: u64,
-        /// Name of the peer; all peers without
+        /// Name of the peer; by default all peers
         #[arg(long)]
         peer: Option<String>,
         #[command(flatten)]
@@ -120,12 +125,12 @@ enum Setting {
 /// Which gateway
 #[derive(Args)]
 struct Running {
-    /// Control socket; the only one in /run/linkweir without
+    /// Control socket; by default the only one in /run/linkweir
     #[arg(long, value_name = "PATH")]
     control: Option<PathBuf>,
 }
 
-/// Why a command did not do what it was asked, with the exit code it deserves.
+/// Why a command failed, which decides its exit code.
 enum Failure {
     Input(String),
     Failed(String),
@@ -138,7 +143,7 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let (message, code) = match obey(Arguments::parse().command) {
+    let (message, code) = match execute(Arguments::parse().command) {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Input(message)) => (message, 2),
         Err(Failure::Failed(message)) => (message, 1),
@@ -147,7 +152,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn obey(command: Command) -> Result<(), Failure> {
+fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Keygen { file } => {
             println!("{}", seal::show_key(&seal::generate(&file)?));
@@ -169,19 +174,7 @@ fn obey(command: Command) -> Result<(), Failure> {
             config,
             cleartext,
             dry_run,
-        } => {
-            let sound = load(&config)?;
-            if sound.mode == Mode::Cleartext && !cleartext {
-                let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
-                               say --cleartext, too, if that is what you want";
-                return Err(Failure::Input(message.to_string()));
-            }
-            if dry_run {
-                print!("{}", intent(&config, &sound)?);
-                return Ok(());
-            }
-            Ok(Gateway::set_up(&config, sound)?.run()?)
-        }
+        } => up(&config, cleartext, dry_run),
         Command::Page { listen, gateway } => {
             page::serve(listen, &gateway.path()?).map_err(|error| match error.kind() {
                 io::ErrorKind::InvalidInput => Failure::Input(error.to_string()),
@@ -212,42 +205,13 @@ fn obey(command: Command) -> Result<(), Failure> {
                 println!("{}: sound", config.display());
                 return Ok(());
             }
-            let report = emulate::run(&link, duration, !normal_priority)?;
-            if json {
-                println!(
-                    "{}",
-                    serde_json::to_string_pretty(&report).map_err(io::Error::from)?
-                );
-            } else {
-                print!("{}", report.text());
-            }
-            if report.directions.iter().any(|way| !way.faults.is_empty()) {
-                return Err(Failure::Failed(
-                    "the link could not be kept as asked".to_string(),
-                ));
-            }
-            Ok(())
+            emulate(&link, duration, !normal_priority, json)
         }
         Command::Show {
             json,
             watch,
             gateway,
-        } => {
-            let mut before = None;
-            loop {
-                let show = gateway.show()?;
-                match write_show(&show, before.as_ref(), json, watch) {
-                    // Nobody reads any more.
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
-                    written => written?,
-                }
-                if !watch {
-                    return Ok(());
-                }
-                before = Some(show);
-                std::thread::sleep(WATCH);
-            }
-        }
+        } => show(&gateway, json, watch),
         Command::Set {
             what:
                 Setting::Capacity {
@@ -268,7 +232,64 @@ fn obey(command: Command) -> Result<(), Failure> {
     }
 }
 
-/// Writes what a gateway shows; `before` is what was written last.
+/// Runs a gateway, or reports what it would set up.
+fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
+    let config = load(file)?;
+    if config.mode == Mode::Cleartext && !cleartext {
+        let message = "mode = \"cleartext\" protects nothing: anyone on the path can read and forge packets; \
+                       add --cleartext if that is what you want";
+        return Err(Failure::Input(message.to_string()));
+    }
+    if dry_run {
+        print!("{}", describe_setup(file, &config)?);
+        return Ok(());
+    }
+    Ok(Gateway::set_up(file, config)?.run()?)
+}
+
+/// Emulates a link and prints what it did.
+fn emulate(
+    link: &Emulation,
+    duration_ns: Option<u64>,
+    realtime: bool,
+    json: bool,
+) -> Result<(), Failure> {
+    let report = emulate::run(link, duration_ns, realtime)?;
+    if json {
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report).map_err(io::Error::from)?
+        );
+    } else {
+        print!("{}", report.text());
+    }
+    if report.directions.iter().any(|way| !way.faults.is_empty()) {
+        return Err(Failure::Failed(
+            "the rate, delay or loss of the link was not kept".to_string(),
+        ));
+    }
+    Ok(())
+}
+
+/// Prints the figures of a gateway, once or every second.
+fn show(gateway: &Running, json: bool, watch: bool) -> Result<(), Failure> {
+    let mut before = None;
+    loop {
+        let show = gateway.show()?;
+        match write_show(&show, before.as_ref(), json, watch) {
+            // The reader has gone, as `head` does.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+        if !watch {
+            return Ok(());
+        }
+        before = Some(show);
+        std::thread::sleep(WATCH);
+    }
+}
+
+/// Writes the figures of a gateway; `before` are those written last.
 fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match (json, watch) {
@@ -289,7 +310,7 @@ fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io
 }
 
 /// What `up` would set up.
-fn intent(file: &Path, config: &Config) -> Result<String, Failure> {
+fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
     let mut lines = vec![format!(
         "device {}: MTU {} bytes, {}",
         config.device,
@@ -306,7 +327,7 @@ fn intent(file: &Path, config: &Config) -> Result<String, Failure> {
     });
     lines.push(format!("control socket {}", config.control.display()));
     lines.push(format!(
-        "becomes {} then",
+        "then becomes user {}",
         config.user.as_deref().unwrap_or(privileges::NOBODY)
     ));
     for peer in &config.peers {
@@ -319,7 +340,7 @@ fn intent(file: &Path, config: &Config) -> Result<String, Failure> {
             "peer {}: {}, {} at first, {}",
             peer.name,
             peer.endpoint.map_or_else(
-                || "waits until it speaks".to_string(),
+                || "endpoint unknown until it sends".to_string(),
                 |endpoint| format!("at {endpoint}")
             ),
             units::show_whole(peer.capacity.nominal_bps, Kind::Rate),
@@ -379,7 +400,7 @@ impl Running {
 
 /// The control socket, where there is but one.
 fn only_socket() -> Result<PathBuf, Failure> {
-    let entries = std::fs::read_dir(control::FOLDER)
+    let entries = std::fs::read_dir(CONTROL_FOLDER)
         .into_iter()
         .flatten()
         .flatten();
@@ -393,7 +414,7 @@ fn only_socket() -> Result<PathBuf, Failure> {
         [] => {
             let message = format!(
                 "no gateway has a control socket in {}; name one with --control",
-                control::FOLDER
+                CONTROL_FOLDER
             );
             Err(Failure::Failed(message))
         }

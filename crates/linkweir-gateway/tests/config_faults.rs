@@ -43,18 +43,18 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncolumns = { t = \"at\", capacity = \"c_bps\" }", "ground.toml:15: link.columns = { t = \"at\", capacity = \"c_bps\" }: is only for a link with a trace"),
     ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"\ncolumns = { t = \"at\", capacity = \"c\" }", "ground.toml:15: link.columns.capacity = \"c\": does not say its unit; write { column = \"c\", unit = ... } with one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfloor = \"1Mbit\"", "ground.toml:15: link.floor = \"1Mbit\": needs stale, the time after which it holds"),
-    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nstale = \"10s\"", "ground.toml:15: link.stale = \"10s\": needs floor, the rate that is believed from then on"),
-    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is no file; name a program"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nstale = \"10s\"", "ground.toml:15: link.stale = \"10s\": needs floor, the rate that holds from then on"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is not a file; name a program"),
     ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" beside it"),
     ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
-    ("overhead = \"14B\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:15: link.feedback = { ceiling = \"40Mbit\" }: needs stale = \"3s\" at least, for while nothing is sent a report comes every second, and floor, the least rate it may say"),
+    ("overhead = \"14B\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:15: link.feedback = { ceiling = \"40Mbit\" }: needs stale = \"3s\" at least, because an idle link is reported once a second, and floor, the least rate it may report"),
     ("overhead = \"14B\"", "feedback = true", "ground.toml:15: link.feedback = true: must be a table like { ceiling = \"40Mbit\" }"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { delay = \"9ms\" }", "ground.toml:17: link.feedback.ceiling: is missing; write ceiling = \"40Mbit\""),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"900kbit\" }", "ground.toml:17: link.feedback.ceiling = \"900kbit\": must be 1Mbit .. 400Gbit"),
-    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is what to begin with and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"10Mbit\" }", "ground.toml:17: link.feedback.ceiling = \"10Mbit\": rate is the first capacity and must lie between floor and ceiling, 1Mbit .. 10Mbit"),
     ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\", delay = \"2s\" }", "ground.toml:17: link.feedback.delay = \"2s\": must be 1ms .. 1s"),
-    ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both say the capacity; leave one out"),
-    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }\nacross = { policy = \"pf\" }", "ground.toml:17: link.feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other: what a peer received of a link that others share is not what its channel carries; leave one out"),
+    ("overhead = \"14B\"", "command = [\"modem\"]\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:16: link.feedback = { ceiling = \"40Mbit\" }: and command exclude each other: both report the capacity; leave one out"),
+    ("overhead = \"14B\"", "stale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }\nacross = { policy = \"pf\" }", "ground.toml:17: link.feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other: the rate a peer receives on a shared link is not the rate of its channel; leave one out"),
     ("rate = \"20Mbit\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:14: link.feedback = { ceiling = \"40Mbit\" }: is only for a table with rate or trace"),
     ("endpoint =", "report = \"yes\"\nendpoint =", "ground.toml:42: peer[0].report = \"yes\": must be true or false, not a string"),
     ("overhead = \"14B\"", "below = \"1kB\"", "ground.toml:15: link.below = \"1kB\": must be 3kB .. 10MB"),
@@ -288,7 +288,7 @@ impl Drop for Checked {
 }
 
 #[test]
-fn check_says_every_mistake_in_one_line_and_returns_2() {
+fn check_reports_every_mistake_in_one_line_and_returns_2() {
     let checked = Checked::new("mistakes");
     assert_eq!(checked.check(SHIPPED.as_bytes()), (Some(0), String::new()));
     for (old, new, said) in MISTAKES {

@@ -10,8 +10,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use linkweir_gateway::seal::{Claim, Identity, Key, Opened, Session};
-use linkweir_gateway::{mss, packet, tos};
+use linkweir_gateway::tunnel::seal::{Claim, Identity, Key, Opened, Session};
+use linkweir_plane::bytes::packet;
+use linkweir_plane::{mss, tos};
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
@@ -164,7 +165,7 @@ impl Exchange {
         let Exchange { ends, buffer, .. } = self;
         let init = ends[0]
             .session
-            .knock(buffer)
+            .start_handshake(buffer)
             .expect("nothing is under way")
             .to_vec();
         for _ in 0..4 {

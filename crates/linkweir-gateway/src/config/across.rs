@@ -13,12 +13,12 @@ pub(super) struct Across<'s, 'i> {
     section: Section<'s, 'i>,
     info: &'static PolicyInfo,
     params: Vec<u64>,
-    /// Its parameters of a peer that does not say its own.
+    /// Its parameters for a peer that does not give its own.
     row: Vec<u64>,
 }
 
 impl<'s, 'i> Across<'s, 'i> {
-    /// Reads what `[link]` says, if it says anything.
+    /// Reads `link.across`, if it is given.
     pub(super) fn read(link: &mut Section<'s, 'i>) -> Result<Option<Across<'s, 'i>>, Fault> {
         let Some(entry) = link.find("across") else {
             return Ok(None);
@@ -48,12 +48,12 @@ impl<'s, 'i> Across<'s, 'i> {
         }))
     }
 
-    /// Refuses a capacity that a link cannot have of which each packet takes its time.
+    /// Refuses capacities that a shared link cannot have: on it each packet takes its own time.
     pub(super) fn fits(&self, capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), Fault> {
         if capacity.feedback.is_some() {
             return Err(place.fault_at(
                 "feedback",
-                "and link.across exclude each other: what a peer received of a link that others share is not what its channel carries; leave one out, or let a command say the capacity",
+                "and link.across exclude each other: the rate a peer receives on a shared link is not the rate of its channel; leave one out, or let a command report the capacity",
             ));
         }
         match capacity.offered {
@@ -65,7 +65,7 @@ impl<'s, 'i> Across<'s, 'i> {
         }
     }
 
-    /// The whole of it, once all peers are read; `rows` and `sections` are what each peer said.
+    /// The policy among peers with the `rows` and `sections` of all peers.
     pub(super) fn scheduler(
         &self,
         peers: &[Peer],
@@ -95,14 +95,14 @@ impl<'s, 'i> Across<'s, 'i> {
     }
 }
 
-/// What a peer says: its parameters, and the table they stand in, if there is one.
-pub(super) type Said<'s, 'i> = (Vec<u64>, Option<Section<'s, 'i>>);
+/// A peer's parameters, and their table if there is one.
+pub(super) type PeerParams<'s, 'i> = (Vec<u64>, Option<Section<'s, 'i>>);
 
 /// Reads the parameters of a peer.
 pub(super) fn of_peer<'s, 'i>(
     across: Option<&Across<'_, '_>>,
     peer: &mut Section<'s, 'i>,
-) -> Result<Said<'s, 'i>, Fault> {
+) -> Result<PeerParams<'s, 'i>, Fault> {
     let entry = peer.find("across");
     let Some(across) = across else {
         return match entry {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a link carries: `rate` (a value or one over time), `trace`, or `command`, and what the scheduler is told of it.
+//! The capacity of a link: `rate` (a value or one over time), `trace` or `command`, and what the scheduler is given of it.
 
 use linkweir_config::limits;
 use linkweir_config::reader::{Entry, Section};
@@ -8,14 +8,15 @@ use linkweir_config::trace::{self, Described, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 
-use super::{folder, Fault};
-use crate::feedback::Bounds;
+use super::paths::{folder, path};
+use super::{Capacity, Fault};
+use linkweir_plane::setup::Bounds;
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;
 /// Time over which the mean of a signal without end is taken, ns.
 const MEAN_NS: u64 = 3_600_000_000_000;
-/// Least time that what reports say is believed, ns.
+/// Least `stale` with `feedback`, ns: three reports of an idle link.
 const FEEDBACK_STALE_NS: u64 = 3_000_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
@@ -25,24 +26,6 @@ const RATES: Values = Values {
     min: 0.0,
     max: limits::RATE_BPS as f64,
 };
-/// What a link carries over time and who says so.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Capacity {
-    /// The rate, or instants at which packets may leave.
-    pub offered: signal::Capacity,
-    /// What the scheduler is told when it starts, bit/s.
-    pub nominal_bps: u64,
-    /// Whether the scheduler is told of every change.
-    pub follow: bool,
-    /// A program that writes the rate, one line per change.
-    pub command: Option<Vec<String>>,
-    /// How long what the program or the control socket said is believed, ns.
-    pub stale_ns: Option<u64>,
-    /// What is believed from then on, bit/s.
-    pub floor_bps: u64,
-    /// Within which bounds the far end's reports are believed; none: it is not asked.
-    pub feedback: Option<Bounds>,
-}
 
 /// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
 pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fault> {
@@ -78,14 +61,14 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     }
     if let (Some(_), Some(entry)) = (&command, &feedback) {
         return Err(
-            entry.fault("and command exclude each other: both say the capacity; leave one out")
+            entry.fault("and command exclude each other: both report the capacity; leave one out")
         );
     }
-    let says = command
+    let source = command
         .as_ref()
         .map(|(_, entry)| entry)
         .or(feedback.as_ref());
-    if let Some(entry) = says {
+    if let Some(entry) = source {
         if !matches!(offered, signal::Capacity::Rate(Signal::Constant(_))) {
             return Err(entry.fault("needs a rate that does not change by itself; leave one out"));
         }
@@ -106,7 +89,7 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
         }
         (Some(entry), Some(_)) => entry.whole(Kind::Rate, bounds)?,
         (None, Some(stale)) => {
-            return Err(stale.fault("needs floor, the rate that is believed from then on"))
+            return Err(stale.fault("needs floor, the rate that holds from then on"))
         }
         (None, None) => LEAST_BPS,
     };
@@ -138,7 +121,7 @@ fn read_bounds(
     };
     if stale_ns.is_none_or(|ns| ns < FEEDBACK_STALE_NS) {
         return Err(entry.fault(format!(
-            "needs stale = \"{}\" at least, for while nothing is sent a report comes every second, and floor, the least rate it may say",
+            "needs stale = \"{}\" at least, because an idle link is reported once a second, and floor, the least rate it may report",
             units::show_whole(FEEDBACK_STALE_NS, Kind::Time)
         )));
     }
@@ -149,7 +132,7 @@ fn read_bounds(
     let begin_bps = mean_bps(offered);
     if !(floor_bps..=ceiling_bps).contains(&begin_bps) {
         return Err(ceiling.fault(format!(
-            "rate is what to begin with and must lie between floor and ceiling, {} .. {}",
+            "rate is the first capacity and must lie between floor and ceiling, {} .. {}",
             units::show_whole(floor_bps, Kind::Rate),
             units::show_whole(ceiling_bps, Kind::Rate)
         )));
@@ -161,7 +144,7 @@ fn read_bounds(
     })
 }
 
-/// A rate or a trace, with what else the trace says.
+/// A rate or a trace, with the trace's other columns.
 pub(super) type Offered = (signal::Capacity, Option<Trace>);
 
 /// Reads `rate` or `trace`, if either is given.
@@ -186,9 +169,9 @@ pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, 
     if rate.is_some() {
         return Err(entry.fault("rate and trace exclude each other; leave one out"));
     }
-    let path = super::path(&entry)?;
+    let path = path(&entry)?;
     let hints = described.read()?;
-    // A file that cannot be read is the fault of the line that names it.
+    // If the file cannot be read, the fault is at the line that names it.
     let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
         .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
     let trace = trace::parse(&bytes, &path, &hints)?;
@@ -222,7 +205,10 @@ fn command(entry: &Entry<'_, '_>) -> Result<Vec<String>, Fault> {
         .collect::<Result<Vec<_>, _>>()?;
     let program = folder(entry.source()).join(&words[0]);
     if words[0].contains('/') && !program.is_file() {
-        return Err(entry.fault(format!("{} is no file; name a program", program.display())));
+        return Err(entry.fault(format!(
+            "{} is not a file; name a program",
+            program.display()
+        )));
     }
     Ok(words)
 }

@@ -9,13 +9,13 @@ use linkweir_config::units::Kind;
 use linkweir_core::{Limit, PolicyInfo};
 
 use super::{nets, Class, Fault};
-use crate::classify::{self, Rule, Rules};
+use linkweir_plane::classify::{self, Rule, Rules};
 
 /// Most packets a queue may hold.
 const LIMIT_PKTS: u64 = 1_000_000;
 /// Most bytes a queue may hold.
 const LIMIT_BYTES: u64 = 1_000_000_000;
-/// Packets a queue may hold unless it says otherwise.
+/// Packets a queue may hold by default.
 const DEFAULT_PKTS: u32 = 1000;
 /// Most rules of a class, and most values of one key of a rule.
 const RULES: usize = 1024;
@@ -95,7 +95,8 @@ fn limit(section: &mut Section<'_, '_>) -> Result<Limit, Fault> {
     Ok(Limit { pkts, bytes })
 }
 
-/// Whether every packet that `later` matches is matched by `earlier`; only seen where both say code points alone.
+/// Whether every packet that `later` matches is matched by `earlier`. This is only found where both rules have code points
+/// alone.
 fn covers(earlier: &Rule, later: &Rule) -> bool {
     let dscp_alone = Rule {
         class: earlier.class,

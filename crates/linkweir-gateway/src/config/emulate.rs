@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section, Source};
-use linkweir_config::signal::{self, Signal};
+use linkweir_config::signal::Signal;
 use linkweir_config::trace;
 use linkweir_config::units::Kind;
 use linkweir_config::values::{self, Values};
 
 use super::capacity::{mean_bps, offered};
 use super::{device, nets, Fault, FILE_BYTES, MTU_LEAST};
+use linkweir_plane::setup::Direction;
 
 /// Where `ip netns` keeps namespaces.
 const NAMESPACES: &str = "/run/netns";
@@ -42,7 +43,7 @@ pub struct End {
 pub struct Emulation {
     /// Its ends, a and b.
     pub ends: [End; 2],
-    /// What lies between: from a to b, and back.
+    /// Its directions: from a to b, and back.
     pub directions: [Direction; 2],
     /// MTU of both devices, bytes.
     pub mtu: u32,
@@ -84,7 +85,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
     top.expect(&DIRECTIONS);
     for key in DIRECTIONS {
         let mut section = top.need_table(key, "rate = \"20Mbit\"")?;
-        directions.push(Direction::read(&mut section)?);
+        directions.push(direction(&mut section)?);
         section.finish()?;
     }
     top.finish()?;
@@ -116,7 +117,7 @@ fn end(section: &mut Section<'_, '_>) -> Result<End, Fault> {
     })
 }
 
-/// The name `ip netns` gave it, or a path such as `/proc/1234/ns/net`.
+/// A namespace by its name in `ip netns`, or by a path such as `/proc/1234/ns/net`.
 fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
     let path = Path::new(NAMESPACES).join(entry.text()?);
     if path.exists() {
@@ -128,59 +129,39 @@ fn namespace(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
     )))
 }
 
-/// One direction of an emulated link.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Direction {
-    /// The rate, or instants at which packets may leave.
-    pub offered: signal::Capacity,
-    /// Delay over time, s.
-    pub delay_s: Signal,
-    /// Greatest additional delay, ns; each packet's is drawn from 0 to this, all values alike, and packets keep their order.
-    pub jitter_ns: u64,
-    /// Probability that a packet is lost behind the queue.
-    pub loss: Signal,
-    /// Packets that may wait.
-    pub limit_pkts: u32,
-    /// Bytes added to every packet on the link.
-    pub overhead_bytes: i64,
-}
-
-impl Direction {
-    /// Reads the table of one direction; `limit` packets may wait unless it says otherwise, or twice the packets of 1500
-    /// bytes on their way.
-    fn read(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
-        let Some((offered, trace)) = offered(section)? else {
-            return Err(section.missing(
-                "rate",
-                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
-            ));
-        };
-        let (trace_delay, trace_loss) =
-            trace.map_or((None, None), |trace| (trace.delay_s, trace.loss));
-        let delay_s = varying(section, "delay", DELAYS, trace_delay)?;
-        let loss = varying(section, "loss", LOSSES, trace_loss)?;
-        let jitter_ns = section.whole("jitter", Kind::Time, (0, 10_000_000_000), 0)?;
-        let in_flight = mean_bps(&offered) as f64 * values::greatest(&delay_s) / (8.0 * 1500.0);
-        let room = (2.0 * in_flight) as u64 + 100;
-        let most = HELD_PKTS;
-        let limit_pkts = section.whole("limit", Kind::Packets, (1, most), room.min(most))?;
-        let overhead_bytes = match section.find("overhead") {
-            Some(entry) => entry.signed(Kind::Size, 1000)?,
-            None => 0,
-        };
-        if in_flight > IN_FLIGHT_PKTS {
-            let message = format!("at this rate keeps {in_flight:.0} packets of 1500B on the way, more than {IN_FLIGHT_PKTS:.0}; lower either");
-            return Err(section.fault_at("delay", message));
-        }
-        Ok(Direction {
-            offered,
-            delay_s,
-            jitter_ns,
-            loss,
-            limit_pkts: u32::try_from(limit_pkts).unwrap_or(u32::MAX),
-            overhead_bytes,
-        })
+/// Reads the table of one direction. By default twice as many packets may wait as there are packets of 1500 bytes on the
+/// way.
+fn direction(section: &mut Section<'_, '_>) -> Result<Direction, Fault> {
+    let Some((offered, trace)) = offered(section)? else {
+        return Err(section.missing(
+            "rate",
+            "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\"",
+        ));
+    };
+    let (trace_delay, trace_loss) = trace.map_or((None, None), |trace| (trace.delay_s, trace.loss));
+    let delay_s = varying(section, "delay", DELAYS, trace_delay)?;
+    let loss = varying(section, "loss", LOSSES, trace_loss)?;
+    let jitter_ns = section.whole("jitter", Kind::Time, (0, 10_000_000_000), 0)?;
+    let in_flight = mean_bps(&offered) as f64 * values::greatest(&delay_s) / (8.0 * 1500.0);
+    let room = (2.0 * in_flight) as u64 + 100;
+    let most = HELD_PKTS;
+    let limit_pkts = section.whole("limit", Kind::Packets, (1, most), room.min(most))?;
+    let overhead_bytes = match section.find("overhead") {
+        Some(entry) => entry.signed(Kind::Size, 1000)?,
+        None => 0,
+    };
+    if in_flight > IN_FLIGHT_PKTS {
+        let message = format!("at this rate keeps {in_flight:.0} packets of 1500B on the way, more than {IN_FLIGHT_PKTS:.0}; lower either");
+        return Err(section.fault_at("delay", message));
     }
+    Ok(Direction {
+        offered,
+        delay_s,
+        jitter_ns,
+        loss,
+        limit_pkts: u32::try_from(limit_pkts).unwrap_or(u32::MAX),
+        overhead_bytes,
+    })
 }
 
 /// Most packets an emulated link may hold in its queue.
@@ -188,7 +169,7 @@ const HELD_PKTS: u64 = 1_000_000;
 /// Most packets it may have on the way.
 const IN_FLIGHT_PKTS: f64 = 1e6;
 
-/// A signal that either the table or the trace gives.
+/// A signal from either the table or the trace.
 fn varying(
     section: &mut Section<'_, '_>,
     key: &'static str,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The gateway's configuration: one TOML file, in the notation of scenarios.
 //!
-//! [`load`] checks everything before anything is set up. The first thing wrong comes back as a [`Fault`] with file, line,
-//! key and cure.
+//! [`load`] checks everything before anything is set up, and returns the first fault with file, line, key and cure.
 
 mod across;
 mod capacity;
 mod classes;
 pub mod emulate;
+pub mod paths;
 mod peers;
 
 use std::net::SocketAddr;
@@ -17,17 +17,16 @@ use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
-use linkweir_core::{Limit, PolicyInfo};
+use linkweir_core::Limit;
 
-use crate::classify::Rules;
-use crate::control;
-use crate::feedback::Wire;
-use crate::seal;
-use crate::tos::Model;
+use crate::tunnel::seal;
+use linkweir_plane::classify::Rules;
+use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
+use linkweir_plane::tos::Model;
 
 use across::Across;
-pub use capacity::Capacity;
 pub use linkweir_config::Fault;
+use paths::path;
 pub use peers::Peer;
 
 /// Largest configuration, bytes.
@@ -40,9 +39,9 @@ const PEERS: usize = 1024;
 const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
 const DRAIN_NS: u64 = 60_000_000_000;
-/// Bytes that may be allowed to wait below.
+/// Least and greatest `below`, bytes.
 const BELOW_BYTES: (u64, u64) = (3000, 10_000_000);
-/// What a waiting packet costs beside its own bytes.
+/// Memory of a waiting packet in addition to its own bytes.
 pub const PACKET_COST_BYTES: u64 = 112;
 /// Smallest MTU that IPv6 allows (RFC 8200, section 5).
 const MTU_V6: u32 = 1280;
@@ -57,7 +56,7 @@ const OUTER_V6: u32 = 48;
 pub enum Mode {
     /// Sealed with the WireGuard protocol.
     Wireguard,
-    /// As they are, for the laboratory. Anyone on the path can read and forge them.
+    /// In the clear, for the laboratory. Anyone on the path can read and forge them.
     Cleartext,
 }
 
@@ -80,27 +79,7 @@ impl Mode {
     }
 }
 
-/// A class: one queue towards every peer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
-    /// Name shown in statistics.
-    pub name: String,
-    /// Most it may hold, per peer.
-    pub limit: Limit,
-}
-
-/// The policy and its parameters.
-#[derive(Clone, Debug)]
-pub struct Scheduler {
-    /// What the core says of the policy.
-    pub info: &'static PolicyInfo,
-    /// One value per parameter.
-    pub params: Vec<u64>,
-    /// One row per queue.
-    pub qparams: Vec<u64>,
-}
-
-/// A configuration that was found to be sound.
+/// A configuration without faults.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Name of the TUN device.
@@ -115,25 +94,25 @@ pub struct Config {
     pub mode: Mode,
     /// File of this end's secret key.
     pub private_key_file: Option<PathBuf>,
-    /// Who the gateway becomes once it is set up; none: it stays who it is.
+    /// The user that the gateway becomes once it is set up; none: `nobody`.
     pub user: Option<String>,
     /// Path of the control socket.
     pub control: PathBuf,
-    /// Whether routes lead what peers are allowed through the device.
+    /// Whether the addresses behind peers are routed through the device.
     pub routes: bool,
-    /// Whether TCP is held to segments that fit.
+    /// Whether the segment size of TCP connections is lowered to what fits.
     pub mss_clamp: bool,
-    /// Whether the kernel's segmentation offloads are used where there are any.
+    /// Whether the kernel's segmentation offloads are used, where it has them.
     pub offload: bool,
     /// How code points pass the tunnel.
     pub dscp: Model,
     /// How long packets that wait may still leave when the gateway stops, ns.
     pub drain_ns: u64,
-    /// Bytes a packet grows by on the link: outer headers, seal and what `link.overhead` says.
+    /// Bytes by which a packet grows on the link: outer headers, seal and `link.overhead`.
     pub overhead_bytes: i64,
     /// Smallest packet on the link, bytes, as it is accounted.
     pub mpu_bytes: u32,
-    /// About how many bytes may wait in the system and the interface below; none: what the system likes.
+    /// About how many bytes may wait in the system and the interface below; none: the system's default.
     pub below_bytes: Option<u32>,
     /// Policy among peers, where they share one link; a row of parameters per peer.
     pub across: Option<Scheduler>,
@@ -141,20 +120,20 @@ pub struct Config {
     pub scheduler: Scheduler,
     /// Classes in queue order.
     pub classes: Vec<Class>,
-    /// Which packet belongs to which class.
+    /// Rules that put packets into classes.
     pub rules: Rules,
     /// The other ends.
     pub peers: Vec<Peer>,
 }
 
 impl Config {
-    /// Largest packet that TCP may ask for, bytes; none: as it likes.
+    /// Largest packet that TCP may use, bytes; none: not limited.
     #[must_use]
     pub fn mss_mtu(&self) -> Option<u32> {
         self.mss_clamp.then_some(self.mtu)
     }
 
-    /// What the policy across peers is told of their link at first, bit/s: the capacity of the fastest.
+    /// First rate that the policy across peers is given, bit/s: the capacity of the fastest peer.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
         let capacities = self.peers.iter().map(|peer| peer.capacity.nominal_bps);
@@ -173,10 +152,19 @@ impl Config {
     /// Bytes by which a packet of `bytes` is accounted on the link.
     #[must_use]
     pub fn wire_bytes(&self, bytes: usize) -> u32 {
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX) + self.overhead_bytes;
-        u32::try_from(bytes.max(1))
-            .unwrap_or(u32::MAX)
-            .max(self.mpu_bytes)
+        self.wire().packet_bytes(bytes)
+    }
+
+    /// Settings of a link that carries `capacity`.
+    #[must_use]
+    pub fn link_setup<'c>(&'c self, capacity: &'c Capacity) -> LinkSetup<'c> {
+        LinkSetup {
+            scheduler: &self.scheduler,
+            classes: &self.classes,
+            capacity,
+            measured: self.below_bytes.is_some(),
+            shared: self.across.is_some(),
+        }
     }
 }
 
@@ -198,56 +186,8 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let document = source.parse(FILE_BYTES)?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
-    let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
-    let entry = gateway.need("mode", "\"wireguard\"")?;
-    let mode = match entry.choice(&Mode::NAMES)? {
-        0 => Mode::Wireguard,
-        _ => Mode::Cleartext,
-    };
-    let private_key_file = private_key_file(&mut gateway, mode)?;
-    let device = device(&gateway.need("device", "\"lw0\"")?)?;
-    let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
-    let listen = socket_address(&listen)?;
-    let addresses = match gateway.find("address") {
-        Some(entry) => nets(&entry)?,
-        None => Vec::new(),
-    };
-    let user = match gateway.find("user") {
-        Some(entry) => Some(word(&entry)?),
-        None => None,
-    };
-    let control = match gateway.find("control") {
-        Some(entry) => path(&entry)?,
-        None => control::path_of(&device),
-    };
-    let routes = gateway.flag("routes", true)?;
-    let mss_clamp = gateway.flag("mss_clamp", true)?;
-    let offload = gateway.flag("offload", true)?;
-    let dscp = dscp(&mut gateway)?;
-    let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
-    let outer = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 } + mode.overhead_bytes();
-    let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
-    let mtu = mtu(&mut gateway, below, outer, &addresses)?;
-    gateway.finish()?;
-
-    let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
-    let whole_link = capacity::read(&mut link)?;
-    let overhead_bytes = match link.find("overhead") {
-        Some(entry) => entry.signed(Kind::Size, 1000)?,
-        None => 0,
-    };
-    let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
-    let below = link.find("below");
-    let below_bytes = match &below {
-        Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
-        None => None,
-    };
-    let across = Across::read(&mut link)?;
-    if let (Some(across), Some(capacity)) = (&across, &whole_link) {
-        across.fits(capacity, &link)?;
-    }
-    link.finish()?;
-
+    let own = Own::read(&mut top)?;
+    let link = Shared::read(&mut top)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
     let names: Vec<&str> = linkweir_core::policies().iter().map(|p| p.name).collect();
     let chosen = scheduler.need("policy", "\"pss\"")?.choice(&names)?;
@@ -261,56 +201,53 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let mut sections = top.tables("class", CLASSES)?;
     let (classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
-    let (peers, rows, said) = peers::read(
+    let (peers, rows, across_sections) = peers::read(
         &mut peer_sections,
-        mode,
-        listen,
-        whole_link.as_ref(),
-        across.as_ref(),
+        own.mode,
+        own.listen,
+        link.capacity.as_ref(),
+        link.across.as_ref(),
     )?;
-    if let (Some(entry), None, 2..) = (&below, &across, peers.len()) {
-        return Err(entry.fault(format!(
-            "is about one interface, which {} peers share; write across = {{ policy = \"drr\" }} beside it",
-            peers.len()
-        )));
-    }
-    if routes {
+    link.one_interface(peers.len())?;
+    if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
     }
     top.finish()?;
 
-    // Keys nobody knows are named before the core is asked: they may be what the core misses.
+    // Unknown keys are reported before the core checks the values: a misspelt one may be what the core misses.
     scheduler.known()?;
     for section in &sections {
         section.known()?;
     }
     let places: Vec<&Section<'_, '_>> = sections.iter().collect();
     for peer in &peers {
-        let told_bps = peer.capacity.nominal_bps;
-        parameters::check(info, told_bps, &params, &qparams, &scheduler, &places)?;
+        let link_bps = peer.capacity.nominal_bps;
+        parameters::check(info, link_bps, &params, &qparams, &scheduler, &places)?;
     }
+    let across = link.across.as_ref();
     let across = across
-        .map(|across| across.scheduler(&peers, rows, &said))
+        .map(|across| across.scheduler(&peers, rows, &across_sections))
         .transpose()?;
-    held(&top_level(&source, &document), &classes, mtu, peers.len())?;
+    let whole = top_level(&source, &document);
+    held(&whole, &classes, own.mtu, peers.len())?;
 
     Ok(Config {
-        device,
-        addresses,
-        mtu,
-        listen,
-        mode,
-        private_key_file,
-        user,
-        control,
-        routes,
-        mss_clamp,
-        offload,
-        dscp,
-        drain_ns,
-        overhead_bytes: overhead_bytes + i64::from(outer),
-        mpu_bytes,
-        below_bytes,
+        device: own.device,
+        addresses: own.addresses,
+        mtu: own.mtu,
+        listen: own.listen,
+        mode: own.mode,
+        private_key_file: own.private_key_file,
+        user: own.user,
+        control: own.control,
+        routes: own.routes,
+        mss_clamp: own.mss_clamp,
+        offload: own.offload,
+        dscp: own.dscp,
+        drain_ns: own.drain_ns,
+        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
+        mpu_bytes: link.mpu_bytes,
+        below_bytes: link.below_bytes,
         across,
         scheduler: Scheduler {
             info,
@@ -321,6 +258,129 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         rules,
         peers,
     })
+}
+
+/// `[gateway]`: this end.
+struct Own {
+    device: String,
+    addresses: Vec<IpNet>,
+    mtu: u32,
+    listen: SocketAddr,
+    mode: Mode,
+    private_key_file: Option<PathBuf>,
+    user: Option<String>,
+    control: PathBuf,
+    routes: bool,
+    mss_clamp: bool,
+    offload: bool,
+    dscp: Model,
+    drain_ns: u64,
+    /// Bytes by which the tunnel lengthens a packet.
+    outer_bytes: u32,
+}
+
+impl Own {
+    fn read(top: &mut Section<'_, '_>) -> Result<Own, Fault> {
+        let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
+        let entry = gateway.need("mode", "\"wireguard\"")?;
+        let mode = match entry.choice(&Mode::NAMES)? {
+            0 => Mode::Wireguard,
+            _ => Mode::Cleartext,
+        };
+        let private_key_file = private_key_file(&mut gateway, mode)?;
+        let device = device(&gateway.need("device", "\"lw0\"")?)?;
+        let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
+        let listen = socket_address(&listen)?;
+        let addresses = match gateway.find("address") {
+            Some(entry) => nets(&entry)?,
+            None => Vec::new(),
+        };
+        let user = match gateway.find("user") {
+            Some(entry) => Some(word(&entry)?),
+            None => None,
+        };
+        let control = match gateway.find("control") {
+            Some(entry) => path(&entry)?,
+            None => paths::control_socket(&device),
+        };
+        let routes = gateway.flag("routes", true)?;
+        let mss_clamp = gateway.flag("mss_clamp", true)?;
+        let offload = gateway.flag("offload", true)?;
+        let dscp = dscp(&mut gateway)?;
+        let drain_ns = gateway.whole("drain", Kind::Time, (0, DRAIN_NS), 0)?;
+        let headers_bytes = if listen.is_ipv6() { OUTER_V6 } else { OUTER_V4 };
+        let outer_bytes = headers_bytes + mode.overhead_bytes();
+        let below = gateway.small("underlay_mtu", Kind::Size, (MTU_LEAST, 65_535), 1500)?;
+        let mtu = mtu(&mut gateway, below, outer_bytes, &addresses)?;
+        gateway.finish()?;
+        Ok(Own {
+            device,
+            addresses,
+            mtu,
+            listen,
+            mode,
+            private_key_file,
+            user,
+            control,
+            routes,
+            mss_clamp,
+            offload,
+            dscp,
+            drain_ns,
+            outer_bytes,
+        })
+    }
+}
+
+/// `[link]`: what holds for the links to all peers.
+struct Shared<'s, 'i> {
+    /// The capacity of peers that do not give their own.
+    capacity: Option<Capacity>,
+    overhead_bytes: i64,
+    mpu_bytes: u32,
+    below: Option<Entry<'s, 'i>>,
+    below_bytes: Option<u32>,
+    across: Option<Across<'s, 'i>>,
+}
+
+impl<'s, 'i> Shared<'s, 'i> {
+    fn read(top: &mut Section<'s, 'i>) -> Result<Shared<'s, 'i>, Fault> {
+        let mut link = top.need_table("link", "rate = \"20Mbit\"")?;
+        let capacity = capacity::read(&mut link)?;
+        let overhead_bytes = match link.find("overhead") {
+            Some(entry) => entry.signed(Kind::Size, 1000)?,
+            None => 0,
+        };
+        let mpu_bytes = link.small("mpu", Kind::Size, (0, 65_535), 0)?;
+        let below = link.find("below");
+        let below_bytes = match &below {
+            Some(entry) => Some(entry.whole(Kind::Size, BELOW_BYTES)? as u32),
+            None => None,
+        };
+        let across = Across::read(&mut link)?;
+        if let (Some(across), Some(capacity)) = (&across, &capacity) {
+            across.fits(capacity, &link)?;
+        }
+        link.finish()?;
+        Ok(Shared {
+            capacity,
+            overhead_bytes,
+            mpu_bytes,
+            below,
+            below_bytes,
+            across,
+        })
+    }
+
+    /// Refuses `below` for several peers that do not share a link: they would share the interface.
+    fn one_interface(&self, peers: usize) -> Result<(), Fault> {
+        if let (Some(entry), None, 2..) = (&self.below, &self.across, peers) {
+            return Err(entry.fault(format!(
+                "is about one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} beside it"
+            )));
+        }
+        Ok(())
+    }
 }
 
 fn top_level<'s, 'i>(
@@ -427,22 +487,6 @@ fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
         return Err(entry.fault("must be one word"));
     }
     Ok(text.to_string())
-}
-
-fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
-    let text = entry.text()?;
-    if text.is_empty() || text.contains('\0') {
-        return Err(entry.fault("must be a path"));
-    }
-    Ok(folder(entry.source()).join(text))
-}
-
-/// Where the files lie that a configuration names.
-fn folder(source: &Source<'_>) -> PathBuf {
-    let file = source.file();
-    file.and_then(Path::parent)
-        .map(Path::to_path_buf)
-        .unwrap_or_default()
 }
 
 /// A name the kernel takes for a device.

@@ -9,34 +9,35 @@ use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
 
 use super::across::{self, Across};
-use super::{capacity, nets, path, socket_address, word, Capacity, Fault, Mode};
-use crate::seal::{self, Key};
+use super::paths::path;
+use super::{capacity, nets, socket_address, word, Capacity, Fault, Mode};
+use crate::tunnel::seal::{self, Key};
 
 /// Another end of the tunnel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Peer {
     /// Name shown in statistics.
     pub name: String,
-    /// Where its datagrams go to, until it is heard from elsewhere; none: it must speak first.
+    /// Where its datagrams are sent, until it sends from elsewhere; none: it must send first.
     pub endpoint: Option<SocketAddr>,
-    /// What it is known by.
+    /// Its public key; none in cleartext mode.
     pub public_key: Option<Key>,
-    /// File of a secret both ends share beside their keys.
+    /// File of a secret key that both ends share in addition.
     pub preshared_key_file: Option<PathBuf>,
-    /// How often it hears of this end at the least, s.
+    /// Longest time without a datagram to it, s.
     pub keepalive_s: Option<u16>,
-    /// Addresses behind it: what is sent to these goes there, and only from these it may send.
+    /// Addresses behind it: packets to these are sent to it, and only packets from these are accepted from it.
     pub allowed: Vec<IpNet>,
-    /// Capacity of the way there.
+    /// Capacity of the path to it.
     pub capacity: Capacity,
-    /// Whether it is told what came from it.
+    /// Whether its marks are answered with reports.
     pub report: bool,
 }
 
-/// Peers, and what each says of the policy among them: a row of parameters, and the table it stands in.
+/// Peers, and of each its parameters of the policy among peers and their table.
 type Read<'s, 'i> = (Vec<Peer>, Vec<Vec<u64>>, Vec<Option<Section<'s, 'i>>>);
 
-/// Reads all peers; `link` is the capacity of those that do not say their own, `across` the policy among them.
+/// Reads all peers; `link` is the capacity of those that do not give their own, `across` the policy among them.
 pub(super) fn read<'s, 'i>(
     sections: &mut [Section<'s, 'i>],
     mode: Mode,
@@ -45,7 +46,7 @@ pub(super) fn read<'s, 'i>(
     across: Option<&Across<'_, '_>>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
-    let (mut rows, mut said) = (Vec::new(), Vec::new());
+    let (mut rows, mut tables) = (Vec::new(), Vec::new());
     for section in sections {
         let entry = section.need("name", "\"ground\"")?;
         let name = word(&entry)?;
@@ -56,38 +57,8 @@ pub(super) fn read<'s, 'i>(
             Some(entry) => Some(endpoint(&entry, listen)?),
             None => None,
         };
-        let known = Known::read(section, mode)?;
-        match mode {
-            Mode::Wireguard => {
-                let same = peers
-                    .iter()
-                    .find(|peer| peer.public_key == known.public_key);
-                if let Some(other) = same {
-                    return Err(section.fault_at(
-                        "public_key",
-                        format!(
-                            "is that of peer \"{}\" too; each peer needs its own",
-                            other.name
-                        ),
-                    ));
-                }
-            }
-            Mode::Cleartext => {
-                if endpoint.is_none() {
-                    return Err(section.fault_at(
-                        "endpoint",
-                        "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"",
-                    ));
-                }
-                let same = peers.iter().find(|peer| peer.endpoint == endpoint);
-                if let Some(other) = same {
-                    return Err(section.fault_at("endpoint", format!(
-                        "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
-                        other.name
-                    )));
-                }
-            }
-        }
+        let keys = Keys::read(section, mode)?;
+        only_one(&peers, section, mode, endpoint, &keys)?;
         let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
         let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
         for other in &peers {
@@ -114,20 +85,59 @@ pub(super) fn read<'s, 'i>(
         }
         let (row, table) = across::of_peer(across, section)?;
         rows.push(row);
-        said.push(table);
+        tables.push(table);
         section.known()?;
         peers.push(Peer {
             name,
             endpoint,
-            public_key: known.public_key,
-            preshared_key_file: known.preshared_key_file,
-            keepalive_s: known.keepalive_s,
+            public_key: keys.public_key,
+            preshared_key_file: keys.preshared_key_file,
+            keepalive_s: keys.keepalive_s,
             allowed,
             capacity,
             report,
         });
     }
-    Ok((peers, rows, said))
+    Ok((peers, rows, tables))
+}
+
+/// Refuses a peer that could not be told from one before: by its key, or by its endpoint in cleartext mode.
+fn only_one(
+    peers: &[Peer],
+    section: &Section<'_, '_>,
+    mode: Mode,
+    endpoint: Option<SocketAddr>,
+    keys: &Keys,
+) -> Result<(), Fault> {
+    let (key, message) = match mode {
+        Mode::Wireguard => {
+            let mut peers = peers.iter();
+            let Some(other) = peers.find(|peer| peer.public_key == keys.public_key) else {
+                return Ok(());
+            };
+            let message = format!(
+                "is that of peer \"{}\" too; each peer needs its own",
+                other.name
+            );
+            ("public_key", message)
+        }
+        Mode::Cleartext if endpoint.is_none() => {
+            let message = "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"";
+            ("endpoint", message.to_string())
+        }
+        Mode::Cleartext => {
+            let mut peers = peers.iter();
+            let Some(other) = peers.find(|peer| peer.endpoint == endpoint) else {
+                return Ok(());
+            };
+            let message = format!(
+                "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
+                other.name
+            );
+            ("endpoint", message)
+        }
+    };
+    Err(section.fault_at(key, message))
 }
 
 fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {
@@ -139,22 +149,22 @@ fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fau
     Err(entry.fault(format!("must be {kind}, as gateway.listen is {listen}")))
 }
 
-/// What a peer is known by in the WireGuard protocol.
-struct Known {
+/// The keys of a peer in the WireGuard protocol.
+struct Keys {
     public_key: Option<Key>,
     preshared_key_file: Option<PathBuf>,
     keepalive_s: Option<u16>,
 }
 
-impl Known {
-    fn read(section: &mut Section<'_, '_>, mode: Mode) -> Result<Known, Fault> {
+impl Keys {
+    fn read(section: &mut Section<'_, '_>, mode: Mode) -> Result<Keys, Fault> {
         let public_key = section.find("public_key");
         let preshared_key_file = section.find("preshared_key_file");
         let keepalive = section.find("keepalive");
         if mode == Mode::Cleartext {
             return match public_key.or(preshared_key_file).or(keepalive) {
                 Some(entry) => Err(entry.fault("is only for mode = \"wireguard\"")),
-                None => Ok(Known {
+                None => Ok(Keys {
                     public_key: None,
                     preshared_key_file: None,
                     keepalive_s: None,
@@ -177,7 +187,7 @@ impl Known {
             }
             None => None,
         };
-        Ok(Known {
+        Ok(Keys {
             public_key: Some(public_key),
             preshared_key_file,
             keepalive_s,
@@ -185,7 +195,7 @@ impl Known {
     }
 }
 
-/// Refuses endpoints that routes would lead into the tunnel itself.
+/// Refuses endpoints that would be routed into the tunnel itself.
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
     for (peer, section) in peers.iter().zip(sections) {
         let mut allowed = peers.iter().flat_map(|other| &other.allowed);

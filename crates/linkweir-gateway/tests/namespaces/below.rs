@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::metrics;
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::figures::Show;
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::carry::{connected, ASKS};
@@ -16,7 +16,7 @@ use crate::life::comes_through;
 use crate::place::{rests, set_tos, Folder, Namespace, Tunnel, STRICT};
 use crate::PATIENCE;
 
-/// Whether the kernel can be asked for a slow interface.
+/// Whether the kernel has the shaper that makes a slow interface.
 pub fn has_shaper() -> bool {
     let namespace = Namespace::new();
     let slow = ["qdisc", "add", "dev", "lo", "root", "tbf"];
@@ -31,7 +31,7 @@ pub fn has_shaper() -> bool {
     output.status.success()
 }
 
-/// Makes the device below as slow as this, with room for `limit` bytes; packets of more than `burst` bytes it drops.
+/// Limits the device below to this rate, with room for `limit` bytes. It drops packets of more than `burst` bytes.
 fn slow_down(here: &Namespace, rate: &str, burst: &str, limit: &str) {
     let shaper = ["rate", rate, "burst", burst, "limit", limit];
     let output = here.run(
@@ -41,7 +41,7 @@ fn slow_down(here: &Namespace, rate: &str, burst: &str, limit: &str) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A tunnel from behind an interface of this rate whose own queue holds `limit` bytes; its gateway's own capacity is no
+/// A tunnel from behind an interface of this rate whose own queue holds `limit` bytes. The gateway's own capacity is no
 /// limit.
 fn behind(rate: &str, limit: &str, below: &str) -> Tunnel {
     let link = format!("overhead = \"14B\"\nbelow = \"{below}\"");
@@ -50,7 +50,7 @@ fn behind(rate: &str, limit: &str, below: &str) -> Tunnel {
     tunnel
 }
 
-/// A tunnel whose first end has more in the table of its link.
+/// A tunnel whose first end has these keys in `[link]`, too.
 fn with_link(says: &str) -> Tunnel {
     Tunnel::clear(STRICT, |text, last| match last {
         1 => text.replace("[link]\n", &format!("[link]\n{says}\n")),
@@ -96,8 +96,8 @@ fn before_the_urgent(tunnel: &Tunnel) -> usize {
     before.expect("the urgent one came")
 }
 
-pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
-    // All that was sent could wait in the interface's queue. 1056 bytes and 14 take 8.6 ms each.
+pub fn packets_queue_under_the_policy_when_the_interface_is_full() {
+    // The interface's queue has room for all that was sent. 1056 bytes and 14 take 8.6 ms each.
     let tunnel = behind("1mbit", "2mb", "16kB");
     let before = before_the_urgent(&tunnel);
     assert!(before < 200, "{before} of 300 were sent first");
@@ -106,14 +106,14 @@ pub fn what_the_interface_cannot_take_waits_where_the_policy_rules() {
     assert!(below.fulls > 0, "{show:?}");
     let (told_bps, bps) = (show.peers[0].told_bps, below.capacity_bps.unwrap());
     assert!(told_bps.abs_diff(bps) <= bps / 50, "{show:?}");
-    // The shaper may let 3000 bytes go at once; more than it carries it has not carried.
+    // The shaper may send 3000 bytes at once, and after that no more than its rate.
     let most_bps = 1_000_000 + 2 * 3000 * 8 * 10;
     assert!((1..most_bps).contains(&bps), "{show:?}");
     assert!(metrics::text(&show).contains("linkweir_below_capacity_bytes_per_second{"));
 }
 
-pub fn what_the_interface_drops_is_sent_again() {
-    // Its queue holds four packets, the socket sixteen: it is the interface that has no room.
+pub fn datagrams_dropped_by_the_interface_are_sent_again() {
+    // The interface's queue holds four packets and the socket sixteen, so the interface is what is full.
     let tunnel = behind("1mbit", "5000", "32kB");
     let before = before_the_urgent(&tunnel);
     assert!(before < 200, "{before} of 300 were sent first");
@@ -126,13 +126,13 @@ pub fn what_the_interface_drops_is_sent_again() {
     assert!(dropped_below(&tunnel.here) > 0);
 }
 
-/// A packet that is dropped whenever it is sent is given up, and what is behind it goes.
-pub fn what_the_interface_never_takes_stops_nobody() {
+/// A packet that is always dropped is given up, and those behind it are sent.
+pub fn datagrams_the_interface_always_drops_are_given_up() {
     let tunnel = with_link("below = \"16kB\"");
     slow_down(&tunnel.here, "10mbit", "1000", "100000");
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket("10.77.0.2:2000");
-    // What waits for the neighbour's address is dropped without a word.
+    // Packets that wait for the neighbour's address are dropped unreported.
     comes_through(&a, &b, "10.77.0.2:2000", b"at first");
     for bytes in [1400, 1400, 100, 1400, 101] {
         a.send_to(&[7; 1400][..bytes], "10.77.0.2:2000").unwrap();
@@ -145,8 +145,8 @@ pub fn what_the_interface_never_takes_stops_nobody() {
     assert_eq!(dropped.get("underlay_down"), Some(&3), "{dropped:?}");
 }
 
-/// Whatever else wakes the gateway.
-pub fn what_the_interface_drops_is_tried_once_in_a_millisecond() {
+/// Also when other events wake the gateway.
+pub fn a_dropped_datagram_is_retried_once_a_millisecond() {
     let tunnel = behind("1kbit", "5000", "32kB");
     let a = tunnel.here.socket("10.77.0.1:1000");
     let begun = Instant::now();
@@ -166,7 +166,7 @@ pub fn what_the_interface_drops_is_tried_once_in_a_millisecond() {
     assert!(dropped <= most + 20, "{dropped} were dropped in {most} ms");
 }
 
-/// What the gateway has to do besides goes on while nothing may leave.
+/// Other work is done while nothing may be sent.
 pub fn programs_are_started_while_the_interface_has_no_room() {
     let rates = Folder::new();
     let file = rates.write("runs", "");
@@ -176,7 +176,7 @@ pub fn programs_are_started_while_the_interface_has_no_room() {
     );
     let tunnel = with_link(&format!("below = \"16kB\"\n{command}"));
     slow_down(&tunnel.here, "1kbit", "3000", "2mb");
-    // Nothing else shall wake it, such as the kernel that looks for routers.
+    // Nothing else may wake it, such as the kernel looking for routers.
     tunnel.here.ip(&["-6", "address", "flush", "dev", "lw0"]);
     let a = tunnel.here.socket("10.77.0.1:1000");
     for _ in 0..100 {
@@ -193,8 +193,8 @@ pub fn programs_are_started_while_the_interface_has_no_room() {
     }
 }
 
-/// Between two bursts nothing was sent, and that says nothing of the interface.
-pub fn an_idle_interface_is_no_slow_one() {
+/// The idle time between two bursts is not part of a measurement.
+pub fn an_idle_interface_is_not_measured_as_slow() {
     let tunnel = behind("1mbit", "2mb", "16kB");
     let gateway = &tunnel.gateways[0];
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -212,7 +212,7 @@ pub fn an_idle_interface_is_no_slow_one() {
         let below = show.below.as_ref().unwrap();
         (below.capacity_bps.unwrap_or(0), below.fulls)
     };
-    // A machine that stops for a while makes a slow interface now and then, an idle time always would.
+    // A stalled machine makes the interface look slow now and then; counting idle time would do so always.
     let low: Vec<u64> = (0..5)
         .map(|_| {
             let (_, fulls) = below(&send(60));
@@ -227,8 +227,8 @@ pub fn an_idle_interface_is_no_slow_one() {
     assert!(low.len() < 5, "{low:?}");
 }
 
-/// What waits below for a peer that goes with a reload goes, too, and nobody waits for it any more.
-pub fn a_peer_that_goes_takes_along_what_had_no_room() {
+/// Datagrams that wait below for a peer that a reload removes are dropped, and sending continues.
+pub fn unsent_datagrams_of_a_removed_peer_are_dropped() {
     const GOES: &str = "[[peer]]\nname = \"goes\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.99.0.0/24\"\n";
     for limit in ["2mb", "5000"] {
         let tunnel = Tunnel::clear(STRICT, |before, last| match last {
@@ -241,7 +241,7 @@ pub fn a_peer_that_goes_takes_along_what_had_no_room() {
         let file = tunnel.folder.path("1.toml");
         let text = fs::read_to_string(&file).unwrap();
         slow_down(&tunnel.here, "1kbit", "3000", limit);
-        // Nobody is there who would answer for it.
+        // No host answers for this address.
         let far = ["lladdr", "02:00:00:00:00:03", "dev", "out"];
         tunnel
             .here
@@ -269,8 +269,8 @@ pub fn a_peer_that_goes_takes_along_what_had_no_room() {
     }
 }
 
-/// Where the interface is heeded the system also keeps what ICMP says of datagrams sent, and wakes for it until it is read.
-pub fn what_icmp_says_is_read_and_forgotten() {
+/// Where the socket reports drops, the system also queues ICMP errors, and wakes the gateway until they are read.
+pub fn icmp_errors_are_read_and_discarded() {
     let mut tunnel = with_link("below = \"16kB\"");
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket("10.77.0.2:2000");
@@ -280,7 +280,7 @@ pub fn what_icmp_says_is_read_and_forgotten() {
     let gateway = &tunnel.gateways[0];
     let sent = |show: &Show| show.peers[0].classes[1].sent_pkts;
     let before = sent(&gateway.show());
-    // Nobody listens there now, and the kernel says so each time.
+    // No socket listens there now, and the kernel reports that each time.
     for _ in 0..100 {
         let _ = a.send_to(b"lost", "10.77.0.2:2000");
     }
@@ -290,7 +290,7 @@ pub fn what_icmp_says_is_read_and_forgotten() {
     comes_through(&a, &b, "10.77.0.2:2000", b"after");
 }
 
-/// Who pushes the interface to its limit reports all the same what came.
+/// A full interface does not keep an end from sending reports.
 pub fn reports_come_from_behind_a_full_interface() {
     let tunnel = Tunnel::clear(STRICT, |text, last| match last {
         1 => text

@@ -4,9 +4,9 @@
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::feedback::Message;
-use linkweir_gateway::show::Show;
-use linkweir_gateway::underlay::Underlay;
+use linkweir_gateway::linux::underlay::Underlay;
+use linkweir_gateway::show::figures::Show;
+use linkweir_plane::feedback::Message;
 use nix::sys::signal::Signal;
 
 use crate::place::{
@@ -102,7 +102,7 @@ pub fn the_urgent_class_goes_first_and_each_class_keeps_its_order() {
     assert_eq!(received, expected);
 }
 
-/// Fills both classes while nothing may leave, lets go, and counts what comes from each until one is nearly through.
+/// Fills both classes in an outage, ends it, and counts the packets of each until one class is nearly empty.
 fn shares(
     tunnel: &Tunnel,
     classes: [usize; 2],
@@ -191,7 +191,7 @@ pub fn tcp_uses_segments_that_fit() {
     use nix::sys::socket::{getsockopt, sockopt};
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
-    // The ends of the connection believe in 1500 bytes, as hosts behind a gateway do.
+    // The ends of the connection assume an MTU of 1500 bytes, as hosts behind a gateway do.
     let tunnel = Tunnel::new(STRICT);
     for end in [&tunnel.here, &tunnel.there] {
         end.ip(&[
@@ -223,7 +223,7 @@ pub fn tcp_uses_segments_that_fit() {
     assert!(sender.join().unwrap() <= 1432);
 }
 
-/// Packets the kernel has handed to the device of a namespace, a super-packet as one.
+/// Packets that the kernel has given to the device of a namespace; a super-packet counts once.
 fn handed_out(namespace: &Namespace) -> u64 {
     let table = namespace.inside(|| std::fs::read_to_string("/proc/thread-self/net/dev").unwrap());
     let row = table
@@ -248,7 +248,7 @@ pub fn connected(tunnel: &Tunnel, address: &'static str) -> [std::net::TcpStream
     let listener = tunnel.there.inside(move || loop {
         match TcpListener::bind(address) {
             Ok(listener) => return listener,
-            // The kernel takes a moment to find that nobody else has an IPv6 address.
+            // The kernel takes a moment to find that no other host has an IPv6 address.
             Err(error) => assert!(begun.elapsed() < crate::PATIENCE, "{error}"),
         }
     });
@@ -319,7 +319,7 @@ pub fn super_packets_carry_the_same_bytes() {
     }
 }
 
-pub fn what_comes_while_the_gateway_is_held_up_waits_for_it() {
+pub fn packets_wait_in_the_device_while_the_gateway_is_stalled() {
     // Four times what a device holds by itself.
     const PACKETS: u32 = 2000;
     let tunnel = Tunnel::changed(STRICT, |text| text.replace("\"1Gbit\"", "\"100Gbit\""));
@@ -440,11 +440,11 @@ impl Receiver {
     }
 }
 
-/// A peer that is asked what came.
+/// A peer that is asked for reports.
 pub const ASKS: &str =
     "rate = \"20Mbit\"\nstale = \"3s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
 
-pub fn what_came_is_said_only_where_both_ends_want_it() {
+pub fn reports_need_both_ends() {
     for answers in [true, false] {
         let tunnel = Tunnel::clear(STRICT, |text, last| {
             let says = match last {
@@ -462,7 +462,7 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
             two.wait_until("marks are refused", |show| {
                 show.peers[0].dropped_pkts.get("unasked") >= Some(&2)
             });
-            let show = one.wait_until("the floor is believed", |show| {
+            let show = one.wait_until("the floor holds", |show| {
                 show.peers[0].capacity_bps == 1_000_000
             });
             assert_eq!(reports(&show), 0);
@@ -472,7 +472,7 @@ pub fn what_came_is_said_only_where_both_ends_want_it() {
 }
 
 /// A mark leaves when the link is free, as a packet does.
-pub fn nothing_is_asked_over_a_link_that_carries_nothing() {
+pub fn no_marks_are_sent_in_an_outage() {
     let tunnel = Tunnel::clear(STRICT, |text, last| match last {
         1 => {
             let asks = ASKS.replace("3s", "60s");
@@ -496,8 +496,8 @@ pub fn nothing_is_asked_over_a_link_that_carries_nothing() {
     two.wait_until("they come again", |show| marks(show) > after);
 }
 
-/// Whoever is behind the gateway cannot speak in its name.
-pub fn what_gateways_say_to_each_other_comes_from_no_host() {
+/// Hosts behind the gateway cannot send messages in its name.
+pub fn forged_messages_from_hosts_are_dropped() {
     use nix::sys::socket::{
         sendto, socket, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn6,
     };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Emulated links: what crosses them, what does not, and what the emulator says of itself.
+//! Emulated links: which packets cross them, which do not, and what the emulator reports.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::metrics;
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::place::{config, keygen, sealed, Emulated, Folder, Gateway, STRICT};
@@ -58,7 +58,7 @@ pub fn packets_cross_in_order_and_no_sooner_than_the_delay() {
     }
 }
 
-pub fn what_finds_no_room_and_what_is_lost_is_counted() {
+pub fn drops_and_losses_are_counted() {
     let link = Emulated::new(
         "rate = \"1Mbit\"\nlimit = \"20p\"",
         "rate = \"100Mbit\"\nloss = 1.0",
@@ -109,7 +109,7 @@ pub fn a_tunnel_runs_over_an_emulated_link() {
     drop(gateways);
 }
 
-pub fn the_far_end_says_what_the_link_carries() {
+pub fn feedback_follows_an_emulated_link() {
     let way = "rate = \"4Mbit\"\ndelay = \"10ms\"\nlimit = \"1000p\"";
     let link = Emulated::new(way, way);
     let folder = Folder::new();
@@ -150,10 +150,10 @@ pub fn the_far_end_says_what_the_link_carries() {
         (3_400_000..5_000_000).contains(&show.peers[0].capacity_bps)
     });
     assert!(metrics::text(&show).contains("linkweir_feedback_queue_seconds{"));
-    // Nobody says anything any more.
+    // No reports arrive any more.
     gateways[1].signal(Signal::SIGKILL);
     gateways[1].ended();
-    gateways[0].wait_until("the floor is believed", |show| {
+    gateways[0].wait_until("the floor holds", |show| {
         show.peers[0].capacity_bps == 1_000_000
     });
     stop.store(true, Ordering::Relaxed);

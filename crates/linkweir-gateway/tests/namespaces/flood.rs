@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Handshakes of somebody who knows the gateway's public key and nothing else, 100,000 a second from the gateway's own host.
+//! Forged handshakes of a sender that knows only the gateway's public key, 100,000 a second from the gateway's own host.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::admission::OF_ONE;
-use linkweir_gateway::seal::{self, Identity, Session};
+use linkweir_gateway::tunnel::admission::OF_ONE;
+use linkweir_gateway::tunnel::seal::{self, Identity, Session};
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
@@ -18,7 +18,7 @@ const TO: &str = "10.77.0.2:2000";
 const RATE: u64 = 100_000;
 const PORTION: u64 = 500;
 
-/// `LINKWEIR_FLOOD_S` is how long they come at the least.
+/// `LINKWEIR_FLOOD_S` is how long the flood lasts at least.
 pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
     let portions = environment("LINKWEIR_FLOOD_S", 2) * RATE / PORTION;
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
@@ -26,13 +26,13 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
     let b = tunnel.there.socket(TO);
     comes_through(&a, &b, TO, b"before");
 
-    // Whole handshakes with a true first code: the dearest ones a stranger can make.
+    // Whole handshakes with a valid first MAC: the most expensive an unauthenticated sender can cause.
     let gateway = Identity::new(seal::read_key(&tunnel.folder.path("key1")).unwrap()).public();
     let forged: Vec<Vec<u8>> = (0..=255)
         .map(|number| {
             let mut session = Session::new(&Identity::new([number; 32]), gateway, None, None, 1);
             let mut buffer = [0; 256];
-            session.knock(&mut buffer).unwrap().to_vec()
+            session.start_handshake(&mut buffer).unwrap().to_vec()
         })
         .collect();
     let forger = tunnel.here.socket("192.0.2.1:4000");
@@ -45,7 +45,7 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
         let (over, sent) = (Arc::clone(&over), Arc::clone(&sent));
         thread::spawn(move || {
             let begun = Instant::now();
-            // It goes on until the other end is through, too.
+            // It lasts until the other end is done, too.
             for portion in 0.. {
                 if portion >= portions && over.load(Ordering::Relaxed) {
                     return;
@@ -61,7 +61,7 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
             }
         })
     };
-    // Whoever has a session goes on; whoever comes now gets one.
+    // An open session works on, and a new one can be opened.
     comes_through(&a, &b, TO, b"during");
     drop((a, b));
     tunnel.gateways[1].signal(Signal::SIGKILL);
@@ -86,11 +86,12 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
         (cpu - cpu_s) / took_s * 100.0,
         (cpu - cpu_s) * 1e6 / heard as f64
     );
-    // However many come, only so many cost more than a hash and a cookie; seconds of the gateway's may begin in between.
+    // However many arrive, only a limited number cost more than a hash and a cookie. More than one second of the gateway's
+    // limits may begin in between.
     let most = f64::from(OF_ONE) * (took_s.ceil() + 2.0);
     assert!(opened > 0 && opened as f64 <= most, "{opened} of {most}");
     assert!(heard > opened, "{heard} heard, {opened} opened");
-    // Nothing is remembered of a stranger: what grows are the pages that were never touched before.
+    // Nothing is stored about an unknown sender; memory grows only by pages touched for the first time.
     assert!(kb < first_kb + 4096, "{first_kb} kB grew to {kb} kB");
     assert_eq!(show.peers.len(), 1);
     comes_through(&a, &b, "10.77.0.2:2001", b"after");

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::seal::{self, Key};
+use linkweir_gateway::tunnel::seal::{self, Key};
 
 use crate::life::comes_through;
 use crate::place::{cabled, config, keygen, sealed, Folder, Gateway, Namespace, STRICT};
@@ -19,7 +19,7 @@ use crate::PATIENCE;
 const TO: &str = "10.77.0.2:2000";
 const BACK: &str = "10.77.0.1:1000";
 
-/// wireguard-go at the second end, told what to do by its own socket.
+/// wireguard-go at the second end, configured by its own socket.
 struct Other {
     child: Child,
     socket: PathBuf,
@@ -64,7 +64,7 @@ impl Other {
         other
     }
 
-    /// Says something at the socket and hears that it was done.
+    /// Sends a request to the socket and checks that it was done.
     fn set(&self, what: &str) {
         let mut stream = UnixStream::connect(&self.socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -148,9 +148,11 @@ pub fn an_unmodified_peer_with_the_wrong_key_gets_nothing() {
     for _ in 0..20 {
         let _ = b.send_to(b"let me in", BACK);
     }
-    let show = pair.gateway.wait_until("a stranger knocked", |show| {
-        show.dropped_pkts.contains_key("stranger")
-    });
+    let show = pair
+        .gateway
+        .wait_until("a stranger sent a handshake", |show| {
+            show.dropped_pkts.contains_key("stranger")
+        });
     assert_eq!(show.peers[0].received_pkts, received);
     // The right key again.
     pair.other.set(&private_key(&pair.folder.path("key2")));

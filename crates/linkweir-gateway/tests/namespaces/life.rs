@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Starting, changing, disturbing and stopping.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
-use std::process::{Child, Command};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::control::{Request, Response};
-use linkweir_gateway::metrics;
-use linkweir_gateway::show::{AcrossShow, Show};
+use linkweir_gateway::show::figures::Show;
 use nix::sys::signal::Signal;
 
-use crate::carry::ASKS;
 use crate::place::{
-    cabled, config, http, keygen, program, pss, rests, sealed, Folder, Gateway, Namespace, Socket,
-    Tunnel, SLOW, STRICT,
+    cabled, config, program, pss, rests, Folder, Gateway, Namespace, Socket, Tunnel, STRICT,
 };
 use crate::PATIENCE;
 
-/// Sends until something comes through, as a sender that knows nothing of the tunnel's fate would.
+/// Sends until a datagram arrives, as a sender does that knows nothing of the tunnel's state.
 pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     b.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
@@ -69,7 +64,7 @@ pub fn a_stop_removes_the_device_its_routes_and_the_control_socket() {
     Gateway::start(&here, &file, &control);
 }
 
-pub fn what_waits_may_leave_before_the_end() {
+pub fn waiting_packets_may_leave_before_the_stop() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"30s\"\nmode =")
     });
@@ -91,8 +86,8 @@ pub fn what_waits_may_leave_before_the_end() {
     assert!(tunnel.gateways[0].ended().success());
 }
 
-/// Asked once it still sends what waits, asked twice it ends.
-pub fn a_second_stop_waits_for_nothing() {
+/// After one signal it sends what waits; after a second it ends.
+pub fn a_second_stop_is_immediate() {
     let mut tunnel = Tunnel::changed(STRICT, |text| {
         text.replace("mode =", "drain = \"60s\"\nmode =")
     });
@@ -108,7 +103,7 @@ pub fn a_second_stop_waits_for_nothing() {
     send();
     gateway.wait_until("all wait", |show| waiting(show) >= 50);
     gateway.signal(Signal::SIGTERM);
-    // It may hear the question before the signal, but not the second one.
+    // It may take the request before the first signal, but not before the second.
     gateway.show();
     let before = waiting(&gateway.show());
     send();
@@ -118,7 +113,7 @@ pub fn a_second_stop_waits_for_nothing() {
         before,
         "what comes now stays outside"
     );
-    // The time it may take is twice as long as is waited for.
+    // `drain` is twice as long as the test waits.
     gateway.signal(Signal::SIGTERM);
     assert!(gateway.ended().success());
 }
@@ -235,7 +230,7 @@ pub fn it_sleeps_while_there_is_nothing_to_do() {
         show.peers[0].classes[1].backlog_pkts >= 50
     });
     rests(one);
-    // Somebody asks and does not listen.
+    // A client asks and does not read the answer.
     let silent = std::os::unix::net::UnixStream::connect(tunnel.folder.path("control1")).unwrap();
     rests(one);
     drop(silent);
@@ -256,7 +251,7 @@ pub fn it_sleeps_while_there_is_nothing_to_do() {
     rests(one);
 }
 
-/// With the capabilities of its unit, of which an installed one gives it no others.
+/// With the capabilities of its unit; an installed gateway has no others.
 pub fn its_unit_gives_it_the_capabilities_it_needs() {
     let unit = include_str!("../../debian/linkweir-gateway@.service");
     let given = unit
@@ -292,7 +287,7 @@ pub fn its_unit_gives_it_the_capabilities_it_needs() {
     comes_through(&a, &b, "10.77.0.2:2000", b"with few capabilities");
 }
 
-pub fn a_service_manager_hears_how_it_is() {
+pub fn a_service_manager_is_notified() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     // Without privileges, as always.
@@ -339,7 +334,7 @@ pub fn the_end_of_the_device_is_an_error_that_says_so() {
     assert_eq!(gateway.ended().code(), Some(1));
 }
 
-pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
+pub fn a_reload_loses_no_packet_and_changes_rate_and_rules() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
     let a = tunnel.here.socket("10.77.0.1:1000");
@@ -354,7 +349,7 @@ pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
 
     let file = tunnel.folder.path("1.toml");
     let text = fs::read_to_string(&file).unwrap();
-    // What is wrong changes nothing, what is fixed neither.
+    // Neither mistakes nor settings that need a restart change anything.
     for wrong in ["rate = \"1Gbit\"\nrat = 5", "rate = \"1Gbit\"\n[nonsense]"] {
         fs::write(&file, text.replace("rate = \"1Gbit\"", wrong)).unwrap();
         gateway.signal(Signal::SIGHUP);
@@ -392,7 +387,7 @@ pub fn a_reload_loses_no_packet_and_changes_what_it_may() {
     );
 }
 
-/// What the running policy would not take changes nothing, not for one peer and not for another.
+/// Parameters that the running policy refuses change nothing, at no peer.
 pub fn a_reload_the_policy_refuses_changes_nothing() {
     let more = "[[peer]]\nname = \"first\"\nendpoint = \"192.0.2.9:51820\"\nallowed_ips = \"10.99.0.0/16\"\nrate = \"500Mbit\"\n";
     let tunnel = Tunnel::changed(&pss("rate = \"5Mbit\""), |text| {
@@ -409,7 +404,7 @@ pub fn a_reload_the_policy_refuses_changes_nothing() {
             .collect::<Vec<_>>()
     };
     assert_eq!(limits(&gateway.show()), [5_000_000; 2]);
-    // It would do for a link of 100 Mbit/s, of which the scheduler has not heard.
+    // It would fit a link of 100 Mbit/s, which the scheduler was not given.
     let changed = text.replace("\"5Mbit\"", "\"30Mbit\"").replace(
         "rate = \"20Mbit\"",
         "rate = \"20Mbit\"\nnominal = \"100Mbit\"",
@@ -420,7 +415,7 @@ pub fn a_reload_the_policy_refuses_changes_nothing() {
     let show = gateway.show();
     assert_eq!(limits(&show), [5_000_000; 2], "{show:?}");
     assert_eq!(show.peers[0].name, "first");
-    // A faster link is heard of first.
+    // A faster link is set before the parameters.
     fs::write(&file, changed.replace("\"20Mbit\"", "\"100Mbit\"")).unwrap();
     gateway.signal(Signal::SIGHUP);
     gateway.wait_until("it is taken over", |show| limits(show) == [30_000_000; 2]);
@@ -454,7 +449,7 @@ pub fn peers_come_and_go_with_a_reload() {
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
 }
 
-/// Also where the last packet before the reload came from.
+/// Also for the source of the last packet before the reload.
 pub fn a_reload_takes_over_what_peers_may_send_from() {
     let tunnel = Tunnel::new(STRICT);
     let gateway = &tunnel.gateways[0];
@@ -481,13 +476,13 @@ pub fn a_reload_takes_over_what_peers_may_send_from() {
     comes_through(&b, &a, "10.77.0.1:1000", b"again");
 }
 
-/// A program says the capacity of its peer, also once peers change places.
+/// A program reports the capacity of its peer, also after peers change places.
 pub fn programs_follow_their_peers() {
     let rates = Folder::new();
     for peer in ["other", "new"] {
         rates.write(peer, "5Mbit\n");
     }
-    // A line whenever the file says something else.
+    // Writes a line whenever the file changes.
     let script = rates.write(
         "script",
         "while sleep 0.05; do\nnow=$(cat \"$1/$LINKWEIR_PEER\")\ntest \"$now\" = \"$last\" || echo \"$now\"\nlast=$now\ndone\n",
@@ -574,266 +569,7 @@ pub fn memory_is_bounded_whatever_arrives() {
     assert!(resident_kb() < 64 * 1024, "{} kB", resident_kb());
 }
 
-pub fn the_control_socket_answers_right_and_wrong_questions() {
-    use std::io::{BufRead, BufReader, Write};
-    use std::os::unix::net::UnixStream;
-    let (here, _there) = cabled();
-    let folder = Folder::new();
-    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
-    let control = folder.path("control1");
-    let gateway = Gateway::start(&here, &file, &control);
-    let request = Request::SetCapacity {
-        peer: Some("nobody".to_string()),
-        capacity_bps: 5,
-    };
-    assert_eq!(
-        gateway.ask(&request),
-        Response::Refused("there is no peer nobody".to_string())
-    );
-    for question in ["", "{", "\"nonsense\"", "{\"set_capacity\":{}}", "\u{0}"] {
-        let mut stream = UnixStream::connect(&control).unwrap();
-        writeln!(stream, "{question}").unwrap();
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer).unwrap();
-        assert!(
-            answer.starts_with("{\"refused\":"),
-            "{question:?}: {answer}"
-        );
-    }
-    // One that says too much, and many that say nothing.
-    let mut stream = UnixStream::connect(&control).unwrap();
-    let _ = stream.write_all(&[b'x'; 10_000]);
-    let silent: Vec<_> = (0..10)
-        .map(|_| UnixStream::connect(&control).unwrap())
-        .collect();
-    assert_eq!(gateway.show().device, "lw0");
-    drop(silent);
-
-    let program = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-            .args(arguments)
-            .arg("--control")
-            .arg(&control)
-            .output()
-            .unwrap()
-    };
-    assert!(program(&["set", "capacity", "18Mbit"]).status.success());
-    let json = program(&["show", "--json"]).stdout;
-    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    assert_eq!(json["peers"][0]["capacity_bps"], 18_000_000);
-    assert_eq!(json["peers"][0]["told_bps"], 18_000_000);
-    let text = String::from_utf8(program(&["show"]).stdout).unwrap();
-    assert!(
-        text.contains("peer other at 192.0.2.2:51820: 18Mbit"),
-        "{text}"
-    );
-    let metrics = String::from_utf8(program(&["metrics"]).stdout).unwrap();
-    assert!(
-        metrics.contains(
-            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"other\"} 2250000\n"
-        ),
-        "{metrics}"
-    );
-    let refused = program(&["set", "capacity", "18"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
-}
-
-const EXPORTER: &str = "127.0.0.1:9705";
-
-/// The process that serves the metrics of the first end.
-fn exporter(tunnel: &Tunnel) -> Child {
-    let mut command = program();
-    command
-        .args(["metrics", "--listen", EXPORTER, "--control"])
-        .arg(tunnel.folder.path("control1"));
-    tunnel.here.inside(move || command.spawn().unwrap())
-}
-
-pub fn metrics_are_served_by_a_process_of_their_own() {
-    let mut tunnel = Tunnel::new(STRICT);
-    let mut exporter = exporter(&tunnel);
-    let ask = |request: &str| {
-        let (head, body) = http(&tunnel.here, EXPORTER, request);
-        head + "\r\n\r\n" + &body
-    };
-    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-    assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
-    assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
-    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
-    tunnel.gateways[0].signal(Signal::SIGKILL);
-    tunnel.gateways[0].ended();
-    let (ended, _) = http(&tunnel.here, EXPORTER, "GET /metrics HTTP/1.1\r\n\r\n");
-    assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
-    exporter.kill().unwrap();
-    exporter.wait().unwrap();
-}
-
-pub fn up_can_say_what_it_would_do() {
-    let folder = Folder::new();
-    let public = keygen(&folder, 1);
-    let text = sealed(&config(&folder, 1, STRICT), 1, &public);
-    let file = folder.write("1.toml", &text);
-    let dry_run = || {
-        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-            .args(["up", "--dry-run"])
-            .arg(&file)
-            .output()
-            .unwrap()
-    };
-    let output = dry_run();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
-    for part in [
-        // 1500 less 28 outside and 32 of the seal.
-        "device lw0: MTU 1440 bytes, 10.77.0.1/24, fd77::1/64",
-        &format!("listens on 192.0.2.1:51820 as {public}"),
-        "becomes root then",
-        // What is inside the device's own network needs no route.
-        "peer other: at 192.0.2.2:51820, 1Gbit at first, routes: 10.78.2.0/24\n",
-    ] {
-        assert!(said.contains(part), "{part}\n{said}");
-    }
-    assert!(!folder.path("control1").exists());
-    // What only setting up would find is found.
-    fs::remove_file(folder.path("key1")).unwrap();
-    let output = dry_run();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("key1: cannot be read"));
-}
-
-pub fn what_it_shows_can_be_watched() {
-    use std::io::{BufRead, BufReader};
-    let tunnel = Tunnel::new(STRICT);
-    let watch = |json: &[&str]| {
-        let mut command = program();
-        command
-            .args(["show", "--watch"])
-            .args(json)
-            .arg("--control")
-            .arg(tunnel.folder.path("control1"))
-            .stdout(std::process::Stdio::piped());
-        // Started by a thread that stays, so that it is not taken for an orphan.
-        tunnel.here.inside(move || command.spawn().unwrap())
-    };
-    let mut json = watch(&["--json"]);
-    let lines = BufReader::new(json.stdout.take().unwrap()).lines().take(3);
-    let uptimes: Vec<f64> = lines
-        .map(|line| {
-            let show: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
-            show["uptime_s"].as_f64().unwrap()
-        })
-        .collect();
-    assert!(
-        uptimes[0] < uptimes[1] && uptimes[1] < uptimes[2],
-        "{uptimes:?}"
-    );
-
-    let mut text = watch(&[]);
-    let mut lines = BufReader::new(text.stdout.take().unwrap()).lines();
-    let mut next_rate = || {
-        let row = lines.find(|line| line.as_ref().unwrap().starts_with("  ef "));
-        let row = row.unwrap().unwrap();
-        row.split_whitespace().nth(1).unwrap().to_string()
-    };
-    assert_eq!(next_rate(), "-", "nothing to compare with yet");
-    let a = tunnel.here.socket("10.77.0.1:5060");
-    for _ in 0..100 {
-        a.send_to(&[7; 1000], "10.77.0.2:2000").unwrap();
-    }
-    let rates: Vec<String> = (0..2).map(|_| next_rate()).collect();
-    assert!(
-        rates
-            .iter()
-            .any(|rate| rate.ends_with("bit") && !rate.starts_with('0')),
-        "{rates:?}"
-    );
-    for mut child in [json, text] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-}
-
-pub fn what_is_exported_passes_promtool() {
-    use std::io::Write;
-    use std::process::Stdio;
-    // Everything that can be exported at once; the rest is put in below.
-    let tunnel = Tunnel::sealed(&pss(SLOW), |text, last| match last {
-        1 => text
-            .replace("[link]\n", "[link]\nbelow = \"16kB\"\n")
-            .replace("allowed_ips", &format!("{ASKS}\nallowed_ips")),
-        _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
-    });
-    let (a, b) = (
-        tunnel.here.socket("10.77.0.1:3000"),
-        tunnel.there.socket("10.77.0.2:2000"),
-    );
-    comes_through(&a, &b, "10.77.0.2:2000", b"something to count");
-    let stranger = tunnel.there.socket("192.0.2.2:4000");
-    stranger.send_to(b"rubbish", "192.0.2.1:51820").unwrap();
-    let mut show = tunnel.gateways[0].wait_until("reports come", |show| {
-        let feedback = show.peers[0].feedback.as_ref().unwrap();
-        feedback.reports > 0 && show.dropped_pkts.contains_key("forged")
-    });
-    let promtool = |metrics: &[u8]| {
-        let mut child = Command::new("promtool")
-            .args(["check", "metrics"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(metrics).unwrap();
-        child.wait_with_output().unwrap()
-    };
-    let passes = |metrics: &str| {
-        let checked = promtool(metrics.as_bytes());
-        assert!(checked.status.success(), "{checked:?}");
-        assert!(
-            checked.stderr.is_empty() && checked.stdout.is_empty(),
-            "{checked:?}"
-        );
-    };
-    let mut exporter = exporter(&tunnel);
-    let (head, scraped) = http(
-        &tunnel.here,
-        EXPORTER,
-        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
-    );
-    assert!(
-        head.contains("Content-Type: text/plain; version=0.0.4"),
-        "{head}"
-    );
-    passes(&scraped);
-    exporter.kill().unwrap();
-    exporter.wait().unwrap();
-    // Peers that share a link have no reports, and this interface had room.
-    show.peers[0].across = Some(AcrossShow {
-        airtime_ns: 1,
-        state: BTreeMap::from([("mean_bps".to_string(), 5)]),
-    });
-    show.peers[0].dropped_pkts.insert("too_big".to_string(), 1);
-    show.below.as_mut().unwrap().capacity_bps = Some(8000);
-    let whole = metrics::text(&show);
-    for family in whole
-        .lines()
-        .filter_map(|line| line.strip_prefix("# TYPE "))
-    {
-        let (name, _) = family.split_once(' ').unwrap();
-        assert!(
-            whole.contains(&format!("\n{name}{{")),
-            "{name} has no sample"
-        );
-    }
-    passes(&whole);
-    // It would have said so.
-    assert!(!promtool(b"linkweir_x{ 1\n").status.success());
-}
-
-pub fn a_program_says_the_capacity() {
+pub fn a_program_reports_the_capacity() {
     let tunnel = Tunnel::changed(STRICT, |text| {
         text.replace(
             "rate = \"1Gbit\"",

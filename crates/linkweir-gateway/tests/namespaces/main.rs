@@ -5,10 +5,10 @@
 //!   here: lw0 10.77.0.1 ── gateway ── out 192.0.2.1 ═══ out 192.0.2.2 ── gateway ── lw0 10.77.0.2 :there
 //! ```
 //!
-//! Nothing is timed: what is asserted are counts, orders and upper bounds. All waits end after [`PATIENCE`].
+//! Nothing is timed: tests assert counts, orders and upper bounds. All waits end after [`PATIENCE`].
 //!
-//! Where namespaces cannot be made the tests that need them are reported as ignored, and what is missing is said first.
-//! Cargo's own harness knows no test that decides this when it runs; hence the list below.
+//! Where namespaces cannot be made, the tests that need them are reported as ignored, with what is missing. Cargo's own
+//! harness has no tests that decide this at run time; hence the list below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,22 +20,23 @@ mod emulated;
 mod flood;
 mod interop;
 mod life;
+mod observe;
 mod page;
 mod place;
 mod resume;
 mod sealed;
 mod shared;
 
-/// How long anything is waited for.
+/// Longest time to wait for anything.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Tests that make no namespace.
 const ANYWHERE: [&str; 2] = [
     "life::cleartext_must_be_asked_for_twice",
-    "life::up_can_say_what_it_would_do",
+    "observe::up_dry_run_reports_what_it_would_set_up",
 ];
 
-/// Tests that need a program more than the others, and its Debian package.
+/// Tests that need another program, and its Debian package.
 const PROGRAMS: [(&str, &str, &str); 6] = [
     (
         "interop::an_unmodified_peer_is_reached",
@@ -53,13 +54,9 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
         "wireguard-go",
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
+    ("observe::metrics_pass_promtool", "promtool", "prometheus"),
     (
-        "life::what_is_exported_passes_promtool",
-        "promtool",
-        "prometheus",
-    ),
-    (
-        "page::it_shows_live_figures_and_asks_nobody_else",
+        "page::it_shows_live_figures_and_asks_no_other_host",
         "chromium",
         "chromium",
     ),
@@ -78,16 +75,16 @@ fn main() {
     let no_shaper = missing.is_empty() && !below::has_shaper();
     let tests = trials! {
         below {
-            what_the_interface_cannot_take_waits_where_the_policy_rules,
-            what_the_interface_drops_is_sent_again,
+            packets_queue_under_the_policy_when_the_interface_is_full,
+            datagrams_dropped_by_the_interface_are_sent_again,
             super_packets_pass_a_slow_interface,
-            what_the_interface_never_takes_stops_nobody,
-            what_the_interface_drops_is_tried_once_in_a_millisecond,
+            datagrams_the_interface_always_drops_are_given_up,
+            a_dropped_datagram_is_retried_once_a_millisecond,
             programs_are_started_while_the_interface_has_no_room,
-            an_idle_interface_is_no_slow_one,
-            a_peer_that_goes_takes_along_what_had_no_room,
+            an_idle_interface_is_not_measured_as_slow,
+            unsent_datagrams_of_a_removed_peer_are_dropped,
             reports_come_from_behind_a_full_interface,
-            what_icmp_says_is_read_and_forgotten,
+            icmp_errors_are_read_and_discarded,
         }
         carry {
             both_versions_of_ip_go_both_ways,
@@ -100,17 +97,17 @@ fn main() {
             tcp_uses_segments_that_fit,
             super_packets_carry_the_same_bytes,
             datagrams_sent_together_come_one_by_one,
-            what_comes_while_the_gateway_is_held_up_waits_for_it,
+            packets_wait_in_the_device_while_the_gateway_is_stalled,
             code_points_and_congestion_are_seen_outside_and_inside,
-            what_came_is_said_only_where_both_ends_want_it,
-            nothing_is_asked_over_a_link_that_carries_nothing,
-            what_gateways_say_to_each_other_comes_from_no_host,
+            reports_need_both_ends,
+            no_marks_are_sent_in_an_outage,
+            forged_messages_from_hosts_are_dropped,
         }
         emulated {
             packets_cross_in_order_and_no_sooner_than_the_delay,
-            what_finds_no_room_and_what_is_lost_is_counted,
+            drops_and_losses_are_counted,
             a_tunnel_runs_over_an_emulated_link,
-            the_far_end_says_what_the_link_carries,
+            feedback_follows_an_emulated_link,
         }
         flood {
             forged_handshakes_cost_little_and_keep_nobody_out,
@@ -123,36 +120,38 @@ fn main() {
         life {
             cleartext_must_be_asked_for_twice,
             a_stop_removes_the_device_its_routes_and_the_control_socket,
-            what_waits_may_leave_before_the_end,
-            a_second_stop_waits_for_nothing,
+            waiting_packets_may_leave_before_the_stop,
+            a_second_stop_is_immediate,
             it_sleeps_while_there_is_nothing_to_do,
             privileges_are_given_up,
             rubbish_is_counted_and_harms_nobody,
             outages_of_anything_end,
-            up_can_say_what_it_would_do,
-            what_it_shows_can_be_watched,
-            what_is_exported_passes_promtool,
             its_unit_gives_it_the_capabilities_it_needs,
-            a_service_manager_hears_how_it_is,
+            a_service_manager_is_notified,
             the_end_of_the_device_is_an_error_that_says_so,
-            a_reload_loses_no_packet_and_changes_what_it_may,
+            a_reload_loses_no_packet_and_changes_rate_and_rules,
             a_reload_the_policy_refuses_changes_nothing,
             peers_come_and_go_with_a_reload,
             a_reload_takes_over_what_peers_may_send_from,
             programs_follow_their_peers,
             memory_is_bounded_whatever_arrives,
+            a_program_reports_the_capacity,
+        }
+        observe {
             the_control_socket_answers_right_and_wrong_questions,
             metrics_are_served_by_a_process_of_their_own,
-            a_program_says_the_capacity,
+            up_dry_run_reports_what_it_would_set_up,
+            show_watch_repeats_the_figures,
+            metrics_pass_promtool,
         }
         page {
             it_is_for_this_host_alone,
-            it_shows_live_figures_and_asks_nobody_else,
+            it_shows_live_figures_and_asks_no_other_host,
         }
         resume {
             whichever_end_starts_first,
             after_either_end_was_killed,
-            after_a_kill_of_an_end_that_was_told_no_endpoint,
+            after_a_kill_of_an_end_without_configured_endpoint,
             after_a_device_below_or_above_was_down,
             after_an_outage_of_the_link,
             among_rubbish,
@@ -162,7 +161,7 @@ fn main() {
         }
         sealed {
             packets_come_through_both_ways_whoever_speaks_first,
-            what_waits_for_a_session_waits_in_its_class,
+            packets_wait_in_their_class_for_a_session,
             a_killed_end_comes_back,
             a_peer_that_moves_is_found_again,
             the_wrong_key_gets_nothing,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The web page: who may have it, and what a browser makes of it while a tunnel carries traffic.
+//! The web page: which clients may read it, and what a browser shows while a tunnel carries traffic.
 //!
-//! The browser is told what to do by its own protocol over two pipes. With `LINKWEIR_SCREENSHOTS=FOLDER` its pictures stay there.
+//! The browser is controlled by its own protocol over two pipes. With `LINKWEIR_SCREENSHOTS=FOLDER` its screenshots are
+//! kept there.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -105,7 +106,7 @@ pub fn it_is_for_this_host_alone() {
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     let show: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(show["device"], "lw0");
-    // A name somebody else made resolve to this host.
+    // A name that another site made resolve to this host.
     for path in ["/", "/show.json"] {
         let (head, body) = ask(path, "evil.example:9706");
         assert!(head.starts_with("HTTP/1.1 421 "), "{head}");
@@ -122,7 +123,7 @@ pub fn it_is_for_this_host_alone() {
         let (head, _) = ask(path, "localhost");
         assert!(head.starts_with("HTTP/1.1 404 "), "{path}: {head}");
     }
-    // Who says nothing keeps nobody waiting.
+    // A silent client delays no other.
     let silent: Vec<TcpStream> = (0..10)
         .map(|_| tunnel.here.inside(|| TcpStream::connect(ADDRESS).unwrap()))
         .collect();
@@ -151,7 +152,7 @@ struct Browser {
     hear: BufReader<ChildStdout>,
     session: Option<String>,
     last_id: u64,
-    /// Everything it told that was no answer.
+    /// All its messages that were no answers.
     events: Vec<Value>,
     profile: PathBuf,
 }
@@ -254,7 +255,7 @@ impl Browser {
         }
     }
 
-    /// Every text stands out from its ground as WCAG 2.1 asks of small ones (1.4.3).
+    /// Every text has the contrast that WCAG 2.1 requires of small text (1.4.3).
     fn readable(&mut self) {
         let least = self.value(CONTRAST).as_f64().unwrap();
         assert!(least >= 4.5, "a contrast of {least}");
@@ -280,41 +281,13 @@ impl Drop for Browser {
     }
 }
 
-pub fn it_shows_live_figures_and_asks_nobody_else() {
-    let tunnel = Tunnel::changed(&pss(SLOW), |text| {
-        text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
-    });
-    let _server = Server::start(&tunnel);
-    let (a, b) = (
-        tunnel.here.socket("10.77.0.1:3000"),
-        tunnel.there.socket("10.77.0.2:2000"),
-    );
-    comes_through(&a, &b, "10.77.0.2:2000", b"at first");
-    let over = Arc::new(AtomicBool::new(false));
-    let traffic = {
-        let over = Arc::clone(&over);
-        let rest = tunnel.here.socket("10.77.0.1:4000");
-        thread::spawn(move || {
-            while !over.load(Ordering::Relaxed) {
-                for socket in [&a, &rest] {
-                    let _ = socket.send_to(&[7; 1000], "10.77.0.2:2000");
-                }
-                thread::sleep(Duration::from_millis(2));
-            }
-        })
-    };
-    let mut browser = Browser::start(&tunnel.here, &tunnel.folder.path("profile"));
-    let size = json!({"width": 1200, "height": 800, "deviceScaleFactor": 1, "mobile": false});
-    browser.ask("Emulation.setDeviceMetricsOverride", size);
-    let light =
-        |scheme: &str| json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-    browser.ask("Emulation.setEmulatedMedia", light("light"));
-    browser.ask(
-        "Page.navigate",
-        json!({"url": format!("http://{ADDRESS}/")}),
-    );
+/// A preference of the system for light or dark.
+fn light(scheme: &str) -> Value {
+    json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+}
 
-    // Figures, and live ones.
+/// Figures are there, and live ones.
+fn check_figures(browser: &mut Browser) {
     let cell = |class: &str, at: usize| {
         format!("document.querySelector('tr[data-class=\"{class}\"]')?.cells[{at}].textContent")
     };
@@ -358,8 +331,10 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
     let uptime = "document.getElementById('about').textContent";
     let first = browser.value(uptime).to_string();
     browser.wait_until(&format!("{uptime} !== {first}"));
+}
 
-    // Dark and light: as the system is, and by key.
+/// Dark and light: as the system is, and by key.
+fn check_schemes(browser: &mut Browser) {
     let ground = "getComputedStyle(document.body).backgroundColor";
     assert_eq!(browser.value(ground), "rgb(251, 251, 250)");
     browser.readable();
@@ -371,8 +346,10 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
     assert!(bright.starts_with(b"\x89PNG") && dark.starts_with(b"\x89PNG") && bright != dark);
     browser.press("t", "KeyT", 84);
     assert_eq!(browser.value(ground), "rgb(251, 251, 250)");
+}
 
-    // Every control by the keyboard.
+/// Every control by the keyboard.
+fn check_keys(browser: &mut Browser) {
     let pressed = "document.getElementById('pause').getAttribute('aria-pressed')";
     browser.press("p", "KeyP", 80);
     assert_eq!(browser.value(pressed), "true");
@@ -395,17 +372,10 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
     browser.value("document.getElementById('pause').focus()");
     browser.press(" ", "Space", 32);
     assert_eq!(browser.value(pressed), "false");
+}
 
-    // The gateway goes, and comes back.
-    over.store(true, Ordering::Relaxed);
-    traffic.join().unwrap();
-    let mut tunnel = tunnel;
-    tunnel.gateways[0].signal(nix::sys::signal::Signal::SIGKILL);
-    tunnel.gateways[0].ended();
-    browser.wait_until("document.getElementById('state').textContent.startsWith('No figures: ')");
-    tunnel.restart(1);
-    browser.wait_until("document.getElementById('state').textContent === ''");
-
+/// No other host was asked, and nothing went wrong.
+fn check_requests(browser: &Browser) {
     let mut asked = 0;
     for event in &browser.events {
         match event["method"].as_str() {
@@ -424,4 +394,53 @@ pub fn it_shows_live_figures_and_asks_nobody_else() {
         }
     }
     assert!(asked > 6, "the page, its files and its figures: {asked}");
+}
+
+pub fn it_shows_live_figures_and_asks_no_other_host() {
+    let tunnel = Tunnel::changed(&pss(SLOW), |text| {
+        text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")
+    });
+    let _server = Server::start(&tunnel);
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:3000"),
+        tunnel.there.socket("10.77.0.2:2000"),
+    );
+    comes_through(&a, &b, "10.77.0.2:2000", b"at first");
+    let over = Arc::new(AtomicBool::new(false));
+    let traffic = {
+        let over = Arc::clone(&over);
+        let rest = tunnel.here.socket("10.77.0.1:4000");
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                for socket in [&a, &rest] {
+                    let _ = socket.send_to(&[7; 1000], "10.77.0.2:2000");
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        })
+    };
+    let mut browser = Browser::start(&tunnel.here, &tunnel.folder.path("profile"));
+    let size = json!({"width": 1200, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+    browser.ask("Emulation.setDeviceMetricsOverride", size);
+    browser.ask("Emulation.setEmulatedMedia", light("light"));
+    browser.ask(
+        "Page.navigate",
+        json!({"url": format!("http://{ADDRESS}/")}),
+    );
+
+    check_figures(&mut browser);
+    check_schemes(&mut browser);
+    check_keys(&mut browser);
+
+    // The gateway is killed and started again.
+    over.store(true, Ordering::Relaxed);
+    traffic.join().unwrap();
+    let mut tunnel = tunnel;
+    tunnel.gateways[0].signal(nix::sys::signal::Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    browser.wait_until("document.getElementById('state').textContent.startsWith('No figures: ')");
+    tunnel.restart(1);
+    browser.wait_until("document.getElementById('state').textContent === ''");
+
+    check_requests(&browser);
 }

@@ -12,8 +12,8 @@ use std::sync::mpsc::{channel, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::control::{self, Request, Response};
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::control::{self, Request, Response};
+use linkweir_gateway::show::figures::Show;
 use nix::sched::{unshare, CloneFlags};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -27,7 +27,7 @@ const RECEIVE_BYTES: usize = 4 << 20;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What this machine lacks of what these tests need; nothing if they can run.
+/// What these tests need and this machine lacks; empty if they can run.
 pub fn missing() -> Vec<String> {
     let mut missing = Vec::new();
     if !geteuid().is_root() {
@@ -89,7 +89,7 @@ impl Namespace {
         namespace
     }
 
-    /// Does something inside.
+    /// Runs a job inside.
     pub fn inside<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         let (done, result) = channel();
         let job = Box::new(move || drop(done.send(job())));
@@ -115,7 +115,7 @@ impl Namespace {
         let begun = Instant::now();
         let socket = self.inside(move || loop {
             match UdpSocket::bind(address) {
-                // The kernel takes a moment to find that nobody else has an IPv6 address.
+                // The kernel takes a moment to find that no other host has an IPv6 address.
                 Err(error)
                     if error.kind() == io::ErrorKind::AddrNotAvailable
                         && begun.elapsed() < PATIENCE =>
@@ -126,7 +126,7 @@ impl Namespace {
             }
         });
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        // What a gateway delivered is not lost here because the test was not run for a while.
+        // The buffer is large, so that packets are not lost here while the test does not run.
         setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES).unwrap();
         Socket(socket)
     }

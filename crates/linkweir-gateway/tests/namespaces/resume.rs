@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Traffic goes on within a second of both ends being there again, whatever was gone.
+//! Traffic resumes within a second after both ends are up again, whatever had failed.
 //!
-//! The second is counted in attempts of 20 ms, so that a machine that stops for a while is not taken for a gateway that does.
+//! The second is counted in attempts of 20 ms, so that a stalled machine is not taken for a stalled gateway.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use linkweir_gateway::show::Show;
+use linkweir_gateway::show::figures::Show;
 use nix::sys::signal::Signal;
 
 use crate::life::comes_through;
@@ -19,13 +19,13 @@ const ATTEMPTS: usize = 50;
 const TO: &str = "10.77.0.2:2000";
 const BACK: &str = "10.77.0.1:1000";
 
-/// Sends until something comes through; within a second.
+/// Sends until a datagram arrives, within a second.
 fn resumes(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     b.set_read_timeout(Some(ATTEMPT)).unwrap();
     let mut buffer = [0; 2000];
     let came = (0..ATTEMPTS).position(|_| {
         let _ = a.send_to(word, to);
-        // What was sent before and comes late is passed over.
+        // Late datagrams of earlier attempts are ignored.
         loop {
             match b.recv(&mut buffer) {
                 Ok(count) if buffer[..count] == *word => return true,
@@ -61,7 +61,7 @@ pub fn whichever_end_starts_first() {
         for [first, second] in [[1, 2], [2, 1]] {
             tunnel.gateways.iter_mut().for_each(kill);
             tunnel.restart(first);
-            // The first one has traffic long before there is anybody to hear it.
+            // The first end has traffic long before the second runs.
             let (namespace, own, other) = match first {
                 1 => (&tunnel.here, BACK, TO),
                 _ => (&tunnel.there, TO, BACK),
@@ -89,8 +89,8 @@ pub fn after_either_end_was_killed() {
     }
 }
 
-/// An end that nobody told where the other is heard it before it was killed.
-pub fn after_a_kill_of_an_end_that_was_told_no_endpoint() {
+/// The killed end had no configured endpoint for the other, but received from it before.
+pub fn after_a_kill_of_an_end_without_configured_endpoint() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
         1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
         _ => text,
@@ -131,7 +131,8 @@ pub fn after_a_device_below_or_above_was_down() {
     }
 }
 
-/// `LINKWEIR_OUTAGE_S` is how long it lasts. After a minute the protocol has begun handshakes that nobody could answer.
+/// `LINKWEIR_OUTAGE_S` is how long the outage lasts. After a minute the protocol has begun handshakes that could not be
+/// answered.
 pub fn after_an_outage_of_the_link() {
     let outage_s = environment("LINKWEIR_OUTAGE_S", 4);
     let tunnels = kinds(|text| text);
@@ -212,7 +213,7 @@ pub fn a_reload_under_load_loses_nothing() {
                 let mut come = Vec::new();
                 while come.len() < (rounds * each) as usize {
                     let number = numbers(&receiver, 1)[0];
-                    // A late word of the first attempts.
+                    // A late datagram of the first attempts.
                     if number != u32::from_be_bytes(*b"word") {
                         come.push(number);
                     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use linkweir_gateway::seal::{self, Identity, Refused};
+use linkweir_gateway::tunnel::seal::{self, Identity, Refused};
 use nix::sys::signal::Signal;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
@@ -31,7 +31,7 @@ pub fn packets_come_through_both_ways_whoever_speaks_first() {
     assert_eq!(show.peers[0].session, Some(true));
 }
 
-pub fn what_waits_for_a_session_waits_in_its_class() {
+pub fn packets_wait_in_their_class_for_a_session() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
     for gateway in &mut tunnel.gateways {
         gateway.signal(Signal::SIGKILL);
@@ -108,7 +108,7 @@ pub fn the_wrong_key_gets_nothing() {
     let a = tunnel.here.socket("10.77.0.1:1000");
     let b = tunnel.there.socket(TO);
     comes_through(&a, &b, TO, b"at first");
-    // The second end becomes another one.
+    // The second end gets another key.
     let mut tunnel = tunnel;
     fs::remove_file(tunnel.folder.path("key2")).unwrap();
     keygen(&tunnel.folder, 2);
@@ -120,7 +120,7 @@ pub fn the_wrong_key_gets_nothing() {
     for _ in 0..100 {
         let _ = c.send_to(b"let me in", "10.77.0.1:1000");
     }
-    let show = tunnel.gateways[0].wait_until("a stranger knocked", |show| {
+    let show = tunnel.gateways[0].wait_until("a stranger sent a handshake", |show| {
         show.dropped_pkts.contains_key("stranger")
     });
     assert_eq!(show.peers[0].received_pkts, received);
@@ -159,7 +159,7 @@ pub fn rubbish_costs_little_and_harms_nobody() {
     );
 }
 
-/// Whoever sees a handshake can answer it with a cookie, and shows no key by that.
+/// Anyone who sees a handshake can answer it with a cookie, without having a key.
 pub fn a_cookie_moves_no_peer() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, _| text);
     for gateway in &mut tunnel.gateways {
@@ -194,7 +194,7 @@ pub fn a_cookie_moves_no_peer() {
     assert_eq!(endpoint, "192.0.2.2:51820".parse().ok());
 }
 
-/// It could not be reached there.
+/// The peer cannot be reached at that address.
 pub fn where_a_peer_was_by_another_version_of_ip_is_forgotten() {
     let mut tunnel = Tunnel::sealed(STRICT, |text, last| match last {
         1 => text.replace("endpoint = \"192.0.2.2:51820\"\n", ""),
@@ -216,7 +216,7 @@ pub fn where_a_peer_was_by_another_version_of_ip_is_forgotten() {
     }
 }
 
-/// A peer is its key: with another one it is another, who begins with nothing.
+/// With another key a peer is a new peer, without queues or counters.
 pub fn a_reload_takes_over_keys_of_peers() {
     let tunnel = Tunnel::sealed(STRICT, |text, _| text);
     let gateway = &tunnel.gateways[0];

@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use linkweir_gateway::metrics;
+use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::place::{Folder, Gateway, Namespace};

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where files lie: the control socket by default, and what a configuration names.
+
+use std::path::{Path, PathBuf};
+
+use linkweir_config::reader::{Entry, Source};
+
+use super::Fault;
+
+/// Folder of the control sockets unless the configuration names another.
+pub const CONTROL_FOLDER: &str = "/run/linkweir";
+
+/// Path of the control socket of a device.
+#[must_use]
+pub fn control_socket(device: &str) -> PathBuf {
+    Path::new(CONTROL_FOLDER).join(format!("{device}.sock"))
+}
+
+/// A path in a configuration, relative to the folder of its file.
+pub(super) fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
+    let text = entry.text()?;
+    if text.is_empty() || text.contains('\0') {
+        return Err(entry.fault("must be a path"));
+    }
+    Ok(folder(entry.source()).join(text))
+}
+
+/// The folder of a configuration's file.
+pub(super) fn folder(source: &Source<'_>) -> PathBuf {
+    let file = source.file();
+    file.and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Capacities from outside: reports of the far end, and programs that know what a link carries.
+
+use linkweir_plane::bytes::superpacket::Packet;
+use linkweir_plane::feedback::{self, Message};
+
+use super::station::count;
+use super::{log, Gateway, COMMANDS};
+use crate::linux::command::{self, Running};
+use crate::linux::poll::now_ns;
+
+impl Gateway {
+    /// Takes a mark or a report of a peer; none is a malformed message.
+    pub(super) fn receive_message(&mut self, at: usize, message: Option<Message>) {
+        let now_ns = now_ns();
+        let station = &mut self.peers.stations[at];
+        match (message, &mut station.reporter, &mut station.feedback) {
+            (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
+                reporter.marked(now_ns, sent_ns);
+            }
+            (Some(Message::Report(report)), _, Some(feedback)) => {
+                if let Some(bps) = feedback.reported(now_ns, report, self.config.wire()) {
+                    self.peers.set_capacity(now_ns, at, bps);
+                }
+            }
+            (Some(_), ..) => count(&mut station.dropped, "unasked"),
+            (None, ..) => count(&mut station.dropped, "malformed"),
+        }
+    }
+
+    /// Sends the marks and reports that are due, before the packets that wait; a link that is busy delays them. Returns when
+    /// the next is due, ns.
+    pub(super) fn send_messages(&mut self, now_ns: u64) -> Option<u64> {
+        let stations = self.peers.stations.len();
+        let sharing = self.peers.hub.as_ref().map_or(1, |_| stations as u64);
+        let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
+        let mut next_ns: Option<u64> = None;
+        for at in 0..stations {
+            let Some(mut due_ns) = self.message_due_ns(now_ns, at) else {
+                continue;
+            };
+            if due_ns <= now_ns {
+                let station = &mut self.peers.stations[at];
+                let Some(message) = station.message(now_ns, wire_bytes, sharing) else {
+                    continue;
+                };
+                match &mut self.peers.hub {
+                    Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
+                    None => station.link.occupy(now_ns, wire_bytes),
+                }
+                self.send(at, Packet::from(&message.packet()[..]), 0);
+                let Some(again_ns) = self.message_due_ns(now_ns, at) else {
+                    continue;
+                };
+                due_ns = again_ns;
+            }
+            next_ns = next_ns.into_iter().chain([due_ns]).min();
+        }
+        next_ns
+    }
+
+    /// When a message to a peer is due and the link is free, ns.
+    fn message_due_ns(&mut self, now_ns: u64, at: usize) -> Option<u64> {
+        let station = &mut self.peers.stations[at];
+        let due_ns = station.due_ns()?;
+        let link = &mut station.link;
+        let free_ns = match &self.peers.hub {
+            Some(hub) => hub.free_ns(now_ns, link),
+            None => link.channel_free_ns(now_ns),
+        };
+        Some(due_ns.max(free_ns?))
+    }
+
+    /// Starts the programs that are due.
+    pub(super) fn start_commands(&mut self, now_ns: u64) {
+        for (at, station) in self.peers.stations.iter_mut().enumerate() {
+            if station.command_at_ns.is_none_or(|at_ns| now_ns < at_ns) {
+                continue;
+            }
+            let peer = &self.config.peers[at];
+            let Some(words) = &peer.capacity.command else {
+                station.command_at_ns = None;
+                continue;
+            };
+            let started = Running::start(words, &peer.name).and_then(|running| {
+                self.poll
+                    .add(&running, COMMANDS + at as u64)
+                    .map(|()| running)
+            });
+            match started {
+                Ok(running) => {
+                    station.command = Some(running);
+                    station.command_at_ns = None;
+                }
+                Err(error) => {
+                    log(&format!("{}: cannot be started: {error}", words[0]));
+                    station.command_at_ns = Some(now_ns + command::RESTART_NS);
+                }
+            }
+        }
+    }
+
+    /// Reads a capacity from the program of a peer; one that ended is started again later.
+    pub(super) fn read_command(&mut self, now_ns: u64, at: usize) {
+        let Some(station) = self.peers.stations.get_mut(at) else {
+            return;
+        };
+        let Some(running) = &mut station.command else {
+            return;
+        };
+        match running.read() {
+            Ok(Some(Ok(bps))) => self.peers.set_capacity(now_ns, at, bps),
+            Ok(Some(Err(fault))) => log(&format!(
+                "the program of peer {}: {fault}",
+                self.config.peers[at].name
+            )),
+            Ok(None) => {}
+            Err(_) => {
+                let _ = self.poll.remove(&*running);
+                station.command = None;
+                station.command_at_ns = Some(now_ns + command::RESTART_NS);
+            }
+        }
+    }
+}

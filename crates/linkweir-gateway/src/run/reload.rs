@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Reloading the configuration while packets wait. Queues and credit stay.
+//!
+//! All that may fail is done first, in [`Plan::new`]; what follows cannot stop half way.
+
+use std::io;
+
+use linkweir_plane::hub::Hub;
+use linkweir_plane::setup::{Class, Scheduler};
+
+use super::peers::Peers;
+use super::station::Station;
+use super::Gateway;
+use crate::config::{self, Config, Peer};
+
+/// A new configuration that can be taken over.
+struct Plan {
+    config: Config,
+    /// Which station each of its peers had; none: it is a new peer.
+    places: Vec<Option<usize>>,
+    /// Stations of the new peers, in their order.
+    fresh: Vec<Station>,
+    /// Another hub, where the peers are others or in another order.
+    hub: Option<Hub>,
+}
+
+impl Plan {
+    /// # Errors
+    /// Why the running gateway cannot take the configuration over.
+    fn new(now_ns: u64, old: &Config, peers: &mut Peers, new: Config) -> Result<Plan, String> {
+        fixed(old, &new)?;
+        let place = |peer: &Peer| old.peers.iter().position(|old| same_peer(old, peer));
+        let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
+        let added = new.peers.iter().filter(|peer| place(peer).is_none());
+        let fresh = added
+            .map(|peer| {
+                let (identity, last_index) = (peers.identity.as_ref(), &mut peers.last_index);
+                Station::new(now_ns, &new, peer, identity, last_index)
+            })
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(|error| error.to_string())?;
+        for (peer, place) in new.peers.iter().zip(&places) {
+            if let Some(place) = *place {
+                let capacities = (&old.peers[place].capacity, &peer.capacity);
+                let accepts = peers.stations[place]
+                    .link
+                    .accepts(&new.scheduler, capacities);
+                accepts.map_err(|fault| format!("peer {}: {fault}", peer.name))?;
+            }
+        }
+        let hub = Plan::hub(now_ns, peers, &new, &places)?;
+        Ok(Plan {
+            config: new,
+            places,
+            fresh,
+            hub,
+        })
+    }
+
+    /// A hub for other peers than before. The same peers keep theirs, which must accept the new parameters.
+    fn hub(
+        now_ns: u64,
+        peers: &mut Peers,
+        new: &Config,
+        places: &[Option<usize>],
+    ) -> Result<Option<Hub>, String> {
+        let Some(across) = &new.across else {
+            return Ok(None);
+        };
+        let mut numbered = places.iter().enumerate();
+        let unmoved =
+            places.len() == peers.stations.len() && numbered.all(|(at, place)| *place == Some(at));
+        if unmoved {
+            if let Some(running) = &peers.hub {
+                let accepts = running.accepts(across);
+                accepts.map_err(|fault| format!("link.across: {fault}"))?;
+            }
+            return Ok(None);
+        }
+        // The policy's state has one row per queue, so other queues need another state.
+        let queues = places.iter().map(|place| {
+            place.map_or_else(Default::default, |place| {
+                peers.stations[place].link.as_queue(now_ns)
+            })
+        });
+        let hub = Hub::new(now_ns, across, new.fastest_bps(), queues.collect());
+        hub.map(Some).map_err(|fault| fault.to_string())
+    }
+}
+
+impl Gateway {
+    /// Reads the configuration again and takes it over. Returns the parameters that a policy refused all the same.
+    ///
+    /// # Errors
+    /// Why nothing was taken over.
+    pub(super) fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
+        let new = config::load(&self.file).map_err(|fault| fault.to_string())?;
+        let Plan {
+            config: new,
+            places,
+            fresh,
+            hub,
+        } = Plan::new(now_ns, &self.config, &mut self.peers, new)?;
+        let mut refused = self.change_stations(now_ns, &new, &places, fresh);
+        let Peers {
+            stations,
+            hub: running,
+            ..
+        } = &mut self.peers;
+        if let (Some(across), Some(running)) = (&new.across, running) {
+            if let Some(hub) = hub {
+                let before = std::mem::replace(running, hub);
+                running.take_over(before, &places);
+            } else if let Err(fault) = running.change(now_ns, across) {
+                refused.push(format!("link.across keeps its parameters: {fault}"));
+            }
+            for (at, station) in stations.iter_mut().enumerate() {
+                running.channel_changed(now_ns, at, &mut station.link);
+            }
+        }
+        self.egress
+            .outbox
+            .move_stations(|old| places.iter().position(|place| *place == Some(old)));
+        self.ingress.classifier.set_rules(new.rules.clone());
+        self.peers.index(&new.peers);
+        self.config = new;
+        Ok(refused)
+    }
+
+    /// Puts the stations into the order of the new configuration, with its settings; returns what policies refused.
+    fn change_stations(
+        &mut self,
+        now_ns: u64,
+        new: &Config,
+        places: &[Option<usize>],
+        fresh: Vec<Station>,
+    ) -> Vec<String> {
+        let mut fresh = fresh.into_iter();
+        let stations = &mut self.peers.stations;
+        let mut old: Vec<Option<Station>> = stations.drain(..).map(Some).collect();
+        let mut refused = Vec::new();
+        for (at, (peer, place)) in new.peers.iter().zip(places).enumerate() {
+            let kept = place.and_then(|place| old[place].take());
+            let Some(mut station) = kept.or_else(|| fresh.next()) else {
+                continue;
+            };
+            if let Some(place) = *place {
+                let peers = (&self.config.peers[place], peer);
+                if let Err(fault) = station.change(now_ns, new, peers) {
+                    refused.push(format!("peer {} keeps its parameters: {fault}", peer.name));
+                }
+                // The program is known to the poll by the number of its station.
+                if place != at || peers.0.capacity.command != peer.capacity.command {
+                    station.command = None;
+                    station.command_at_ns = peer.capacity.command.as_ref().map(|_| now_ns);
+                }
+            }
+            stations.push(station);
+        }
+        refused
+    }
+}
+
+/// Whether a peer of the new configuration is one of before: with another key it is another peer.
+fn same_peer(old: &Peer, new: &Peer) -> bool {
+    // All fields are listed, so that a new one does not compile until it is decided whether it makes another peer.
+    let Peer {
+        name,
+        public_key,
+        preshared_key_file,
+        keepalive_s,
+        endpoint: _,
+        allowed: _,
+        capacity: _,
+        report: _,
+    } = old;
+    *name == new.name
+        && *public_key == new.public_key
+        && *preshared_key_file == new.preshared_key_file
+        && *keepalive_s == new.keepalive_s
+}
+
+/// Refuses changes that need a restart.
+fn fixed(old: &Config, new: &Config) -> Result<(), String> {
+    // All fields are listed, so that a new key does not compile until it is decided whether it needs a restart.
+    let Config {
+        device,
+        addresses,
+        mtu,
+        listen,
+        mode,
+        private_key_file,
+        user,
+        control,
+        routes,
+        offload,
+        below_bytes,
+        across,
+        scheduler:
+            Scheduler {
+                info,
+                params: _,
+                qparams: _,
+            },
+        classes,
+        // These change while packets wait.
+        mss_clamp: _,
+        dscp: _,
+        drain_ns: _,
+        overhead_bytes: _,
+        mpu_bytes: _,
+        rules: _,
+        peers: _,
+    } = old;
+    fn names(classes: &[Class]) -> impl Iterator<Item = &String> {
+        classes.iter().map(|Class { name, limit: _ }| name)
+    }
+    let policy = |across: &Option<Scheduler>| across.as_ref().map(|across| across.info.name);
+    let changed = [
+        ("gateway.device", *device != new.device),
+        ("gateway.address", *addresses != new.addresses),
+        ("gateway.mtu", *mtu != new.mtu),
+        ("gateway.listen", *listen != new.listen),
+        ("gateway.mode", *mode != new.mode),
+        (
+            "gateway.private_key_file",
+            *private_key_file != new.private_key_file,
+        ),
+        ("gateway.control", *control != new.control),
+        ("gateway.offload", *offload != new.offload),
+        ("gateway.routes", *routes != new.routes),
+        ("gateway.user", *user != new.user),
+        ("scheduler.policy", info.name != new.scheduler.info.name),
+        ("link.below", *below_bytes != new.below_bytes),
+        (
+            "link.across.policy, or whether there is one,",
+            policy(across) != policy(&new.across),
+        ),
+        (
+            "the names and the order of the classes",
+            names(classes).ne(names(&new.classes)),
+        ),
+    ];
+    match changed.iter().find(|(_, changed)| *changed) {
+        Some((what, _)) => Err(format!(
+            "{what} cannot change while the gateway runs; restart it"
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    use crate::config::Mode;
+
+    const RUNNING: &str = r#"[gateway]
+device = "lw0"
+address = "10.77.0.1/24"
+listen = "192.0.2.1:51820"
+mode = "wireguard"
+private_key_file = "key"
+[link]
+rate = "20Mbit"
+[scheduler]
+policy = "rr"
+[[class]]
+name = "first"
+match = [{ dscp = "EF" }]
+[[class]]
+name = "rest"
+[[peer]]
+name = "ship"
+public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+allowed_ips = "10.77.0.2/32"
+"#;
+
+    fn changed(old: &str, new: &str) -> Config {
+        assert!(RUNNING.contains(old), "{old}");
+        config::parse(&RUNNING.replacen(old, new, 1), Path::new("up.toml")).unwrap()
+    }
+
+    #[test]
+    fn settings_of_set_up_need_a_restart() {
+        let running = changed("", "");
+        let mut cleartext = changed("rate", "nominal = \"20Mbit\"\nrate");
+        cleartext.mode = Mode::Cleartext;
+        let why = fixed(&running, &cleartext).unwrap_err();
+        assert!(why.starts_with("gateway.mode cannot change"), "{why}");
+        for (old, new, what) in [
+            ("lw0", "lw1", "gateway.device"),
+            ("10.77.0.1", "10.77.0.3", "gateway.address"),
+            ("[link]", "mtu = \"1300B\"\n[link]", "gateway.mtu"),
+            ("[link]", "underlay_mtu = \"1400B\"\n[link]", "gateway.mtu"),
+            ("51820", "51821", "gateway.listen"),
+            ("\"key\"", "\"another\"", "gateway.private_key_file"),
+            ("[link]", "control = \"/run/lw\"\n[link]", "gateway.control"),
+            ("[link]", "offload = false\n[link]", "gateway.offload"),
+            ("[link]", "routes = false\n[link]", "gateway.routes"),
+            ("[link]", "user = \"root\"\n[link]", "gateway.user"),
+            ("\"rr\"", "\"drr\"", "scheduler.policy"),
+            ("rate", "below = \"16kB\"\nrate", "link.below"),
+            (
+                "rate",
+                "across = { policy = \"pf\" }\nrate",
+                "link.across.policy,",
+            ),
+            (
+                "\"rest\"",
+                "\"last\"",
+                "the names and the order of the classes",
+            ),
+        ] {
+            let why = fixed(&running, &changed(old, new)).unwrap_err();
+            assert!(why.starts_with(&format!("{what} ")), "{new}: {why}");
+        }
+        let across = |policy: &str| changed("rate", &format!("across = {{ {policy} }}\nrate"));
+        let (pf, drr) = (across("policy = \"pf\""), across("policy = \"drr\""));
+        assert!(fixed(&pf, &drr).is_err());
+        assert_eq!(fixed(&pf, &across("policy = \"pf\", tc = \"1s\"")), Ok(()));
+        for (old, new) in [
+            ("20Mbit", "5Mbit"),
+            ("\"rest\"", "\"rest\"\nlimit = \"7p\""),
+            ("\"EF\"", "\"AF11\""),
+            ("\"ship\"", "\"boat\""),
+            ("[link]", "drain = \"5s\"\ndscp = \"uniform\"\n[link]"),
+        ] {
+            assert_eq!(fixed(&running, &changed(old, new)), Ok(()), "{new}");
+        }
+    }
+}

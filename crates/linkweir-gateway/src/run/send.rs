@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Sending: packets whose turn it is leave the queues, are sealed, gathered in the outbox and sent.
+
+use linkweir_plane::below::{self, Below};
+use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::packet;
+use linkweir_plane::bytes::superpacket::Packet;
+use linkweir_plane::link::Next;
+use linkweir_plane::setup::Wire;
+use linkweir_plane::tos::{self, Model};
+
+use super::station::{count_all, Station};
+use super::{Gateway, UNDERLAY};
+use crate::linux::poll;
+use crate::tunnel::seal;
+
+/// What packets pass on their way out.
+#[derive(Default)]
+pub(super) struct Egress {
+    /// Sealed packets that are sent next.
+    pub(super) outbox: Outbox,
+    /// Whether the socket has no room, so that it reports when there is some.
+    blocked: bool,
+    /// When to send again after the interface below dropped a datagram, ns.
+    retry_ns: Option<u64>,
+    /// Measures the interface below, where it pushes back.
+    pub(super) below: Option<Below>,
+    /// Station that has the first turn.
+    turn: usize,
+}
+
+impl Egress {
+    pub(super) fn new(below: Option<Below>) -> Egress {
+        Egress {
+            below,
+            ..Egress::default()
+        }
+    }
+
+    /// Whether no more should be gathered before the outbox is sent.
+    fn is_full(&self, now_ns: u64) -> bool {
+        let gather_bytes = self.below.as_ref().map(|below| below.gather_bytes(now_ns));
+        self.outbox.is_full() || gather_bytes.is_some_and(|bytes| self.outbox.bytes() >= bytes)
+    }
+
+    /// Seals a packet towards the station with number `at`, where there are sessions, and puts it into the outbox.
+    fn add(&mut self, at: usize, station: &mut Station, packet: Packet, tos: u8) {
+        let Some(to) = station.endpoint else {
+            count_all(&mut station.dropped, "no_endpoint", packet.pkts());
+            return;
+        };
+        let way = Way {
+            station: at,
+            to,
+            tos,
+        };
+        let Some(session) = &mut station.session else {
+            self.outbox.add_clear(way, packet);
+            return;
+        };
+        let overhead_bytes = seal::OVERHEAD_BYTES as usize;
+        let refused = self
+            .outbox
+            .add_sealed(way, packet, overhead_bytes, |clear, sealed| {
+                session.seal(clear, sealed).map(|datagram| datagram.len())
+            });
+        if refused > 0 {
+            count_all(&mut station.dropped, "no_session", refused);
+        }
+    }
+}
+
+/// What serving a link came to.
+enum Served {
+    /// Nothing may leave before this time, ns; none: nothing waits.
+    Until(Option<u64>),
+    /// The socket has no room.
+    NoRoom,
+}
+
+impl Gateway {
+    /// Sends what may leave now; returns when more may leave, ns.
+    pub(super) fn serve(&mut self, mut now_ns: u64) -> Option<u64> {
+        let has_sessions = self.peers.identity.is_some();
+        let ticks = has_sessions.then_some(self.peers.tick_at_ns);
+        let stations = self.peers.stations.iter();
+        let commands = stations.filter_map(|station| station.command_at_ns);
+        let mut earliest_ns = commands.chain(ticks).min();
+        if self.flush(now_ns) {
+            self.peers.check_sessions(&mut self.underlay);
+            let messages_ns = self.send_messages(now_ns);
+            earliest_ns = earliest_ns.into_iter().chain(messages_ns).min();
+            let stations = self.peers.stations.len();
+            let links = if self.peers.hub.is_some() {
+                1
+            } else {
+                stations
+            };
+            for step in 0..links {
+                let of = match self.peers.hub {
+                    Some(_) => None,
+                    None => Some((self.egress.turn + step) % stations),
+                };
+                match self.serve_link(&mut now_ns, of) {
+                    Served::Until(ns) => earliest_ns = earliest_ns.into_iter().chain(ns).min(),
+                    Served::NoRoom => break,
+                }
+            }
+            self.egress.turn = (self.egress.turn + 1) % stations.max(1);
+            self.flush(now_ns);
+            self.note_idle();
+        }
+        earliest_ns.into_iter().chain(self.egress.retry_ns).min()
+    }
+
+    /// Sends what may leave over the link `of` one peer, or over the link that all share.
+    fn serve_link(&mut self, now_ns: &mut u64, of: Option<usize>) -> Served {
+        let ecn = |packet: &Packet| tos_of(packet) & 3 != 0;
+        loop {
+            let (next, at) = match (&mut self.peers.hub, of) {
+                (Some(hub), _) => hub.next(*now_ns, &mut self.peers.stations, ecn),
+                (None, Some(at)) => (self.peers.stations[at].link.next(*now_ns, ecn), at),
+                (None, None) => return Served::Until(None),
+            };
+            match next {
+                Next::Send(packet, marked) => {
+                    let tos = tos_of(&packet);
+                    let tos = if marked { tos | tos::CE } else { tos };
+                    let sent = &mut self.peers.stations[at].sent;
+                    sent.pkts += packet.pkts() as u64;
+                    sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
+                    self.send(at, packet, tos);
+                    if self.egress.is_full(*now_ns) && !self.flush(*now_ns) {
+                        return Served::NoRoom;
+                    }
+                }
+                Next::At(ns) => {
+                    // On a fast link that time has passed meanwhile, and packets that may leave are sent together. A time
+                    // that had come before the call means that the call stopped at its bound of drops: then the timer
+                    // expires at once, after what has arrived was received.
+                    let later_ns = poll::now_ns();
+                    if later_ns < ns || ns <= *now_ns {
+                        return Served::Until(Some(ns));
+                    }
+                    *now_ns = later_ns;
+                }
+                Next::Nothing => return Served::Until(None),
+            }
+        }
+    }
+
+    /// Sends a packet to a peer with this services field: it is in the outbox then.
+    pub(super) fn send(&mut self, at: usize, mut packet: Packet, tos: u8) {
+        if tos != tos_of(&packet) {
+            packet::set_tos(&mut packet, tos);
+        }
+        let dscp: Model = self.config.dscp;
+        let station = &mut self.peers.stations[at];
+        self.egress.add(at, station, packet, dscp.encapsulate(tos));
+    }
+
+    /// Sends the outbox; returns whether the socket has room for more.
+    fn flush(&mut self, now_ns: u64) -> bool {
+        if self.egress.outbox.is_empty() {
+            self.egress.retry_ns = None;
+            self.wait_for_room(false);
+            return true;
+        }
+        if self.egress.retry_ns.is_some_and(|ns| now_ns < ns) {
+            return false;
+        }
+        let stations = &mut self.peers.stations;
+        let sent = self
+            .underlay
+            .send_all(&mut self.egress.outbox, |at, datagrams, reason| {
+                count_all(&mut stations[at].dropped, reason, datagrams)
+            });
+        let full = sent.is_err();
+        let dropped = sent.is_err_and(|error| error.raw_os_error() == Some(nix::libc::ENOBUFS));
+        // A socket without room reports when it has some. An interface that drops does not.
+        self.egress.retry_ns = dropped.then_some(now_ns + below::RETRY_NS);
+        if full {
+            self.measure_below(now_ns, dropped);
+        } else {
+            let device = &mut self.device;
+            self.egress.outbox.clear(|packet| device.recycle(packet));
+        }
+        self.wait_for_room(full && !dropped);
+        !full
+    }
+
+    /// Sets whether the socket reports when it has room.
+    fn wait_for_room(&mut self, blocked: bool) {
+        if blocked != self.egress.blocked {
+            let _ = self.poll.interest(&self.underlay, UNDERLAY, true, blocked);
+            self.egress.blocked = blocked;
+        }
+    }
+
+    /// Measures the interface below, which has no room; `dropped`: it dropped the first datagram of the next call.
+    fn measure_below(&mut self, now_ns: u64, dropped: bool) {
+        let Egress { below, outbox, .. } = &mut self.egress;
+        let Some(below) = below else {
+            return;
+        };
+        let sent = outbox.sent_total();
+        match outbox.call() {
+            Some(call) if dropped => {
+                let (station, datagrams) = (call.way.station, call.datagrams);
+                if below.gives_up(now_ns, call.segment_bytes * datagrams, sent.0) {
+                    let reasons = &mut self.peers.stations[station].dropped;
+                    count_all(reasons, "underlay_down", datagrams);
+                    outbox.given_up(datagrams);
+                }
+            }
+            _ => below.accepted(),
+        }
+        // The outbox holds sealed datagrams, so their seal is no overhead any more.
+        let sealed_bytes = i64::from(self.config.mode.overhead_bytes());
+        let wire = Wire {
+            overhead_bytes: self.config.overhead_bytes - sealed_bytes,
+            mpu_bytes: self.config.mpu_bytes,
+        };
+        let peers = self.config.peers.iter();
+        let stale_ns = peers.filter_map(|peer| peer.capacity.stale_ns).min();
+        let Some(bps) = below.no_room(now_ns, sent, wire, stale_ns) else {
+            return;
+        };
+        for station in &mut self.peers.stations {
+            station.link.set_below(now_ns, bps);
+        }
+    }
+
+    /// Tells the measurement below when nothing waits here, as the interface may be idle from then on.
+    fn note_idle(&mut self) {
+        let Some(below) = &mut self.egress.below else {
+            return;
+        };
+        let mut stations = self.peers.stations.iter();
+        let nothing_waits = stations.all(|station| station.link.waiting_pkts() == 0);
+        if self.egress.outbox.is_empty() && nothing_waits {
+            below.idle();
+        }
+    }
+}
+
+/// The differentiated services field of a packet that was parsed before.
+fn tos_of(packet: &[u8]) -> u8 {
+    if packet[0] >> 4 == 4 {
+        packet[1]
+    } else {
+        packet[0] << 4 | packet[1] >> 4
+    }
+}

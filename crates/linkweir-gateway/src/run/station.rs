@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The state of a peer: link, session, endpoint, and counters.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+
+use linkweir_core::Fault;
+
+use crate::config::{Config, Peer};
+use crate::linux::command::Running;
+use crate::show::figures::{self, FeedbackShow, PeerShow};
+use crate::tunnel::seal::{self, Identity, Session};
+use linkweir_plane::bytes::packet::{self, Header};
+use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
+use linkweir_plane::link::Link;
+use linkweir_plane::mss;
+use linkweir_plane::routing::Routing;
+use linkweir_plane::tos::Model;
+
+/// Bits of a session's index.
+const SESSION_INDEX: u32 = 0xff_ffff;
+
+/// Counters of drops by reason.
+pub type Reasons = BTreeMap<&'static str, u64>;
+
+/// Counts a drop.
+pub fn count(reasons: &mut Reasons, reason: &'static str) {
+    *reasons.entry(reason).or_default() += 1;
+}
+
+/// Counts several drops.
+pub fn count_all(reasons: &mut Reasons, reason: &'static str, pkts: usize) {
+    *reasons.entry(reason).or_default() += pkts as u64;
+}
+
+/// The counters as they are shown.
+pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
+    let shown = reasons
+        .iter()
+        .map(|(reason, count)| ((*reason).to_string(), *count));
+    shown.collect()
+}
+
+/// The state of a peer.
+pub struct Station {
+    /// The link to it.
+    pub link: Link,
+    /// None in cleartext mode.
+    pub session: Option<Session>,
+    /// Where it last sent from, or its configured endpoint.
+    pub endpoint: Option<SocketAddr>,
+    /// The program that reports its capacity, while it runs.
+    pub command: Option<Running>,
+    /// When the program is started again, ns.
+    pub command_at_ns: Option<u64>,
+    /// Counts what came from it, where it is sent reports.
+    pub reporter: Option<Reporter>,
+    /// Its reports, where it is sent marks.
+    pub feedback: Option<Feedback>,
+    /// Packets and bytes sent to it.
+    pub sent: Sent,
+    /// Drops outside the queues.
+    pub dropped: Reasons,
+    received_pkts: u64,
+    received_bytes: u64,
+}
+
+impl Station {
+    /// A peer as it is configured. Its session, if it needs one, has no keys yet and takes the next index.
+    ///
+    /// # Errors
+    /// A key that cannot be read, or parameters the policy refuses.
+    pub fn new(
+        now_ns: u64,
+        config: &Config,
+        peer: &Peer,
+        identity: Option<&Identity>,
+        next_index: &mut u32,
+    ) -> io::Result<Station> {
+        let session = match (identity, peer.public_key) {
+            (Some(identity), Some(key)) => {
+                let file = peer.preshared_key_file.as_deref();
+                let preshared = file.map(seal::read_key).transpose()?;
+                *next_index = (*next_index + 1) & SESSION_INDEX;
+                let keepalive_s = peer.keepalive_s;
+                Some(Session::new(
+                    identity,
+                    key,
+                    preshared,
+                    keepalive_s,
+                    *next_index,
+                ))
+            }
+            _ => None,
+        };
+        let link = Link::new(now_ns, config.link_setup(&peer.capacity))
+            .map_err(|fault| io::Error::other(fault.to_string()))?;
+        let mut station = Station {
+            link,
+            session,
+            endpoint: peer.endpoint,
+            command: None,
+            command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
+            reporter: peer.report.then(Reporter::default),
+            feedback: None,
+            sent: Sent::default(),
+            dropped: Reasons::new(),
+            received_pkts: 0,
+            received_bytes: 0,
+        };
+        station.set_feedback(now_ns, peer);
+        Ok(station)
+    }
+
+    /// Sets feedback up as it is configured. What was learned stays unless the link was set back to its configured
+    /// capacity: then feedback begins with that.
+    fn set_feedback(&mut self, now_ns: u64, peer: &Peer) {
+        let (bounds, known) = (peer.capacity.feedback, self.feedback.take());
+        self.feedback = bounds.map(|bounds| match known {
+            Some(mut known) => {
+                known.set_bounds(bounds);
+                known
+            }
+            None => Feedback::new(bounds, self.link.capacity_bps(now_ns)),
+        });
+    }
+
+    /// Changes what may change while packets wait. What feedback learned stays if the configured rate does, and the
+    /// endpoint stays if the configured one does.
+    ///
+    /// # Errors
+    /// Parameters that the running policy refuses; then the link stays as it was.
+    pub fn change(
+        &mut self,
+        now_ns: u64,
+        config: &Config,
+        (old, new): (&Peer, &Peer),
+    ) -> Result<(), Fault> {
+        let capacities = (&old.capacity, &new.capacity);
+        let changed = self
+            .link
+            .change(now_ns, &config.scheduler, &config.classes, capacities);
+        if old.capacity != new.capacity {
+            if old.capacity.offered != new.capacity.offered {
+                self.feedback = None;
+            }
+            self.set_feedback(now_ns, new);
+        }
+        if old.report != new.report {
+            self.reporter = new.report.then(Reporter::default);
+        }
+        if old.endpoint != new.endpoint {
+            self.endpoint = new.endpoint;
+        }
+        changed
+    }
+
+    /// Counts a packet from it, also one that is dropped later.
+    pub fn arrived(&mut self, bytes: usize) {
+        if let Some(reporter) = &mut self.reporter {
+            reporter.count(bytes);
+        }
+    }
+
+    /// When the next message to it is due, a mark or a report, ns.
+    #[must_use]
+    pub fn due_ns(&self) -> Option<u64> {
+        self.endpoint?;
+        if !self.session.as_ref().is_none_or(Session::is_open) {
+            return None;
+        }
+        let mark = self.feedback.as_ref();
+        let mark_ns = mark.map(|feedback| feedback.due_ns(self.sent.pkts));
+        let report_ns = self.reporter.as_ref().and_then(Reporter::due_ns);
+        mark_ns.into_iter().chain(report_ns).min()
+    }
+
+    /// The message to it that is due now. It takes `wire_bytes` on the link, which so many peers share.
+    pub fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
+        if let Some(reporter) = &mut self.reporter {
+            if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
+                let capacity_bps = self.link.known_bps(now_ns);
+                return reporter.report(now_ns, wire_bytes, capacity_bps, peers);
+            }
+        }
+        let feedback = self.feedback.as_mut()?;
+        Some(feedback.mark(now_ns, self.sent, wire_bytes))
+    }
+
+    /// Counts packets of this peer that were written into the device.
+    pub fn received(&mut self, pkts: usize, bytes: usize) {
+        self.received_pkts += pkts as u64;
+        self.received_bytes += bytes as u64;
+    }
+
+    /// Its figures, without its part of a shared link.
+    pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
+        PeerShow {
+            name: peer.name.clone(),
+            endpoint: self.endpoint,
+            session: self.session.as_ref().map(Session::is_open),
+            capacity_bps: self.link.capacity_bps(now_ns),
+            told_bps: self.link.mux().link_bps(),
+            received_pkts: self.received_pkts,
+            received_bytes: self.received_bytes,
+            dropped_pkts: shown(&self.dropped),
+            across: None,
+            feedback: self.feedback.as_ref().map(|feedback| {
+                let known = feedback.known();
+                FeedbackShow {
+                    reports: known.reports,
+                    queue_ns: known.queue_ns,
+                    received_bps: known.received_bps,
+                }
+            }),
+            classes: figures::classes(now_ns, config, &mut self.link),
+        }
+    }
+}
+
+impl AsMut<Link> for Station {
+    fn as_mut(&mut self) -> &mut Link {
+        &mut self.link
+    }
+}
+
+/// The checks and changes of packets from peers before they go into the device.
+pub struct Decapsulation<'g> {
+    /// Which addresses are behind which peer.
+    pub routing: &'g Routing,
+    /// The source looked up last, and the peer behind it.
+    pub last: Option<(IpAddr, usize)>,
+    /// What inner headers take from outer ones.
+    pub dscp: Model,
+    /// Largest packet that TCP may use, bytes; none: not limited.
+    pub mss_mtu: Option<u32>,
+}
+
+impl Decapsulation<'_> {
+    /// Checks a packet of the peer with number `at` that came with this outer services field; returns its header if it may
+    /// pass.
+    pub fn admit(
+        &mut self,
+        at: usize,
+        station: &mut Station,
+        packet: &mut [u8],
+        outer_tos: u8,
+    ) -> Option<Header> {
+        let Some(mut header) = packet::parse(packet) else {
+            count(&mut station.dropped, "malformed");
+            return None;
+        };
+        if self.last != Some((header.source, at)) {
+            if self.routing.peer(header.source) != Some(at) {
+                count(&mut station.dropped, "not_allowed");
+                return None;
+            }
+            self.last = Some((header.source, at));
+        }
+        match self.dscp.decapsulate(header.tos, outer_tos) {
+            Some(tos) if tos == header.tos => {}
+            Some(tos) => {
+                packet::set_tos(packet, tos);
+                header.tos = tos;
+            }
+            None => {
+                count(&mut station.dropped, "congested");
+                return None;
+            }
+        }
+        if let Some(mtu) = self.mss_mtu {
+            mss::clamp(packet, &header, mtu);
+        }
+        Some(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use linkweir_plane::feedback::Report;
+    use std::path::Path;
+
+    const MS: u64 = 1_000_000;
+    const ASKS: &str =
+        "rate = \"20Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
+
+    /// One peer, of which this is said, too.
+    fn config(says: &str) -> Config {
+        let text = include_str!("../../configs/ground.toml");
+        let text = text.replacen("endpoint =", &format!("{says}\nendpoint ="), 1);
+        crate::config::parse(&text, Path::new("ground.toml")).unwrap()
+    }
+
+    fn station(config: &Config) -> Station {
+        Station::new(0, config, &config.peers[0], None, &mut 0).unwrap()
+    }
+
+    /// It was marked at 0, and its peer says that this came.
+    fn marked_and_heard(config: &Config) -> Station {
+        let mut station = station(config);
+        let mark = station.message(0, 140, 1);
+        assert_eq!(mark, Some(Message::Mark { sent_ns: 0 }));
+        let report = Report {
+            received_ns: 7,
+            ..Report::default()
+        };
+        let feedback = station.feedback.as_mut().unwrap();
+        feedback.reported(10 * MS, report, config.wire());
+        assert_eq!(feedback.known().reports, 1);
+        station
+    }
+
+    #[test]
+    fn a_report_is_sent_before_a_mark() {
+        let config = config(&format!("{ASKS}\nreport = true"));
+        let mut station = station(&config);
+        assert_eq!(station.due_ns(), Some(0), "a mark");
+        station.arrived(1000);
+        station.reporter.as_mut().unwrap().marked(3, 77);
+        let report = Report {
+            sent_ns: 77,
+            received_ns: 3,
+            pkts: 1,
+            bytes: 1000,
+        };
+        let said: Vec<_> = (0..2).map(|_| station.message(5, 140, 1)).collect();
+        let expected = [Message::Report(report), Message::Mark { sent_ns: 5 }];
+        assert_eq!(said, expected.map(Some));
+        assert_eq!(station.due_ns(), Some(5 + 1000 * MS), "nothing is sent");
+        // 140 bytes are 1 % of 20 Mbit/s for 5.6 ms; so many peers have to share that.
+        station.reporter.as_mut().unwrap().marked(60 * MS, 78);
+        assert!(matches!(
+            station.message(60 * MS, 140, 50),
+            Some(Message::Report(_))
+        ));
+        station.reporter.as_mut().unwrap().marked(61 * MS, 79);
+        assert_eq!(station.due_ns(), Some((60 + 280) * MS));
+    }
+
+    #[test]
+    fn no_message_is_due_without_an_endpoint() {
+        let config = config(ASKS);
+        let mut station = station(&config);
+        station.endpoint = None;
+        assert_eq!(station.due_ns(), None);
+    }
+
+    #[test]
+    fn feedback_survives_a_reload_that_keeps_the_rate() {
+        let reports = |station: &Station| {
+            let feedback = station.feedback.as_ref();
+            feedback.map(|feedback| feedback.known().reports)
+        };
+        let asks = config(ASKS);
+        let mut station = marked_and_heard(&asks);
+        let moved = "192.0.2.99:1".parse().ok();
+        station.endpoint = moved;
+        station.link.set_capacity(20 * MS, 15_000_000);
+        let mut old = asks;
+        for (old_text, new_text, left, capacity_bps) in [
+            ("40Mbit", "30Mbit", Some(1), 15_000_000),
+            ("5s", "4s", Some(1), 15_000_000),
+            ("20Mbit", "25Mbit", Some(0), 25_000_000),
+            (ASKS, "", None, 20_000_000),
+        ] {
+            let new = config(&ASKS.replace(old_text, new_text));
+            let peers = (&old.peers[0], &new.peers[0]);
+            station.change(30 * MS, &new, peers).unwrap();
+            assert_eq!(reports(&station), left, "{new_text}");
+            assert_eq!(
+                station.link.capacity_bps(30 * MS),
+                capacity_bps,
+                "{new_text}"
+            );
+            assert_eq!(station.endpoint, moved);
+            old = new;
+        }
+        let mut new = old.clone();
+        new.peers[0].endpoint = "192.0.2.3:51820".parse().ok();
+        let peers = (&old.peers[0], &new.peers[0]);
+        station.change(40 * MS, &new, peers).unwrap();
+        assert_eq!(station.endpoint, new.peers[0].endpoint);
+    }
+
+    #[test]
+    fn counting_survives_a_reload_that_keeps_reports() {
+        let reports = config("report = true");
+        let mut station = station(&reports);
+        station.arrived(500);
+        let mut new = reports.clone();
+        new.peers[0].capacity.stale_ns = Some(1000 * MS);
+        let peers = (&reports.peers[0], &new.peers[0]);
+        station.change(MS, &new, peers).unwrap();
+        station.reporter.as_mut().unwrap().marked(2 * MS, 1);
+        let Some(Message::Report(report)) = station.message(2 * MS, 140, 1) else {
+            panic!("a report is due");
+        };
+        assert_eq!((report.pkts, report.bytes), (1, 500));
+        let silent = config("");
+        let peers = (&new.peers[0], &silent.peers[0]);
+        station.change(3 * MS, &silent, peers).unwrap();
+        assert!(station.reporter.is_none());
+    }
+}

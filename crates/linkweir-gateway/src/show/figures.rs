@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The figures that a running gateway shows. Keys carry their units; counters begin at 0 when the gateway starts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use linkweir_config::units::{self, Kind};
+use linkweir_core::{PolicyInfo, UNSET};
+use serde::{Deserialize, Serialize};
+
+use crate::config::Config;
+use linkweir_plane::hub::Hub;
+use linkweir_plane::link::Link;
+
+/// A gateway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Show {
+    /// Its version.
+    pub version: String,
+    /// Its device.
+    pub device: String,
+    /// How packets travel.
+    pub mode: String,
+    /// Its policy.
+    pub policy: String,
+    /// The policy among peers; none where each has a link of its own.
+    pub across: Option<String>,
+    /// How long it runs, s.
+    pub uptime_s: f64,
+    /// Packets from the device that no peer is responsible for or that are no IP, by reason.
+    pub dropped_pkts: BTreeMap<String, u64>,
+    /// The interface below; none without `link.below`.
+    pub below: Option<BelowShow>,
+    /// Its peers.
+    pub peers: Vec<PeerShow>,
+}
+
+/// The interface below.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BelowShow {
+    /// Its rate when it was last full, bit/s on the link; none: it never was.
+    pub capacity_bps: Option<u64>,
+    /// How often it was full.
+    pub fulls: u64,
+}
+
+/// A peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PeerShow {
+    /// Its name.
+    pub name: String,
+    /// Where its datagrams are sent; none: not known yet.
+    pub endpoint: Option<SocketAddr>,
+    /// Whether there is a session; none in cleartext mode.
+    pub session: Option<bool>,
+    /// Capacity of the way there, bit/s.
+    pub capacity_bps: u64,
+    /// The capacity that the scheduler was given, bit/s.
+    pub told_bps: u64,
+    /// Packets received from it.
+    pub received_pkts: u64,
+    /// Their bytes, without outer headers.
+    pub received_bytes: u64,
+    /// Datagrams from it and packets to it that were dropped outside the queues, by reason.
+    pub dropped_pkts: BTreeMap<String, u64>,
+    /// Its part of the link that peers share; none where each has a link of its own.
+    pub across: Option<AcrossShow>,
+    /// Its reports; none without `feedback`.
+    pub feedback: Option<FeedbackShow>,
+    /// Its classes.
+    pub classes: Vec<ClassShow>,
+}
+
+/// What a peer reports.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FeedbackShow {
+    /// Reports accepted.
+    pub reports: u64,
+    /// The last queueing delay on the path, ns.
+    pub queue_ns: u64,
+    /// The rate that it received last, bit/s on the link.
+    pub received_bps: u64,
+}
+
+/// A peer's part of a link that peers share.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AcrossShow {
+    /// How long its packets occupied the link, ns.
+    pub airtime_ns: u64,
+    /// What the policy among peers shows, by name and unit.
+    pub state: BTreeMap<String, i64>,
+}
+
+/// A class towards a peer. Bytes are those on the link, with outer headers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassShow {
+    /// Its name.
+    pub name: String,
+    /// Packets that wait.
+    pub backlog_pkts: u32,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// Packets that arrived, dropped ones included.
+    pub arrived_pkts: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that left.
+    pub sent_pkts: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets refused by the limit.
+    pub dropped_limit_pkts: u64,
+    /// Packets the policy dropped.
+    pub dropped_policy_pkts: u64,
+    /// Half of the packets that left waited no longer, ns.
+    pub sojourn_p50_ns: u64,
+    /// 99 of 100 waited no longer, ns.
+    pub sojourn_p99_ns: u64,
+    /// None waited longer, ns.
+    pub sojourn_max_ns: u64,
+    /// What the policy shows, by name and unit.
+    pub state: BTreeMap<String, i64>,
+    /// Its parameters that are set, by name and unit.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, u64>,
+}
+
+/// What a policy shows, by name and unit.
+fn named(info: &PolicyInfo, values: &[i64]) -> BTreeMap<String, i64> {
+    let named = info.stats.iter().zip(values);
+    named
+        .map(|(stat, value)| (format!("{}{}", stat.name, stat.unit.suffix()), *value))
+        .collect()
+}
+
+/// A peer's part of a shared link as of `now_ns`.
+pub fn across(now_ns: u64, info: &PolicyInfo, hub: &mut Hub, at: usize) -> AcrossShow {
+    let mut values = vec![0; info.stats.len()];
+    hub.observe(now_ns, at, &mut values);
+    AcrossShow {
+        airtime_ns: hub.airtime_ns(at),
+        state: named(info, &values),
+    }
+}
+
+/// The classes of a link as of `now_ns`.
+pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> {
+    let info = config.scheduler.info;
+    let mut values = vec![0; info.stats.len()];
+    let mut rows = Vec::with_capacity(config.classes.len());
+    for (at, class) in config.classes.iter().enumerate() {
+        link.mux().observe(now_ns, at, &mut values);
+        let parameters = info
+            .qparams
+            .iter()
+            .zip(&config.scheduler.qparams[at * info.qparams.len()..])
+            .filter(|(_, value)| **value != UNSET)
+            .map(|(param, value)| (format!("{}{}", param.name, param.unit.suffix()), *value))
+            .collect();
+        let queue = link.mux().queues()[at];
+        let backlog_pkts = link.mux().waiting_pkts(at);
+        let counters = link.mux().counters(at);
+        let sojourn_ns = counters.sojourn_ns.whole();
+        rows.push(ClassShow {
+            name: class.name.clone(),
+            backlog_pkts,
+            backlog_bytes: queue.backlog_bytes,
+            arrived_pkts: counters.arrived_pkts,
+            arrived_bytes: counters.arrived_bytes,
+            sent_pkts: counters.sent_pkts,
+            sent_bytes: counters.sent_bytes,
+            dropped_limit_pkts: counters.dropped_limit_pkts,
+            dropped_policy_pkts: counters.dropped_policy_pkts,
+            sojourn_p50_ns: sojourn_ns.value_at_quantile(0.5),
+            sojourn_p99_ns: sojourn_ns.value_at_quantile(0.99),
+            sojourn_max_ns: sojourn_ns.max(),
+            state: named(info, &values),
+            parameters,
+        });
+    }
+    rows
+}
+
+impl Show {
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.text_since(None)
+    }
+
+    /// As [`Show::text`], with the rate of each class since `before`, which the same gateway showed earlier.
+    #[must_use]
+    pub fn text_since(&self, before: Option<&Show>) -> String {
+        let before = before.filter(|before| before.uptime_s < self.uptime_s);
+        let mut text = String::new();
+        let _ = writeln!(
+            text,
+            "{}: {}{}, {}, up {:.0} s{}",
+            self.device,
+            self.policy,
+            self.across
+                .as_ref()
+                .map_or_else(String::new, |across| format!(" within {across}")),
+            self.mode,
+            self.uptime_s,
+            listed(&self.dropped_pkts)
+        );
+        for peer in &self.peers {
+            let _ = writeln!(
+                text,
+                "\npeer {} at {}{}: {}{}, received {} packets{}",
+                peer.name,
+                peer.endpoint
+                    .map_or_else(|| "an unknown endpoint".to_string(), |at| at.to_string()),
+                if peer.session == Some(false) {
+                    ", no session"
+                } else {
+                    ""
+                },
+                units::show_whole(peer.capacity_bps, Kind::Rate),
+                peer.across.as_ref().map_or_else(String::new, |across| {
+                    format!(", air time {:.1} s", across.airtime_ns as f64 * 1e-9)
+                }),
+                peer.received_pkts,
+                listed(&peer.dropped_pkts)
+            );
+            let _ = writeln!(
+                text,
+                "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  state",
+                "class", "rate", "waiting", "sent pkts", "sent bytes", "dropped", "p50", "p99"
+            );
+            for class in &peer.classes {
+                let state: Vec<String> = class
+                    .state
+                    .iter()
+                    .map(|(name, value)| format!("{name} {value}"))
+                    .collect();
+                let _ = writeln!(
+                    text,
+                    "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  {}",
+                    class.name,
+                    before.map_or_else(
+                        || "-".to_string(),
+                        |before| self.rate(before, &peer.name, class)
+                    ),
+                    class.backlog_pkts,
+                    class.sent_pkts,
+                    class.sent_bytes,
+                    class.dropped_limit_pkts + class.dropped_policy_pkts,
+                    micros(class.sojourn_p50_ns),
+                    micros(class.sojourn_p99_ns),
+                    state.join(", ")
+                );
+            }
+        }
+        text
+    }
+}
+
+impl Show {
+    /// What a class sent since `before`, for people.
+    fn rate(&self, before: &Show, peer: &str, class: &ClassShow) -> String {
+        let earlier = before
+            .peers
+            .iter()
+            .find(|other| other.name == peer)
+            .and_then(|peer| peer.classes.iter().find(|other| other.name == class.name))
+            .and_then(|other| class.sent_bytes.checked_sub(other.sent_bytes));
+        match earlier {
+            Some(bytes) => {
+                let bps = bytes as f64 * 8.0 / (self.uptime_s - before.uptime_s);
+                // Whole kbit/s are enough: one packet makes more difference.
+                units::show_whole((bps / 1000.0).round() as u64 * 1000, Kind::Rate)
+            }
+            None => "-".to_string(),
+        }
+    }
+}
+
+fn micros(ns: u64) -> String {
+    format!("{}us", ns.div_ceil(1000))
+}
+
+fn listed(dropped: &BTreeMap<String, u64>) -> String {
+    if dropped.is_empty() {
+        return String::new();
+    }
+    let reasons: Vec<String> = dropped
+        .iter()
+        .map(|(reason, count)| format!("{count} {reason}"))
+        .collect();
+    format!("; dropped {}", reasons.join(", "))
+}

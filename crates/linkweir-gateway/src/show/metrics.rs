@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Figures of a gateway for Prometheus (text format 0.0.4). A process of its own serves them and asks at the control socket,
+//! so that packets never wait for HTTP.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use crate::show::control::{self, Request, Response};
+use crate::show::figures::{ClassShow, FeedbackShow, PeerShow, Show};
+use crate::show::http::{self, Answer};
+
+/// A family of samples being written.
+struct Family<'t> {
+    text: &'t mut String,
+    name: &'static str,
+}
+
+impl Family<'_> {
+    fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        let _ = writeln!(self.text, "{}{{{}}} {value}", self.name, labels.join(","));
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+fn family<'t>(text: &'t mut String, name: &'static str, kind: &str, help: &str) -> Family<'t> {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    Family { text, name }
+}
+
+/// A sample of a peer.
+type OfPeer = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&PeerShow) -> f64,
+);
+/// A sample of a class.
+type OfClass = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&ClassShow) -> f64,
+);
+/// A sample of a peer's reports.
+type OfFeedback = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&FeedbackShow) -> f64,
+);
+
+const OF_PEER: &[OfPeer] = &[
+    (
+        "linkweir_link_capacity_bytes_per_second",
+        "gauge",
+        "Capacity of the link to the peer.",
+        |peer| peer.capacity_bps as f64 / 8.0,
+    ),
+    (
+        "linkweir_peer_received_packets_total",
+        "counter",
+        "Packets received from the peer.",
+        |peer| peer.received_pkts as f64,
+    ),
+    (
+        "linkweir_peer_received_bytes_total",
+        "counter",
+        "Bytes received from the peer, without outer headers.",
+        |peer| peer.received_bytes as f64,
+    ),
+    (
+        "linkweir_peer_session",
+        "gauge",
+        "1 while packets can be sent to the peer.",
+        |peer| f64::from(u8::from(peer.session.unwrap_or(true))),
+    ),
+];
+
+const OF_FEEDBACK: &[OfFeedback] = &[
+    (
+        "linkweir_feedback_reports_total",
+        "counter",
+        "Reports of the peer that were accepted.",
+        |feedback| feedback.reports as f64,
+    ),
+    (
+        "linkweir_feedback_queue_seconds",
+        "gauge",
+        "Last queueing delay on the path to the peer.",
+        |feedback| feedback.queue_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_feedback_received_bytes_per_second",
+        "gauge",
+        "Rate that the peer received last, in bytes on the link.",
+        |feedback| feedback.received_bps as f64 / 8.0,
+    ),
+];
+
+const OF_CLASS: &[OfClass] = &[
+    (
+        "linkweir_class_backlog_packets",
+        "gauge",
+        "Packets that wait.",
+        |class| f64::from(class.backlog_pkts),
+    ),
+    (
+        "linkweir_class_backlog_bytes",
+        "gauge",
+        "Bytes that wait, outer headers included.",
+        |class| class.backlog_bytes as f64,
+    ),
+    (
+        "linkweir_class_arrived_packets_total",
+        "counter",
+        "Packets that arrived, dropped ones included.",
+        |class| class.arrived_pkts as f64,
+    ),
+    (
+        "linkweir_class_sent_packets_total",
+        "counter",
+        "Packets that left.",
+        |class| class.sent_pkts as f64,
+    ),
+    (
+        "linkweir_class_sent_bytes_total",
+        "counter",
+        "Bytes that left, outer headers included.",
+        |class| class.sent_bytes as f64,
+    ),
+    (
+        "linkweir_class_sojourn_p50_seconds",
+        "gauge",
+        "Half of the packets that left waited no longer.",
+        |class| class.sojourn_p50_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_class_sojourn_p99_seconds",
+        "gauge",
+        "99 of 100 packets that left waited no longer.",
+        |class| class.sojourn_p99_ns as f64 * 1e-9,
+    ),
+];
+
+/// Everything a gateway shows.
+#[must_use]
+pub fn text(show: &Show) -> String {
+    let mut text = String::new();
+    write_gateway(&mut text, show);
+    write_peers(&mut text, show);
+    write_shared_link(&mut text, show);
+    write_classes(&mut text, show);
+    text
+}
+
+fn write_gateway(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let mut info = family(
+        text,
+        "linkweir_build_info",
+        "gauge",
+        "The gateway's version.",
+    );
+    info.sample(
+        &[
+            ("device", device),
+            ("version", &show.version),
+            ("policy", &show.policy),
+            ("mode", &show.mode),
+        ],
+        1.0,
+    );
+    let help = "Packets and datagrams that belong to no peer and were dropped.";
+    let mut dropped = family(text, "linkweir_dropped_packets_total", "counter", help);
+    for (reason, count) in &show.dropped_pkts {
+        dropped.sample(&[("device", device), ("reason", reason)], *count as f64);
+    }
+    if let Some(below) = &show.below {
+        let labels = [("device", device)];
+        let name = "linkweir_below_full_total";
+        let help = "How often the interface below was full.";
+        family(text, name, "counter", help).sample(&labels, below.fulls as f64);
+        if let Some(bps) = below.capacity_bps {
+            let name = "linkweir_below_capacity_bytes_per_second";
+            let help = "Rate of the interface below when it was last full.";
+            family(text, name, "gauge", help).sample(&labels, bps as f64 / 8.0);
+        }
+    }
+}
+
+fn write_peers(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    for (name, kind, help, value) in OF_PEER {
+        let mut family = family(text, name, kind, help);
+        for peer in &show.peers {
+            family.sample(&[("device", device), ("peer", &peer.name)], value(peer));
+        }
+    }
+    let help = "Packets of a peer dropped outside the queues.";
+    let mut dropped = family(text, "linkweir_peer_dropped_packets_total", "counter", help);
+    for peer in &show.peers {
+        for (reason, count) in &peer.dropped_pkts {
+            let labels = [("device", device), ("peer", &peer.name), ("reason", reason)];
+            dropped.sample(&labels, *count as f64);
+        }
+    }
+    for (name, kind, help, value) in OF_FEEDBACK {
+        let mut family = family(text, name, kind, help);
+        for peer in &show.peers {
+            if let Some(feedback) = &peer.feedback {
+                family.sample(&[("device", device), ("peer", &peer.name)], value(feedback));
+            }
+        }
+    }
+}
+
+/// Samples of the link that peers share.
+fn write_shared_link(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let shared = || {
+        let peers = show.peers.iter();
+        peers.filter_map(|peer| Some((peer.name.as_str(), peer.across.as_ref()?)))
+    };
+    let name = "linkweir_peer_airtime_seconds_total";
+    let help = "How long the peer's packets occupied the link that peers share.";
+    let mut airtime = family(text, name, "counter", help);
+    for (peer, across) in shared() {
+        let labels = [("device", device), ("peer", peer)];
+        airtime.sample(&labels, across.airtime_ns as f64 * 1e-9);
+    }
+    let help = "What the policy among peers shows of a peer, in the unit its name says.";
+    let mut state = family(text, "linkweir_peer_state", "gauge", help);
+    for (peer, across) in shared() {
+        for (what, value) in &across.state {
+            let labels = [("device", device), ("peer", peer), ("state", what)];
+            state.sample(&labels, *value as f64);
+        }
+    }
+}
+
+fn write_classes(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let classes = || {
+        let peers = show.peers.iter();
+        peers.flat_map(|peer| {
+            peer.classes
+                .iter()
+                .map(move |class| (peer.name.as_str(), class))
+        })
+    };
+    for (name, kind, help, value) in OF_CLASS {
+        let mut family = family(text, name, kind, help);
+        for (peer, class) in classes() {
+            let labels = [("device", device), ("peer", peer), ("class", &class.name)];
+            family.sample(&labels, value(class));
+        }
+    }
+    let help = "Packets dropped in the queues.";
+    let mut dropped = family(
+        text,
+        "linkweir_class_dropped_packets_total",
+        "counter",
+        help,
+    );
+    for (peer, class) in classes() {
+        for (reason, count) in [
+            ("limit", class.dropped_limit_pkts),
+            ("policy", class.dropped_policy_pkts),
+        ] {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("reason", reason),
+            ];
+            dropped.sample(&labels, count as f64);
+        }
+    }
+    let help = "What the policy shows of a class, in the unit its name says.";
+    let mut state = family(text, "linkweir_class_state", "gauge", help);
+    for (peer, class) in classes() {
+        for (what, value) in &class.state {
+            let labels = [
+                ("device", device),
+                ("peer", peer),
+                ("class", &class.name),
+                ("state", what),
+            ];
+            state.sample(&labels, *value as f64);
+        }
+    }
+}
+
+/// Serves `/metrics` of the gateway at a control socket, for ever.
+///
+/// # Errors
+/// When the address cannot be listened on.
+pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
+    http::serve(listen, "", |request| {
+        if request.path != "/metrics" {
+            return Answer::refusal("404 Not Found", "only /metrics is here");
+        }
+        match control::ask(control, &Request::Show) {
+            Ok(Response::Show(show)) => {
+                Answer::ok("text/plain; version=0.0.4", text(&show).into_bytes())
+            }
+            Ok(_) => Answer::refusal("502 Bad Gateway", "the gateway is of another version"),
+            Err(error) => Answer::refusal("502 Bad Gateway", &error.to_string()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::show::figures::{AcrossShow, BelowShow};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn show() -> Show {
+        let class = |name: &str| ClassShow {
+            name: name.to_string(),
+            backlog_pkts: 3,
+            backlog_bytes: 4500,
+            arrived_pkts: 10,
+            arrived_bytes: 15_000,
+            sent_pkts: 5,
+            sent_bytes: 7500,
+            dropped_limit_pkts: 1,
+            dropped_policy_pkts: 1,
+            sojourn_p50_ns: 1_500_000,
+            sojourn_p99_ns: 20_000_000,
+            sojourn_max_ns: 30_000_000,
+            state: BTreeMap::from([("credit_bits".to_string(), -5)]),
+            parameters: BTreeMap::from([("level".to_string(), 2)]),
+        };
+        Show {
+            version: "1.2.3".to_string(),
+            device: "lw0".to_string(),
+            mode: "wireguard".to_string(),
+            policy: "pss".to_string(),
+            across: Some("pf".to_string()),
+            uptime_s: 1.0,
+            dropped_pkts: BTreeMap::from([("forged".to_string(), 7)]),
+            below: Some(BelowShow {
+                capacity_bps: Some(8000),
+                fulls: 6,
+            }),
+            peers: vec![PeerShow {
+                name: "a \"ship\"\\".to_string(),
+                endpoint: None,
+                session: Some(false),
+                capacity_bps: 20_000_000,
+                told_bps: 20_000_000,
+                received_pkts: 4,
+                received_bytes: 400,
+                dropped_pkts: BTreeMap::from([("malformed".to_string(), 2)]),
+                across: Some(AcrossShow {
+                    airtime_ns: 1_250_000_000,
+                    state: BTreeMap::from([("mean".to_string(), 8)]),
+                }),
+                feedback: Some(FeedbackShow {
+                    reports: 9,
+                    queue_ns: 4_000_000,
+                    received_bps: 800,
+                }),
+                classes: vec![class("ef"), class("rest")],
+            }],
+        }
+    }
+
+    #[test]
+    fn samples_are_written_as_prometheus_reads_them() {
+        let text = text(&show());
+        for line in [
+            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 2500000",
+            "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
+            "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
+            "linkweir_peer_airtime_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1.25",
+            "linkweir_feedback_reports_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 9",
+            "linkweir_feedback_queue_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0.004",
+            "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
+            "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
+            "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
+            "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
+            "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",
+            "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line}\n{text}");
+        }
+    }
+
+    #[test]
+    fn families_are_declared_once_and_named_as_is_the_custom() {
+        let text = text(&show());
+        let mut declared = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                let (name, kind) = rest.split_once(' ').unwrap();
+                assert_eq!(declared.insert(name, kind), None, "{name} twice");
+                assert_eq!(name.ends_with("_total"), kind == "counter", "{name}");
+                continue;
+            }
+            if line.starts_with("# HELP ") {
+                continue;
+            }
+            let (name, rest) = line.split_once('{').unwrap();
+            assert!(declared.contains_key(name), "{line}");
+            let (labels, value) = rest.rsplit_once("} ").unwrap();
+            value.parse::<f64>().unwrap();
+            assert!(seen.insert((name, labels)), "twice: {line}");
+        }
+        assert!(text.ends_with('\n'));
+    }
+}

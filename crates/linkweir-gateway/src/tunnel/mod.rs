@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The WireGuard protocol: keys and sessions, limits on handshakes, and the last endpoints of peers.
+
+pub mod admission;
+pub mod endpoints;
+pub mod seal;

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What a running gateway shows: at the control socket, as metrics, and before it starts.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command};
+
+use linkweir_gateway::show::control::{Request, Response};
+use linkweir_gateway::show::figures::AcrossShow;
+use linkweir_gateway::show::metrics;
+use nix::sys::signal::Signal;
+
+use crate::carry::ASKS;
+use crate::life::comes_through;
+use crate::place::{
+    cabled, config, http, keygen, program, pss, sealed, Folder, Gateway, Tunnel, SLOW, STRICT,
+};
+
+pub fn the_control_socket_answers_right_and_wrong_questions() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let control = folder.path("control1");
+    let gateway = Gateway::start(&here, &file, &control);
+    let request = Request::SetCapacity {
+        peer: Some("nobody".to_string()),
+        capacity_bps: 5,
+    };
+    assert_eq!(
+        gateway.ask(&request),
+        Response::Refused("there is no peer nobody".to_string())
+    );
+    for question in ["", "{", "\"nonsense\"", "{\"set_capacity\":{}}", "\u{0}"] {
+        let mut stream = UnixStream::connect(&control).unwrap();
+        writeln!(stream, "{question}").unwrap();
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).unwrap();
+        assert!(
+            answer.starts_with("{\"refused\":"),
+            "{question:?}: {answer}"
+        );
+    }
+    // A client that sends too much, and many that send nothing.
+    let mut stream = UnixStream::connect(&control).unwrap();
+    let _ = stream.write_all(&[b'x'; 10_000]);
+    let silent: Vec<_> = (0..10)
+        .map(|_| UnixStream::connect(&control).unwrap())
+        .collect();
+    assert_eq!(gateway.show().device, "lw0");
+    drop(silent);
+
+    let program = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .args(arguments)
+            .arg("--control")
+            .arg(&control)
+            .output()
+            .unwrap()
+    };
+    assert!(program(&["set", "capacity", "18Mbit"]).status.success());
+    let json = program(&["show", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["peers"][0]["capacity_bps"], 18_000_000);
+    assert_eq!(json["peers"][0]["told_bps"], 18_000_000);
+    let text = String::from_utf8(program(&["show"]).stdout).unwrap();
+    assert!(
+        text.contains("peer other at 192.0.2.2:51820: 18Mbit"),
+        "{text}"
+    );
+    let metrics = String::from_utf8(program(&["metrics"]).stdout).unwrap();
+    assert!(
+        metrics.contains(
+            "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"other\"} 2250000\n"
+        ),
+        "{metrics}"
+    );
+    let refused = program(&["set", "capacity", "18"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
+}
+
+const EXPORTER: &str = "127.0.0.1:9705";
+
+/// The process that serves the metrics of the first end.
+fn exporter(tunnel: &Tunnel) -> Child {
+    let mut command = program();
+    command
+        .args(["metrics", "--listen", EXPORTER, "--control"])
+        .arg(tunnel.folder.path("control1"));
+    tunnel.here.inside(move || command.spawn().unwrap())
+}
+
+pub fn metrics_are_served_by_a_process_of_their_own() {
+    let mut tunnel = Tunnel::new(STRICT);
+    let mut exporter = exporter(&tunnel);
+    let ask = |request: &str| {
+        let (head, body) = http(&tunnel.here, EXPORTER, request);
+        head + "\r\n\r\n" + &body
+    };
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
+    assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
+    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
+    tunnel.gateways[0].signal(Signal::SIGKILL);
+    tunnel.gateways[0].ended();
+    let (ended, _) = http(&tunnel.here, EXPORTER, "GET /metrics HTTP/1.1\r\n\r\n");
+    assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+}
+
+pub fn up_dry_run_reports_what_it_would_set_up() {
+    let folder = Folder::new();
+    let public = keygen(&folder, 1);
+    let text = sealed(&config(&folder, 1, STRICT), 1, &public);
+    let file = folder.write("1.toml", &text);
+    let dry_run = || {
+        Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .args(["up", "--dry-run"])
+            .arg(&file)
+            .output()
+            .unwrap()
+    };
+    let output = dry_run();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        // 1500 less 28 outside and 32 of the seal.
+        "device lw0: MTU 1440 bytes, 10.77.0.1/24, fd77::1/64",
+        &format!("listens on 192.0.2.1:51820 as {public}"),
+        "then becomes user root",
+        // What is inside the device's own network needs no route.
+        "peer other: at 192.0.2.2:51820, 1Gbit at first, routes: 10.78.2.0/24\n",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(!folder.path("control1").exists());
+    // Faults that only set-up finds are found, too.
+    fs::remove_file(folder.path("key1")).unwrap();
+    let output = dry_run();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("key1: cannot be read"));
+}
+
+pub fn show_watch_repeats_the_figures() {
+    use std::io::{BufRead, BufReader};
+    let tunnel = Tunnel::new(STRICT);
+    let watch = |json: &[&str]| {
+        let mut command = program();
+        command
+            .args(["show", "--watch"])
+            .args(json)
+            .arg("--control")
+            .arg(tunnel.folder.path("control1"))
+            .stdout(std::process::Stdio::piped());
+        // Started by a thread that stays alive, so that the program is not ended as an orphan.
+        tunnel.here.inside(move || command.spawn().unwrap())
+    };
+    let mut json = watch(&["--json"]);
+    let lines = BufReader::new(json.stdout.take().unwrap()).lines().take(3);
+    let uptimes: Vec<f64> = lines
+        .map(|line| {
+            let show: serde_json::Value = serde_json::from_str(&line.unwrap()).unwrap();
+            show["uptime_s"].as_f64().unwrap()
+        })
+        .collect();
+    assert!(
+        uptimes[0] < uptimes[1] && uptimes[1] < uptimes[2],
+        "{uptimes:?}"
+    );
+
+    let mut text = watch(&[]);
+    let mut lines = BufReader::new(text.stdout.take().unwrap()).lines();
+    let mut next_rate = || {
+        let row = lines.find(|line| line.as_ref().unwrap().starts_with("  ef "));
+        let row = row.unwrap().unwrap();
+        row.split_whitespace().nth(1).unwrap().to_string()
+    };
+    assert_eq!(next_rate(), "-", "nothing to compare with yet");
+    let a = tunnel.here.socket("10.77.0.1:5060");
+    for _ in 0..100 {
+        a.send_to(&[7; 1000], "10.77.0.2:2000").unwrap();
+    }
+    let rates: Vec<String> = (0..2).map(|_| next_rate()).collect();
+    assert!(
+        rates
+            .iter()
+            .any(|rate| rate.ends_with("bit") && !rate.starts_with('0')),
+        "{rates:?}"
+    );
+    for mut child in [json, text] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+pub fn metrics_pass_promtool() {
+    use std::io::Write;
+    use std::process::Stdio;
+    // Everything that can be exported at once; the rest is put in below.
+    let tunnel = Tunnel::sealed(&pss(SLOW), |text, last| match last {
+        1 => text
+            .replace("[link]\n", "[link]\nbelow = \"16kB\"\n")
+            .replace("allowed_ips", &format!("{ASKS}\nallowed_ips")),
+        _ => text.replace("allowed_ips", "report = true\nallowed_ips"),
+    });
+    let (a, b) = (
+        tunnel.here.socket("10.77.0.1:3000"),
+        tunnel.there.socket("10.77.0.2:2000"),
+    );
+    comes_through(&a, &b, "10.77.0.2:2000", b"something to count");
+    let stranger = tunnel.there.socket("192.0.2.2:4000");
+    stranger.send_to(b"rubbish", "192.0.2.1:51820").unwrap();
+    let mut show = tunnel.gateways[0].wait_until("reports come", |show| {
+        let feedback = show.peers[0].feedback.as_ref().unwrap();
+        feedback.reports > 0 && show.dropped_pkts.contains_key("forged")
+    });
+    let promtool = |metrics: &[u8]| {
+        let mut child = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(metrics).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let passes = |metrics: &str| {
+        let checked = promtool(metrics.as_bytes());
+        assert!(checked.status.success(), "{checked:?}");
+        assert!(
+            checked.stderr.is_empty() && checked.stdout.is_empty(),
+            "{checked:?}"
+        );
+    };
+    let mut exporter = exporter(&tunnel);
+    let (head, scraped) = http(
+        &tunnel.here,
+        EXPORTER,
+        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+    );
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    passes(&scraped);
+    exporter.kill().unwrap();
+    exporter.wait().unwrap();
+    // Peers that share a link have no reports, and this interface had room.
+    show.peers[0].across = Some(AcrossShow {
+        airtime_ns: 1,
+        state: BTreeMap::from([("mean_bps".to_string(), 5)]),
+    });
+    show.peers[0].dropped_pkts.insert("too_big".to_string(), 1);
+    show.below.as_mut().unwrap().capacity_bps = Some(8000);
+    let whole = metrics::text(&show);
+    for family in whole
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE "))
+    {
+        let (name, _) = family.split_once(' ').unwrap();
+        assert!(
+            whole.contains(&format!("\n{name}{{")),
+            "{name} has no sample"
+        );
+    }
+    passes(&whole);
+    // promtool would have reported it.
+    assert!(!promtool(b"linkweir_x{ 1\n").status.success());
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What both ends of the feedback send each other: marks and reports, as packets of the tunnel.
+
+/// Length of a message as a packet in the tunnel, bytes.
+pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
+
+/// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then four bytes that distinguish these messages
+/// from other uses of that protocol.
+const HEADER: [u8; 44] = [
+    0x60, 0, 0, 0, 0, 40, 253, 1, 0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfe, 0x80,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, b'L', b'w', b'f', b'b',
+];
+
+/// What the two ends send each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// A request for a report.
+    Mark {
+        /// When it was sent, on the sender's clock, ns.
+        sent_ns: u64,
+    },
+    /// The answer to a mark.
+    Report(Report),
+}
+
+/// What the receiver saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// When the mark was sent, on the sender's clock, ns.
+    pub sent_ns: u64,
+    /// When it came, on the receiver's clock, ns.
+    pub received_ns: u64,
+    /// Packets received before it since the receiver began.
+    pub pkts: u64,
+    /// Their bytes, without outer headers.
+    pub bytes: u64,
+}
+
+/// Behind the header: the kind of message, three bytes of 0, and four numbers.
+const KIND: usize = HEADER.len();
+const NUMBERS: usize = KIND + 4;
+
+/// Whether a packet of the tunnel is a message, well formed or not.
+#[must_use]
+pub fn is_message(packet: &[u8]) -> bool {
+    packet.starts_with(&HEADER)
+}
+
+impl Message {
+    /// Reads a packet; none when it is no message or malformed.
+    #[must_use]
+    pub fn read(packet: &[u8]) -> Option<Message> {
+        if packet.len() != MESSAGE_BYTES || !is_message(packet) {
+            return None;
+        }
+        let (kind, numbers) = packet[KIND..].split_at(NUMBERS - KIND);
+        let mut number = numbers
+            .chunks_exact(8)
+            .map(|bytes| bytes.try_into().map_or(0, u64::from_be_bytes));
+        let mut next = || number.next().unwrap_or_default();
+        let report = Report {
+            sent_ns: next(),
+            received_ns: next(),
+            pkts: next(),
+            bytes: next(),
+        };
+        let sent_ns = report.sent_ns;
+        match kind {
+            [1, 0, 0, 0] => (report
+                == Report {
+                    sent_ns,
+                    ..Report::default()
+                })
+            .then_some(Message::Mark { sent_ns }),
+            [2, 0, 0, 0] => Some(Message::Report(report)),
+            _ => None,
+        }
+    }
+
+    /// The message as a packet of the tunnel.
+    #[must_use]
+    pub fn packet(&self) -> [u8; MESSAGE_BYTES] {
+        let (kind, report) = match *self {
+            Message::Mark { sent_ns } => (
+                1,
+                Report {
+                    sent_ns,
+                    ..Report::default()
+                },
+            ),
+            Message::Report(report) => (2, report),
+        };
+        let mut packet = [0; MESSAGE_BYTES];
+        packet[..KIND].copy_from_slice(&HEADER);
+        packet[KIND] = kind;
+        let numbers = [
+            report.sent_ns,
+            report.received_ns,
+            report.pkts,
+            report.bytes,
+        ];
+        for (place, number) in packet[NUMBERS..].chunks_exact_mut(8).zip(numbers) {
+            place.copy_from_slice(&number.to_be_bytes());
+        }
+        packet
+    }
+}

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Tests of feedback over a simulated path, in virtual time.
+
+use super::reporter::REPORT_NS;
+use super::*;
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64;
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1000 * MS;
+const BOUNDS: Bounds = Bounds {
+    floor_bps: 1_000_000,
+    ceiling_bps: 40_000_000,
+    delay_ns: 25 * MS,
+};
+const WIRE: Wire = Wire {
+    overhead_bytes: 40,
+    mpu_bytes: 0,
+};
+/// The receiver's clock is behind by more than the way takes.
+const BEHIND_NS: u64 = 90 * S;
+
+/// A sender, a queue below whose link has a capacity of its own, and a receiver.
+struct Path {
+    feedback: Feedback,
+    reporter: Reporter,
+    capacity_bps: f64,
+    /// Time through the empty link, either way, ns.
+    way_ns: u64,
+    /// Most the queue below may be long, ns.
+    queue_ns: u64,
+    /// Rate of the sender's traffic, bit/s.
+    offered_bps: f64,
+    /// By how much a mark comes later, at the most and at random, ns.
+    jitter_ns: u64,
+    random: Pcg64,
+    now_ns: u64,
+    free_ns: u64,
+    /// What is on its way to the receiver: when it comes, and the mark's time or none for a packet of 1000 bytes.
+    there: VecDeque<(u64, Option<u64>)>,
+    back: VecDeque<(u64, Report)>,
+    lost_pkts: u64,
+    sent: Sent,
+    longest_ns: u64,
+}
+
+impl Path {
+    fn new(capacity_mbit: f64, begin_mbit: u64) -> Path {
+        Path {
+            feedback: Feedback::new(BOUNDS, begin_mbit * 1_000_000),
+            reporter: Reporter::default(),
+            capacity_bps: capacity_mbit * 1e6,
+            way_ns: 30 * MS,
+            queue_ns: 10 * S,
+            offered_bps: f64::INFINITY,
+            jitter_ns: 0,
+            random: Pcg64::seed_from_u64(5),
+            now_ns: 100 * S,
+            free_ns: 0,
+            there: VecDeque::new(),
+            back: VecDeque::new(),
+            lost_pkts: 0,
+            sent: Sent::default(),
+            longest_ns: 0,
+        }
+    }
+
+    fn put(&mut self, bytes: f64, mark: Option<u64>) {
+        let begin_ns = self.free_ns.max(self.now_ns);
+        if begin_ns - self.now_ns > self.queue_ns {
+            self.lost_pkts += 1;
+            return;
+        }
+        self.longest_ns = self.longest_ns.max(begin_ns - self.now_ns);
+        self.free_ns = begin_ns + (bytes * 8e9 / self.capacity_bps) as u64;
+        let mut at_ns = self.free_ns + self.way_ns;
+        if mark.is_some() && self.jitter_ns > 0 {
+            at_ns += self.random.next_u64() % self.jitter_ns;
+        }
+        // Packets keep their order.
+        at_ns = at_ns.max(self.there.back().map_or(0, |(ns, _)| ns + 1));
+        self.there.push_back((at_ns, mark));
+    }
+
+    /// Runs for some seconds; returns the mean received rate, Mbit/s.
+    fn run(&mut self, seconds: f64) -> f64 {
+        let end_ns = self.now_ns + (seconds * 1e9) as u64;
+        let before = self.reporter.bytes;
+        self.longest_ns = 0;
+        while self.now_ns < end_ns {
+            self.sent.pkts += 1;
+            self.sent.bytes += 1000;
+            self.put(1000.0, None);
+            if self.feedback.due_ns(self.sent.pkts) <= self.now_ns {
+                self.feedback.mark(self.now_ns, self.sent, 140);
+                self.put(140.0, Some(self.now_ns));
+            }
+            self.now_ns += (8e12 / self.feedback.capacity_bps.min(self.offered_bps)) as u64;
+            while let Some((at_ns, mark)) = self.there.front().copied() {
+                if at_ns > self.now_ns {
+                    break;
+                }
+                self.there.pop_front();
+                let Some(sent_ns) = mark else {
+                    self.reporter.count(960);
+                    continue;
+                };
+                let clock_ns = at_ns - BEHIND_NS;
+                self.reporter.marked(clock_ns, sent_ns);
+                let answer = self.reporter.report(clock_ns, 140, 10_000_000, 1);
+                let Some(Message::Report(report)) = answer else {
+                    panic!("a mark waits for a report");
+                };
+                self.back.push_back((at_ns + self.way_ns, report));
+            }
+            while let Some((at_ns, report)) = self.back.front().copied() {
+                if at_ns > self.now_ns {
+                    break;
+                }
+                self.back.pop_front();
+                if let Some(bps) = self.feedback.reported(at_ns, report, WIRE) {
+                    assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
+                }
+            }
+        }
+        (self.reporter.bytes - before) as f64 / 960.0 * 8e-3 / seconds
+    }
+}
+
+#[test]
+fn a_steady_link_is_found_and_used() {
+    for (capacity, begin) in [(10.0, 10), (10.0, 40), (10.0, 2), (3.0, 10)] {
+        let mut path = Path::new(capacity, begin);
+        path.run(20.0);
+        let mbit = path.run(60.0);
+        assert!(mbit > 0.93 * capacity, "{mbit} of {capacity} from {begin}");
+        assert!(path.longest_ns < 100 * MS, "{} ns", path.longest_ns);
+    }
+}
+
+#[test]
+fn a_fade_is_followed_and_its_end_as_well() {
+    let mut path = Path::new(20.0, 20);
+    path.run(20.0);
+    path.capacity_bps = 5e6;
+    path.run(5.0);
+    let mbit = path.run(20.0);
+    assert!(mbit > 0.9 * 5.0, "{mbit}");
+    assert!(path.longest_ns < 150 * MS, "{} ns", path.longest_ns);
+    path.capacity_bps = 20e6;
+    // 5 % less than 5 Mbit/s grows by 10 % a second to 18 within 15 s.
+    path.run(15.0);
+    let mbit = path.run(20.0);
+    assert!(mbit > 0.9 * 20.0, "{mbit}");
+}
+
+#[test]
+fn a_sender_with_little_traffic_keeps_its_capacity() {
+    let mut path = Path::new(10.0, 8);
+    path.offered_bps = 2.4e6;
+    path.run(30.0);
+    assert_eq!(path.feedback.capacity_bps, 8e6);
+    path.offered_bps = f64::INFINITY;
+    assert!(path.run(20.0) > 8.0);
+}
+
+#[test]
+fn late_marks_prove_nothing_on_a_link_little_used() {
+    let mut path = Path::new(10.0, 8);
+    path.offered_bps = 0.05 * 8e6;
+    // More than `delay`: one of three marks is late.
+    path.jitter_ns = 40 * MS;
+    path.run(120.0);
+    assert!(path.feedback.known().reports > 1000);
+    assert_eq!(path.feedback.capacity_bps, 8e6);
+    // Nor does a way that has become longer, as with another satellite.
+    path.jitter_ns = 20 * MS;
+    path.way_ns += 40 * MS;
+    path.run(120.0);
+    assert_eq!(path.feedback.capacity_bps, 8e6);
+}
+
+#[test]
+fn a_link_slower_than_little_traffic_is_found() {
+    for (offered_bps, capacity) in [(12e6, 5.0), (6e6, 5.0), (5.1e6, 5.0)] {
+        let mut path = Path::new(20.0, 20);
+        path.offered_bps = offered_bps;
+        path.run(10.0);
+        assert_eq!(path.feedback.capacity_bps, 20e6);
+        path.capacity_bps = capacity * 1e6;
+        path.run(20.0);
+        let mbit = path.run(30.0);
+        assert!(mbit > 0.9 * capacity, "{mbit} of {offered_bps}");
+        assert!(path.longest_ns < 150 * MS, "{} ns", path.longest_ns);
+    }
+}
+
+/// A standing queue must not be taken for the base delay: it would grow each time that is forgotten.
+#[test]
+fn the_queue_below_stays_short_for_ever() {
+    for delay_ms in [25, 50, 100, 200] {
+        for (capacity, ceiling) in [(10.0, 40), (2.0, 40), (39.2, 40)] {
+            let mut path = Path::new(capacity, 10);
+            path.feedback.set_bounds(Bounds {
+                floor_bps: 1_000_000,
+                ceiling_bps: ceiling * 1_000_000,
+                delay_ns: delay_ms * MS,
+            });
+            path.run(40.0);
+            let mbit = path.run(360.0);
+            assert!(
+                mbit > 0.93 * capacity,
+                "{mbit} of {capacity}, {delay_ms} ms"
+            );
+            // Beyond `delay`, packets sent until that was noticed are in the queue, at 10 % a second too much.
+            let most_ns = (2 * delay_ms + 50) * MS;
+            assert!(
+                path.longest_ns < most_ns,
+                "{} ns of {capacity}, {delay_ms} ms",
+                path.longest_ns
+            );
+        }
+    }
+}
+
+#[test]
+fn small_packets_take_what_the_link_takes_at_least() {
+    let wire = Wire {
+        overhead_bytes: 28,
+        mpu_bytes: 84,
+    };
+    assert_eq!(wire.bytes(10, 10 * 20), 840.0);
+    assert_eq!(wire.bytes(10, 10 * 972), 10_000.0);
+}
+
+#[test]
+fn other_bounds_keep_what_was_learned() {
+    let mut path = Path::new(10.0, 40);
+    path.run(20.0);
+    let before_bps = path.feedback.capacity_bps;
+    assert!(before_bps < 12e6);
+    let narrower = |ceiling_bps| Bounds {
+        ceiling_bps,
+        ..BOUNDS
+    };
+    path.feedback.set_bounds(narrower(30_000_000));
+    assert_eq!(path.feedback.capacity_bps, before_bps);
+    path.feedback.set_bounds(narrower(5_000_000));
+    assert_eq!(path.feedback.capacity_bps, 5e6);
+}
+
+#[test]
+fn a_longer_path_is_not_taken_for_a_queue() {
+    let mut path = Path::new(100.0, 40);
+    path.run(20.0);
+    path.way_ns += 40 * MS;
+    path.run(3.0);
+    assert_eq!(path.feedback.state, State::Open);
+    // 5 % less, once, and 10 % a second more.
+    assert!(path.run(1.0) > 0.94 * 40.0);
+    path.way_ns -= 60 * MS;
+    assert!(path.run(5.0) > 0.99 * 40.0);
+}
+
+#[test]
+fn a_queue_too_short_to_be_seen_costs_a_tenth_at_the_most() {
+    let mut path = Path::new(10.0, 10);
+    path.queue_ns = 10 * MS;
+    path.run(20.0);
+    let (lost, sent) = (path.lost_pkts, path.sent.pkts);
+    path.run(60.0);
+    let part = (path.lost_pkts - lost) as f64 / (path.sent.pkts - sent) as f64;
+    assert!(part < 0.11, "{part}");
+}
+
+#[test]
+fn marks_are_few() {
+    let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+    assert_eq!(feedback.due_ns(0), 0);
+    feedback.mark(S, Sent::default(), 140);
+    assert_eq!(feedback.due_ns(0), 2 * S, "idle");
+    assert_eq!(feedback.due_ns(1), S + 100 * MS);
+    // 140 bytes of 1 Mbit/s take 1.12 ms, which is one hundredth of 112 ms.
+    let mut feedback = Feedback::new(BOUNDS, 1_000_000);
+    feedback.mark(S, Sent::default(), 140);
+    assert_eq!(feedback.due_ns(1), S + 112 * MS);
+    // Reports are no closer than 50 ms, and take one hundredth of their own link: 112 ms of 10 kbit/s in 11.2 s, and a
+    // third of that where three peers share it.
+    for (capacity_bps, peers, apart_ns) in [
+        (10_000_000, 1, REPORT_NS),
+        (10_000, 1, 11_200 * MS),
+        (10_000, 3, 33_600 * MS),
+    ] {
+        let mut reporter = Reporter::default();
+        assert_eq!(reporter.due_ns(), None);
+        assert_eq!(reporter.report(0, 140, capacity_bps, peers), None);
+        reporter.marked(S, 1);
+        assert!(reporter.due_ns().is_some_and(|ns| ns <= S));
+        assert!(reporter.report(S, 140, capacity_bps, peers).is_some());
+        assert_eq!(reporter.due_ns(), None, "one for each mark");
+        // Of two marks that come meanwhile the later one is answered.
+        reporter.marked(S + 1, 2);
+        reporter.count(1000);
+        reporter.marked(S + 2, 3);
+        assert_eq!(reporter.due_ns(), Some(S + apart_ns));
+        let Some(Message::Report(report)) = reporter.report(S + apart_ns, 140, capacity_bps, peers)
+        else {
+            panic!("a mark waits for a report");
+        };
+        assert_eq!(
+            (report.sent_ns, report.received_ns, report.pkts),
+            (3, S + 2, 1)
+        );
+    }
+}
+
+#[test]
+fn messages_are_read_back_as_written() {
+    let report = Report {
+        sent_ns: 1,
+        received_ns: u64::MAX,
+        pkts: 3,
+        bytes: 1 << 40,
+    };
+    for message in [Message::Mark { sent_ns: 77 }, Message::Report(report)] {
+        let packet = message.packet();
+        assert_eq!(Message::read(&packet), Some(message));
+        let header = crate::bytes::packet::parse(&packet).expect("it passes for IPv6");
+        assert_eq!((packet.len(), header.protocol), (80, 253));
+    }
+    let mut mark = Message::Mark { sent_ns: 77 }.packet();
+    mark[60] = 1;
+    assert!(is_message(&mark) && Message::read(&mark).is_none());
+}
+
+/// Anything that a hostile peer may send.
+#[test]
+fn the_capacity_stays_within_its_bounds_for_any_input() {
+    let mut random = Pcg64::seed_from_u64(3);
+    let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+    let mut reporter = Reporter::default();
+    let mut now_ns = 5 * S;
+    let mut last = Report::default();
+    let mut believed = 0;
+    for round in 0..300_000_u64 {
+        now_ns += random.next_u64() % (300 * MS);
+        let Message::Mark { sent_ns } = feedback.mark(
+            now_ns,
+            Sent {
+                pkts: round,
+                bytes: 0,
+            },
+            140,
+        ) else {
+            panic!("it is a mark");
+        };
+        let mut any = || match random.next_u64() % 8 {
+            0 => 0,
+            1 => u64::MAX,
+            2 => sent_ns,
+            3 => last.received_ns,
+            4 => last.received_ns.wrapping_add(random.next_u64() % S),
+            5 => last.bytes.wrapping_add(random.next_u64() % 1_000_000),
+            6 => now_ns,
+            _ => random.next_u64(),
+        };
+        let report = Report {
+            sent_ns: [any(), sent_ns][usize::from(round % 4 > 0)],
+            received_ns: any(),
+            pkts: any(),
+            bytes: any(),
+        };
+        last = report;
+        let mut packet = Message::Report(report).packet().to_vec();
+        if round % 3 == 0 {
+            let at = random.next_u64() as usize % packet.len();
+            packet[at] ^= 1 << (random.next_u64() % 8);
+        }
+        if round % 5 == 0 {
+            packet.truncate(random.next_u64() as usize % 90);
+        }
+        match Message::read(&packet) {
+            Some(Message::Report(report)) => {
+                let wire = Wire {
+                    overhead_bytes: [60, -1000, 1000][(round % 3) as usize],
+                    mpu_bytes: [0, 84][(round % 2) as usize],
+                };
+                if let Some(bps) = feedback.reported(now_ns, report, wire) {
+                    assert!((BOUNDS.floor_bps..=BOUNDS.ceiling_bps).contains(&bps));
+                    believed += 1;
+                }
+            }
+            Some(Message::Mark { sent_ns }) => reporter.marked(now_ns, sent_ns),
+            None => {}
+        }
+        assert!(feedback.unanswered.len() <= UNANSWERED && feedback.seen.len() <= SEEN);
+        let _ = feedback.due_ns(round);
+    }
+    assert!(believed > 1000, "{believed}");
+}
+
+#[test]
+fn reports_of_unsent_marks_and_of_another_receiver_are_refused() {
+    let mut feedback = Feedback::new(BOUNDS, 10_000_000);
+    let report = |sent_ns, received_ns, pkts| Report {
+        sent_ns,
+        received_ns,
+        pkts,
+        bytes: pkts * 1000,
+    };
+    for at in [0, 300 * MS, 600 * MS] {
+        feedback.mark(at, Sent::default(), 140);
+    }
+    assert_eq!(
+        feedback.reported(S, report(1, 5, 5), WIRE),
+        None,
+        "no such mark"
+    );
+    assert_eq!(
+        feedback.reported(S, report(300 * MS, 5 * S, 10), WIRE),
+        None,
+        "the first"
+    );
+    assert_eq!(
+        feedback.reported(S, report(300 * MS, 6 * S, 10), WIRE),
+        None,
+        "twice"
+    );
+    assert_eq!(
+        feedback.reported(S, report(0, 6 * S, 10), WIRE),
+        None,
+        "an earlier one"
+    );
+    assert_eq!(feedback.known().reports, 1);
+    // Counters that go back are those of a restarted receiver.
+    assert_eq!(feedback.reported(S, report(600 * MS, 7 * S, 3), WIRE), None);
+    assert_eq!(feedback.seen.len(), 1);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A link that peers share. One policy chooses among peers; each peer's own policy chooses among its classes.
+//!
+//! The policy across peers sees each peer as one queue. The backlog is that of all its classes. The head is the packet that
+//! its own policy would send next. The rate is that of the channel to it: 0 without a session or in an outage, which blocks
+//! this peer and no other. If the policy drops, it drops that head, so only policies that drop heads can be used here
+//! ([`linkweir_core::PolicyInfo::nests`]).
+//!
+//! A packet occupies the link for its length over the channel's rate when it began, as in the simulator's beam, or shorter
+//! if the channel becomes faster meanwhile. If all peers have one rate, this is a link of that rate. Each departure looks
+//! at every peer once, because a peer's next packet may change as time passes.
+
+use linkweir_config::signal::Instant;
+use linkweir_core::{CorePolicy, Fault, Pick, Policy, Queue, Verdict, View, MOST_DROPS};
+
+use crate::bytes::superpacket::Packet;
+use crate::link::{differs, Event, Link, Next, LEAST_BPS};
+use crate::pace::{Occupied, OWED_NS};
+use crate::setup::Scheduler;
+
+/// Shortest time until a link that could send nothing is tried again, ns. It bounds the work where a rate is near 0.
+const MIN_RETRY_NS: u64 = 100_000;
+
+/// The scheduler of a link that peers share.
+#[derive(Debug)]
+pub struct Hub {
+    policy: CorePolicy,
+    view: HubView,
+    occupied: Occupied,
+    /// The peer of the packet in service, and its bytes.
+    in_service: Option<(usize, u32)>,
+    /// Time for which each peer's packets occupied the link, ns.
+    airtime_ns: Vec<f64>,
+}
+
+/// What the policy across peers sees.
+#[derive(Debug)]
+struct HubView {
+    queues: Vec<Queue>,
+    now_ns: u64,
+    link_bps: u64,
+    /// Measured rate of the interface below, bit/s; none before the first measurement.
+    below_bps: Option<u64>,
+    /// Packets in all queues.
+    waiting_pkts: u64,
+}
+
+impl HubView {
+    fn as_view(&self) -> View<'_> {
+        View {
+            now_ns: self.now_ns,
+            link_bps: self.link_bps,
+            queues: &self.queues,
+        }
+    }
+
+    /// Moves the time on. It never goes back.
+    fn clock(&mut self, now_ns: u64) {
+        self.now_ns = self.now_ns.max(now_ns);
+    }
+
+    /// Sets the link's rate: that of the fastest channel. While all are blocked it stays as it was.
+    fn rate(&mut self) {
+        let greatest = self.queues.iter().map(|queue| queue.rate_bps).max();
+        if let Some(greatest_bps) = greatest.filter(|bps| *bps > 0) {
+            let known_bps = self
+                .below_bps
+                .map_or(greatest_bps, |bps| bps.min(greatest_bps));
+            self.link_bps = known_bps.max(LEAST_BPS);
+        }
+    }
+}
+
+impl Hub {
+    /// A free link to peers with these queues. The policy is given `nominal_bps` as its first rate.
+    ///
+    /// # Errors
+    /// Parameters the policy refuses.
+    pub fn new(
+        now_ns: u64,
+        scheduler: &Scheduler,
+        nominal_bps: u64,
+        queues: Vec<Queue>,
+    ) -> Result<Hub, Fault> {
+        let view = HubView {
+            waiting_pkts: queues
+                .iter()
+                .map(|queue| u64::from(queue.backlog_pkts))
+                .sum(),
+            queues,
+            now_ns,
+            link_bps: nominal_bps,
+            below_bps: None,
+        };
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = scheduler;
+        Ok(Hub {
+            policy: CorePolicy::new(info, &view.as_view(), params, qparams)?,
+            occupied: Occupied::new(),
+            in_service: None,
+            airtime_ns: vec![0.0; view.queues.len()],
+            view,
+        })
+    }
+
+    /// Continues for a hub that had other peers, or these in another order; `places` gives the former number of each.
+    pub fn take_over(&mut self, before: Hub, places: &[Option<usize>]) {
+        self.occupied = before.occupied;
+        self.view.below_bps = before.view.below_bps;
+        let now_at = |old: usize| places.iter().position(|place| *place == Some(old));
+        let in_service = before.in_service;
+        self.in_service = in_service.and_then(|(old, bytes)| Some((now_at(old)?, bytes)));
+        for (airtime_ns, place) in self.airtime_ns.iter_mut().zip(places) {
+            *airtime_ns = place.map_or(0.0, |old| before.airtime_ns[old]);
+        }
+    }
+
+    /// Tells the policy what happened to the queues towards a peer.
+    pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let Hub { policy, view, .. } = self;
+        view.clock(now_ns);
+        let head = link.head(now_ns, |_| false);
+        if view.waiting_pkts == 0 && self.occupied.free_ns() <= now_ns {
+            self.occupied.idle();
+        }
+        for event in link.events() {
+            let queue = &mut view.queues[at];
+            if let Event::Enqueued(bytes) = event {
+                view.waiting_pkts += 1;
+                queue.backlog_pkts += 1;
+                queue.backlog_bytes += u64::from(bytes);
+            } else {
+                let (Event::Enqueued(bytes) | Event::Sent(bytes) | Event::Dropped(bytes)) = event;
+                view.waiting_pkts -= 1;
+                queue.backlog_pkts -= 1;
+                queue.backlog_bytes -= u64::from(bytes);
+            }
+            // Each event is shown with the head there is after the last of them. If none is left, a packet that was enqueued
+            // and dropped since is shown as its own head.
+            match (head, event) {
+                (Some((head, _)), _) => {
+                    queue.head_bytes = head.head_bytes;
+                    queue.head_arrival_ns = head.head_arrival_ns;
+                }
+                (None, Event::Enqueued(bytes)) => {
+                    queue.head_bytes = bytes;
+                    queue.head_arrival_ns = view.now_ns;
+                }
+                (None, _) => {}
+            }
+            let view = view.as_view();
+            match event {
+                Event::Enqueued(bytes) => policy.enqueued(&view, at, bytes),
+                Event::Sent(bytes) => policy.sent(&view, at, bytes),
+                Event::Dropped(bytes) => policy.dropped(&view, at, bytes),
+            }
+        }
+    }
+
+    /// The next packet, and its peer. It occupies the link from now on. After [`MOST_DROPS`] drops without a packet the
+    /// answer is [`Next::At`] with the time now, as that of [`Link::next`].
+    pub fn next<L: AsMut<Link>>(
+        &mut self,
+        now_ns: u64,
+        links: &mut [L],
+        ecn: impl Fn(&Packet) -> bool,
+    ) -> (Next, usize) {
+        self.view.clock(now_ns);
+        let free_ns = self.occupied.free_ns();
+        if now_ns < free_ns {
+            return (self.busy_until(now_ns, free_ns, links), 0);
+        }
+        self.refresh(now_ns, links);
+        for _ in 0..MOST_DROPS {
+            let at = match self.policy.pick(&self.view.as_view()) {
+                Pick::Queue(at) => at,
+                Pick::Nothing { retry_ns } => {
+                    self.occupied.idle();
+                    return (self.next_wake(now_ns, retry_ns, links), 0);
+                }
+            };
+            let link = links[at].as_mut();
+            let can_mark = link.head(now_ns, &ecn).is_some_and(|(_, ecn)| ecn);
+            let verdict = self.policy.leaving(&self.view.as_view(), at, can_mark);
+            let taken = match verdict {
+                Verdict::Drop => {
+                    link.drop_head(now_ns);
+                    None
+                }
+                Verdict::Pass | Verdict::Mark => link.take(now_ns, &ecn),
+            };
+            let before = self.view.queues[at];
+            self.update(now_ns, at, link);
+            let after = self.view.queues[at];
+            if after.backlog_pkts == before.backlog_pkts {
+                // Without this, a faulty policy that names an empty queue would be called for ever.
+                debug_assert!(false, "nothing came of the pick");
+                return (Next::Nothing, 0);
+            }
+            let Some((packet, marked)) = taken else {
+                continue;
+            };
+            let bytes = (before.backlog_bytes - after.backlog_bytes) as u32;
+            self.begin(now_ns, at, bytes, link);
+            return (Next::Send(packet, marked || verdict == Verdict::Mark), at);
+        }
+        (Next::At(now_ns), 0)
+    }
+
+    /// When a packet that was in no queue may be sent to a peer, ns: the link is free and the channel's rate is not zero.
+    pub fn free_ns(&self, now_ns: u64, link: &mut Link) -> Option<u64> {
+        Some(self.occupied.free_ns().max(link.channel_free_ns(now_ns)?))
+    }
+
+    /// Occupies the link, which must be free ([`Hub::free_ns`]), with a packet towards a peer that was in no queue.
+    pub fn occupy(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
+        debug_assert!(self.occupied.free_ns() <= now_ns, "something is sent");
+        if self.view.waiting_pkts == 0 {
+            self.occupied.idle();
+        }
+        if link.channel_bps(now_ns) > 0 {
+            self.begin(now_ns, at, bytes, link);
+        }
+    }
+
+    /// Begins a packet towards a peer.
+    fn begin(&mut self, now_ns: u64, at: usize, bytes: u32, link: &mut Link) {
+        let from = self.occupied.begins(now_ns);
+        let since = self.occupied.waited_since();
+        // Beyond the grace of `begins` the link stood idle although packets waited; a part of that is made good.
+        let missed_ns = since.map_or(0.0, |since| from.since(since));
+        let mut end = link.finish_time(now_ns, from, bytes);
+        let takes_ns = end.since(from);
+        let shorter_ns = self.occupied.shorter(takes_ns, missed_ns, OWED_NS as f64);
+        if shorter_ns > 0.0 {
+            end = from.plus(takes_ns - shorter_ns);
+        }
+        self.occupied.until(end);
+        self.airtime_ns[at] += end.since(from);
+        self.in_service = Some((at, bytes));
+    }
+
+    /// The answer while the link is occupied: it is free at `free_ns`, or the capacity of the peer in service expires
+    /// before.
+    fn busy_until<L: AsMut<Link>>(&mut self, now_ns: u64, free_ns: u64, links: &mut [L]) -> Next {
+        let in_service = self.in_service;
+        let Some((at, link)) =
+            in_service.and_then(|(at, _)| Some((at, links.get_mut(at)?.as_mut())))
+        else {
+            return Next::At(free_ns);
+        };
+        let expiry_ns = link.or_expiry_ns(free_ns);
+        if expiry_ns <= now_ns {
+            self.channel_changed(now_ns, at, link);
+            return Next::At(self.occupied.free_ns());
+        }
+        Next::At(expiry_ns)
+    }
+
+    /// Applies a new rate of the channel to a peer: its packet in service ends no later than if it began now.
+    pub fn channel_changed(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        let rate_bps = link.channel_bps(now_ns);
+        if let Some((_, bytes)) = self.in_service.filter(|(of, _)| *of == at && rate_bps > 0) {
+            let end = link.finish_time(now_ns, Instant::at(now_ns), bytes);
+            self.airtime_ns[at] -= self.occupied.no_later_than(end);
+        }
+    }
+
+    /// Updates the view: the rate of each peer's channel, its next packet, and the measured rate of the interface below.
+    fn refresh<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
+        let Hub { policy, view, .. } = self;
+        let mut changed = false;
+        let mut below_bps = None;
+        for (queue, link) in view.queues.iter_mut().zip(links) {
+            let link = link.as_mut();
+            let rate_bps = link.channel_bps(now_ns);
+            below_bps = below_bps.max(link.below_bps(now_ns));
+            if differs(rate_bps, queue.rate_bps) {
+                queue.rate_bps = rate_bps;
+                changed = true;
+            }
+            if let Some((head, _)) = link.head(now_ns, |_| false) {
+                queue.head_bytes = head.head_bytes;
+                queue.head_arrival_ns = head.head_arrival_ns;
+            }
+        }
+        if changed || below_bps != view.below_bps {
+            view.below_bps = below_bps;
+            let before_bps = view.link_bps;
+            view.rate();
+            if changed || differs(view.link_bps, before_bps) {
+                policy.rated(&view.as_view());
+            } else {
+                view.link_bps = before_bps;
+            }
+        }
+    }
+
+    /// When to try again after nothing could be sent.
+    fn next_wake<L: AsMut<Link>>(
+        &mut self,
+        now_ns: u64,
+        retry_ns: Option<u64>,
+        links: &mut [L],
+    ) -> Next {
+        let waiting = links.iter_mut().map(AsMut::as_mut);
+        waiting
+            .filter(|link| link.waiting_pkts() > 0)
+            .filter_map(|link| link.channel_free_ns(now_ns))
+            .chain(retry_ns)
+            .min()
+            .map_or(Next::Nothing, |ns| Next::At(ns.max(now_ns + MIN_RETRY_NS)))
+    }
+
+    /// Whether the policy would accept these parameters.
+    ///
+    /// # Errors
+    /// What the policy refuses.
+    pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
+        self.policy
+            .accepts(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
+    }
+
+    /// Changes the parameters. Queues and credit stay.
+    ///
+    /// # Errors
+    /// Parameters that the running policy refuses; then nothing has changed.
+    pub fn change(&mut self, now_ns: u64, scheduler: &Scheduler) -> Result<(), Fault> {
+        self.view.clock(now_ns);
+        self.policy
+            .change(&self.view.as_view(), &scheduler.params, &scheduler.qparams)
+    }
+
+    /// Time for which a peer's packets occupied the link, ns.
+    #[must_use]
+    pub fn airtime_ns(&self, at: usize) -> u64 {
+        self.airtime_ns[at] as u64
+    }
+
+    /// The policy's statistics of a peer.
+    pub fn observe(&mut self, now_ns: u64, at: usize, values: &mut [i64]) {
+        self.view.clock(now_ns);
+        self.policy.observe(&self.view.as_view(), at, values);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The link to one peer: its queues, its policy and its pace.
+//!
+//! Where peers share one link, the hub ([`crate::hub`]) has the pace. The pace here then only says what the channel to the
+//! peer carries, and what happens to the queues is recorded for the policy across peers.
+
+use linkweir_config::signal::Instant;
+use linkweir_core::{
+    CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+};
+
+use crate::bytes::superpacket::Packet;
+use crate::capacity::KnownCapacity;
+use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
+
+/// Longest time that a super-packet may occupy the link, ns. One that would take longer is cut before it is scheduled, so
+/// that an urgent packet never waits longer than this behind it.
+pub const SUPER_PACKET_NS: u64 = 1_000_000;
+
+/// Least capacity given to the scheduler, bit/s: below it, also in an outage, the scheduler gets this value.
+pub const LEAST_BPS: u64 = 1000;
+
+/// A packet in a queue.
+#[derive(Debug)]
+pub struct Waiting {
+    packet: Packet,
+    /// Bytes it takes on the link.
+    wire_bytes: u32,
+}
+
+/// What happened to a packet in a queue towards a peer, with its bytes on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// It was enqueued.
+    Enqueued(u32),
+    /// It was sent.
+    Sent(u32),
+    /// It was dropped from its queue.
+    Dropped(u32),
+}
+
+/// Whether a rate differs from a known one by more than 1 %. Smaller changes are not passed on to the
+/// scheduler.
+#[must_use]
+pub fn differs(bps: u64, known_bps: u64) -> bool {
+    bps.abs_diff(known_bps) > known_bps / 100
+}
+
+/// Queues, policy and pace towards one peer.
+#[derive(Debug)]
+pub struct Link {
+    mux: Mux<CorePolicy, Waiting>,
+    capacity: KnownCapacity,
+    /// Whether the scheduler is given changes of the capacity.
+    follow: bool,
+    waiting_pkts: u32,
+    /// Whether there is a session to send packets in.
+    open: bool,
+    /// What happened to the queues since the hub asked last; none where peers have links of their own.
+    events: Option<Vec<Event>>,
+}
+
+/// The answer to: which packet is sent next?
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This packet, now; `true` if it is to be marked as having met congestion.
+    Send(Packet, bool),
+    /// None before this time, ns. If that is now, the caller does other work and asks again.
+    At(u64),
+    /// None: nothing waits.
+    Nothing,
+}
+
+impl Link {
+    /// Empty queues towards a peer.
+    ///
+    /// # Errors
+    /// Parameters the policy refuses.
+    pub fn new(now_ns: u64, setup: LinkSetup<'_>) -> Result<Link, Fault> {
+        let LinkSetup {
+            capacity, measured, ..
+        } = setup;
+        let Scheduler {
+            info,
+            params,
+            qparams,
+        } = setup.scheduler;
+        let limits: Vec<_> = setup.classes.iter().map(|class| class.limit).collect();
+        let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
+            CorePolicy::new(info, view, params, qparams)
+        })?;
+        Ok(Link {
+            mux,
+            capacity: KnownCapacity::new(now_ns, capacity, measured),
+            follow: capacity.follow,
+            waiting_pkts: 0,
+            open: true,
+            events: setup.shared.then(Vec::new),
+        })
+    }
+
+    /// A packet arrives that takes `wire_bytes` on the link.
+    pub fn arrive(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: &[u8]) {
+        self.enqueue(now_ns, class, wire_bytes, packet.into());
+    }
+
+    /// A packet or super-packet arrives; `wire_bytes` gives the bytes on the link of a packet of some length. A
+    /// super-packet is scheduled as a whole if it occupies the link for at most 1 ms and its class has room for all of it.
+    /// Otherwise it is cut into packets.
+    pub fn arrive_any(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        packet: Packet,
+        wire_bytes: impl Fn(usize) -> u32,
+    ) {
+        let pkts = packet.pkts();
+        if pkts == 1 && packet.header_bytes() == 0 {
+            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+            return;
+        }
+        let bytes = packet.sum(&wire_bytes);
+        let whole_bytes =
+            u128::from(self.known_bps(now_ns)) * u128::from(SUPER_PACKET_NS) / 8_000_000_000;
+        let short = u128::from(bytes) <= whole_bytes && bytes < u64::from(MAX_PACKET_BYTES);
+        let (bytes, pkts) = (bytes as u32, pkts as u32);
+        if short && self.mux.has_room_for(class, pkts, bytes) {
+            self.enqueue(now_ns, class, bytes, packet);
+            return;
+        }
+        for packet in packet.split() {
+            self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
+        }
+    }
+
+    fn enqueue(&mut self, now_ns: u64, class: usize, wire_bytes: u32, packet: Packet) {
+        if self.waiting_pkts == 0 && self.capacity.pace.free_ns() <= now_ns {
+            self.capacity.pace.idle();
+        }
+        let pkts = packet.pkts() as u32;
+        self.waiting_pkts += pkts;
+        let Link {
+            mux,
+            waiting_pkts,
+            events,
+            ..
+        } = self;
+        let first = events.as_mut().map_or(0, |events| {
+            events.push(Event::Enqueued(wire_bytes));
+            events.len() - 1
+        });
+        let mut refused = false;
+        let waiting = Waiting { packet, wire_bytes };
+        mux.enqueue_train(
+            now_ns,
+            class,
+            wire_bytes,
+            pkts,
+            waiting,
+            |dropped, _, reason| {
+                *waiting_pkts -= dropped.packet.pkts() as u32;
+                match reason {
+                    DropReason::Limit => refused = true,
+                    DropReason::Policy => {
+                        if let Some(events) = events {
+                            events.push(Event::Dropped(dropped.wire_bytes));
+                        }
+                    }
+                }
+            },
+        );
+        // A packet refused by its own limit was never in the queue, as far as the hub is concerned.
+        if let (true, Some(events)) = (refused, &mut self.events) {
+            events.remove(first);
+        }
+    }
+
+    /// Opens or closes the link, as the session does. A closed link sends nothing.
+    pub fn set_open(&mut self, open: bool) {
+        self.open = open;
+        if !open {
+            // Time without a session must not be made good later.
+            self.capacity.pace.idle();
+        }
+    }
+
+    /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
+    pub fn set_below(&mut self, now_ns: u64, bps: u64) {
+        self.capacity.set_below(now_ns, bps);
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+    }
+
+    /// The measured rate of the interface below, bit/s; none before the first measurement.
+    pub fn below_bps(&mut self, now_ns: u64) -> Option<u64> {
+        self.capacity.below_bps(now_ns)
+    }
+
+    /// The lower of the link's capacity and the measured rate of the interface below, bit/s.
+    pub fn known_bps(&mut self, now_ns: u64) -> u64 {
+        self.capacity.known_bps(now_ns)
+    }
+
+    /// The next packet. It occupies the link from now on. The call drops at most [`MOST_DROPS`] packets: after that it
+    /// returns [`Next::At`] with the time now, so that other work is not delayed.
+    pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
+        self.capacity.expire(now_ns);
+        if self.waiting_pkts == 0 || !self.open {
+            return Next::Nothing;
+        }
+        let ready_ns = self.capacity.pace.ready_ns(now_ns);
+        if now_ns < ready_ns {
+            return Next::At(self.or_expiry_ns(ready_ns));
+        }
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+        for _ in 0..MOST_DROPS {
+            match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
+                Some(Step::Leaves(departure)) => {
+                    let Waiting { packet, .. } = departure.item;
+                    self.waiting_pkts -= packet.pkts() as u32;
+                    self.capacity.pace.begin(now_ns, departure.bytes);
+                    return Next::Send(packet, departure.marked);
+                }
+                Some(Step::Dropped { item, .. }) => {
+                    self.waiting_pkts -= item.packet.pkts() as u32;
+                }
+                None => {
+                    self.capacity.pace.idle();
+                    return self.mux.retry_ns().map_or(Next::Nothing, Next::At);
+                }
+            }
+        }
+        Next::At(now_ns)
+    }
+
+    /// This time, or when the reported capacity expires if that is sooner, ns.
+    pub fn or_expiry_ns(&self, ns: u64) -> u64 {
+        self.capacity.or_expiry_ns(ns)
+    }
+
+    /// The rate of the channel to the peer now, bit/s; 0 while there is no session.
+    pub fn channel_bps(&mut self, now_ns: u64) -> u64 {
+        let bps = self.capacity.rate_bps(now_ns);
+        if self.open {
+            bps
+        } else {
+            0
+        }
+    }
+
+    /// When a packet that begins at `from` ends: at the present rate of the channel, or sooner where its configured rate
+    /// rises before.
+    pub fn finish_time(&mut self, now_ns: u64, from: Instant, bytes: u32) -> Instant {
+        let rate_bps = self.channel_bps(now_ns).max(1);
+        let end = from.plus(8e9 * f64::from(bytes) / rate_bps as f64);
+        let sooner = self.capacity.pace.would_end(from, bytes);
+        sooner
+            .filter(|sooner| end.since(*sooner) >= 1.0)
+            .unwrap_or(end)
+    }
+
+    /// When the link is free and its rate is not zero, ns; none while there is no session.
+    pub fn channel_free_ns(&mut self, now_ns: u64) -> Option<u64> {
+        self.capacity.expire(now_ns);
+        if !self.open {
+            return None;
+        }
+        let ready_ns = self.capacity.pace.ready_ns(now_ns);
+        Some(self.or_expiry_ns(ready_ns))
+    }
+
+    /// The queue whose head is sent next, and whether that packet can carry an ECN mark.
+    pub fn head(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Queue, bool)> {
+        if self.waiting_pkts == 0 {
+            return None;
+        }
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+        let class = self.mux.next_class(now_ns)?;
+        let head = self.mux.head(class)?;
+        Some((self.mux.queues()[class], ecn(&head.packet)))
+    }
+
+    /// All queues as one, as the policy across peers sees them.
+    pub fn as_queue(&mut self, now_ns: u64) -> Queue {
+        let rate_bps = self.channel_bps(now_ns);
+        let head = self.head(now_ns, |_| false);
+        let queues = self.mux.queues();
+        Queue {
+            backlog_bytes: queues.iter().map(|queue| queue.backlog_bytes).sum(),
+            backlog_pkts: queues.iter().map(|queue| queue.backlog_pkts).sum(),
+            rate_bps,
+            ..head.map(|(head, _)| head).unwrap_or_default()
+        }
+    }
+
+    /// Takes the next packet, whatever the pace; none when its policy dropped it. The last event has its bytes on the link.
+    pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
+        let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
+        self.record(step)
+    }
+
+    /// Drops the next packet: it has waited too long for the policy across peers.
+    pub fn drop_head(&mut self, now_ns: u64) {
+        let step = self
+            .mux
+            .next_class(now_ns)
+            .and_then(|class| self.mux.drop_head(now_ns, class));
+        if let Some(step) = step {
+            self.record(step);
+        }
+    }
+
+    fn record(&mut self, step: Step<Waiting>) -> Option<(Packet, bool)> {
+        let (waiting, event, sent) = match step {
+            Step::Leaves(departure) => (
+                departure.item,
+                Event::Sent(departure.bytes),
+                Some(departure.marked),
+            ),
+            Step::Dropped { item, bytes, .. } => (item, Event::Dropped(bytes), None),
+        };
+        self.waiting_pkts -= waiting.packet.pkts() as u32;
+        if let Some(events) = &mut self.events {
+            events.push(event);
+        }
+        sent.map(|marked| (waiting.packet, marked))
+    }
+
+    /// What happened to the queues since the last call, in order.
+    pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
+        self.events.iter_mut().flat_map(|events| events.drain(..))
+    }
+
+    /// Gives the scheduler the capacity if it differs by more than 1 % from the one it has.
+    fn update_scheduler(&mut self, now_ns: u64) {
+        let bps = self.known_bps(now_ns).max(LEAST_BPS);
+        if differs(bps, self.mux.link_bps()) {
+            self.set_scheduler_rate(now_ns, bps);
+        }
+    }
+
+    /// Gives the scheduler a capacity, bit/s.
+    fn set_scheduler_rate(&mut self, now_ns: u64, bps: u64) {
+        self.mux.set_link(now_ns, bps);
+        self.mux
+            .set_rates(now_ns, std::iter::repeat_n(bps, self.mux.nclasses()));
+    }
+
+    /// Sets a reported capacity, bit/s. It holds for `stale_ns`.
+    pub fn set_capacity(&mut self, now_ns: u64, bps: u64) {
+        self.capacity.report(now_ns, bps);
+        if self.follow {
+            self.update_scheduler(now_ns);
+        }
+    }
+
+    /// Occupies the link, which must be free ([`Link::channel_free_ns`]), with a packet that was in no queue.
+    pub fn occupy(&mut self, now_ns: u64, wire_bytes: u32) {
+        if self.waiting_pkts == 0 {
+            self.capacity.pace.idle();
+        }
+        self.capacity.pace.begin(now_ns, wire_bytes);
+    }
+
+    /// Whether [`Link::change`] would accept these parameters.
+    ///
+    /// # Errors
+    /// What the policy refuses.
+    pub fn accepts(
+        &self,
+        scheduler: &Scheduler,
+        (old, new): (&Capacity, &Capacity),
+    ) -> Result<(), Fault> {
+        let scheduler_bps = if self.capacity.restarts(old, new) {
+            new.nominal_bps
+        } else {
+            self.mux.link_bps()
+        };
+        self.mux
+            .accepts(scheduler_bps, &scheduler.params, &scheduler.qparams)
+    }
+
+    /// Changes what may change while packets wait: parameters, limits, and the capacity if its configuration changed.
+    /// Queues and credit stay.
+    ///
+    /// # Errors
+    /// Parameters that the running policy refuses; [`Link::accepts`] finds them before.
+    pub fn change(
+        &mut self,
+        now_ns: u64,
+        scheduler: &Scheduler,
+        classes: &[Class],
+        (old, new): (&Capacity, &Capacity),
+    ) -> Result<(), Fault> {
+        if self.capacity.restarts(old, new) {
+            // The policy checks reservations against it, so it comes before the new parameters.
+            self.set_scheduler_rate(now_ns, new.nominal_bps);
+        }
+        self.mux
+            .change(now_ns, &scheduler.params, &scheduler.qparams)?;
+        for (at, class) in classes.iter().enumerate() {
+            self.mux.set_limit(at, class.limit);
+        }
+        self.follow = new.follow;
+        self.capacity.change(now_ns, old, new);
+        Ok(())
+    }
+
+    /// Packets that wait.
+    #[must_use]
+    pub fn waiting_pkts(&self) -> u32 {
+        self.waiting_pkts
+    }
+
+    /// The capacity now, bit/s.
+    pub fn capacity_bps(&mut self, now_ns: u64) -> u64 {
+        self.capacity.pace.rate_bps(now_ns)
+    }
+
+    /// The queues, for statistics.
+    pub fn mux(&mut self) -> &mut Mux<CorePolicy, Waiting> {
+        &mut self.mux
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! When the link is free for the next packet.
+//!
+//! A packet occupies the link until the capacity, added up over time, equals the packet's bits. The thread wakes a little
+//! late each time. While packets wait, the next one therefore begins where the last one ended, not when the thread woke, so
+//! that the rate is exact in the long run. Making good more than [`LATE_NS`] at once would be a burst, which would queue in
+//! front of urgent packets on the link below, which is hardly faster. So the rest becomes a debt that is made good little
+//! by little: packets occupy the link a little shorter.
+
+use std::sync::Arc;
+
+use linkweir_config::signal::{Capacity, Instant, Signal, Track};
+
+/// How late a packet may be and still begin where the one before it ended, ns.
+pub const LATE_NS: u64 = 1_000_000;
+/// The same where instants are listed at which packets may leave; these cannot be made good later.
+const LATE_FOR_OPPORTUNITIES_NS: u64 = 10_000_000;
+/// Greatest debt, ns of the link's time.
+pub const OWED_NS: u64 = 10_000_000;
+/// Part of a packet's time by which it is shortened while there is a debt.
+const SHORTER: f64 = 0.01;
+/// Later than anything that happens, ns.
+const NEVER_NS: u64 = u64::MAX / 4;
+
+/// Until when a link is occupied, on the caller's clock.
+#[derive(Debug)]
+pub struct Occupied {
+    /// When the last packet ends.
+    free: Instant,
+    /// Whether packets wait for it to end.
+    busy: bool,
+    /// The debt: time missed while packets waited that is still to be made good, in ns or bits, as the caller counts.
+    owed: f64,
+}
+
+impl Occupied {
+    /// A free link.
+    #[must_use]
+    pub fn new() -> Occupied {
+        Occupied {
+            free: Instant::at(0),
+            busy: false,
+            owed: 0.0,
+        }
+    }
+
+    /// When the link is free, ns.
+    #[must_use]
+    pub fn free_ns(&self) -> u64 {
+        let begun = self.free.since(Instant::at(self.free.ns)) > 0.0;
+        self.free.ns + u64::from(begun)
+    }
+
+    /// Records that no packet waited, or none could be sent: the next begins when it comes, and nothing was missed.
+    pub fn idle(&mut self) {
+        self.busy = false;
+        self.owed = 0.0;
+    }
+
+    /// When the last packet ended, if others wait since then.
+    #[must_use]
+    pub fn waited_since(&self) -> Option<Instant> {
+        self.busy.then_some(self.free)
+    }
+
+    /// When a packet that is sent now begins: up to [`LATE_NS`] ago.
+    #[must_use]
+    pub fn begins(&self, now_ns: u64) -> Instant {
+        let earliest = Instant::at(now_ns.saturating_sub(LATE_NS));
+        match self.waited_since() {
+            Some(since) if since.since(earliest) >= 0.0 => since,
+            Some(_) => earliest,
+            None => Instant::at(now_ns),
+        }
+    }
+
+    /// How much shorter a packet of this size is, after so much was missed. The debt is at most `most`.
+    pub fn shorter(&mut self, size: f64, missed: f64, most: f64) -> f64 {
+        self.owed = (self.owed + missed).min(most);
+        let shorter = self.owed.min(SHORTER * size);
+        self.owed -= shorter;
+        shorter
+    }
+
+    /// Occupies the link until then.
+    pub fn until(&mut self, end: Instant) {
+        self.free = end;
+        self.busy = true;
+    }
+
+    /// Frees the link at `end` if that is sooner; returns by how much, ns.
+    pub fn no_later_than(&mut self, end: Instant) -> f64 {
+        let sooner_ns = self.free.since(end);
+        if sooner_ns <= 0.0 {
+            return 0.0;
+        }
+        self.free = end;
+        sooner_ns
+    }
+}
+
+impl Default for Occupied {
+    fn default() -> Occupied {
+        Occupied::new()
+    }
+}
+
+/// The pace of one link.
+#[derive(Debug)]
+pub struct Pace {
+    offered: Offered,
+    /// When time 0 of the capacity was, ns.
+    origin_ns: u64,
+    /// On the capacity's clock.
+    occupied: Occupied,
+    /// Length of the last packet, bytes.
+    last_bytes: u32,
+}
+
+#[derive(Debug)]
+enum Offered {
+    Rate(Track),
+    Opportunities(Opportunities),
+}
+
+/// Instants at which packets may leave, and how many bytes of the present one are left.
+#[derive(Debug)]
+struct Opportunities {
+    at_ns: Arc<[u64]>,
+    bytes_each: u32,
+    round_ns: u64,
+    next: usize,
+    left_bytes: u32,
+}
+
+impl Opportunities {
+    fn period_ns(&self) -> u64 {
+        self.at_ns.last().copied().unwrap_or(1).max(1)
+    }
+
+    /// The end of a packet that begins at `from`; `follows`: right after another, whose opportunity it may share.
+    fn end(&mut self, from: Instant, follows: bool, bytes: u32) -> Instant {
+        if !follows {
+            // Opportunities that found nothing to send are lost.
+            let period_ns = self.period_ns();
+            self.round_ns = from.ns - from.ns % period_ns;
+            let inside = from.ns % period_ns;
+            self.next = self.at_ns.partition_point(|at_ns| *at_ns < inside);
+            self.left_bytes = 0;
+        }
+        let mut missing = bytes;
+        let mut end_ns = from.ns;
+        while missing > 0 {
+            if self.left_bytes == 0 {
+                if self.next == self.at_ns.len() {
+                    self.next = 0;
+                    self.round_ns += self.period_ns();
+                }
+                end_ns = self.round_ns + self.at_ns[self.next];
+                self.next += 1;
+                self.left_bytes = self.bytes_each;
+            }
+            let taken = missing.min(self.left_bytes);
+            missing -= taken;
+            self.left_bytes -= taken;
+        }
+        Instant::at(end_ns)
+    }
+}
+
+impl Pace {
+    /// A free link; time 0 of its capacity is `now_ns`.
+    #[must_use]
+    pub fn new(capacity: &Capacity, now_ns: u64) -> Pace {
+        let offered = match capacity {
+            Capacity::Rate(signal) => Offered::Rate(Track::new(signal)),
+            Capacity::Opportunities { at_ns, bytes } => Offered::Opportunities(Opportunities {
+                at_ns: Arc::clone(at_ns),
+                bytes_each: *bytes,
+                round_ns: 0,
+                next: 0,
+                left_bytes: 0,
+            }),
+        };
+        Pace {
+            offered,
+            origin_ns: now_ns,
+            occupied: Occupied::new(),
+            last_bytes: 0,
+        }
+    }
+
+    /// When the link is free, ns.
+    #[must_use]
+    pub fn free_ns(&self) -> u64 {
+        self.origin_ns + self.occupied.free_ns()
+    }
+
+    /// When a packet may begin at the earliest, ns: the link is free, and there is no outage.
+    pub fn ready_ns(&mut self, now_ns: u64) -> u64 {
+        let free_ns = self.free_ns();
+        if now_ns < free_ns {
+            return free_ns;
+        }
+        let Offered::Rate(rate) = &mut self.offered else {
+            return now_ns;
+        };
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        if rate.value(now.ns) > 0.0 {
+            return now_ns;
+        }
+        match rate.reaches(now, 0.0, NEVER_NS) {
+            Some(at) => self.origin_ns + at.ns,
+            None => NEVER_NS,
+        }
+    }
+
+    /// Records that no packet waited, or none could be sent: the next begins when it comes, and nothing was missed.
+    pub fn idle(&mut self) {
+        self.occupied.idle();
+    }
+
+    /// Begins a packet of `bytes` now, or when the link became free if that is not too long ago. Returns when it ends, ns.
+    pub fn begin(&mut self, now_ns: u64, bytes: u32) -> u64 {
+        let now_ns = now_ns.saturating_sub(self.origin_ns);
+        let since = self.occupied.waited_since();
+        let end = match &mut self.offered {
+            Offered::Rate(rate) => {
+                let from = self.occupied.begins(now_ns);
+                let missed = since
+                    .filter(|since| from.since(*since) > 0.0)
+                    .map_or(0.0, |since| rate.sum_from(since, from.ns));
+                let most = rate.value(now_ns) * OWED_NS as f64 * 1e-9;
+                let bits = 8.0 * f64::from(bytes);
+                let shorter = self.occupied.shorter(bits, missed, most);
+                rate.reaches(from, bits - shorter, NEVER_NS)
+                    .unwrap_or(Instant::at(NEVER_NS))
+            }
+            Offered::Opportunities(opportunities) => {
+                let late_ns = |since: &Instant| now_ns.saturating_sub(since.ns);
+                let follows = since.filter(|since| late_ns(since) <= LATE_FOR_OPPORTUNITIES_NS);
+                let from = follows.unwrap_or(Instant::at(now_ns));
+                opportunities.end(from, follows.is_some(), bytes)
+            }
+        };
+        self.occupied.until(end);
+        self.last_bytes = bytes;
+        self.free_ns()
+    }
+
+    /// When a packet of `bytes` that begins at `from` would end, both on the caller's clock; none where instants are
+    /// listed, or if the capacity never suffices.
+    pub fn would_end(&mut self, mut from: Instant, bytes: u32) -> Option<Instant> {
+        let Offered::Rate(rate) = &mut self.offered else {
+            return None;
+        };
+        from.ns = from.ns.saturating_sub(self.origin_ns);
+        let mut end = rate.reaches(from, 8.0 * f64::from(bytes), NEVER_NS)?;
+        end.ns += self.origin_ns;
+        Some(end)
+    }
+
+    /// Sets the capacity to `bps`. A packet on the link ends no later than if it began now.
+    pub fn set_rate(&mut self, now_ns: u64, bps: u64) {
+        if self.rate_bps(now_ns) == 0 {
+            self.occupied.idle();
+        }
+        let mut rate = Track::new(&Signal::Constant(bps as f64));
+        let now = Instant::at(now_ns.saturating_sub(self.origin_ns));
+        if self.occupied.free.ns > now.ns {
+            if let Some(again) = rate.reaches(now, 8.0 * f64::from(self.last_bytes), NEVER_NS) {
+                self.occupied.no_later_than(again);
+            }
+        }
+        self.offered = Offered::Rate(rate);
+    }
+
+    /// The capacity now, bit/s; of listed instants, their mean.
+    pub fn rate_bps(&mut self, now_ns: u64) -> u64 {
+        match &mut self.offered {
+            Offered::Rate(rate) => {
+                (rate.value(now_ns.saturating_sub(self.origin_ns)).max(0.0) + 0.5) as u64
+            }
+            Offered::Opportunities(opportunities) => {
+                let bits =
+                    8 * opportunities.at_ns.len() as u128 * u128::from(opportunities.bytes_each);
+                (bits * 1_000_000_000 / u128::from(opportunities.period_ns())) as u64
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START_NS: u64 = 5_000_000_000;
+    const MS: u64 = 1_000_000;
+
+    fn constant(bps: f64) -> Pace {
+        Pace::new(&Capacity::Rate(Signal::Constant(bps)), START_NS)
+    }
+
+    #[test]
+    fn waking_late_does_not_cost_rate() {
+        // 3 Mbit/s and 1000 bytes: 8000 / 3e6 s = 2 666 666.67 ns.
+        let mut pace = constant(3e6);
+        let mut now_ns = START_NS;
+        for packet in 1..=3000_u64 {
+            let end_ns = pace.begin(now_ns, 1000);
+            assert_eq!(
+                end_ns,
+                START_NS + (packet * 8_000_000).div_ceil(3),
+                "packet {packet}"
+            );
+            now_ns = end_ns + packet * 7919 % LATE_NS;
+        }
+    }
+
+    /// When packets of 1000 bytes end at 8 Mbit/s, which take 1 ms, when the first one is followed `stall_ns` late.
+    fn ends_after_a_stall(stall_ns: u64, packets: usize) -> Vec<u64> {
+        let mut pace = constant(8e6);
+        let mut now_ns = pace.begin(START_NS, 1000) + stall_ns;
+        let sent = std::iter::repeat_with(|| {
+            let end_ns = pace.begin(now_ns, 1000);
+            now_ns = now_ns.max(end_ns);
+            end_ns
+        });
+        sent.take(packets).collect()
+    }
+
+    #[test]
+    fn a_stall_is_not_made_good_by_a_burst() {
+        let ends_ns = ends_after_a_stall(5 * MS, 1000);
+        let stalled_until_ns = START_NS + MS + 5 * MS;
+        // One begins a millisecond late at once; of the others each takes 0.99 ms, until 4 ms are made good.
+        for (number, end_ns) in ends_ns.iter().enumerate() {
+            let number = number as u64 + 1;
+            let shorter_ns = (number * 10_000).min(4 * MS);
+            assert_eq!(
+                *end_ns,
+                stalled_until_ns - MS + number * MS - shorter_ns,
+                "{number}"
+            );
+        }
+        // As if nothing had happened.
+        assert_eq!(ends_ns[999], START_NS + 1001 * MS);
+    }
+
+    #[test]
+    fn no_more_than_10_ms_are_made_good() {
+        let mut pace = constant(8e6);
+        let mut now_ns = pace.begin(START_NS, 1000);
+        for stall_ns in [3_600_000 * MS, 9 * MS] {
+            now_ns += stall_ns;
+            assert_eq!(pace.begin(now_ns, 1000), now_ns - MS / 100);
+        }
+        for _ in 0..2000 {
+            now_ns = pace.begin(now_ns, 1000).max(now_ns);
+        }
+        let first_ns = START_NS + MS + 3_600_000 * MS + 9 * MS - MS;
+        assert_eq!(now_ns, first_ns + 2001 * MS - OWED_NS);
+    }
+
+    #[test]
+    fn a_configured_outage_is_not_made_good() {
+        // 8 Mbit/s for 1 ms, nothing for 99 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop {
+                period_ns: 100 * MS,
+            },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        for round in 0..10 {
+            let begun_ns = START_NS + round * 100 * MS;
+            // The second of two halves wakes 0.2 ms late.
+            assert_eq!(pace.begin(begun_ns, 500), begun_ns + MS / 2, "{round}");
+            let end_ns = pace.begin(begun_ns + 7 * MS / 10, 499);
+            assert_eq!(end_ns, begun_ns + 999 * MS / 1000, "{round}");
+            assert_eq!(pace.begin(end_ns, 1), begun_ns + MS, "{round}");
+            assert_eq!(pace.ready_ns(begun_ns + MS), begun_ns + 100 * MS);
+        }
+    }
+
+    #[test]
+    fn a_packet_is_no_shorter_for_the_outage_it_spans() {
+        // 8 Mbit/s for 20 ms, nothing for 80 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (20 * MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop {
+                period_ns: 100 * MS,
+            },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        let at = |tenths_us: u64| START_NS + tenths_us * 100;
+        assert_eq!(pace.begin(START_NS, 1000), at(10_000));
+        // From 18.5 ms on, 17.5 late: 1.5 ms before the outage, and 8.4 ms, not 8.5, after it.
+        assert_eq!(pace.begin(at(195_000), 10_000), at(1_084_000));
+        // Of 10 ms 9.9 are owed; what was missed before the outage is no more for it.
+        let rest = pace.begin(at(1_084_000), 9900);
+        assert_eq!(rest, at(1_084_000 + 99_000 - 990));
+    }
+
+    #[test]
+    fn a_reported_outage_is_not_made_good() {
+        let mut pace = constant(8e6);
+        assert_eq!(pace.begin(START_NS, 1000), START_NS + MS);
+        pace.set_rate(START_NS + MS, 0);
+        let over_ns = START_NS + 60_000 * MS;
+        pace.set_rate(over_ns, 8_000_000);
+        assert_eq!(pace.begin(over_ns, 1000), over_ns + MS);
+        assert_eq!(pace.begin(over_ns + MS, 1000), over_ns + 2 * MS);
+    }
+
+    #[test]
+    fn opportunities_of_a_long_stall_are_lost() {
+        let capacity = Capacity::Opportunities {
+            at_ns: (1..=100).map(|at| at * MS).collect(),
+            bytes: 1500,
+        };
+        for (late, used) in [(10, 2), (11, 12)] {
+            let mut pace = Pace::new(&capacity, START_NS);
+            assert_eq!(pace.begin(START_NS, 1500), START_NS + MS);
+            let end_ns = pace.begin(START_NS + (1 + late) * MS, 1500);
+            assert_eq!(end_ns, START_NS + used * MS, "{late} ms late");
+        }
+    }
+
+    #[test]
+    fn an_idle_link_saves_nothing() {
+        let mut pace = constant(8e6);
+        let end_ns = pace.begin(START_NS, 1000);
+        pace.idle();
+        assert_eq!(pace.begin(end_ns + MS, 1000), end_ns + 2 * MS);
+    }
+
+    #[test]
+    fn a_packet_takes_what_the_capacity_adds_up_to() {
+        // 8 Mbit/s for 1 ms, nothing for 3 ms, and again.
+        let steps = Signal::Steps {
+            points: vec![(0, 8e6), (MS, 0.0)].into(),
+            end: linkweir_config::signal::End::Loop { period_ns: 4 * MS },
+        };
+        let mut pace = Pace::new(&Capacity::Rate(steps), START_NS);
+        assert_eq!(pace.begin(START_NS, 500), START_NS + MS / 2);
+        assert_eq!(
+            pace.begin(START_NS + MS / 2, 1000),
+            START_NS + 4 * MS + MS / 2
+        );
+        let mut pace = constant(0.0);
+        assert!(pace.ready_ns(START_NS) > START_NS + (1 << 60));
+    }
+
+    #[test]
+    fn an_outage_ends_when_the_capacity_is_set() {
+        let mut pace = constant(0.0);
+        assert!(pace.begin(START_NS, 1000) > START_NS + (1 << 60));
+        pace.set_rate(START_NS + 5 * MS, 8_000_000);
+        assert_eq!(pace.free_ns(), START_NS + 6 * MS);
+        assert_eq!(pace.rate_bps(START_NS + 5 * MS), 8_000_000);
+        assert_eq!(pace.ready_ns(START_NS + 5 * MS), START_NS + 6 * MS);
+        // A slower link does not prolong what is under way.
+        pace.set_rate(START_NS + 5 * MS, 1000);
+        assert_eq!(pace.free_ns(), START_NS + 6 * MS);
+    }
+
+    #[test]
+    fn opportunities_are_used_or_lost() {
+        let capacity = Capacity::Opportunities {
+            at_ns: vec![MS, 2 * MS, 2 * MS, 10 * MS].into(),
+            bytes: 1500,
+        };
+        let mut pace = Pace::new(&capacity, START_NS);
+        // Two packets of 750 bytes share one, one of 3000 bytes takes two.
+        assert_eq!(pace.begin(START_NS, 750), START_NS + MS);
+        assert_eq!(pace.begin(START_NS + MS, 750), START_NS + MS);
+        assert_eq!(pace.begin(START_NS + MS, 3000), START_NS + 2 * MS);
+        pace.idle();
+        // The one at 10 ms passes unused; the list begins again there.
+        assert_eq!(pace.begin(START_NS + 10 * MS + 1, 1500), START_NS + 11 * MS);
+        assert_eq!(pace.rate_bps(START_NS), 4 * 1500 * 8 * 100);
+    }
+}
