@@ -41,50 +41,56 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
-    ("docs/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
-    ("docs/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
-    ("docs/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
-    ("docs/gateway.md", "linkweir-gateway up *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway show"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway page"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway set *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
-    ("docs/gateway.md", "kill -HUP PID"): GATEWAY,
-    ("docs/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
-    ("docs/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
-    ("docs/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
-    ("docs/gateway.md", "systemctl * linkweir-gateway@ground"): "needs systemd; test_package.py checks the unit",
-    ("docs/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
+    ("docs/reference/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/reference/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
+    ("docs/reference/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
+    ("docs/reference/gateway.md", "linkweir-gateway up *"): GATEWAY,
+    ("docs/reference/gateway.md", "linkweir-gateway show"): GATEWAY,
+    ("docs/reference/gateway.md", "linkweir-gateway page"): GATEWAY,
+    ("docs/reference/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
+    ("docs/reference/gateway.md", "linkweir-gateway set *"): GATEWAY,
+    ("docs/reference/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
+    ("docs/reference/gateway.md", "kill -HUP PID"): GATEWAY,
+    ("docs/reference/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
+    ("docs/reference/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
+    ("docs/reference/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
     (
-        "docs/geo-beam.md",
+        "docs/reference/gateway.md",
+        "systemctl * linkweir-gateway@ground",
+    ): "needs systemd; test_package.py checks the unit",
+    ("docs/reference/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
+    (
+        "docs/explanation/geo-beam.md",
         ".venv/bin/python scenarios/geo_beam_policies.py *",
     ): "takes longer; test_beam.py runs it shortened",
-    ("docs/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
-    ("docs/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
-    ("docs/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
-    ("docs/kernel.md", "tc *"): KERNEL,
-    ("docs/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,
-    ("docs/kernel.md", "cp /sys/kernel/tracing/*"): KERNEL,
-    ("docs/kernel.md", "python3 tests/trace_vectors.py *"): KERNEL,
-    ("docs/laboratory.md", "./setup.sh lab"): "installs packages",
-    ("docs/laboratory.md", "linkweir lab build-kernel"): MINUTES,
-    ("docs/laboratory.md", "linkweir lab run *"): LABORATORY,
-    ("docs/laboratory.md", "linkweir lab pss *"): REAL,
-    ("docs/laboratory.md", "linkweir reproduce p?s --where virtual *"): LABORATORY,
-    ("docs/laboratory.md", "cargo build --release -p linkweir-gateway"): MINUTES,
-    ("docs/reproduction.md", "linkweir reproduce *"): MINUTES,
-    ("docs/reproduction.md", "linkweir lab pss *"): REAL,
-    ("docs/reproduction-codes.md", "linkweir reproduce codes * --into *"): MINUTES,
-    ("docs/reproduction-codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
-    ("docs/reproduction-codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py builds and installs a wheel",
-    ("docs/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
-    ("docs/sweep.md", "dask *"): DASK,
-    ("docs/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
-    ("docs/sweep.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/sweep.md", "from distributed import Client"): DASK,
-    ("docs/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
+    ("docs/explanation/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
+    ("docs/howto/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
+    ("docs/howto/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
+    ("docs/howto/kernel.md", "tc *"): KERNEL,
+    ("docs/howto/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,
+    ("docs/howto/kernel.md", "cp /sys/kernel/tracing/*"): KERNEL,
+    ("docs/howto/kernel.md", "python3 tests/trace_vectors.py *"): KERNEL,
+    ("docs/howto/laboratory.md", "./setup.sh lab"): "installs packages",
+    ("docs/howto/laboratory.md", "linkweir lab build-kernel"): MINUTES,
+    ("docs/howto/laboratory.md", "linkweir lab run *"): LABORATORY,
+    ("docs/howto/laboratory.md", "linkweir lab pss *"): REAL,
+    ("docs/howto/laboratory.md", "linkweir reproduce p?s --where virtual *"): LABORATORY,
+    ("docs/howto/laboratory.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/results/reproduction.md", "linkweir reproduce *"): MINUTES,
+    ("docs/results/reproduction.md", "linkweir lab pss *"): REAL,
+    ("docs/results/reproduction-codes.md", "linkweir reproduce codes * --into *"): MINUTES,
+    ("docs/results/reproduction-codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
+    ("docs/results/reproduction-codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
+    (
+        "docs/howto/sweep.md",
+        ".venv/bin/python -m pip wheel *",
+    ): "takes minutes; test_wheel.py builds and installs a wheel",
+    ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
+    ("docs/howto/sweep.md", "dask *"): DASK,
+    ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
+    ("docs/howto/sweep.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/howto/sweep.md", "from distributed import Client"): DASK,
+    ("docs/howto/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
 }
 """Commands and Python statements that are not run: page and a pattern of the command, and why."""
 
@@ -93,9 +99,15 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
     ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
     ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
-    ("docs/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
-    ("docs/quality.md", "linkweir run scenario.toml --mos g711"): ("delay", "jitter", "loss", "rating", "MOS"),
-    ("docs/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
+    ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
+    ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
+        "delay",
+        "jitter",
+        "loss",
+        "rating",
+        "MOS",
+    ),
+    ("docs/howto/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
 }
 """What the page says that a command prints, in the words of the output."""
 
@@ -103,14 +115,14 @@ ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("ARCHITECTURE.md", "traffic → classifier → Mux(policy)*"): ILLUSTRATION,
     ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
-    ("docs/laboratory.md", "scenario.toml"): ILLUSTRATION,
-    ("docs/laboratory.md", "sender ---- router*"): ILLUSTRATION,
-    ("docs/laboratory.md", "sender *receiver"): ILLUSTRATION,
-    ("docs/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
-    ("docs/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
+    ("docs/howto/laboratory.md", "scenario.toml"): ILLUSTRATION,
+    ("docs/howto/laboratory.md", "sender ---- router*"): ILLUSTRATION,
+    ("docs/howto/laboratory.md", "sender *receiver"): ILLUSTRATION,
+    ("docs/howto/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
+    ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
-    ("docs/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
-    ("docs/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
+    ("docs/reference/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
+    ("docs/howto/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
 }
 """Blocks without language that hold no commands: page and a pattern of the first line, and what they hold."""
 
@@ -148,15 +160,15 @@ def _blocks_text(page: str, language: str) -> list[str]:
 MAHIMAHI = "".join(f"{ms}\n" for ms in (*range(1, 60_000, 3), *range(65_000, 120_000, 3)))
 """4 Mbit/s, and none for 5 s."""
 GIVEN = {
-    "docs/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
-    "docs/scenarios.md": Given(
+    "docs/reference/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
+    "docs/reference/scenarios.md": Given(
         files=lambda: {"drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n"}
     ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
-    "docs/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
-    "docs/sweep.md": Given(
+    "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
+    "docs/howto/sweep.md": Given(
         files=lambda: {
-            "plan.toml": _blocks_text("docs/sweep.md", "toml")[0],
+            "plan.toml": _blocks_text("docs/howto/sweep.md", "toml")[0],
             "geo.toml": (SCENARIOS / "geo.toml").read_text().replace('"100s"', '"20s"'),
         },
         names=_sweep,
@@ -301,7 +313,7 @@ def keys_of(key: str, block: Block) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/scenarios.md")],
+    [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/reference/scenarios.md")],
     ids=str,
 )
 def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) -> None:
@@ -322,17 +334,19 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
 
 def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
     elsewhere = {
-        "docs/sweep.md": "python/tests/test_sweep_plan.py",
-        "docs/geo-beam.md": "python/tests/test_beam.py",
-        "docs/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
+        "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
+        "docs/explanation/geo-beam.md": "python/tests/test_beam.py",
+        "docs/reference/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
     }
-    assert {block.page for block in ALL if block.language == "toml"} == {"docs/scenarios.md", *elsewhere}
+    assert {block.page for block in ALL if block.language == "toml"} == {"docs/reference/scenarios.md", *elsewhere}
     for page, test in elsewhere.items():
         assert Path(page).name in (REPOSITORY / test).read_text(), test
 
 
 def test_messages_are_as_shown(tmp_path: Path) -> None:
-    (block,) = (block for block in ALL if block.page == "docs/scenarios.md" and block.first.startswith("geo.toml:19"))
+    (block,) = (
+        block for block in ALL if block.page == "docs/reference/scenarios.md" and block.first.startswith("geo.toml:19")
+    )
     geo = (SCENARIOS / "geo.toml").read_text()
     (tmp_path / "cell.csv").write_text("t_s,capacity_bps\n0,1e6\n1,-5\n")
     wrong = [
@@ -352,7 +366,7 @@ def test_messages_are_as_shown(tmp_path: Path) -> None:
 
 
 def test_a_sweep_leaves_what_is_shown(tmp_path: Path) -> None:
-    (block,) = (block for block in ALL if block.page == "docs/sweep.md" and block.first.startswith("plan.json"))
+    (block,) = (block for block in ALL if block.page == "docs/howto/sweep.md" and block.first.startswith("plan.json"))
     (tmp_path / "small.toml").write_text(VOICE)
     (tmp_path / "plan.toml").write_text('scenario = "small.toml"\nseeds = [1, 2]\n')
     assert linkweir("sweep", tmp_path / "plan.toml", "--out", tmp_path / "out").returncode == 0

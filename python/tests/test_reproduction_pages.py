@@ -13,9 +13,9 @@ from command import REPOSITORY
 from linkweir.reproduce.figure import Figure
 from linkweir.reproduce.page import Shown, report
 
-PDS = "docs/reproduction.md"
-CODES = "docs/reproduction-codes.md"
-CORRECTED = "docs/reproduction-codes-corrected.md"
+PDS = "docs/results/reproduction.md"
+CODES = "docs/results/reproduction-codes.md"
+CORRECTED = "docs/results/reproduction-codes-corrected.md"
 
 
 @functools.cache
