@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-"""Runs every proof of plan.toml and compares what stays open with open.toml; writes the table of docs/results/proofs.md.
+"""Runs every proof of plan.toml and compares what stays open with open.toml; fills the table of docs/results/proofs.md.
 
 A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one
 file.

@@ -57,7 +57,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     (
         "docs/reference/gateway.md",
         "systemctl * linkweir-gateway@ground",
-    ): "needs systemd; test_package.py checks the unit",
+    ): "needs systemd; test_package.py reads the unit",
     ("docs/reference/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
     (
         "docs/explanation/geo-beam.md",
@@ -84,7 +84,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     (
         "docs/howto/sweep.md",
         ".venv/bin/python -m pip wheel *",
-    ): "takes minutes; test_wheel.py builds and installs a wheel",
+    ): "takes minutes; test_wheel.py does this",
     ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
     ("docs/howto/sweep.md", "dask *"): DASK,
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every target of the Makefile runs in a check, or docs/reference/ci.md has a record of it, so that none is found broken late."""
+"""Every target of the Makefile runs in a check or has a record in docs/reference/ci.md: none is found broken late."""
 
 from __future__ import annotations
 
