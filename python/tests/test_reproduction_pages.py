@@ -13,20 +13,22 @@ from command import REPOSITORY
 from linkweir.reproduce.figure import Figure
 from linkweir.reproduce.page import Shown, report
 
-PDS = "docs/results/reproduction.md"
-CODES = "docs/results/reproduction-codes.md"
-CORRECTED = "docs/results/reproduction-codes-corrected.md"
+RESULTS = REPOSITORY / "docs" / "results"
+PDS = "pss pds pss-pds-kernel pss-gateways"
+CODES = "codes codes-journal codes-conference"
+CORRECTED = "codes-corrected codes-journal-corrected codes-conference-corrected"
 
 
 @functools.cache
-def text(page: str) -> str:
-    return (REPOSITORY / page).read_text(encoding="utf-8")
+def text(pages: str) -> str:
+    """What the pages of one work say together: findings are on one, the tables they are made from on others."""
+    return "\n".join((RESULTS / f"{page}.md").read_text(encoding="utf-8") for page in pages.split())
 
 
 @functools.cache
 def table(page: str, name: str) -> tuple[dict[str, str], ...]:
     """The first table under a mark, a dict for each line."""
-    body = text(page).split(f"<!-- table {name} -->")[1].split("<!-- end -->")[0]
+    (body,) = (after.split("<!-- end -->")[0] for after in text(page).split(f"<!-- table {name} -->")[1:])
     lines = re.search(r"(?:^\|.*\n)+", body, re.MULTILINE)
     assert lines is not None, name
     head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[0].splitlines()]
