@@ -180,7 +180,7 @@ def test_the_shipped_comparison_runs(tmp_path: Path) -> None:
     rr, pf, more = rows["Jain's index of goodputs"]
     assert pf < rr <= 1
     assert more == "0 of 1"
-    shown = (REPOSITORY / "docs" / "explanation" / "geo-beam.md").read_text()
+    shown = (REPOSITORY / "docs" / "results" / "geo-beam.md").read_text()
     for name in ("geo-beam-goodput.svg", "geo-beam-fade.svg"):
         assert "</svg>" in (tmp_path / "pictures" / name).read_text()
         assert f"(images/{name})" in shown

@@ -60,7 +60,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ): "needs systemd; test_package.py reads the unit",
     ("docs/howto/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
     (
-        "docs/explanation/geo-beam.md",
+        "docs/results/geo-beam.md",
         ".venv/bin/python scenarios/geo_beam_policies.py *",
     ): "takes longer; test_beam.py runs it shortened",
     ("docs/explanation/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
@@ -113,10 +113,10 @@ ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("ARCHITECTURE.md", "traffic → classifier → Mux(policy)*"): ILLUSTRATION,
     ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
-    ("docs/howto/laboratory.md", "scenario.toml"): ILLUSTRATION,
-    ("docs/howto/laboratory.md", "sender ---- router*"): ILLUSTRATION,
-    ("docs/howto/laboratory.md", "sender *receiver"): ILLUSTRATION,
-    ("docs/howto/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
+    ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
+    ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
+    ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
+    ("docs/reference/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
     ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
     ("docs/reference/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
@@ -333,7 +333,7 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
 def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
     elsewhere = {
         "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
-        "docs/explanation/geo-beam.md": "python/tests/test_beam.py",
+        "docs/results/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
     }
     assert {block.page for block in ALL if block.language == "toml"} == {"docs/reference/scenarios.md", *elsewhere}
