@@ -36,6 +36,7 @@ DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make demo"): "installs packages and takes minutes",
+    ("docs/tutorial/first-scenario.md", "make demo"): "installs packages and takes minutes",
     ("README.md", "make test"): "is what runs this",
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
@@ -163,6 +164,9 @@ GIVEN = {
         files=lambda: {"drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n"}
     ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
+    "docs/tutorial/first-scenario.md": Given(
+        files=lambda: {"mine.toml": _blocks_text("docs/tutorial/first-scenario.md", "toml")[0]}
+    ),
     "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
     "docs/howto/sweep.md": Given(
         files=lambda: {
@@ -239,7 +243,75 @@ def is_shell(block: Block) -> bool:
 
 
 ALL = [block for path in pages() for block in blocks(path)]
+SCENARIO_PAGES = ("docs/reference/scenarios.md", "docs/tutorial/first-scenario.md")
+"""Pages whose TOML is of scenarios."""
 RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
+
+
+def without_blocks(path: Path) -> str:
+    """A page's text with its fenced blocks blank, so that line numbers stay."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.cache
+def anchors(path: Path) -> frozenset[str]:
+    """The anchors that the headings of a page get when it is shown."""
+    found: list[str] = []
+    for title in re.findall(r"^#+ (.*)$", without_blocks(path), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
+        again = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in found)
+        found.append(f"{anchor}-{again}" if again else anchor)
+    return frozenset(found)
+
+
+def broken_links(path: Path) -> list[str]:
+    """The links and pictures of a page within the repository that lead nowhere, with their lines."""
+    text = without_blocks(path)
+    broken = []
+    for link in re.finditer(r"\]\(([^)\s]+)\)", text):
+        target, _, anchor = link[1].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        page = (path.parent / target).resolve() if target else path
+        if not page.exists() or (anchor and (page.suffix != ".md" or anchor not in anchors(page))):
+            broken.append(f"{path}:{text[: link.start()].count(chr(10)) + 1}: {link[1]}")
+    return broken
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_links_within_the_repository_lead_somewhere(path: Path) -> None:
+    assert broken_links(path) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# One `x`\n\n## Two, too\n\n## Two, too\n\n```\n# Three\n```\n")
+    (tmp_path / "page.md").write_text(
+        "# Here\n[a](other.md) [b](other.md#two-too) [c](other.md#two-too-1) [d](#here) [e](other.md#one-x)\n"
+        "[f](none.md)\n```\n[not a link](none.md)\n```\n[g](other.md#two) ![h](none.svg) [i](#there)\n"
+        "[j](other.md#three)\n"
+    )
+    lines = [link.removeprefix(str(tmp_path)) for link in broken_links(tmp_path / "page.md")]
+    assert lines == [
+        "/page.md:3: none.md",
+        "/page.md:7: other.md#two",
+        "/page.md:7: none.svg",
+        "/page.md:7: #there",
+        "/page.md:8: other.md#three",
+    ]
+
+
+def test_docs_are_sorted_into_rooms_and_listed() -> None:
+    rooms = {"tutorial", "howto", "reference", "explanation", "results"}
+    docs = REPOSITORY / "docs"
+    assert {path.name for path in docs.iterdir()} == rooms | {"README.md"}
+    shown = {
+        (page.parent / link).resolve()
+        for page in (docs / "README.md", docs / "results" / "README.md")
+        for link in re.findall(r"\]\(([^)#\s]+\.md)\b", page.read_text())
+    }
+    assert {path for path in docs.rglob("*.md") if path not in shown} == {docs / "README.md"}
 
 
 def shape(text: str) -> str:
@@ -311,7 +383,7 @@ def keys_of(key: str, block: Block) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/reference/scenarios.md")],
+    [block for block in ALL if block.language == "toml" and block.page in SCENARIO_PAGES],
     ids=str,
 )
 def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) -> None:
@@ -336,7 +408,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/results/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
     }
-    assert {block.page for block in ALL if block.language == "toml"} == {"docs/reference/scenarios.md", *elsewhere}
+    assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():
         assert Path(page).name in (REPOSITORY / test).read_text(), test
 
