@@ -112,7 +112,7 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
 
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
-    ("ARCHITECTURE.md", "traffic → classifier → Mux(policy)*"): ILLUSTRATION,
+    ("ARCHITECTURE.md", "flow → queue of its class*"): ILLUSTRATION,
     ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
     ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
