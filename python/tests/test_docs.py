@@ -314,6 +314,11 @@ def test_docs_are_sorted_into_rooms_and_listed() -> None:
     assert {path for path in docs.rglob("*.md") if path not in shown} == {docs / "README.md"}
 
 
+def test_pictures_are_small_enough_for_a_repository() -> None:
+    large = [path.name for path in (REPOSITORY / "docs").rglob("*.svg") if path.stat().st_size > 100_000]
+    assert large == []
+
+
 def shape(text: str) -> str:
     """A text with numbers and blanks made alike."""
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "0", text)).strip()
