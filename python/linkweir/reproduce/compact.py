@@ -15,7 +15,7 @@ def compact(svg: str) -> str:
     groups, indentation, and a style that repeats the one of the mark it belongs to. Scales are left alone, as they
     multiply everything inside.
 
-    >>> compact('<path d="M 1.234567 2 \\nL 3.96 4.04 \\n" style="fill: none"/>')
+    >>> compact('<path d="M 1.234567 2 L 3.96 4.04 " style="fill: none"/>')
     '<path d="M1.2 2L4 4" style="fill: none"/>'
     """
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
