@@ -314,6 +314,25 @@ def test_docs_are_sorted_into_rooms_and_listed() -> None:
     assert {path for path in docs.rglob("*.md") if path not in shown} == {docs / "README.md"}
 
 
+def pages_named_in(text: str) -> set[str]:
+    """The paths of pages that a text names."""
+    return set(re.findall(r"\bdocs/[\w/.-]*\.(?:md|svg)\b", text))
+
+
+def test_pages_named_in_code_are_there() -> None:
+    assert pages_named_in("see docs/none.md, docs/a/b.svg.") == {"docs/none.md", "docs/a/b.svg"}
+    folders = ("bench", "core", "crates", "kernel", "lab", "machines", "oracle", "python/linkweir", "scenarios")
+    files = [
+        path
+        for folder in folders
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.suffix in (".c", ".h", ".py", ".rs", ".sh", ".toml") and "build" not in path.parts
+    ]
+    named = {name for path in (*files, REPOSITORY / "Makefile") for name in pages_named_in(path.read_text())}
+    assert len(named) > 5
+    assert [name for name in sorted(named) if not (REPOSITORY / name).exists()] == []
+
+
 def test_pictures_are_small_enough_for_a_repository() -> None:
     large = [path.name for path in (REPOSITORY / "docs").rglob("*.svg") if path.stat().st_size > 100_000]
     assert large == []
