@@ -309,9 +309,11 @@ def test_docs_are_sorted_into_rooms_and_listed() -> None:
     shown = {
         (page.parent / link).resolve()
         for page in (docs / "README.md", docs / "results" / "README.md")
-        for link in re.findall(r"\]\(([^)#\s]+\.md)\b", page.read_text())
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
     }
-    assert {path for path in docs.rglob("*.md") if path not in shown} == {docs / "README.md"}
+    # a folder of pages of one kind, such as the policies', is linked as a whole
+    hidden = {path for path in docs.rglob("*.md") if not {path, path.parent} & shown}
+    assert hidden == {docs / "README.md"}
 
 
 def pages_named_in(text: str) -> set[str]:
