@@ -9,6 +9,7 @@
 # make prove   prove the absence of run-time errors in the core with Frama-C
 # make mutate  mutation tests of the core
 # make format  put everything in format
+# make policy  lay down the files of a new policy (NAME=edf)
 # make lab     build the laboratory's kernel, in which scenarios run on Linux's own queues and TCP
 # make accuracy  emulated links and an overloaded gateway beside what is asked of them, in real time, as root
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
@@ -30,7 +31,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh robust
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh robust policy
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -171,6 +172,11 @@ prove:
 
 mutate: $(VENV)/.test-packages
 	$(PYTHON) core/tests/mutate.py
+
+# NAME from the command line only: the environment may have one of its own
+policy:
+	@test "$(origin NAME)" = "command line" || { echo "which policy? make policy NAME=edf"; exit 2; }
+	python3 core/template/lay_down.py $(NAME)
 
 format: $(VENV)/.test-packages
 	./setup.sh check

@@ -8,23 +8,11 @@ dropped and the policy is told. On a departure the policy may judge the head fir
 
 import copy
 import importlib
+import pathlib
+import re
 
-POLICIES = (
-    "fifo",
-    "strict",
-    "rr",
-    "wrr",
-    "drr",
-    "pss",
-    "pds",
-    "pf",
-    "codes",
-    "mlwdf",
-    "exp_rule",
-    "exp_pf",
-    "codel",
-    "fq_codel",
-)
+LISTED = pathlib.Path(__file__).resolve().parent.parent / "core/include/linkweir/policies.def"
+POLICIES = tuple(re.findall(r"^LW_POLICY\((\w+)\)$", LISTED.read_text(encoding="utf-8"), re.M))
 MOST_DROPS = 64  # for one arrival
 
 

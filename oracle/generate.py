@@ -3,21 +3,20 @@
 writes.
 
 A vector is one random life of a scheduler, and the model's answers. Its recipe (policy, profile, seed) is its first
-line; the generator of random numbers is written out here, so that the same recipe gives the same bytes everywhere.
+line; the generator of random numbers is written out here, so that the same recipe gives the same bytes everywhere. How
+the lives of a policy are drawn stands in lives/.
 """
 
 import argparse
+import importlib
 import pathlib
 import sys
 
-import exp_pf
-import exp_rule
-import mlwdf
-from dataplane import DataPlane
+from dataplane import POLICIES, DataPlane
+from lives.waiting import DAY_NS
 
 VECTORS = pathlib.Path(__file__).resolve().parent.parent / "vectors"
 LARGEST_BYTES = 60_000
-DAY_NS = 86_400 * 10**9
 KBIT, MBIT, GBIT = 10**3, 10**6, 10**9
 
 
@@ -129,305 +128,9 @@ PROFILES = {
 }
 
 
-# Values of parameters
-
-
-def some_level(random):
-    return random.choice([random.below(8), random.below(64), random.below(65536)])
-
-
-def strict_values(random, profile):
-    levels = []
-    while len(levels) < profile.nqueues:
-        level = some_level(random)
-        if level not in levels:
-            levels.append(level)
-    return {}, {q: {"level": level} for q, level in enumerate(levels) if not random.chance(10)}
-
-
-def strict_change(random, plane):
-    return {}, {random.below(len(plane.qparams)): {"level": some_level(random)}}
-
-
-def wrr_queue(random):
-    values = {"weight": random.choice([1, 2, 3, random.between(1, 12), random.magnitude(1, 65535)])}
-    if random.chance(40):
-        values["level"] = random.choice([0, 1, 63, random.below(64)])
-    return values
-
-
-def wrr_values(random, profile):
-    mode = random.choice(["burst", "smooth"])
-    return {"mode": mode}, {q: wrr_queue(random) for q in range(profile.nqueues) if random.chance(85)}
-
-
-def wrr_change(random, plane):
-    if random.chance(25):
-        return {"mode": random.choice(["burst", "smooth"])}, {}
-    return {}, {random.below(len(plane.qparams)): wrr_queue(random)}
-
-
-def drr_queue(random):
-    values = {
-        "quantum": random.choice([300, 1000, 1514, 3000, random.between(200, 9000), random.magnitude(100, 2**20 - 1)])
-    }
-    if random.chance(40):
-        values["level"] = random.choice([0, 1, 63, random.below(64)])
-    return values
-
-
-def drr_values(random, profile):
-    return {}, {q: drr_queue(random) for q in range(profile.nqueues) if random.chance(85)}
-
-
-def drr_change(random, plane):
-    return {}, {random.below(len(plane.qparams)): drr_queue(random)}
-
-
-def pss_params(random):
-    return {
-        "sat": random.choice(["exact", "exact", "paper"]),
-        "on_empty": random.choice(["keep", "keep", "reset"]),
-        "early": random.choice(["charge", "charge", "ignore"]),
-    }
-
-
-def pss_controlled(random, link_bps, nqueues):
-    values = {"low_level": random.choice([random.below(4 * nqueues + 8), random.below(65536)])}
-    part = random.choice([random.between(1, 999_999), 10**6 // (nqueues + 1), 10**6 // (2 * nqueues), 30_000])
-    if random.chance(60):
-        values["rate"] = max(10, link_bps * part // 10**6)
-        values["share"] = 0
-    else:
-        values["share"] = part
-        values["rate"] = 0
-    if random.chance(90):
-        values["burst"] = random.choice([2, 2, 3, 3, 4, 5, 8, 20, random.magnitude(2, 2**10)])
-    if random.chance(40):
-        values["mtu"] = random.choice([64, 576, 1500, random.magnitude(64, 2**20 - 1)])
-    if random.chance(60):
-        packet_ns = 12_000 * 10**9 // max(link_bps, KBIT)
-        values["memory"] = random.choice([0, packet_ns, 3 * packet_ns, 10**6, 10**9, random.magnitude(1, 7 * DAY_NS)])
-    if random.chance(20):
-        values["lr"] = random.choice([0, random.magnitude(1, 10**6), random.magnitude(1, 10**12)])
-    if random.chance(10):
-        values["lm"] = random.magnitude(1, 10**9)
-    return values
-
-
-def pss_values(random, profile):
-    levels = list(range(2 * profile.nqueues + 2))
-    qparams = {}
-    for q in range(profile.nqueues):
-        values = {"level": levels.pop(random.below(len(levels)))}
-        if random.chance(75 if profile.nqueues < 10 else 25):
-            values.update(pss_controlled(random, profile.link_bps, profile.nqueues))
-            above = [level for level in levels if level > values["level"]]
-            if above:
-                values["low_level"] = random.choice(above)
-                levels.remove(values["low_level"])
-                if random.chance(15):
-                    values["credit"] = random.choice([0, random.magnitude(1, 10**8)])
-            else:
-                values = {"level": values["level"]}
-        qparams[q] = values
-    return pss_params(random), qparams
-
-
-def pss_change(random, plane):
-    q = random.below(len(plane.qparams))
-    kind = random.weighted({"params": 3, "plain": 1, "controlled": 3, "level": 2, "rate": 3})
-    values = plane.qparams[q]
-    if kind == "params":
-        return pss_params(random), {}
-    if kind == "plain":
-        return {}, {q: {"low_level": None, "rate": 0, "share": 0}}
-    if kind == "level":
-        return {}, {q: {"level": random.below(3 * len(plane.qparams) + 4)}}
-    if kind == "rate" and values["rate"]:
-        return {}, {q: {"rate": max(10, values["rate"] * random.between(1, 300) // 100)}}
-    return {}, {q: pss_controlled(random, plane.best_bps, len(plane.qparams))}
-
-
-def pds_params(random):
-    values = {
-        "limit": random.choice([1, 5, 10, 20, 80, random.between(1, 60)]),
-        "early": random.choice(["off", "peld", "peld"]),
-        "tie": random.choice(["larger_delay", "lowest_index"]),
-    }
-    if values["early"] == "peld":
-        values["qmin"] = random.choice([0, 2, 20, random.below(60)])
-    return values
-
-
-def pds_queue(random):
-    return {
-        "delay": random.choice([1, 2, 4, random.between(1, 300), random.between(1, 65535)]),
-        "loss": random.choice([1, 2, 4, random.between(1, 300), random.between(1, 65535)]),
-    }
-
-
-def pds_values(random, profile):
-    params = pds_params(random)
-    params["history"] = random.choice(["decayed", "decayed", "ring", "infinite"])
-    params["k"] = random.choice([2, 3, 10, 30, random.between(2, 300), 1500])
-    return params, {q: pds_queue(random) for q in range(profile.nqueues) if random.chance(85)}
-
-
-def pds_change(random, plane):
-    if random.chance(50):
-        return pds_params(random), {}
-    return {}, {random.below(len(plane.qparams)): pds_queue(random)}
-
-
-def pf_params(random):
-    return {
-        "tc": random.choice([10**7, 10**8, 10**9, 10**9, 10**11, random.magnitude(10**7, 10**11)]),
-        "unit": random.choice(["bytes", "bytes", "airtime", "packets"]),
-        "idle": random.choice(["decay", "freeze"]),
-    }
-
-
-def pf_queue(random):
-    return {"weight": random.choice([1, 1, 2, random.between(1, 20), random.magnitude(1, 65535)])}
-
-
-def pf_values(random, profile):
-    return pf_params(random), {q: pf_queue(random) for q in range(profile.nqueues) if random.chance(50)}
-
-
-def pf_change(random, plane):
-    if random.chance(50):
-        return pf_params(random), {}
-    return {}, {random.below(len(plane.qparams)): pf_queue(random)}
-
-
-def some_wait(random, link_bps):
-    """Times that packets of this link wait."""
-    return random.choice([1, 3, 10, 30, 100]) * max(1, 12_000 * 10**9 // max(link_bps, KBIT)) + random.below(3)
-
-
-def codes_queue(random, link_bps):
-    return pf_queue(random) | {"timeout": random.choice([0, some_wait(random, link_bps), some_wait(random, link_bps)])}
-
-
-def codes_values(random, profile):
-    params, _ = pf_values(random, profile)
-    return params, {q: codes_queue(random, profile.link_bps) for q in range(profile.nqueues) if random.chance(85)}
-
-
-def codes_change(random, plane):
-    if random.chance(50):
-        return pf_params(random), {}
-    return {}, {random.below(len(plane.qparams)): codes_queue(random, plane.best_bps)}
-
-
-def urgent_params(random, source):
-    values = {
-        "tc": random.choice([10**7, 10**8, 10**9, random.magnitude(10**7, 10**11)]),
-        "norm": random.choice(["throughput", "throughput", "channel"]),
-        "expire": random.choice(["no", "yes"]),
-    }
-    if "factor" in source.PARAMS:
-        values["factor"] = random.choice(["none", "urgency"])
-    if "tick" in source.PARAMS:
-        values["tick"] = random.choice([1000, 10**6, 10**8])
-    return values
-
-
-def urgent_queue(random, link_bps):
-    return {
-        "target": random.choice([0, some_wait(random, link_bps), some_wait(random, link_bps), 10**8]),
-        "delta": random.choice([50_000, 10_000, 500_000, 1, random.between(1, 500_000)]),
-    }
-
-
-def urgent_values(source):
-    def values(random, profile):
-        queues = {q: urgent_queue(random, profile.link_bps) for q in range(profile.nqueues) if random.chance(85)}
-        return urgent_params(random, source), queues
-
-    return values
-
-
-def urgent_change(source):
-    def change(random, plane):
-        if random.chance(50):
-            return urgent_params(random, source), {}
-        return {}, {random.below(len(plane.qparams)): urgent_queue(random, plane.best_bps)}
-
-    return change
-
-
-def codel_params(random, link_bps):
-    return {
-        "target": max(1000, some_wait(random, link_bps) // 10),
-        "interval": min(4 * 10**9, max(10**6, some_wait(random, link_bps))),
-        "mtu": random.choice([0, 100, 1514, 3000]),
-        "ecn": random.choice(["no", "yes"]),
-    }
-
-
-def codel_values(random, profile):
-    return codel_params(random, profile.link_bps), {}
-
-
-def codel_change(random, plane):
-    return codel_params(random, plane.best_bps), {}
-
-
-def fq_codel_params(random, link_bps):
-    return codel_params(random, link_bps) | {
-        "quantum": random.choice([1, 300, 1514, random.magnitude(1, 2**20 - 1)]),
-        "limit": random.choice([1, 8, 20, 40, 10240]),
-        "memory": random.choice([2**25, 2**25, 20_000, random.magnitude(1, 2**25)]),
-    }
-
-
-def fq_codel_values(random, profile):
-    return fq_codel_params(random, profile.link_bps), {}
-
-
-def fq_codel_change(random, plane):
-    return fq_codel_params(random, plane.best_bps), {}
-
-
-def no_values(random, profile):
-    return {}, {}
-
-
-URGENT = {"mlwdf": mlwdf, "exp_rule": exp_rule, "exp_pf": exp_pf}
-VALUES = {
-    "strict": strict_values,
-    "wrr": wrr_values,
-    "drr": drr_values,
-    "pss": pss_values,
-    "pds": pds_values,
-    "pf": pf_values,
-    "codes": codes_values,
-    **{policy: urgent_values(source) for policy, source in URGENT.items()},
-    "codel": codel_values,
-    "fq_codel": fq_codel_values,
-}
-CHANGES = {
-    "strict": strict_change,
-    "wrr": wrr_change,
-    "drr": drr_change,
-    "pss": pss_change,
-    "pds": pds_change,
-    "pf": pf_change,
-    "codes": codes_change,
-    **{policy: urgent_change(source) for policy, source in URGENT.items()},
-    "codel": codel_change,
-    "fq_codel": fq_codel_change,
-}
-MORE_EVENTS = {
-    "pf": {"rate": 20},
-    "codes": {"rate": 20, "expire": 6},
-    **{policy: {"rate": 20, "expire": 6} for policy in URGENT},
-}
-ROUNDED = ("pf", "codes", *URGENT)  # what they show is rounded from real numbers, so vectors by hand show it
-JUDGING = ("codes", *URGENT, "codel", "fq_codel")
+def lives_of(policy):
+    """The module of lives/ that says how random lives of `policy` are drawn."""
+    return importlib.import_module(f"lives.{policy}")
 
 
 def words(values):
@@ -439,6 +142,7 @@ class Life:
 
     def __init__(self, policy, name, seed):
         self.policy = policy
+        self.lives = lives_of(policy)
         self.profile = PROFILES[name]
         self.random = Random(f"{policy} {name} {seed}")
         self.lines = [f"# python oracle/generate.py: policy={policy} profile={name} seed={seed}"]
@@ -459,7 +163,7 @@ class Life:
     def values(self):
         """A configuration the policy accepts."""
         while True:
-            params, qparams = VALUES.get(self.policy, no_values)(self.random, self.profile)
+            params, qparams = self.lives.values(self.random, self.profile)
             if DataPlane(self.policy, self.profile.nqueues, self.link_bps, params, qparams).fault() is None:
                 return params, qparams
 
@@ -483,7 +187,7 @@ class Life:
         self.plane.init(self.now_ns)
         self.write("init")
         for _ in range(self.profile.steps):
-            event = self.random.weighted(self.profile.events | MORE_EVENTS.get(self.policy, {}))
+            event = self.random.weighted(self.profile.events | getattr(self.lives, "EVENTS", {}))
             if event == "enqueue" and sum(len(queue.packets) for queue in self.queues()) >= self.profile.backlog:
                 event = "serve"
             getattr(self, event)()
@@ -523,7 +227,7 @@ class Life:
             return self.plane.send(self.now_ns, q)[1]
         if self.pick() is None:
             return 0
-        if self.policy in JUDGING:
+        if getattr(self.lives, "JUDGES", False):
             ecn = self.random.chance(20)
             verdict = self.plane.verdict(self.now_ns, ecn)
             self.write(f"verdict {verdict}{' ecn' if ecn else ''}")
@@ -592,9 +296,9 @@ class Life:
         self.write(f"link {link_bps}")
 
     def change(self):
-        if self.policy not in CHANGES:
+        if not hasattr(self.lives, "change"):
             return
-        params, qparams = CHANGES[self.policy](self.random, self.plane)
+        params, qparams = self.lives.change(self.random, self.plane)
         trial = DataPlane(self.policy, self.profile.nqueues, self.plane.best_bps, dict(self.plane.params), {})
         trial._assign(params, dict(enumerate(dict(values) for values in self.plane.qparams)))
         trial._assign({}, qparams)
@@ -609,32 +313,14 @@ class Life:
         q = self.random.choice(controlled or list(range(self.profile.nqueues)))
         self.pick()
         values = self.plane.observe(self.now_ns, q)
-        if values and self.policy not in ROUNDED:
+        if values and not getattr(self.lives, "ROUNDED", False):
             self.write(f"observe {q}{words(values)}")
 
 
-SEEDS = {  # profile: number of files
-    "fifo": {"few": 1, "wide": 1, "restless": 1},
-    "strict": {"few": 1, "one": 1, "wide": 1, "restless": 1, "slow": 1},
-    "rr": {"few": 1, "one": 1, "some": 1, "wide": 1, "restless": 1},
-    "wrr": {"few": 2, "one": 1, "some": 2, "wide": 1, "restless": 2, "steady": 1, "fast": 1},
-    "drr": {"few": 1, "one": 1, "some": 1, "wide": 1, "restless": 2, "steady": 1, "slow": 1, "fast": 1},
-    "pss": {"switching": 6, "few": 2, "one": 1, "some": 2, "wide": 1, "restless": 4, "steady": 2, "slow": 2, "fast": 2},
-    "pf": {"few": 2, "one": 1, "some": 2, "wide": 1, "restless": 3, "steady": 2, "slow": 1, "fast": 1},
-    "codes": {"few": 2, "one": 1, "some": 1, "restless": 2, "steady": 2, "slow": 1},
-    "mlwdf": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
-    "exp_rule": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
-    "exp_pf": {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1},
-    "codel": {"few": 2, "one": 1, "some": 1, "restless": 2, "steady": 2, "slow": 1},
-    "fq_codel": {"few": 3, "one": 1, "some": 2, "wide": 1, "restless": 3, "steady": 2, "slow": 1, "fast": 1},
-    "pds": {"few": 3, "one": 1, "some": 3, "wide": 1, "restless": 4, "steady": 2, "slow": 1, "fast": 1},
-}
-
-
-def files():
-    """(path, text) of every random vector."""
-    for policy, profiles in SEEDS.items():
-        for name, count in profiles.items():
+def files(policies=POLICIES):
+    """(path, text) of every random vector of these policies."""
+    for policy in policies:
+        for name, count in lives_of(policy).FILES.items():
             for seed in range(1, count + 1):
                 yield VECTORS / policy / f"random-{name}-{seed}.vec", Life(policy, name, seed).live()
 
@@ -642,9 +328,10 @@ def files():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
+    parser.add_argument("--policy", choices=POLICIES, help="only the vectors of this policy")
     arguments = parser.parse_args()
     written, failed = set(), False
-    for path, text in files():
+    for path, text in files((arguments.policy,) if arguments.policy else POLICIES):
         assert len(text) < LARGEST_BYTES, f"{path} has {len(text)} bytes"
         written.add(path)
         if arguments.check:
@@ -654,7 +341,7 @@ def main():
         else:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    for path in sorted(VECTORS.glob("*/random-*.vec")):
+    for path in sorted(VECTORS.glob(f"{arguments.policy or '*'}/random-*.vec")):
         if path not in written:
             print(f"{path}: no recipe for it", file=sys.stderr)
             failed = True

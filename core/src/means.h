@@ -94,6 +94,7 @@ static inline bool lw_means_clock(struct lw_means *means, const struct lw_view *
 static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *mean)
 {
 	uint64_t x = lw_means_now(means);
+	uint32_t halves = (uint32_t)(x >> 32);
 
 	if (mean->away && means->idle == LW_IDLE_FREEZE) {
 		mean->sum = lw_soft_div(mean->sum, lw_soft_exp2(lw_means_at(means, mean->left_ns)));
@@ -101,8 +102,8 @@ static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *me
 		mean->left_ns = means->now_ns;
 		return;
 	}
-	mean->sum = lw_soft_halve(mean->sum, (uint32_t)(x >> 32));
-	mean->key = lw_soft_halve(mean->key, (uint32_t)(x >> 32));      /* exact, as it may be another queue's to the last bit */
+	mean->sum = lw_soft_halve(mean->sum, halves);
+	mean->key = lw_soft_halve(mean->key, halves);   /* exact, as it may be another queue's to the last bit */
 }
 
 /* x begins anew at its fraction, after lw_mean_turn for every mean */

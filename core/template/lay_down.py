@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Lays down the files of a new policy, each with something that works: `make policy NAME=edf`.
+
+    core/src/NAME.c                the policy
+    core/proofs/NAME/eva.c         what is proved of it, as the end of core/proofs/plan.toml says
+    oracle/NAME.py                 a naive model of it
+    oracle/lives/NAME.py           how its random lives are drawn
+    vectors/NAME/                  vectors by hand; the random ones are made
+    PAGE                           its page
+
+and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in says TODO.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+TEMPLATE = Path(__file__).resolve().parent
+ROOT = TEMPLATE.parents[1]
+LISTED = ROOT / "core/include/linkweir/policies.def"
+PLAN = ROOT / "core/proofs/plan.toml"
+PAGE = "docs/reference/policies/NAME.md"
+PLACES = {
+    "policy.c": "core/src/NAME.c",
+    "eva.c": "core/proofs/NAME/eva.c",
+    "model.py": "oracle/NAME.py",
+    "lives.py": "oracle/lives/NAME.py",
+    "hand-ties.vec": "vectors/NAME/hand-ties.vec",
+    "page.md": PAGE,
+}
+LONGEST = 15
+"""Bytes of a qdisc's name in Linux (IFNAMSIZ - 1)."""
+
+
+def fault(name: str) -> str | None:
+    """Why no policy can have this name."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(name) > LONGEST:
+        return f'"{name}": a policy is named by 1 to {LONGEST} of a-z, 0-9 and _, a letter first'
+    if f"LW_POLICY({name})\n" in LISTED.read_text(encoding="utf-8"):
+        return f'"{name}": {LISTED.relative_to(ROOT)} lists it already'
+    there = [place for place in places(name).values() if place.exists()]
+    return f"{there[0].relative_to(ROOT)} exists already: remove it, or choose another name" if there else None
+
+
+def places(name: str, root: Path = ROOT) -> dict[str, Path]:
+    """Where each file of the template goes in the repository at `root`."""
+    return {source: root / place.replace("NAME", name) for source, place in PLACES.items()}
+
+
+def filled(source: str, name: str) -> str:
+    """The text of a file of the template for this policy."""
+    return (TEMPLATE / source).read_text(encoding="utf-8").replace("NAME", name)
+
+
+def lay_down(name: str) -> None:
+    """Writes the files, and the lines in the list and the plan."""
+    for source, place in places(name).items():
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(filled(source, name), encoding="utf-8")
+        print(f"policy: {place.relative_to(ROOT)}")
+    with PLAN.open("a", encoding="utf-8") as plan:
+        plan.write("\n" + filled("plan.toml", name))
+    with LISTED.open("a", encoding="utf-8") as listed:
+        listed.write(f"LW_POLICY({name})\n")
+    print(f"policy: one line in {LISTED.relative_to(ROOT)}; its place there is its place in lists")
+    subprocess.run([sys.executable, ROOT / "oracle/generate.py", "--policy", name], check=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("name", metavar="NAME")
+    name = parser.parse_args().name
+    why = fault(name)
+    if why:
+        print(f"policy: {why}", file=sys.stderr)
+        return 2
+    lay_down(name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
+/*
+ * edf.c - earliest deadline first (Liu and Layland, 1973, section 7), without preemption.
+ *
+ * A packet is due `deadline` after it came. The queue whose head is due first goes; of equal ones the lowest. A late packet
+ * is still sent. A pick looks at every queue; events cost nothing.
+ */
+#include "view.h"
+
+enum { EDF_DEADLINE, EDF_NQPARAMS };
+
+static uint64_t *edf_deadlines(void *state)
+{
+	return (uint64_t *)state;
+}
+
+static size_t edf_state_size(uint32_t nqueues, const uint64_t *params)
+{
+	(void)params;
+	return nqueues <= LW_MAX_QUEUES ? nqueues * sizeof(uint64_t) : 0;
+}
+
+static void edf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
+{
+	uint32_t q;
+
+	(void)params;
+	for (q = 0; q < v->nqueues; q++)
+		edf_deadlines(state)[q] = qparams[(size_t)q * EDF_NQPARAMS + EDF_DEADLINE];
+}
+
+/* Times end at 2^64 ns, and so does the last deadline. */
+static uint64_t edf_due_ns(uint64_t came_ns, uint64_t deadline_ns)
+{
+	return came_ns < UINT64_MAX - deadline_ns ? came_ns + deadline_ns : UINT64_MAX;
+}
+
+static struct lw_pick edf_pick(void *state, const struct lw_view *v)
+{
+	uint64_t due_ns, first_ns = UINT64_MAX;
+	uint32_t q, best = LW_NONE;
+
+	for (q = 0; q < v->nqueues; q++) {
+		if (!lw_eligible(v, q))
+			continue;
+		due_ns = edf_due_ns(v->queues[q].head_arrival_ns, edf_deadlines(state)[q]);
+		if (best == LW_NONE || due_ns < first_ns) {
+			first_ns = due_ns;
+			best = q;
+		}
+	}
+	return lw_answer(best);
+}
+
+static const struct lw_param edf_qparams[EDF_NQPARAMS] = {
+	{ "deadline", "how long after it came a packet is due", NULL, 0, 3600000000000u, 100000000, LW_NS, 0 },
+};
+
+const struct lw_policy lw_policy_edf = {
+	.name = "edf",
+	.help = "earliest deadline first",
+	.abi = LW_ABI,
+	.nqparams = EDF_NQPARAMS,
+	.qparams = edf_qparams,
+	.state_size = edf_state_size,
+	.init = edf_init,
+	.pick = edf_pick,
+	.change = edf_init,
+};

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random lives of mlwdf."""
+
+import mlwdf
+
+from lives import urgency
+
+FILES = {"few": 2, "one": 1, "some": 1, "wide": 1, "restless": 3, "steady": 2, "slow": 1}
+EVENTS = urgency.EVENTS
+ROUNDED = True
+JUDGES = True
+
+values = urgency.values_of(mlwdf)
+change = urgency.change_of(mlwdf)
