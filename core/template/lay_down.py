@@ -23,7 +23,7 @@ TEMPLATE = Path(__file__).resolve().parent
 ROOT = TEMPLATE.parents[1]
 LISTED = ROOT / "core/include/linkweir/policies.def"
 PLAN = ROOT / "core/proofs/plan.toml"
-PAGE = "docs/policies/NAME.md"
+PAGE = "docs/reference/policies/NAME.md"
 PLACES = {
     "policy.c": "core/src/NAME.c",
     "eva.c": "core/proofs/NAME/eva.c",

@@ -9,8 +9,8 @@ A mutant changes one operator, constant, condition or statement. Those that do n
 code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
 compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. A mutant that survives
 must be explained in mutants.toml, and an explanation must have its survivor; else the run fails. Each file without
-such a fault gets its line in docs/mutation.md, with a hash of the code it was run on. So the record can be made file
-by file.
+such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So the record can be made
+file by file.
 """
 
 import argparse
@@ -34,7 +34,7 @@ CORE = pathlib.Path(__file__).resolve().parent.parent
 ROOT = CORE.parent
 BUILD = CORE / "build" / "mutate"
 EXPLANATIONS = CORE / "tests" / "mutants.toml"
-REPORT = ROOT / "docs" / "mutation.md"
+REPORT = ROOT / "docs" / "results" / "mutation.md"
 LIVES = ("1", "20")  # seeds of the random lives
 ARITHMETIC = ("include/linkweir/math.h", "src/soft.h")  # property.c calls it itself
 HANGS_S = 10  # of the processor, whatever else the machine does; no test takes more than two

@@ -281,7 +281,9 @@ def _policies(
         names = [policy.name for policy in found]
         found = [policy for policy in found if policy.name == name]
         if name in IN_SIMULATOR:
-            raise typer.BadParameter(f"{name} is in the simulator only; see docs/scenarios.md", param_hint="NAME")
+            raise typer.BadParameter(
+                f"{name} is in the simulator only; see docs/reference/scenarios.md", param_hint="NAME"
+            )
         if not found:
             raise typer.BadParameter(f"no policy is called {name}; there are {', '.join(names)}", param_hint="NAME")
     if as_json:

@@ -276,7 +276,7 @@ class Result:
 
     @cached_property
     def warnings(self) -> list[Finding]:
-        """What should be known before the run is trusted, such as a missed reservation; see docs/diagnosis.md.
+        """What should be known before the run is trusted, such as a missed reservation: docs/reference/diagnosis.md.
 
         Each has `kind`, `where`, `what`, `cure` and `figures`; as text it is one sentence with the cure.
         """

@@ -153,7 +153,7 @@ def test_policies_of_the_simulator_alone_are_named_as_such() -> None:
         assert Scenario.from_dict({**scenario, "scheduler": {"policy": name}}).policy == name
         done = linkweir("policies", name)
         assert done.returncode == 2
-        assert f"{name} is in the simulator only; see docs/scenarios.md" in " ".join(
+        assert f"{name} is in the simulator only; see docs/reference/scenarios.md" in " ".join(
             done.stderr.replace("│", "").split()
         )
 

@@ -96,7 +96,7 @@ def test_each_fault_of_a_scenario_gives_its_warning_and_no_other(scenario: Keys,
 
 
 def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
-    page = (REPOSITORY / "docs/diagnosis.md").read_text()
+    page = (REPOSITORY / "docs/reference/diagnosis.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace", "unjudged"}
     assert sorted(documented) == sorted(tried)

@@ -36,55 +36,63 @@ DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make demo"): "installs packages and takes minutes",
+    ("docs/tutorial/first-scenario.md", "make demo"): "installs packages and takes minutes",
     ("README.md", "make test"): "is what runs this",
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
-    ("docs/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
-    ("docs/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
-    ("docs/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
-    ("docs/gateway.md", "linkweir-gateway up *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway show"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway page"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway set *"): GATEWAY,
-    ("docs/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
-    ("docs/gateway.md", "kill -HUP PID"): GATEWAY,
-    ("docs/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
-    ("docs/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
-    ("docs/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
-    ("docs/gateway.md", "systemctl * linkweir-gateway@ground"): "needs systemd; test_package.py checks the unit",
-    ("docs/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
+    ("docs/howto/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/howto/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
+    ("docs/howto/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
+    ("docs/howto/gateway.md", "linkweir-gateway up *"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway show"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway page"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway metrics *"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway set *"): GATEWAY,
+    ("docs/howto/gateway.md", "linkweir-gateway emulate *"): GATEWAY,
+    ("docs/howto/gateway.md", "kill -HUP PID"): GATEWAY,
+    ("docs/howto/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
+    ("docs/howto/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
+    ("docs/howto/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
     (
-        "docs/geo-beam.md",
+        "docs/howto/gateway.md",
+        "systemctl * linkweir-gateway@ground",
+    ): "needs systemd; test_package.py reads the unit",
+    ("docs/howto/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
+    (
+        "docs/results/geo-beam.md",
         ".venv/bin/python scenarios/geo_beam_policies.py *",
     ): "takes longer; test_beam.py runs it shortened",
-    ("docs/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
-    ("docs/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
-    ("docs/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
-    ("docs/kernel.md", "tc *"): KERNEL,
-    ("docs/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,
-    ("docs/kernel.md", "cp /sys/kernel/tracing/*"): KERNEL,
-    ("docs/kernel.md", "python3 tests/trace_vectors.py *"): KERNEL,
-    ("docs/laboratory.md", "./setup.sh lab"): "installs packages",
-    ("docs/laboratory.md", "linkweir lab build-kernel"): MINUTES,
-    ("docs/laboratory.md", "linkweir lab run *"): LABORATORY,
-    ("docs/laboratory.md", "linkweir lab pss *"): REAL,
-    ("docs/laboratory.md", "linkweir reproduce p?s --where virtual *"): LABORATORY,
-    ("docs/laboratory.md", "cargo build --release -p linkweir-gateway"): MINUTES,
-    ("docs/reproduction.md", "linkweir reproduce *"): MINUTES,
-    ("docs/reproduction.md", "linkweir lab pss *"): REAL,
-    ("docs/reproduction-codes.md", "linkweir reproduce codes * --into *"): MINUTES,
-    ("docs/reproduction-codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
-    ("docs/reproduction-codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py builds and installs a wheel",
-    ("docs/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
-    ("docs/sweep.md", "dask *"): DASK,
-    ("docs/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
-    ("docs/sweep.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/sweep.md", "from distributed import Client"): DASK,
-    ("docs/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
+    ("docs/explanation/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
+    ("docs/howto/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
+    ("docs/howto/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
+    ("docs/howto/kernel.md", "tc *"): KERNEL,
+    ("docs/howto/kernel.md", "echo 1 >/sys/kernel/tracing/*"): KERNEL,
+    ("docs/howto/kernel.md", "cp /sys/kernel/tracing/*"): KERNEL,
+    ("docs/howto/kernel.md", "python3 tests/trace_vectors.py *"): KERNEL,
+    ("docs/howto/laboratory.md", "./setup.sh lab"): "installs packages",
+    ("docs/howto/laboratory.md", "linkweir lab build-kernel"): MINUTES,
+    ("docs/howto/laboratory.md", "linkweir lab run *"): LABORATORY,
+    ("docs/howto/laboratory.md", "linkweir lab pss *"): REAL,
+    ("docs/howto/laboratory.md", "linkweir reproduce p?s --where virtual *"): LABORATORY,
+    ("docs/howto/laboratory.md", "cargo build --release -p linkweir-gateway"): MINUTES,
+    ("docs/howto/reproduce.md", "linkweir reproduce p?s --figure * --*"): MINUTES,
+    ("docs/howto/reproduce.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/howto/reproduce.md", "linkweir reproduce pss --where virtual *"): LABORATORY,
+    ("docs/results/pss.md", "linkweir reproduce *"): MINUTES,
+    ("docs/results/pds.md", "linkweir reproduce *"): MINUTES,
+    ("docs/results/pss-gateways.md", "linkweir lab pss *"): REAL,
+    ("docs/results/codes.md", "linkweir reproduce codes * --into *"): MINUTES,
+    ("docs/results/codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
+    ("docs/results/codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
+    ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
+    ("docs/howto/sweep.md", "dask *"): DASK,
+    ("docs/howto/sweep.md", "linkweir sweep plan.toml --dask *"): DASK,
+    ("docs/howto/sweep.md", "linkweir reproduce codes *"): MINUTES,
+    ("docs/howto/sweep.md", "from distributed import Client"): DASK,
+    ("docs/howto/sweep.md", "linkweir.sweep('plan.toml', client=*"): DASK,
 }
 """Commands and Python statements that are not run: page and a pattern of the command, and why."""
 
@@ -93,24 +101,30 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
     ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
     ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
-    ("docs/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
-    ("docs/quality.md", "linkweir run scenario.toml --mos g711"): ("delay", "jitter", "loss", "rating", "MOS"),
-    ("docs/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
+    ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
+    ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
+        "delay",
+        "jitter",
+        "loss",
+        "rating",
+        "MOS",
+    ),
+    ("docs/howto/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
 }
 """What the page says that a command prints, in the words of the output."""
 
 ILLUSTRATION = "a picture"
 NOT_COMMANDS: dict[tuple[str, str], str] = {
-    ("ARCHITECTURE.md", "traffic → classifier → Mux(policy)*"): ILLUSTRATION,
+    ("ARCHITECTURE.md", "flow → queue of its class*"): ILLUSTRATION,
     ("ARCHITECTURE.md", "TUN → classify → Link*"): ILLUSTRATION,
-    ("docs/laboratory.md", "scenario.toml"): ILLUSTRATION,
-    ("docs/laboratory.md", "sender ---- router*"): ILLUSTRATION,
-    ("docs/laboratory.md", "sender *receiver"): ILLUSTRATION,
-    ("docs/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
-    ("docs/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
+    ("docs/explanation/laboratory.md", "scenario.toml"): ILLUSTRATION,
+    ("docs/explanation/laboratory.md", "sender ---- router*"): ILLUSTRATION,
+    ("docs/explanation/laboratory.md", "sender *receiver"): ILLUSTRATION,
+    ("docs/reference/kernel.md", "class pss 10:2 parent 10:*"): "output of tc; " + KERNEL,
+    ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
-    ("docs/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
-    ("docs/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
+    ("docs/reference/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
+    ("docs/howto/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
 }
 """Blocks without language that hold no commands: page and a pattern of the first line, and what they hold."""
 
@@ -148,15 +162,18 @@ def _blocks_text(page: str, language: str) -> list[str]:
 MAHIMAHI = "".join(f"{ms}\n" for ms in (*range(1, 60_000, 3), *range(65_000, 120_000, 3)))
 """4 Mbit/s, and none for 5 s."""
 GIVEN = {
-    "docs/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
-    "docs/scenarios.md": Given(
+    "docs/reference/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
+    "docs/reference/scenarios.md": Given(
         files=lambda: {"drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n"}
     ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
-    "docs/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
-    "docs/sweep.md": Given(
+    "docs/tutorial/first-scenario.md": Given(
+        files=lambda: {"mine.toml": _blocks_text("docs/tutorial/first-scenario.md", "toml")[0]}
+    ),
+    "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
+    "docs/howto/sweep.md": Given(
         files=lambda: {
-            "plan.toml": _blocks_text("docs/sweep.md", "toml")[0],
+            "plan.toml": _blocks_text("docs/howto/sweep.md", "toml")[0],
             "geo.toml": (SCENARIOS / "geo.toml").read_text().replace('"100s"', '"20s"'),
         },
         names=_sweep,
@@ -229,7 +246,102 @@ def is_shell(block: Block) -> bool:
 
 
 ALL = [block for path in pages() for block in blocks(path)]
+SCENARIO_PAGES = ("docs/reference/scenarios.md", "docs/tutorial/first-scenario.md")
+"""Pages whose TOML is of scenarios."""
 RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
+
+
+def without_blocks(path: Path) -> str:
+    """A page's text with its fenced blocks blank, so that line numbers stay."""
+    text = path.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL | re.MULTILINE)
+
+
+@functools.cache
+def anchors(path: Path) -> frozenset[str]:
+    """The anchors that the headings of a page get when it is shown."""
+    found: list[str] = []
+    for title in re.findall(r"^#+ (.*)$", without_blocks(path), re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", title).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
+        again = sum(re.fullmatch(rf"{re.escape(anchor)}(-\d+)?", other) is not None for other in found)
+        found.append(f"{anchor}-{again}" if again else anchor)
+    return frozenset(found)
+
+
+def broken_links(path: Path) -> list[str]:
+    """The links and pictures of a page within the repository that lead nowhere, with their lines."""
+    text = without_blocks(path)
+    broken = []
+    for link in re.finditer(r"\]\(([^)\s]+)\)", text):
+        target, _, anchor = link[1].partition("#")
+        if re.match(r"[a-z]+:", target):
+            continue
+        page = (path.parent / target).resolve() if target else path
+        if not page.exists() or (anchor and (page.suffix != ".md" or anchor not in anchors(page))):
+            broken.append(f"{path}:{text[: link.start()].count(chr(10)) + 1}: {link[1]}")
+    return broken
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.relative_to(REPOSITORY).as_posix())
+def test_links_within_the_repository_lead_somewhere(path: Path) -> None:
+    assert broken_links(path) == []
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# One `x`\n\n## Two, too\n\n## Two, too\n\n```\n# Three\n```\n")
+    (tmp_path / "page.md").write_text(
+        "# Here\n[a](other.md) [b](other.md#two-too) [c](other.md#two-too-1) [d](#here) [e](other.md#one-x)\n"
+        "[f](none.md)\n```\n[not a link](none.md)\n```\n[g](other.md#two) ![h](none.svg) [i](#there)\n"
+        "[j](other.md#three)\n"
+    )
+    lines = [link.removeprefix(str(tmp_path)) for link in broken_links(tmp_path / "page.md")]
+    assert lines == [
+        "/page.md:3: none.md",
+        "/page.md:7: other.md#two",
+        "/page.md:7: none.svg",
+        "/page.md:7: #there",
+        "/page.md:8: other.md#three",
+    ]
+
+
+def test_docs_are_sorted_into_rooms_and_listed() -> None:
+    rooms = {"tutorial", "howto", "reference", "explanation", "results"}
+    docs = REPOSITORY / "docs"
+    assert {path.name for path in docs.iterdir()} == rooms | {"README.md"}
+    shown = {
+        (page.parent / link).resolve()
+        for page in (docs / "README.md", docs / "results" / "README.md")
+        for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
+    }
+    # a folder of pages of one kind, such as the policies', is linked as a whole
+    hidden = {path for path in docs.rglob("*.md") if not {path, path.parent} & shown}
+    assert hidden == {docs / "README.md"}
+
+
+def pages_named_in(text: str) -> set[str]:
+    """The paths of pages that a text names."""
+    return set(re.findall(r"\bdocs/[\w/.-]*\.(?:md|svg)\b", text))
+
+
+def test_pages_named_in_code_are_there() -> None:
+    assert pages_named_in("see docs/none.md, docs/a/b.svg.") == {"docs/none.md", "docs/a/b.svg"}
+    folders = ("bench", "core", "crates", "kernel", "lab", "machines", "oracle", "python/linkweir", "scenarios")
+    files = [
+        path
+        for folder in folders
+        for path in (REPOSITORY / folder).rglob("*")
+        if path.suffix in (".c", ".h", ".py", ".rs", ".sh", ".toml") and "build" not in path.parts
+    ]
+    named = {name for path in (*files, REPOSITORY / "Makefile") for name in pages_named_in(path.read_text())}
+    assert len(named) > 5
+    # NAME stands for a policy
+    assert [name for name in sorted(named) if "NAME" not in name and not (REPOSITORY / name).exists()] == []
+
+
+def test_pictures_are_small_enough_for_a_repository() -> None:
+    large = [path.name for path in (REPOSITORY / "docs").rglob("*.svg") if path.stat().st_size > 100_000]
+    assert large == []
 
 
 def shape(text: str) -> str:
@@ -301,7 +413,7 @@ def keys_of(key: str, block: Block) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "block",
-    [block for block in ALL if block.language == "toml" and block.page in ("README.md", "docs/scenarios.md")],
+    [block for block in ALL if block.language == "toml" and block.page in SCENARIO_PAGES],
     ids=str,
 )
 def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) -> None:
@@ -322,17 +434,19 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
 
 def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
     elsewhere = {
-        "docs/sweep.md": "python/tests/test_sweep_plan.py",
-        "docs/geo-beam.md": "python/tests/test_beam.py",
-        "docs/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
+        "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
+        "docs/results/geo-beam.md": "python/tests/test_beam.py",
+        "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
     }
-    assert {block.page for block in ALL if block.language == "toml"} == {"docs/scenarios.md", *elsewhere}
+    assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():
         assert Path(page).name in (REPOSITORY / test).read_text(), test
 
 
 def test_messages_are_as_shown(tmp_path: Path) -> None:
-    (block,) = (block for block in ALL if block.page == "docs/scenarios.md" and block.first.startswith("geo.toml:19"))
+    (block,) = (
+        block for block in ALL if block.page == "docs/reference/scenarios.md" and block.first.startswith("geo.toml:19")
+    )
     geo = (SCENARIOS / "geo.toml").read_text()
     (tmp_path / "cell.csv").write_text("t_s,capacity_bps\n0,1e6\n1,-5\n")
     wrong = [
@@ -352,7 +466,7 @@ def test_messages_are_as_shown(tmp_path: Path) -> None:
 
 
 def test_a_sweep_leaves_what_is_shown(tmp_path: Path) -> None:
-    (block,) = (block for block in ALL if block.page == "docs/sweep.md" and block.first.startswith("plan.json"))
+    (block,) = (block for block in ALL if block.page == "docs/howto/sweep.md" and block.first.startswith("plan.json"))
     (tmp_path / "small.toml").write_text(VOICE)
     (tmp_path / "plan.toml").write_text('scenario = "small.toml"\nseeds = [1, 2]\n')
     assert linkweir("sweep", tmp_path / "plan.toml", "--out", tmp_path / "out").returncode == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every target of the Makefile runs in a check, or docs/ci.md has a record of it, so that none is found broken late."""
+"""Every target of the Makefile runs in a check or has a record in docs/reference/ci.md: none is found broken late."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z-]*):((?:[^\n]*\n)(?:\t[^\n
 CHECKS = {"test", "check"}
 # by this file, and `policy` by test_new_policy.py
 RUN_HERE = {"help", "policy"}
-PAGE = (REPOSITORY / "docs/ci.md").read_text()
+PAGE = (REPOSITORY / "docs/reference/ci.md").read_text()
 TIME = re.compile(r"\d (?:s|min|h)\b")
 # records older than the rule that each has its time; no other may be "not noted"
 UNTIMED = {

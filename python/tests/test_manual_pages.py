@@ -39,7 +39,12 @@ def entries(text: str) -> dict[str, str]:
 
 
 def test_the_docs_say_which_policies_are_qdiscs() -> None:
-    table = (REPOSITORY / "docs" / "kernel.md").read_text().split("| policies | in the module |")[1].split("\n\n")[0]
+    table = (
+        (REPOSITORY / "docs" / "howto" / "kernel.md")
+        .read_text()
+        .split("| policies | in the module |")[1]
+        .split("\n\n")[0]
+    )
     rows = [line.split("|")[1:3] for line in table.split("\n")[2:]]
     said = {name: answer.strip().startswith("yes") for names, answer in rows for name in re.findall(r"`(\w+)`", names)}
     assert said == {name: name in KINDS for name in POLICIES}

@@ -13,20 +13,23 @@ from command import REPOSITORY
 from linkweir.reproduce.figure import Figure
 from linkweir.reproduce.page import Shown, report
 
-PDS = "docs/reproduction.md"
-CODES = "docs/reproduction-codes.md"
-CORRECTED = "docs/reproduction-codes-corrected.md"
+RESULTS = REPOSITORY / "docs" / "results"
+PDS = "pss pds pss-pds-kernel pss-gateways"
+CODES = "codes codes-journal codes-conference"
+CORRECTED = "codes-corrected codes-journal-corrected codes-conference-corrected"
+VERDICTS = "README"
 
 
 @functools.cache
-def text(page: str) -> str:
-    return (REPOSITORY / page).read_text(encoding="utf-8")
+def text(pages: str) -> str:
+    """What the pages of one work say together: findings are on one, the tables they are made from on others."""
+    return "\n".join((RESULTS / f"{page}.md").read_text(encoding="utf-8") for page in pages.split())
 
 
 @functools.cache
 def table(page: str, name: str) -> tuple[dict[str, str], ...]:
     """The first table under a mark, a dict for each line."""
-    body = text(page).split(f"<!-- table {name} -->")[1].split("<!-- end -->")[0]
+    (body,) = (after.split("<!-- end -->")[0] for after in text(page).split(f"<!-- table {name} -->")[1:])
     lines = re.search(r"(?:^\|.*\n)+", body, re.MULTILINE)
     assert lines is not None, name
     head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines[0].splitlines()]
@@ -81,7 +84,88 @@ def drops(policy: str, cause: str) -> float:
     return value(CODES, "codes-conference-11", cause, policy=policy, users="75")
 
 
+def codes(name: str, users: int, *policies: str) -> list[float]:
+    """A line of a table of the published simulations."""
+    return [at(name, users, policy, page=CODES) for policy in policies]
+
+
+def pf_and_others(name: str, users: int) -> list[float]:
+    return codes(name, users, "PF", "RR", "DT_H", "DT_S")
+
+
+CODES_TIMEOUTS = ("CoDeS 200 ms", "CoDeS 100 ms", "CoDeS 50 ms", "PF")
+
 SENTENCES: list[tuple[str, str, Callable[[], list[float]]]] = [
+    (
+        VERDICTS,
+        "{:.2f} % at 75 users, RR {:.2f}, DT_H {:.2f}, DT_S {:.2f}",
+        lambda: pf_and_others("codes-conference-5", 75),
+    ),
+    (
+        VERDICTS,
+        "{:.1f} % at 300 users, RR {:.1f}, DT_H {:.1f}, DT_S {:.1f}",
+        lambda: pf_and_others("codes-journal-6", 300),
+    ),
+    (
+        VERDICTS,
+        "({:.0f} and {:.0f} ms at 75 users, {:.0f} and {:.0f} at 100)",
+        lambda: [*codes("codes-conference-7", 75, "DT_H", "PF"), *codes("codes-conference-7", 100, "DT_H", "PF")],
+    ),
+    (
+        VERDICTS,
+        "({:.0f} and {:.0f} ms at 300 users)",
+        lambda: codes("codes-journal-8", 300, "DT_H", "PF"),
+    ),
+    (
+        VERDICTS,
+        "{:.1f} ms at 75 users, the others at most {:.1f}",
+        lambda: [
+            *codes("codes-conference-8", 75, "PF"),
+            max(codes("codes-conference-8", 75, "DT_S", "DT_H", "RR")),
+        ],
+    ),
+    (
+        VERDICTS,
+        "CoDeS loses {:.1f} times as much as PF at 75 users",
+        lambda: codes("codes-conference-9", 75, "loss"),
+    ),
+    (
+        VERDICTS,
+        "CoDeS loses {:.1f} times as much as PF at 300 users",
+        lambda: codes("codes-journal-11", 300, "loss"),
+    ),
+    (VERDICTS, "{:.2f} and {:.2f} at 50 users", lambda: codes("codes-conference-10", 50, "PF", "DT_S")),
+    (VERDICTS, "{:.2f} and {:.2f} at 200 users", lambda: codes("codes-journal-10", 200, "PF", "DT_S")),
+    (
+        VERDICTS,
+        "at 75 users {:.1f}, {:.1f} and {:.1f} % (200, 100, 50 ms) against {:.1f}",
+        lambda: codes("codes-conference-13", 75, *CODES_TIMEOUTS),
+    ),
+    (
+        VERDICTS,
+        "at 75 users, where PF has {:.1f} and CoDeS {:.1f}",
+        lambda: codes("codes-conference-14", 75, "PF", "CoDeS 100 ms"),
+    ),
+    (
+        VERDICTS,
+        "at 300 users, where PF has {:.1f} and CoDeS {:.1f}",
+        lambda: codes("codes-journal-14", 300, "PF", "CoDeS 100 ms"),
+    ),
+    (
+        VERDICTS,
+        "where RR gains {:.0f} % and PF {:.0f};",
+        lambda: codes("codes-journal-16", 20, "RR", "PF"),
+    ),
+    (
+        VERDICTS,
+        "at 100 users PF decodes {:.0f} % and CoDeS {:.0f} % at the first attempt, RR {:.0f}, DT {:.0f}",
+        lambda: codes("codes-journal-19", 100, "PF", "CoDeS 100 ms", "RR", "DT_S"),
+    ),
+    (
+        VERDICTS,
+        "RR gains {:.0f} and {:.0f} % at 10 and 20 users, {:.0f} and {:.0f} % at 40 and 100",
+        lambda: [at("codes-journal-21", users, "RR", page=CODES) for users in (10, 20, 40, 100)],
+    ),
     (
         CORRECTED,
         "in the conference's {:.1f} and {:.1f} points at 75 users, {:.1f} and {:.1f} at 100",
@@ -144,6 +228,20 @@ SENTENCES: list[tuple[str, str, Callable[[], list[float]]]] = [
 @pytest.mark.parametrize(("page", "sentence", "figures"), SENTENCES)
 def test_prose_says_what_its_tables_hold(page: str, sentence: str, figures: Callable[[], list[float]]) -> None:
     assert sentence.format(*figures()) in re.sub(r"\s+", " ", text(page))
+
+
+def test_every_figure_and_table_of_a_paper_has_a_verdict() -> None:
+    rows = [line for line in text(VERDICTS).splitlines() if re.search(r"\.md#", line) and line.startswith("| ")]
+    for line in rows:
+        verdict = line.split("|")[3]
+        assert re.search(r"\*\*(reproduced|refuted|not printed)\*\*|nothing is simulated", verdict), line
+    linked = set(re.findall(r"\(((?:pss|pds|codes-journal|codes-conference)\.md#[\w-]+)\)", "\n".join(rows)))
+    for page in ("pss", "pds", "codes-journal", "codes-conference"):
+        headings = re.findall(r"^##+ ((?:Figures?|Table) .*)$", text(page), re.MULTILINE)
+        assert headings
+        for heading in headings:
+            anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+            assert f"{page}.md#{anchor}" in linked, heading
 
 
 def test_the_policies_that_lose_least_are_named_so() -> None:

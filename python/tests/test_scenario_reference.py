@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/scenarios.md names exactly the keys, units, ranges and defaults that the parser has."""
+"""docs/reference/scenarios.md names exactly the keys, units, ranges and defaults that the parser has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from command import REPOSITORY
 
 from linkweir import Scenario, ScenarioError
 
-PAGE = (REPOSITORY / "docs" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
 BASE: dict[str, Any] = {
     "duration": "10s",
     "link": {"rate": "20Mbit"},

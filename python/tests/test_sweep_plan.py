@@ -244,7 +244,7 @@ def test_a_dry_run_lists_and_runs_nothing(tmp_path: Path, small: Path) -> None:
 
 
 def test_the_plans_of_the_documentation_are_sound() -> None:
-    blocks = re.findall(r"```toml\n(.*?)```", (REPOSITORY / "docs" / "sweep.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```toml\n(.*?)```", (REPOSITORY / "docs" / "howto" / "sweep.md").read_text(), re.DOTALL)
     counts = []
     for block in blocks:
         written = {"scenario": "geo.toml", **tomllib.loads(block)}

@@ -21,7 +21,9 @@ diff -u - "$folder/files" <<FILES
 ./usr/share/doc/linkweir-gateway/MIT-uPlot.txt
 ./usr/share/doc/linkweir-gateway/copyright
 $(cd "$examples" && find . -type f | sed 's|^\./|./usr/share/doc/linkweir-gateway/examples/|' | sort)
-./usr/share/doc/linkweir-gateway/gateway.md
+./usr/share/doc/linkweir-gateway/explanation/gateway.md
+./usr/share/doc/linkweir-gateway/howto/gateway.md
+./usr/share/doc/linkweir-gateway/reference/gateway.md
 FILES
 
 program=$folder/root/usr/bin/linkweir-gateway

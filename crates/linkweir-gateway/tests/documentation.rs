@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The configurations shown in docs/gateway.md are sound: one is whole, the others are parts that take their place in it. The
+//! The configurations shown in docs/howto/gateway.md are sound: one is whole, the others are parts that take their place in it. The
 //! commands there that need neither root nor a running gateway succeed.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use linkweir_gateway::config::{self, Config};
 
-const PAGE: &str = include_str!("../../../docs/gateway.md");
+const PAGE: &str = include_str!("../../../docs/howto/gateway.md");
 
 /// The TOML blocks of the page.
 fn blocks() -> Vec<&'static str> {

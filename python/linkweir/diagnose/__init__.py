@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Looks through a finished run for what its user would want to know before trusting it: the warnings a run ends with.
 
-Each rule is a function of the resolved scenario and the result tables. docs/diagnosis.md explains rules and thresholds.
+Each rule is a function of the resolved scenario and the result tables. docs/reference/diagnosis.md explains rules and
+thresholds.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class Finding:
     """One warning.
 
     Attributes:
-        kind: the rule that found it, such as ``reservation_starved``; docs/diagnosis.md lists them.
+        kind: the rule that found it, such as ``reservation_starved``; docs/reference/diagnosis.md lists them.
         where: the class or key it is about, such as ``class af`` or ``link.trace``.
         what: what happened, with figures.
         cure: what to change.

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from linkweir.directory import free_directory, write_whole
 from linkweir.reproduce import ef_delay, keep, native, page, virtual
+from linkweir.reproduce.compact import compact
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure
 from linkweir.sweep.command import executor_of
@@ -225,7 +226,7 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
             missing.append(name)
         if s.picture and f"(images/{name}.svg)" in text:
             (path.parent / "images").mkdir(exist_ok=True)
-            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
+            keep.write_picture(path.parent / "images" / f"{name}.svg", compact(s.picture))
     if missing:
         typer.echo(
             f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '
