@@ -232,6 +232,9 @@ static bool soft_power_holds(uint64_t x)
 
 static bool soft_holds(void)
 {
+	/* products whose low half is 0: one of n = 2^32, and 2^62 where the sum is four times the factor */
+	static const uint64_t ones[] = { LW_SOFT_ONE, LW_SOFT_ONE }, large[] = { 1, (uint64_t)1 << 32 };
+	static const uint64_t quarter[] = { LW_SOFT_ONE + ((uint64_t)2 << 32), LW_SOFT_ONE }, half[] = { 1, 1u << 31 };
 	uint64_t x = 88172645463325252u, i, factors[16], numbers[16];
 	wide ln_2 = 0;
 
@@ -246,6 +249,8 @@ static bool soft_holds(void)
 	    lw_soft_add(0, LW_SOFT_ONE) != LW_SOFT_ONE || lw_soft_sub(0, 0) || lw_soft_sub(0, LW_SOFT_ONE) ||
 	    lw_soft_sub(LW_SOFT_ONE, 0) != LW_SOFT_ONE || lw_soft_halve(0, 0) || lw_soft_floor(0, 31, 7) || lw_soft_sqrt(0))
 		return soft_wrong("of 0", 0, 0);
+	if (!soft_sum_holds(ones, large, 2) || !soft_sum_holds(quarter, half, 2))
+		return false;
 	for (i = 0; i < 256; i++)
 		if (!soft_power_holds(i << 24 | i << 32))
 			return false;
