@@ -2,7 +2,6 @@
 //! The scheduler core for Rust: what its policies are ([`policies`]), a safe wrapper of one ([`CorePolicy`]), and the
 //! packet queues around it ([`Mux`]), without any input or output.
 
-mod classifier;
 mod core_policy;
 mod distribution;
 mod ffi;
@@ -10,7 +9,6 @@ mod info;
 mod mux;
 mod policy;
 
-pub use classifier::{Classifier, Dscp, DscpMap};
 pub use core_policy::{check, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;

@@ -5,14 +5,7 @@
 //! queues know its class and its accounted length.
 //!
 //! ```
-//! use linkweir_core::{policy, CorePolicy, Dscp, DscpMap, Limit, Mux};
-//!
-//! struct Packet { dscp: u8 }
-//! impl Dscp for Packet {
-//!     fn dscp(&self) -> u8 {
-//!         self.dscp
-//!     }
-//! }
+//! use linkweir_core::{policy, CorePolicy, Limit, Mux};
 //!
 //! let strict = policy("strict").unwrap();
 //! let limits = [Limit { pkts: Some(100), bytes: None }; 3];
@@ -20,17 +13,15 @@
 //!     CorePolicy::new(strict, view, &strict.default_params(), &strict.default_qparams(3))
 //! })
 //! .unwrap();
-//! let classes = DscpMap::ef_af_rest(0, 1, 2);
-//! for dscp in [DscpMap::CS0, DscpMap::af(1, 2), DscpMap::EF] {
-//!     mux.enqueue_by(1_000, &classes, 1500, Packet { dscp }, |_, class, reason| println!("{class}: {reason:?}"));
+//! for (class, packet) in [(2, "rest"), (1, "assured"), (0, "urgent")] {
+//!     mux.enqueue(1_000, class, 1500, packet, |_, class, reason| println!("{class}: {reason:?}"));
 //! }
 //! let next = mux.dequeue(2_000, |_| false, |_, class, reason| println!("{class}: {reason:?}")).unwrap();
-//! assert_eq!((next.class, next.item.dscp, next.sojourn_ns), (0, DscpMap::EF, 1_000));
+//! assert_eq!((next.class, next.item, next.sojourn_ns), (0, "urgent", 1_000));
 //! ```
 
 use std::collections::VecDeque;
 
-use crate::classifier::Classifier;
 use crate::core_policy::{CorePolicy, Fault};
 use crate::distribution::Distribution;
 use crate::ffi::Queue;
@@ -317,19 +308,6 @@ impl<P: Policy, T> Mux<P, T> {
             };
             dropped(item, victim.queue, DropReason::Policy);
         }
-    }
-
-    /// [`Mux::enqueue`] into the class the classifier names.
-    pub fn enqueue_by<C: Classifier<T>>(
-        &mut self,
-        now_ns: u64,
-        classifier: &C,
-        bytes: u32,
-        item: T,
-        dropped: impl FnMut(T, usize, DropReason),
-    ) {
-        let class = classifier.class(&item);
-        self.enqueue(now_ns, class, bytes, item, dropped);
     }
 
     /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a mark;

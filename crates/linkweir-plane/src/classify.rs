@@ -7,7 +7,6 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
-use linkweir_core::DscpMap;
 
 use crate::bytes::packet::{Header, ICMP, ICMP6, SCTP, TCP, UDP};
 
@@ -167,13 +166,13 @@ pub fn dscp(name: &str) -> Option<u8> {
     let name = name.to_ascii_uppercase();
     let digit = |at: usize| name.as_bytes().get(at).map(|b| b.wrapping_sub(b'0'));
     match (name.as_str(), name.len()) {
-        ("EF", _) => Some(DscpMap::EF),
-        ("VOICE-ADMIT" | "VA", _) => Some(DscpMap::VOICE_ADMIT),
+        ("EF", _) => Some(46),
+        ("VOICE-ADMIT" | "VA", _) => Some(44),
         ("LE", _) => Some(1),
-        ("DF" | "BE", _) => Some(DscpMap::CS0),
+        ("DF" | "BE", _) => Some(0),
         (_, 3) if name.starts_with("CS") => digit(2).filter(|x| *x < 8).map(|x| 8 * x),
         (_, 4) if name.starts_with("AF") => match (digit(2)?, digit(3)?) {
-            (x @ 1..=4, y @ 1..=3) => Some(DscpMap::af(x, y)),
+            (x @ 1..=4, y @ 1..=3) => Some(8 * x + 2 * y),
             _ => None,
         },
         _ => None,
