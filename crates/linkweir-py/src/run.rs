@@ -7,15 +7,13 @@ use std::sync::Arc;
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::Outcome;
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::columns;
+use crate::errors::RunError;
 use crate::panics::caught;
 use crate::scenario::Scenario;
-
-import_exception!(linkweir.fault, RunError);
 
 /// How a run ended, for Python.
 pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {

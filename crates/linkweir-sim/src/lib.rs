@@ -50,7 +50,6 @@ mod policies;
 mod random;
 mod traffic;
 
-use linkweir_config::signal;
 
 pub use engine::{run, Outcome, RunError};
 pub use metrics::columns::optional_tables;

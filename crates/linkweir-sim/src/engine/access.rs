@@ -2,7 +2,7 @@
 //! The way from a flow's source to the queue: always as long, or as long as it is through a constellation just then.
 
 use crate::experiment::Delays;
-use crate::signal::Track;
+use linkweir_config::signal::Track;
 
 use super::nanoseconds;
 

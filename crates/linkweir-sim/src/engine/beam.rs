@@ -9,7 +9,7 @@ use crate::metrics::beam::{Heard, Listener};
 use crate::random::Random;
 use crate::satellite::modcod::{Adaptation, ModCod};
 use crate::satellite::rain::{Attenuation, Shower};
-use crate::signal::Instant;
+use linkweir_config::signal::Instant;
 use crate::table::Sink;
 
 use super::Engine;

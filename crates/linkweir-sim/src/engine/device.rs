@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::experiment::{Capacity, Link, Outages};
-use crate::signal::{is_out, Instant, Track};
+use linkweir_config::signal::{is_out, Instant, Track};
 
 use super::beam::Carrier;
 use super::Packet;

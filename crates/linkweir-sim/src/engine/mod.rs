@@ -28,7 +28,7 @@ use crate::experiment::{Capacity, Experiment, Signal, Sizes, Traffic};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::random::Random;
-use crate::signal::Track;
+use linkweir_config::signal::Track;
 use crate::table::Sink;
 use crate::tcp;
 use crate::traffic::Source;
@@ -300,7 +300,7 @@ impl<'a> Engine<'a> {
                     backlog_pkts: *backlog_pkts,
                     waiting_pkts: 0,
                     short: false,
-                    next_bytes: random.size(packet),
+                    next_bytes: packet.draw(&mut random),
                     sizes: packet.clone(),
                     random,
                 },
@@ -587,7 +587,7 @@ impl<'a> Engine<'a> {
             {
                 return false;
             }
-            *next_bytes = random.size(sizes);
+            *next_bytes = sizes.draw(random);
             *waiting_pkts += 1;
             let waiting = *waiting_pkts;
             self.arrive(Packet {

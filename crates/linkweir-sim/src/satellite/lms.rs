@@ -17,20 +17,10 @@ use std::f64::consts::TAU;
 use crate::random::Random;
 
 use super::fading::Fading;
+use super::loo::Vehicle;
 use super::p681::P681;
 use super::perez_fontan::{Environment, PerezFontan};
 use super::LIGHT_M_S;
-
-/// Loo's distribution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loo {
-    /// Mean level of the direct ray, dB.
-    pub alpha_db: f64,
-    /// Its standard deviation, dB.
-    pub psi_db: f64,
-    /// Mean power of the scattered rays, dB.
-    pub mp_db: f64,
-}
 
 /// What the vehicle drives through.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,14 +46,6 @@ pub struct Lms {
     pub elevation_deg: f64,
     /// Angle between the drive and the satellite on the ground, degrees.
     pub azimuth_deg: f64,
-}
-
-/// A vehicle on its way through a model.
-pub(super) trait Vehicle {
-    /// The distribution where it is.
-    fn loo(&self) -> Loo;
-    /// Drives on.
-    fn drive(&mut self, step_m: f64, random: &mut Random);
 }
 
 const SCATTERERS: usize = 20;
@@ -197,6 +179,7 @@ impl Rotor {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::satellite::loo::Loo;
 
     /// Part of the samples that are at least so strong.
     pub(in crate::satellite) fn part_at_least(fadings: &[Fading], db: f64) -> f64 {

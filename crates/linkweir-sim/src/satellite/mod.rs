@@ -7,6 +7,7 @@
 //! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
+//! | [`loo`] | Loo's distribution, and the vehicle that meets one after another |
 //! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
 //! | [`p681`] | the same: two states with parameters of their own each time |
 //! | `recent` | was this drive generated lately? |
@@ -20,6 +21,7 @@ pub mod constellation;
 pub mod fading;
 pub mod harq;
 pub mod lms;
+pub mod loo;
 pub mod modcod;
 pub mod p681;
 pub mod perez_fontan;

@@ -14,7 +14,7 @@
 
 use crate::random::Random;
 
-use super::lms::{Loo, Vehicle};
+use super::loo::{Loo, Vehicle};
 
 /// How far a vehicle has driven when its drive begins, m.
 const DRIVEN_BEFORE_M: f64 = 100_000.0;

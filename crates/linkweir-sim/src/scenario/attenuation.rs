@@ -6,12 +6,13 @@
 
 use std::path::Path;
 
+use linkweir_config::trace::{data_lines, Reader};
+use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::Fault;
+
 use crate::satellite::rain::{Attenuation, MOST_DB};
 
-use super::fault::Fault;
 use super::limits;
-use super::trace::{data_lines, Reader};
-use super::units::{self, Decimal, Kind};
 
 /// Reads the content of a file; `path` is for messages only.
 pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {

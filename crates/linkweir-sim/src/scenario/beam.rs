@@ -3,17 +3,17 @@
 
 use std::path::Path;
 
+use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
+
 use crate::experiment::{Beam, Capacity, ClearSky, Link, Signal, Weather};
 use crate::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
 use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
-use super::fault::Fault;
-use super::inputs;
+use super::inputs::{self, Input};
 use super::limits;
-use super::reader::{quote, show_number, Entry, Section};
-use super::units::{self, Kind};
-use super::Input;
 
 /// Es/N0 that are believed, dB.
 const ESN0_DB: (f64, f64) = (-30.0, 60.0);

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
+use linkweir_config::reader::{show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
+
 use crate::experiment::{End, Outages, Signal};
 use crate::satellite::constellation::{Constellation, Pattern, Place};
 
-use super::fault::Fault;
 use super::limits;
-use super::reader::{show_number, Entry, Section};
-use super::units::{self, Kind};
 
 /// What a constellation makes of the link.
 pub(super) struct Path {

@@ -3,11 +3,22 @@
 
 use std::path::{Path, PathBuf};
 
-use super::fault::Fault;
+use linkweir_config::reader::Entry;
+use linkweir_config::trace;
+use linkweir_config::Fault;
+
 use super::limits;
-use super::reader::Entry;
-use super::trace;
-use super::Input;
+
+/// A file a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Name of its copy in a run directory, such as `inputs/lte.csv`.
+    pub name: String,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Its content as it was read.
+    pub bytes: Vec<u8>,
+}
 
 /// The path and the content of a file that a key names, looked for in `folder`.
 pub(super) fn read(

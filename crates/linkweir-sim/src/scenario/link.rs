@@ -3,18 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use linkweir_config::reader::{quote, Section};
+use linkweir_config::trace::{self, Described, Hints, Trace};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values::{self, Values};
+use linkweir_config::Fault;
+
 use crate::experiment::{Capacity, Link, Satellite, Signal};
 
 use super::beam;
-use super::fault::Fault;
-use super::inputs;
+use super::inputs::{self, Input};
 use super::limits;
-use super::reader::{quote, Section};
+use super::overrides::Overrides;
 use super::satellite;
-use super::signal::{self, Values};
-use super::trace::{self, Described, Hints, Trace};
-use super::units::{self, Kind};
-use super::{Input, Overrides};
 
 pub(super) const RATES: Values = Values {
     kind: Kind::Rate,
@@ -86,8 +87,8 @@ pub(super) fn read(
                 "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
             )
         })?;
-        let (signal, shown) = signal::read(&entry, RATES)?;
-        if signal::greatest(&signal) < 1.0 {
+        let (signal, shown) = values::read(&entry, RATES)?;
+        if values::greatest(&signal) < 1.0 {
             return Err(entry.fault("must be above 0 at some time"));
         }
         section.write("rate", shown);
@@ -138,7 +139,7 @@ pub(super) fn read(
         let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
         let return_delay_ns = match section.find("return_delay") {
             Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
-            None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
+            None => (values::first(&delay_s) * 1e9 + 0.5) as u64,
         };
         section.write(
             "return_delay",
@@ -253,7 +254,7 @@ fn trace_of(
 ) -> Result<(String, Trace), Fault> {
     let trace = trace::parse(&bytes, &path, hints)?;
     let peak = match &trace.capacity {
-        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
@@ -266,7 +267,7 @@ fn trace_of(
 /// What a link offers on average, bit/s.
 fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
     match capacity {
-        Capacity::Rate(signal) => signal::mean(signal, duration_ns),
+        Capacity::Rate(signal) => values::mean(signal, duration_ns),
         Capacity::Opportunities { at_ns, bytes } => {
             let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
             at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
@@ -321,10 +322,10 @@ fn varying(
         return Ok(signal);
     }
     let (signal, shown) = match entry {
-        Some(entry) => signal::read(&entry, values)?,
+        Some(entry) => values::read(&entry, values)?,
         None => {
             let zero = Signal::Constant(0.0);
-            let shown = signal::show(&zero, values);
+            let shown = values::show(&zero, values);
             (zero, shown)
         }
     };
@@ -367,7 +368,7 @@ fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
 /// What is wrong with a link that keeps packets on the way for its own delays and so many seconds before it.
 pub(super) fn too_many_on_the_way(link: &Link, access_delay_s: f64) -> Option<String> {
     let rate_bps = match &link.capacity {
-        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
     let delay_s = access_delay_s + delays_s(link).iter().sum::<f64>();
@@ -387,10 +388,10 @@ fn delays_s(link: &Link) -> [f64; 2] {
     let satellite = link.satellite.as_ref();
     let link_s = match satellite.and_then(|s| s.delays.as_ref()) {
         Some(delays) => {
-            let to_satellite_s = signal::greatest(&delays.to_satellite_s).max(delays.before_s);
-            to_satellite_s + signal::greatest(&delays.to_ground_s)
+            let to_satellite_s = values::greatest(&delays.to_satellite_s).max(delays.before_s);
+            to_satellite_s + values::greatest(&delays.to_ground_s)
         }
-        None => signal::greatest(&link.delay_s),
+        None => values::greatest(&link.delay_s),
     };
     [
         link_s,

@@ -30,30 +30,35 @@
 mod attenuation;
 mod beam;
 mod constellation;
+mod fading;
 mod inputs;
 mod limits;
 mod link;
+mod overrides;
 mod satellite;
 mod scheduler;
 mod traffic;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use linkweir_config::{fault, parameters, reader, trace, units, values as signal};
+use linkweir_config::reader::{quote, Section, Source};
+use linkweir_config::{trace, units};
 use toml::de::DeTable;
 
 use crate::experiment::{Experiment, Scheduler};
 
-pub use fault::Fault;
-pub use parameters::show as show_parameter;
-pub use trace::{
+pub use inputs::Input;
+pub use linkweir_config::fault::Fault;
+pub use linkweir_config::parameters::show as show_parameter;
+pub use linkweir_config::trace::{
     parse as parse_trace, read as read_trace, Column, Format, Hints, NamedColumns, Trace, TraceEnd,
 };
-pub use units::{parse as parse_quantity, show_real as show_quantity, Decimal, Kind};
-
-use reader::{quote, Section, Source};
+pub use linkweir_config::units::{
+    parse as parse_quantity, show_real as show_quantity, Decimal, Kind,
+};
+pub use overrides::Overrides;
 
 /// A scenario that was found to be sound.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,28 +71,6 @@ pub struct Scenario {
     pub inputs: Vec<Input>,
     /// What the models made of the scenario that its writer may not expect, a sentence each.
     pub notes: Vec<String>,
-}
-
-/// A file a scenario names.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    /// Name of its copy in a run directory, such as `inputs/lte.csv`.
-    pub name: String,
-    /// Where it was found.
-    pub path: PathBuf,
-    /// Its content as it was read.
-    pub bytes: Vec<u8>,
-}
-
-/// What takes the place of the scenario's own words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overrides {
-    /// Seed.
-    pub seed: Option<u64>,
-    /// A trace in place of `link.rate` or `link.trace`; its path is taken as it is.
-    pub trace: Option<PathBuf>,
-    /// Content of that trace, whose path then is only a name.
-    pub trace_content: Option<Vec<u8>>,
 }
 
 /// Reads a scenario; paths in it are relative to the folder of `file`.

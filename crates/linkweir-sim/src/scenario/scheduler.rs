@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
+use linkweir_config::parameters;
+use linkweir_config::reader::{quote, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
 use linkweir_core::{PolicyInfo, Unit};
 
 use crate::experiment::{Class, Link, Scheduler};
 use crate::policies::{Own, OWN};
 
-use super::fault::Fault;
 use super::limits;
-use super::parameters;
-use super::reader::{quote, Section};
-use super::units::{self, Kind};
 
 /// A policy by name: one of the core with its tables, or one of the simulator's own.
 #[derive(Clone, Copy)]

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values;
+use linkweir_config::Fault;
+
 use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
 use crate::tcp;
 
-use super::fault::Fault;
 use super::limits;
 use super::link::{has_delays, too_many_on_the_way, RATES};
-use super::reader::{nearest, quote, show_number, Section};
-use super::signal;
-use super::units::{self, Kind};
 
 const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
 const TIMES: (u64, u64) = (0, limits::DURATION_NS);
@@ -149,7 +150,7 @@ fn class_of(
 
 fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Fault> {
     let entry = section.need("rate", Kind::Rate.example())?;
-    let (signal, shown) = signal::read(&entry, RATES)?;
+    let (signal, shown) = values::read(&entry, RATES)?;
     section.write("rate", shown);
     Ok(signal)
 }
@@ -157,7 +158,7 @@ fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Faul
 /// Packet sizes, each of which the link can account.
 fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
     const BOUNDS: (u64, u64) = (1, limits::PACKET_BYTES as u64);
-    let size = |entry: &super::reader::Entry<'_, '_>| {
+    let size = |entry: &Entry<'_, '_>| {
         entry
             .whole(Kind::Size, BOUNDS)
             .map(|bytes| u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))

@@ -27,10 +27,12 @@
 
 use std::collections::VecDeque;
 
+use super::config::{Algorithm, Config};
 use super::ns2_cubic::Ns2Cubic;
 use super::rto::TickRto;
 use super::scoreboard::{Scoreboard, Standing};
-use super::{Ack, Algorithm, Config, Counters, Phase, Segment, Window};
+use super::segment::{Ack, Segment};
+use super::state::{Counters, Phase, Window};
 
 /// A hole is lost once SACKed data lies this far above it: DupThresh + 1.
 const REACH: u64 = 4;

@@ -12,7 +12,8 @@
 
 use std::collections::VecDeque;
 
-use super::{Ack, Block, Config, Profile, Segment};
+use super::config::{Config, Profile};
+use super::segment::{Ack, Block, Segment};
 
 /// The receiving side of one connection.
 #[derive(Clone, Debug)]
