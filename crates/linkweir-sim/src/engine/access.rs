@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The way from a flow's source to the queue: always as long, or as long as it is through a constellation just then.
 
-use crate::experiment::Delays;
 use linkweir_config::signal::Track;
 
-use super::nanoseconds;
+use crate::experiment::Delays;
+
+use super::varying::nanoseconds;
 
 #[derive(Debug)]
 pub(super) enum Access {

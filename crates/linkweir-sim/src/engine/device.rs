@@ -9,17 +9,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::experiment::{Capacity, Link, Outages};
 use linkweir_config::signal::{is_out, Instant, Track};
 
-use super::beam::Carrier;
-use super::Packet;
+use crate::experiment::{Capacity, Link, Outages};
+
+use super::carrier::Carrier;
+use super::packet::Packet;
 
 #[derive(Debug)]
 pub(super) struct Device {
     /// Pulled packets, the one being sent in front, with their bytes on the wire.
     pub(super) ring: VecDeque<(u32, Packet)>,
-    pub(super) pace: Pace,
+    pace: Pace,
     horizon_ns: u64,
     /// Bits that have left since the start.
     sent_bits: f64,
@@ -35,7 +36,7 @@ struct Measured {
 }
 
 #[derive(Debug)]
-pub(super) enum Pace {
+enum Pace {
     Rate {
         rate: Track,
         /// A second walker over the rate, for measuring.
@@ -204,6 +205,14 @@ impl Device {
         match &mut self.pace {
             Pace::Carrier(carrier) => Some(carrier),
             Pace::Rate { .. } | Pace::Opportunities { .. } => None,
+        }
+    }
+
+    /// Time that a beam's carrier has spent on each class since the start, ns.
+    pub(super) fn airtimes_ns(&self, now_ns: u64) -> Vec<f64> {
+        match &self.pace {
+            Pace::Carrier(carrier) => carrier.airtimes_ns(now_ns),
+            Pace::Rate { .. } | Pace::Opportunities { .. } => Vec::new(),
         }
     }
 
