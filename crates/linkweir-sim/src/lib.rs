@@ -50,6 +50,5 @@ mod policies;
 mod random;
 mod traffic;
 
-
 pub use engine::{run, Outcome, RunError};
-pub use metrics::columns::optional_tables;
+pub use metrics::columns::{columns, optional_tables, ColumnInfo};
