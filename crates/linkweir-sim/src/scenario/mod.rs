@@ -47,7 +47,7 @@ use linkweir_config::reader::{quote, Section, Source};
 use linkweir_config::{trace, units};
 use toml::de::DeTable;
 
-use crate::experiment::{Experiment, Scheduler};
+use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
 
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
@@ -115,42 +115,16 @@ fn read<'i>(
         .and_then(Path::file_stem)
         .map(|stem| stem.to_string_lossy().into_owned());
     let name = top.text("name", file_name.as_deref().unwrap_or("scenario"))?;
-    let duration_ns = top
-        .need("duration", "\"100s\"")?
-        .whole(Kind::Time, (1000, limits::DURATION_NS))?;
-    top.write(
-        "duration",
-        quote(&units::show_whole(duration_ns, Kind::Time)),
-    );
-    let warmup_ns = top.whole("warmup", Kind::Time, (0, duration_ns - 1), 0)?;
-    let interval_ns = top.whole(
-        "interval",
-        Kind::Time,
-        (1000, duration_ns),
-        duration_ns.min(1_000_000_000),
-    )?;
-    let seed_key = top.find("seed");
-    let seed = match (overrides.seed, seed_key) {
-        (Some(seed), _) => seed,
-        (None, Some(entry)) => entry.number((0, i64::MAX.unsigned_abs()))?,
-        (None, None) => 1,
-    };
-    top.write("seed", seed.to_string());
-    let bins = duration_ns.div_ceil(interval_ns);
-    if bins > limits::BINS {
-        let message = format!(
-            "would give {bins} bins; at most {} are possible: raise interval",
-            limits::BINS
-        );
-        return Err(top.fault_at("interval", message));
-    }
+    let times = Times::read(&mut top)?;
+    let seed = seed(&mut top, overrides)?;
+    let bins = times.bins(&top)?;
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
     let mut notes = Vec::new();
     let (link, channel) = link::read(
         &mut link_section,
-        duration_ns,
+        times.duration_ns,
         seed,
         overrides,
         &mut inputs,
@@ -160,101 +134,27 @@ fn read<'i>(
 
     let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
     let (policy, params) = scheduler::policy(&mut scheduler_section)?;
-
-    let mut classes = Vec::new();
-    let mut qparams = Vec::new();
     let mut class_sections = top.tables("class", limits::CLASSES)?;
-    // Which entry a class comes from.
-    let mut owners = Vec::new();
-    let mut class_ranges: BTreeMap<String, Range<usize>> = BTreeMap::new();
-    for (index, section) in class_sections.iter_mut().enumerate() {
-        let (name, copies, row) = scheduler::class(section, policy, &params)?;
-        let first = classes.len();
-        let range = first..first + copies.len();
-        if range.end > limits::CLASSES {
-            let message = format!(
-                "there would be more than {} classes; use fewer",
-                limits::CLASSES
-            );
-            return Err(section.fault_at("count", message));
-        }
-        let single = copies
-            .iter()
-            .zip(first..)
-            .map(|(class, at)| (class.name.clone(), at..at + 1));
-        let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
-        for (name, range) in single.chain(family) {
-            if class_ranges.insert(name, range).is_some() {
-                return Err(section.fault_at("name", "two classes have this name; rename one"));
-            }
-        }
-        for class in copies {
-            owners.push(index);
-            classes.push(class);
-            qparams.extend_from_slice(&row);
-        }
-    }
+    let Classes {
+        classes,
+        qparams,
+        ranges,
+        owners,
+    } = Classes::read(&mut class_sections, policy, &params)?;
     beam::fits(&mut top, &link, classes.len())?;
-    let held: u64 = classes
-        .iter()
-        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
-        .sum();
-    if held > limits::QUEUED_PKTS {
-        let message = format!(
-            "the queues together may hold {held} packets, more than {}; lower limit",
-            limits::QUEUED_PKTS
-        );
-        return Err(top.fault_at("class", message));
-    }
-
-    let mut flows = Vec::new();
-    let mut entries = Vec::new();
+    held(&top, &classes)?;
     let mut flow_sections =
         top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
     top.known()?; // before the flows, which may name a class of a misspelt table
-    for (index, section) in flow_sections.iter_mut().enumerate() {
-        let before = flows.len();
-        traffic::read(
-            section,
-            index,
-            &class_ranges,
-            &link,
-            duration_ns,
-            &mut flows,
-        )?;
-        entries.resize(entries.len() + flows.len() - before, index);
-    }
-    let mut flow_names = BTreeSet::new();
-    for (flow, entry) in flows.iter().zip(entries) {
-        if !flow_names.insert(flow.name.as_str()) {
-            let message = format!("two flows are called {}; rename one", quote(&flow.name));
-            return Err(flow_sections[entry].fault_at("name", message));
-        }
-    }
-    // In a beam each class has a row of what it hears, too.
-    let terminals = link.beam.as_ref().map_or(0, |_| classes.len());
-    let rows = bins.saturating_mul((classes.len() + terminals + flows.len()) as u64);
-    if rows > limits::SERIES_ROWS {
-        let twice = if terminals > 0 {
-            " (two rows each)"
-        } else {
-            ""
-        };
-        let message = format!(
-            "{bins} bins for {} classes{twice} and {} flows are more than {} rows; raise interval",
-            classes.len(),
-            flows.len(),
-            limits::SERIES_ROWS
-        );
-        return Err(top.fault_at("interval", message));
-    }
+    let flows = flows(&mut flow_sections, &ranges, &link, times.duration_ns)?;
+    series_rows(&top, bins, &link, classes.len(), flows.len())?;
 
     let scheduler = Scheduler {
         policy: policy.name.to_string(),
         params,
         qparams,
     };
-    let mut resolved = top.finish()?;
+    let resolved = top.finish()?;
     // Keys nobody knows are named before the core is asked: they may be what the core misses.
     let scheduler_lines = scheduler_section.known()?;
     let class_lines = class_sections
@@ -272,27 +172,22 @@ fn read<'i>(
         traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
     }
 
-    let mut part = |header: &str, lines: &str| {
-        resolved.push('\n');
-        resolved.push_str(header);
-        resolved.push('\n');
-        resolved.push_str(lines);
-    };
-    part("[link]", &link_lines);
-    if let Some((header, lines)) = &channel {
-        part(header, lines);
-    }
-    part("[scheduler]", scheduler_lines);
-    class_lines
-        .iter()
-        .for_each(|lines| part("[[class]]", lines));
-    flow_lines.iter().for_each(|lines| part("[[flow]]", lines));
+    let mut parts = vec![("[link]", link_lines.as_str())];
+    parts.extend(
+        channel
+            .iter()
+            .map(|(header, lines)| (*header, lines.as_str())),
+    );
+    parts.push(("[scheduler]", scheduler_lines));
+    parts.extend(class_lines.iter().map(|lines| ("[[class]]", *lines)));
+    parts.extend(flow_lines.iter().map(|lines| ("[[flow]]", lines.as_str())));
+    let resolved_toml = resolved_form(resolved, &parts);
 
     let experiment = Experiment {
         name,
-        duration_ns,
-        warmup_ns,
-        interval_ns,
+        duration_ns: times.duration_ns,
+        warmup_ns: times.warmup_ns,
+        interval_ns: times.interval_ns,
         seed,
         link,
         scheduler,
@@ -301,8 +196,187 @@ fn read<'i>(
     };
     Ok(Scenario {
         experiment,
-        resolved_toml: resolved,
+        resolved_toml,
         inputs,
         notes,
     })
+}
+
+/// The scenario's own keys, then its tables.
+fn resolved_form(mut top: String, parts: &[(&str, &str)]) -> String {
+    for (header, lines) in parts {
+        top.push('\n');
+        top.push_str(header);
+        top.push('\n');
+        top.push_str(lines);
+    }
+    top
+}
+
+/// How long the run is, and its parts.
+struct Times {
+    duration_ns: u64,
+    warmup_ns: u64,
+    interval_ns: u64,
+}
+
+impl Times {
+    fn read(top: &mut Section<'_, '_>) -> Result<Times, Fault> {
+        let duration_ns = top
+            .need("duration", "\"100s\"")?
+            .whole(Kind::Time, (1000, limits::DURATION_NS))?;
+        top.write(
+            "duration",
+            quote(&units::show_whole(duration_ns, Kind::Time)),
+        );
+        Ok(Times {
+            duration_ns,
+            warmup_ns: top.whole("warmup", Kind::Time, (0, duration_ns - 1), 0)?,
+            interval_ns: top.whole(
+                "interval",
+                Kind::Time,
+                (1000, duration_ns),
+                duration_ns.min(1_000_000_000),
+            )?,
+        })
+    }
+
+    /// Bins of each series.
+    fn bins(&self, top: &Section<'_, '_>) -> Result<u64, Fault> {
+        let bins = self.duration_ns.div_ceil(self.interval_ns);
+        if bins > limits::BINS {
+            let message = format!(
+                "would give {bins} bins; at most {} are possible: raise interval",
+                limits::BINS
+            );
+            return Err(top.fault_at("interval", message));
+        }
+        Ok(bins)
+    }
+}
+
+fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> {
+    let seed_key = top.find("seed");
+    let seed = match (overrides.seed, seed_key) {
+        (Some(seed), _) => seed,
+        (None, Some(entry)) => entry.number((0, i64::MAX.unsigned_abs()))?,
+        (None, None) => 1,
+    };
+    top.write("seed", seed.to_string());
+    Ok(seed)
+}
+
+/// All classes, copies counted.
+#[derive(Default)]
+struct Classes {
+    classes: Vec<Class>,
+    qparams: Vec<u64>,
+    /// The classes that a name stands for: one, or all copies of an entry.
+    ranges: BTreeMap<String, Range<usize>>,
+    /// Which entry each class comes from.
+    owners: Vec<usize>,
+}
+
+impl Classes {
+    fn read(
+        sections: &mut [Section<'_, '_>],
+        policy: scheduler::Chosen,
+        params: &[u64],
+    ) -> Result<Classes, Fault> {
+        let mut all = Classes::default();
+        for (index, section) in sections.iter_mut().enumerate() {
+            let (name, copies, row) = scheduler::class(section, policy, params)?;
+            let first = all.classes.len();
+            let range = first..first + copies.len();
+            if range.end > limits::CLASSES {
+                let message = format!(
+                    "there would be more than {} classes; use fewer",
+                    limits::CLASSES
+                );
+                return Err(section.fault_at("count", message));
+            }
+            let single = copies
+                .iter()
+                .zip(first..)
+                .map(|(class, at)| (class.name.clone(), at..at + 1));
+            let family = (copies.len() > 1).then(|| (name.clone(), range.clone()));
+            for (name, range) in single.chain(family) {
+                if all.ranges.insert(name, range).is_some() {
+                    return Err(section.fault_at("name", "two classes have this name; rename one"));
+                }
+            }
+            for class in copies {
+                all.owners.push(index);
+                all.classes.push(class);
+                all.qparams.extend_from_slice(&row);
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Refuses queues that may hold too many packets together.
+fn held(top: &Section<'_, '_>, classes: &[Class]) -> Result<(), Fault> {
+    let held: u64 = classes
+        .iter()
+        .map(|c| u64::from(c.limit_pkts.unwrap_or(0)))
+        .sum();
+    if held > limits::QUEUED_PKTS {
+        let message = format!(
+            "the queues together may hold {held} packets, more than {}; lower limit",
+            limits::QUEUED_PKTS
+        );
+        return Err(top.fault_at("class", message));
+    }
+    Ok(())
+}
+
+/// All flows, copies counted, with names of their own.
+fn flows(
+    sections: &mut [Section<'_, '_>],
+    classes: &BTreeMap<String, Range<usize>>,
+    link: &Link,
+    duration_ns: u64,
+) -> Result<Vec<Flow>, Fault> {
+    let mut flows = Vec::new();
+    let mut entries = Vec::new();
+    for (index, section) in sections.iter_mut().enumerate() {
+        let before = flows.len();
+        traffic::read(section, index, classes, link, duration_ns, &mut flows)?;
+        entries.resize(entries.len() + flows.len() - before, index);
+    }
+    let mut names = BTreeSet::new();
+    for (flow, entry) in flows.iter().zip(entries) {
+        if !names.insert(flow.name.as_str()) {
+            let message = format!("two flows are called {}; rename one", quote(&flow.name));
+            return Err(sections[entry].fault_at("name", message));
+        }
+    }
+    Ok(flows)
+}
+
+/// Refuses series with too many rows.
+fn series_rows(
+    top: &Section<'_, '_>,
+    bins: u64,
+    link: &Link,
+    classes: usize,
+    flows: usize,
+) -> Result<(), Fault> {
+    // In a beam each class has a row of its channel, too.
+    let terminals = link.beam.as_ref().map_or(0, |_| classes);
+    let rows = bins.saturating_mul((classes + terminals + flows) as u64);
+    if rows > limits::SERIES_ROWS {
+        let twice = if terminals > 0 {
+            " (two rows each)"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{bins} bins for {classes} classes{twice} and {flows} flows are more than {} rows; raise interval",
+            limits::SERIES_ROWS
+        );
+        return Err(top.fault_at("interval", message));
+    }
+    Ok(())
 }
