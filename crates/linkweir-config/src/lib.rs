@@ -8,7 +8,6 @@ pub mod fault;
 pub mod limits;
 pub mod parameters;
 pub mod reader;
-mod recorded;
 pub mod signal;
 mod syntax;
 pub mod trace;
