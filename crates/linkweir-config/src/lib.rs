@@ -9,9 +9,11 @@ pub mod limits;
 pub mod parameters;
 pub mod reader;
 pub mod signal;
+mod spelling;
 mod syntax;
 pub mod trace;
 pub mod units;
 pub mod values;
+mod written;
 
 pub use fault::Fault;
