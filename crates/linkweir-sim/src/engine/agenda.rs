@@ -72,7 +72,7 @@ impl Agenda {
     }
 
     /// Takes the first entry, which is this event's, off; or gives it a new time.
-    #[inline]
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn done(&mut self, event: u32, again_ns: Option<u64>) {
         let key = again_ns.map(|time_ns| self.key(time_ns, event));
         if let Some(lane) = event::lane(event) {

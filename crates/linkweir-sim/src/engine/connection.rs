@@ -46,7 +46,7 @@ impl Connection {
     }
 
     /// The next segment that window and data allow, as a packet of this flow.
-    #[inline]
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn next_packet(&mut self, now_ns: u64, flow: u32) -> Option<Packet> {
         let segment = self.sender.next_segment(now_ns)?;
         Some(Packet {
