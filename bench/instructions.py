@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions of the simulator per packet, counted by valgrind's callgrind: a figure that other work on the machine does
-not move.
+"""Instructions of the simulator per packet, counted by callgrind: other work on the machine does not move them.
 
 A scenario is run for two durations, and the shorter run's instructions are taken off those of the longer one: what
 remains is the time between the two, without start-up.

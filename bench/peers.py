@@ -319,7 +319,9 @@ def count_instructions(options):
     rows = []
     for case in options.case or CASES:
         print(f"{case}: counting instructions", file=sys.stderr)
-        rows.append(instructions.between(case, lambda duration_s, case=case: linkweir.scenario(case, duration_s), *COUNTED_S))
+        rows.append(
+            instructions.between(case, lambda duration_s, case=case: linkweir.scenario(case, duration_s), *COUNTED_S)
+        )
     report.write(
         options,
         {"instructions": rows},

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which module of a Rust crate uses which other one, found in the text of its files.
 
-A module is a file; `mod` blocks inside a file belong to it. What is built for tests only is left out, and so are comments
-and strings. Declaring a module (`mod x;`) is no use of it; naming something in it is.
+A module is a file; `mod` blocks inside a file belong to it. Code that is built for tests only is left out, and so are
+comments and strings. Declaring a module (`mod x;`) does not use it; naming something in it does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 Module = tuple[str, ...]
 
-# A raw string ends at a quote with as many hashes as it began with; a character is told from a lifetime by its second quote.
+# A raw string ends at a quote with as many hashes as it began with. A character has a second quote, a lifetime has not.
 NO_CODE = re.compile(
     r"""//[^\n]* | /\*.*?\*/ | \bb?r(?P<hashes>\#*)".*?"(?P=hashes) | "(?:\\.|[^"\\])*" | '(?:\\[^\n]+?|[^'\\\n])'""",
     re.DOTALL | re.VERBOSE,
@@ -53,7 +53,9 @@ def end_of_block(text: str, opened: int) -> int:
 
 def without_tests(text: str) -> str:
     while found := TEST_ONLY.search(text):
-        semicolon, brace = (at if at >= 0 else len(text) for at in (text.find(";", found.end()), text.find("{", found.end())))
+        semicolon, brace = (
+            at if at >= 0 else len(text) for at in (text.find(";", found.end()), text.find("{", found.end()))
+        )
         # `use a::{b, c};` has braces before its end.
         is_block = brace < semicolon and not found.group().endswith("use")
         end = end_of_block(text, brace) if is_block else semicolon + 1
