@@ -110,11 +110,7 @@ fn read<'i>(
     overrides: &Overrides,
 ) -> Result<Scenario, Fault> {
     let mut top = Section::new(source, document, String::new(), 0);
-    let file_name = source
-        .file()
-        .and_then(Path::file_stem)
-        .map(|stem| stem.to_string_lossy().into_owned());
-    let name = top.text("name", file_name.as_deref().unwrap_or("scenario"))?;
+    let name = name(&mut top, source)?;
     let times = Times::read(&mut top)?;
     let seed = seed(&mut top, overrides)?;
     let bins = times.bins(&top)?;
@@ -157,32 +153,8 @@ fn read<'i>(
     let resolved = top.finish()?;
     // Keys nobody knows are named before the core is asked: they may be what the core misses.
     let scheduler_lines = scheduler_section.known()?;
-    let class_lines = class_sections
-        .iter()
-        .map(Section::known)
-        .collect::<Result<Vec<_>, _>>()?;
-    let flow_lines = flow_sections
-        .into_iter()
-        .map(Section::finish)
-        .collect::<Result<Vec<_>, _>>()?;
-    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
-    scheduler::check(policy, &scheduler, &link, &scheduler_section, &places)?;
-    traffic::fits(&classes, &flows, &link, &places)?;
-    if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, &scheduler) {
-        traffic::fits_all(limit_pkts, &flows, &scheduler_section)?;
-    }
-
-    let mut parts = vec![("[link]", link_lines.as_str())];
-    parts.extend(
-        channel
-            .iter()
-            .map(|(header, lines)| (*header, lines.as_str())),
-    );
-    parts.push(("[scheduler]", scheduler_lines));
-    parts.extend(class_lines.iter().map(|lines| ("[[class]]", *lines)));
-    parts.extend(flow_lines.iter().map(|lines| ("[[flow]]", lines.as_str())));
-    let resolved_toml = resolved_form(resolved, &parts);
-
+    let class_lines = all_lines(&class_sections)?;
+    let flow_lines = all_lines(&flow_sections)?;
     let experiment = Experiment {
         name,
         duration_ns: times.duration_ns,
@@ -194,16 +166,62 @@ fn read<'i>(
         classes,
         flows,
     };
+    let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
+    fits(&experiment, policy, &scheduler_section, &places)?;
+
+    let mut parts = vec![("[link]", link_lines)];
+    parts.extend(channel);
+    parts.push(("[scheduler]", scheduler_lines.to_owned()));
+    parts.extend(class_lines.into_iter().map(|lines| ("[[class]]", lines)));
+    parts.extend(flow_lines.into_iter().map(|lines| ("[[flow]]", lines)));
     Ok(Scenario {
         experiment,
-        resolved_toml,
+        resolved_toml: resolved_form(resolved, &parts),
         inputs,
         notes,
     })
 }
 
+/// The name; without one, that of the file.
+fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault> {
+    let file_name = source
+        .file()
+        .and_then(Path::file_stem)
+        .map(|stem| stem.to_string_lossy().into_owned());
+    top.text("name", file_name.as_deref().unwrap_or("scenario"))
+}
+
+/// Refuses a policy whose values do not fit together, and packets that do not fit into their queues. `places` has the
+/// table of each class.
+fn fits(
+    experiment: &Experiment,
+    policy: scheduler::Chosen,
+    section: &Section<'_, '_>,
+    places: &[&Section<'_, '_>],
+) -> Result<(), Fault> {
+    let Experiment {
+        link,
+        scheduler,
+        classes,
+        flows,
+        ..
+    } = experiment;
+    scheduler::check(policy, scheduler, link, section, places)?;
+    traffic::fits(classes, flows, link, places)?;
+    if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, scheduler) {
+        traffic::fits_all(limit_pkts, flows, section)?;
+    }
+    Ok(())
+}
+
+/// The resolved lines of several tables, of which all keys must be known.
+fn all_lines(sections: &[Section<'_, '_>]) -> Result<Vec<String>, Fault> {
+    let lines = sections.iter().map(|section| section.known());
+    lines.map(|lines| lines.map(str::to_owned)).collect()
+}
+
 /// The scenario's own keys, then its tables.
-fn resolved_form(mut top: String, parts: &[(&str, &str)]) -> String {
+fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
     for (header, lines) in parts {
         top.push('\n');
         top.push_str(header);

@@ -52,16 +52,7 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
     let channel = match section.find("fading") {
-        Some(file) => {
-            for key in GENERATED {
-                if let Some(entry) = section.find(key) {
-                    return Err(
-                        entry.fault("is only for a generated channel; leave this or fading out")
-                    );
-                }
-            }
-            recorded(&mut section, &file, folder, inputs)?
-        }
+        Some(file) => recorded(&mut section, &file, folder, inputs)?,
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -162,6 +153,11 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
+    for key in GENERATED {
+        if let Some(entry) = section.find(key) {
+            return Err(entry.fault("is only for a generated channel; leave this or fading out"));
+        }
+    }
     let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let reader = trace::Reader { path: path.clone() };
     let fading = fading::parse(reader.text(&bytes)?, &path)?;
