@@ -626,7 +626,7 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(value)
     }
 
-    /// Refuses keys nobody asked for and returns the lines of the resolved form.
+    /// Refuses keys that were not asked for and returns the lines of the resolved form.
     pub fn finish(self) -> Result<String, Fault> {
         self.known()?;
         Ok(self.lines)

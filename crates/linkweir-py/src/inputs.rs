@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Quantities and capacity traces for whoever needs them outside a scenario, under the scenario's rules.
+//! Quantities and capacity traces outside a scenario, read by the same rules.
 
 use std::path::PathBuf;
 

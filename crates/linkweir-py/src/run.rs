@@ -65,7 +65,7 @@ impl Sink for Stream {
     }
 }
 
-/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is told how far it is.
+/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then.
 ///
 /// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
 #[pyfunction]

@@ -148,7 +148,7 @@ impl Reader {
         Ok(signals.collect())
     }
 
-    /// Refuses what says that the last values do not stay.
+    /// Refuses metadata by which the last values do not stay.
     pub fn holds(&self, text: &str) -> Result<(), Fault> {
         const ONLY: &str = "the last values of this file stay; leave this line out";
         let metadata = self.metadata(text, Format::Mbit)?;
@@ -549,9 +549,9 @@ impl<'t> Steps<'t> {
 
 #[derive(Default)]
 struct Metadata {
-    /// What follows the last line, and the line that says so.
+    /// What follows the last line, and the line with that key.
     end: Option<(usize, TraceEnd)>,
-    /// Length of a round, ns, and the line that says so.
+    /// Length of a round, ns, and the line with that key.
     period: Option<(usize, u64)>,
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a table says of its trace.
+//! Keys of a table that describe its trace.
 
 use crate::fault::Fault;
 use crate::reader::{Entry, Section};
@@ -7,7 +7,7 @@ use crate::reader::{Entry, Section};
 use super::format::{Format, TraceEnd};
 use super::named::NamedColumns;
 
-/// What a table says of its trace.
+/// Keys of a table that describe its trace.
 pub struct Described<'s, 'i> {
     format: Option<Entry<'s, 'i>>,
     column: Option<Entry<'s, 'i>>,
@@ -92,7 +92,7 @@ impl<'s, 'i> Described<'s, 'i> {
     }
 }
 
-/// What the reader of a trace may say about it.
+/// What the caller knows of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Notation; found out from the content when not given.

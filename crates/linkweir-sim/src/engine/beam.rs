@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A beam: the channel of each terminal, which decides how fast the carrier (`carrier.rs`) serves it.
 //!
-//! At every tick each terminal's Es/N0 is that of the clear sky less what rain takes, and gives it a modulation and code;
-//! the scheduler is told all rates at once.
+//! At every tick, each terminal's Es/N0 is that of the clear sky less the attenuation by rain, and selects its modulation and
+//! code. All rates are reported to the scheduler at once.
 
 use crate::experiment::{Beam, ClearSky, Experiment, Weather};
-use crate::metrics::beam::{Heard, Listener};
+use crate::metrics::beam::{ChannelRecorder, ChannelState};
 use crate::random::Random;
 use crate::satellite::modcod::{Adaptation, ModCod};
 use crate::satellite::rain::{Attenuation, Shower};
@@ -33,10 +33,10 @@ pub(super) struct Terminals {
     modcods: Vec<Option<usize>>,
     rates_bps: Vec<u64>,
     begun: bool,
-    listener: Listener,
+    recorder: ChannelRecorder,
 }
 
-/// What is taken off the clear sky.
+/// Where attenuation comes from.
 #[derive(Debug)]
 enum Fade {
     None,
@@ -68,7 +68,7 @@ impl Terminals {
             tick_ns: beam.tick_ns,
             adaptation: beam.adaptation.clone(),
             fade,
-            listener: Listener::new(experiment, &clear_sky_db),
+            recorder: ChannelRecorder::new(experiment, &clear_sky_db),
             clear_sky_db,
             modcods: vec![None; n],
             rates_bps: vec![0; n],
@@ -76,12 +76,12 @@ impl Terminals {
         }
     }
 
-    /// Looks at the sky; whether any rate changed.
+    /// Takes one step of the channel; returns whether any rate changed.
     fn tick(&mut self, now_ns: u64) -> bool {
         if let (Fade::Rain(shower), true) = (&mut self.fade, self.begun) {
             shower.step();
         }
-        self.listener.pass(now_ns);
+        self.recorder.advance(now_ns);
         let mut changed = !self.begun;
         for terminal in 0..self.clear_sky_db.len() {
             let attenuation_db = match &self.fade {
@@ -102,9 +102,9 @@ impl Terminals {
                 self.rates_bps[terminal] = rate_bps(self.symbol_rate_bd, modcod);
                 changed = true;
             }
-            self.listener.hear(
+            self.recorder.set(
                 terminal,
-                Heard {
+                ChannelState {
                     esn0_db,
                     attenuation_db,
                     rate_bps: self.rates_bps[terminal] as f64,
@@ -124,7 +124,7 @@ fn rate_bps(symbol_rate_bd: f64, modcod: Option<&ModCod>) -> u64 {
     })
 }
 
-/// A plain link whose device is a carrier, and the terminals that tell it how fast it may send to each.
+/// A plain link whose device is a carrier, and the terminals whose channels give its rates.
 #[derive(Debug)]
 pub(super) struct BeamLink {
     link: PlainLink,
@@ -179,20 +179,20 @@ impl Medium for BeamLink {
 
     fn begin_totals(&mut self, at: &mut Bottleneck<'_>) {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
-        self.terminals.listener.begin_totals(at.now_ns, airtimes_ns);
+        self.terminals.recorder.begin_totals(at.now_ns, airtimes_ns);
     }
 
     fn end_bin(&mut self, at: &mut Bottleneck<'_>, sink: &mut dyn Sink) -> Result<(), String> {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
         self.terminals
-            .listener
+            .recorder
             .end_bin(at.now_ns, &airtimes_ns, sink)
     }
 
     fn finish(&mut self, at: &mut Bottleneck<'_>, sink: &mut dyn Sink) -> Result<(), String> {
         let airtimes_ns = at.device.airtimes_ns(at.now_ns);
         self.terminals
-            .listener
+            .recorder
             .finish(at.now_ns, &airtimes_ns, sink)
     }
 }

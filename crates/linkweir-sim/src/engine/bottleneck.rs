@@ -23,7 +23,7 @@ pub(super) struct Bottleneck<'a> {
     pub(super) mux: Mux<AnyPolicy, Packet>,
     pub(super) device: Device,
     pub(super) flows: Vec<Flow>,
-    /// Some flow is greedy; else nobody asks whose packets leave.
+    /// Some flow is greedy. Without one, the flow of a departing packet need not be looked up.
     pub(super) any_greedy: bool,
     pub(super) lacking: Lacking,
     /// Packets on their way to the receivers.

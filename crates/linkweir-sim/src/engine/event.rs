@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an event's number says: the kind in the upper four bits, an index below.
+//! Numbers of events: the kind in the upper four bits, an index below.
 
 // Kinds of which, at index 0, one at most is pending: they have lanes (agenda.rs).
 pub(super) const SENT: u32 = 0;

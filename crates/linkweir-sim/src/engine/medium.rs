@@ -15,7 +15,7 @@ use super::packet::Packet;
 use super::varying::{nanoseconds, Varying};
 
 pub(super) trait Medium {
-    /// The channel that a policy may look at: its fading, and how far ahead in it each class is, ns.
+    /// The channel that a policy may look at: its fading, and the offset of each class in it, ns.
     fn channel(&self) -> Option<(&Fading, &[u64])> {
         None
     }

@@ -21,7 +21,7 @@
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
-//! | `reported` | the capacity that a following scheduler is told |
+//! | `reported` | the capacity as it is reported to a scheduler that follows it |
 //! | `bins` | when tables are written |
 
 mod access;

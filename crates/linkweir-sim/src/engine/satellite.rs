@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The link from a satellite: what was not understood is answered and sent again, before everything that waits.
+//! The link from a satellite: a packet that was not decoded is requested again and repeated before new packets.
 //!
 //! ```text
 //!  repeats --+
 //!            +--> device --delay--> decoder --> order --ground delay--> receiver
 //!  Mux ------+                         |
 //!     ^                                |
-//!     +---- not understood --delay-----+
+//!     +------ not decoded ---delay-----+
 //! ```
 
 use std::collections::VecDeque;
@@ -26,26 +26,26 @@ use super::medium::Medium;
 use super::packet::Packet;
 use super::varying::{nanoseconds, Varying};
 
-/// A packet under way: its number for the receiver that puts packets in order, and what was gathered of it.
+/// A packet under way: its number for the reordering buffer, and the information gathered in earlier attempts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     number: u64,
     block: Block,
-    /// What the attempt under way meets when it is received, dB, once [`SatelliteLink::look_up`] has been there.
+    /// Attenuation at the time the attempt under way is received, dB, once [`SatelliteLink::look_up`] has looked it up.
     attenuation_db: f64,
 }
 
-/// How far ahead users look into the fading, ns, less than a round of it.
+/// Offset of each user into the fading, ns, less than one round of it.
 #[derive(Debug)]
-pub(super) struct Ahead {
-    /// Each flow's packets.
+pub(super) struct Offsets {
+    /// For the packets of each flow.
     flows_ns: Vec<u64>,
-    /// Each class's packets, as far as the scheduler is told.
+    /// For the rates of each class that are reported to the scheduler.
     pub(super) classes_ns: Vec<u64>,
 }
 
-impl Ahead {
-    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> Ahead {
+impl Offsets {
+    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> Offsets {
         let round_ns = u128::from(satellite.channel.period_ns());
         let of_user =
             |user: usize| (user as u128 * u128::from(satellite.user_offset_ns) % round_ns) as u64;
@@ -57,7 +57,7 @@ impl Ahead {
             }
         }
         let flow_is_user = satellite.flows_are_users;
-        Ahead {
+        Offsets {
             flows_ns: flows
                 .map(|(index, flow)| of_user(if flow_is_user { index } else { flow.class }))
                 .collect(),
@@ -65,43 +65,43 @@ impl Ahead {
         }
     }
 
-    /// Nobody looks further than this from the start of the fading, ns.
-    pub(super) fn furthest_ns(&self, duration_ns: u64) -> u64 {
+    /// The latest time of the fading that any user needs, ns.
+    pub(super) fn latest_ns(&self, duration_ns: u64) -> u64 {
         let all_ns = self.flows_ns.iter().chain(&self.classes_ns);
         duration_ns.saturating_add(all_ns.copied().max().unwrap_or(0))
     }
 }
 
-/// The rates that samples of the fading came to when somebody was told of them: users, each at a time of their own, look
-/// at the same ones.
+/// Rates already computed for samples of the fading. Users pass the same samples at different times, so most rates to
+/// report have been computed before.
 #[derive(Debug)]
-struct Told {
+struct ReportedRates {
     link_bps: u64,
-    /// Samples from one telling to the next.
+    /// Samples from one report to the next.
     stride: u32,
-    /// A sample and its rate, at the sample's number over the stride: users who look a multiple of the tick ahead have
-    /// places of their own.
+    /// A sample and its rate, at the sample's number over the stride. Users whose offsets differ by a multiple of the tick
+    /// have different places, so that they do not overwrite each other's rates.
     rates: Vec<(usize, u64)>,
     nrates: usize,
 }
 
 /// Most rates that are kept: 1 MiB.
-const MOST_TOLD: usize = 1 << 16;
+const MOST_RATES: usize = 1 << 16;
 
-impl Told {
-    fn new(fading: &Fading, tick_ns: u64) -> Told {
+impl ReportedRates {
+    fn new(fading: &Fading, tick_ns: u64) -> ReportedRates {
         let samples = fading.round();
         let step_ns = fading.period_ns() / samples as u64;
         let stride = (tick_ns / step_ns).clamp(1, samples as u64) as usize;
-        Told {
+        ReportedRates {
             link_bps: 0,
             stride: stride as u32,
             rates: Vec::new(),
-            nrates: (samples / stride + 1).min(MOST_TOLD),
+            nrates: (samples / stride + 1).min(MOST_RATES),
         }
     }
 
-    /// Forgets what was of another link.
+    /// Forgets the rates of another link.
     fn follow(&mut self, link_bps: u64) {
         if self.link_bps != link_bps || self.rates.is_empty() {
             self.link_bps = link_bps;
@@ -126,24 +126,24 @@ impl Told {
     }
 }
 
-/// What is under way on the link.
+/// The link from the satellite, with the attempts and answers that are under way.
 #[derive(Debug)]
 pub(super) struct SatelliteLink {
     satellite: Satellite,
     fading: Fading,
-    ahead: Ahead,
+    offsets: Offsets,
     /// Propagation delay, and where in it the run starts.
     delay: Varying,
     start_ns: u64,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Piece)>,
-    /// What was gathered before of the packet on the device.
+    /// The same of the packet on the device.
     sending: Piece,
     air: DelayLine<(Packet, Piece)>,
     /// So many of the last attempts in the air lack the attenuation they meet. Users are far apart in the fading, so each
     /// look-up is a cache miss; they are batched.
     unseen: usize,
-    told: Told,
+    reported: ReportedRates,
     answers: DelayLine<(Packet, Piece)>,
     /// Packets each flow has sent over the link.
     numbers: Vec<u64>,
@@ -156,8 +156,8 @@ pub(super) struct SatelliteLink {
 impl SatelliteLink {
     pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> SatelliteLink {
         let nflows = experiment.flows.len();
-        let ahead = Ahead::new(satellite, experiment);
-        let until_ns = ahead.furthest_ns(experiment.duration_ns);
+        let offsets = Offsets::new(satellite, experiment);
+        let until_ns = offsets.latest_ns(experiment.duration_ns);
         let fading = satellite.channel.fading(until_ns);
         // The satellite's own delays take the place of the link's.
         let (delay_s, start_ns) = match &satellite.delays {
@@ -166,9 +166,9 @@ impl SatelliteLink {
         };
         SatelliteLink {
             satellite: satellite.clone(),
-            told: Told::new(&fading, satellite.csi_tick_ns),
+            reported: ReportedRates::new(&fading, satellite.csi_tick_ns),
             fading,
-            ahead,
+            offsets,
             delay: Varying::new(delay_s),
             start_ns,
             repeats: VecDeque::new(),
@@ -191,16 +191,16 @@ impl SatelliteLink {
         nanoseconds(self.delay.value(now_ns.saturating_add(self.start_ns)))
     }
 
-    /// Looks up what the attempts in the air will meet; what comes out after `end_ns` is not received.
+    /// Looks up the attenuation for the attempts in the air. Those that come out after `end_ns` are not received.
     #[inline(never)]
     fn look_up(&mut self, end_ns: u64) {
         for (out_ns, (packet, piece)) in self.air.latest_mut(self.unseen) {
-            let ahead_ns = if piece.block.attempts > 0 && self.satellite.repeats_see_first_user {
+            let offset_ns = if piece.block.attempts > 0 && self.satellite.repeats_see_first_user {
                 0
             } else {
-                self.ahead.flows_ns[packet.flow as usize]
+                self.offsets.flows_ns[packet.flow as usize]
             };
-            piece.attenuation_db = self.fading.at(out_ns.min(end_ns) + ahead_ns);
+            piece.attenuation_db = self.fading.at(out_ns.min(end_ns) + offset_ns);
         }
         self.unseen = 0;
     }
@@ -290,15 +290,15 @@ impl SatelliteLink {
         let SatelliteLink {
             satellite,
             fading,
-            ahead,
-            told,
+            offsets,
+            reported,
             ..
         } = self;
         let link_bps = at.mux.link_bps();
-        told.follow(link_bps);
-        let rates_bps = ahead.classes_ns.iter().map(|ahead_ns| {
-            let sample = fading.index(known_ns + ahead_ns);
-            told.rate_bps(sample, || {
+        reported.follow(link_bps);
+        let rates_bps = offsets.classes_ns.iter().map(|offset_ns| {
+            let sample = fading.index(known_ns + offset_ns);
+            reported.rate_bps(sample, || {
                 let attenuation_db = f64::from(fading.samples_db()[sample]);
                 let part = satellite.harq.useful_part(attenuation_db);
                 (link_bps as f64 * part).max(1.0) as u64
@@ -329,11 +329,11 @@ impl SatelliteLink {
 
 impl Medium for SatelliteLink {
     fn channel(&self) -> Option<(&Fading, &[u64])> {
-        Some((&self.fading, &self.ahead.classes_ns))
+        Some((&self.fading, &self.offsets.classes_ns))
     }
 
     fn begin(&mut self, at: &mut Bottleneck<'_>) {
-        if at.mux.policy().hears_rates() {
+        if at.mux.policy().is_channel_aware() {
             at.agenda.push(0, event::CSI);
         }
     }
@@ -403,17 +403,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_told_before_is_that_of_its_sample_and_link() {
+    fn a_rate_reported_before_is_that_of_its_sample_and_link() {
         const SAMPLES: usize = 20;
         let fading = Fading::new(1_000_000, vec![0.0; SAMPLES]).unwrap();
         for tick_ns in [1, 1_000_000, 3_000_000, 10_000_000_000] {
-            let mut told = Told::new(&fading, tick_ns);
+            let mut reported = ReportedRates::new(&fading, tick_ns);
             for link_bps in [7, 7, 11] {
-                told.follow(link_bps);
+                reported.follow(link_bps);
                 let (mut asked, mut computed) = (0, 0);
                 // Each sample twice in turn, samples that share a place between them.
                 for sample in (0..4 * SAMPLES).map(|i| i / 2 * 7 % SAMPLES) {
-                    let rate_bps = told.rate_bps(sample, || {
+                    let rate_bps = reported.rate_bps(sample, || {
                         computed += 1;
                         link_bps * sample as u64
                     });

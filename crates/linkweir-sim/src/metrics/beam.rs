@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the terminals of a beam hear, and how the carrier's time is shared among them.
+//! The channels of a beam's terminals over time, and how the carrier's time is shared among them.
 
 use crate::experiment::Experiment;
 use crate::table::Sink;
 
 use super::column::{Column, TableOf, Unit, Value};
 
-/// What a terminal hears between two ticks.
+/// A terminal's channel between two ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ChannelState {
     pub(crate) esn0_db: f64,
     pub(crate) attenuation_db: f64,
     pub(crate) rate_bps: f64,
@@ -30,8 +30,8 @@ struct Sums {
 pub(super) struct Terminal {
     name: String,
     clear_sky_db: f64,
-    now: Heard,
-    /// Something was heard before.
+    now: ChannelState,
+    /// Its state was set before.
     begun: bool,
     sums: Sums,
     bin: Sums,
@@ -39,9 +39,9 @@ pub(super) struct Terminal {
     total_max_db: f64,
 }
 
-/// Hears for all terminals and writes it down.
+/// Records the channels of all terminals.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ChannelRecorder {
     terminals: Vec<Terminal>,
     /// Time up to which sums are added up, starts of the bin and of what totals cover.
     at_ns: u64,
@@ -54,8 +54,8 @@ pub(crate) struct Listener {
     carrier: TableOf<Means, Bin>,
 }
 
-impl Listener {
-    pub(crate) fn new(experiment: &Experiment, clear_sky_db: &[f64]) -> Listener {
+impl ChannelRecorder {
+    pub(crate) fn new(experiment: &Experiment, clear_sky_db: &[f64]) -> ChannelRecorder {
         let terminals: Vec<Terminal> = experiment
             .classes
             .iter()
@@ -63,7 +63,7 @@ impl Listener {
             .map(|(class, clear_sky_db)| Terminal {
                 name: class.name.clone(),
                 clear_sky_db: *clear_sky_db,
-                now: Heard::default(),
+                now: ChannelState::default(),
                 begun: false,
                 sums: Sums::default(),
                 bin: Sums::default(),
@@ -72,7 +72,7 @@ impl Listener {
             })
             .collect();
         let none = vec![0.0; terminals.len()];
-        Listener {
+        ChannelRecorder {
             terminals,
             at_ns: 0,
             bin_ns: 0,
@@ -84,8 +84,8 @@ impl Listener {
         }
     }
 
-    /// What was heard last has been heard up to now.
-    pub(crate) fn pass(&mut self, now_ns: u64) {
+    /// Adds up the present states, which lasted up to now.
+    pub(crate) fn advance(&mut self, now_ns: u64) {
         let span_ns = now_ns - self.at_ns;
         self.at_ns = now_ns;
         let span = span_ns as f64;
@@ -104,19 +104,19 @@ impl Listener {
         }
     }
 
-    /// What a terminal hears from now on, up to which the others have passed.
-    pub(crate) fn hear(&mut self, terminal: usize, heard: Heard) {
+    /// The state of a terminal from now on. All must have been advanced up to now.
+    pub(crate) fn set(&mut self, terminal: usize, state: ChannelState) {
         let terminal = &mut self.terminals[terminal];
-        if terminal.begun && terminal.now.modcod != heard.modcod {
+        if terminal.begun && terminal.now.modcod != state.modcod {
             terminal.sums.changes += 1;
         }
         terminal.begun = true;
-        terminal.now = heard;
+        terminal.now = state;
     }
 
     /// Totals count from now on.
     pub(crate) fn begin_totals(&mut self, now_ns: u64, airtimes_ns: Vec<f64>) {
-        self.pass(now_ns);
+        self.advance(now_ns);
         self.total_ns = now_ns;
         self.total_airtimes_ns = airtimes_ns;
         for terminal in &mut self.terminals {
@@ -132,7 +132,7 @@ impl Listener {
         airtimes_ns: &[f64],
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        self.pass(now_ns);
+        self.advance(now_ns);
         let t_s = self.bin_ns as f64 / 1e9;
         let span = (now_ns - self.bin_ns) as f64;
         let n = self.terminals.len() as f64;
@@ -165,7 +165,7 @@ impl Listener {
         airtimes_ns: &[f64],
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        self.pass(now_ns);
+        self.advance(now_ns);
         self.channel.flush(sink)?;
         self.carrier.flush(sink)?;
         let span = now_ns.saturating_sub(self.total_ns) as f64;

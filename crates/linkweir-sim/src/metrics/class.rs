@@ -71,7 +71,7 @@ impl Class {
 
     /// Adds the backlog up to now.
     #[inline]
-    pub(super) fn pass(&mut self, now_ns: u64) {
+    pub(super) fn advance(&mut self, now_ns: u64) {
         self.counts.backlog_ns +=
             u128::from(now_ns - self.backlog_at_ns) * u128::from(self.backlog_pkts);
         self.backlog_at_ns = now_ns;
@@ -79,7 +79,7 @@ impl Class {
 
     #[inline]
     pub(super) fn leave(&mut self, now_ns: u64, bytes: u32) {
-        self.pass(now_ns);
+        self.advance(now_ns);
         self.backlog_pkts -= 1;
         self.backlog_bytes -= u64::from(bytes);
     }

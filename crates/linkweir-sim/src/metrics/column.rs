@@ -68,7 +68,7 @@ impl<T, C> Value<T, C> {
     }
 }
 
-/// A table whose columns say where their values come from.
+/// A table whose columns compute their own values.
 pub(super) struct TableOf<T: 'static, C: 'static> {
     columns: &'static [Column<T, C>],
     rows: Rows,

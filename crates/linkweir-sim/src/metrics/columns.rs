@@ -16,7 +16,7 @@ pub struct ColumnInfo {
     pub table: &'static str,
     /// The column's name.
     pub name: &'static str,
-    /// With what the name ends that says its unit, such as `_s`; empty for names and pure numbers.
+    /// Suffix of the name that gives its unit, such as `_s`; empty for names and pure numbers.
     pub unit: &'static str,
     /// A sentence.
     pub help: &'static str,

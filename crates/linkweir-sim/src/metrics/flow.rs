@@ -77,7 +77,7 @@ impl Flow {
 
     /// Adds window and round-trip time up to now.
     #[inline]
-    pub(super) fn pass(&mut self, now_ns: u64) {
+    pub(super) fn advance(&mut self, now_ns: u64) {
         if let Some((cwnd_segments, srtt_ns)) = self.window {
             let span_ns = now_ns - self.window_at_ns;
             self.counts.cwnd_ns += cwnd_segments * span_ns as f64;

@@ -80,7 +80,7 @@ impl Recorder {
         let flow = &mut self.flows[flow];
         flow.counts.arrived_pkts += 1;
         let class = &mut self.classes[flow.class];
-        class.pass(now_ns);
+        class.advance(now_ns);
         class.counts.arrived_pkts += 1;
         class.counts.arrived_bytes += u64::from(bytes);
         class.backlog_pkts += 1;
@@ -171,7 +171,7 @@ impl Recorder {
         srtt_ns: Option<u64>,
     ) {
         let flow = &mut self.flows[flow];
-        flow.pass(now_ns);
+        flow.advance(now_ns);
         flow.window = Some((cwnd_segments, srtt_ns));
     }
 
@@ -188,12 +188,12 @@ impl Recorder {
     pub(crate) fn begin_totals(&mut self, now_ns: u64) {
         self.total_ns = now_ns;
         for class in &mut self.classes {
-            class.pass(now_ns);
+            class.advance(now_ns);
             class.total = class.counts;
             class.total_max_ns = 0;
         }
         for flow in &mut self.flows {
-            flow.pass(now_ns);
+            flow.advance(now_ns);
             flow.total = flow.counts;
             flow.delays.reset();
         }
@@ -262,7 +262,7 @@ impl Recorder {
         let mut flows = TableOf::new("flows", FLOWS);
         let mut harq = TableOf::new("harq", HARQ);
         for flow in &mut self.flows {
-            flow.pass(now_ns);
+            flow.advance(now_ns);
             flows.add(flow, &span_s);
             if self.attempts {
                 harq.add(flow, &());
@@ -285,7 +285,7 @@ impl Recorder {
         }
         let mut classes = TableOf::new("classes", CLASSES);
         for (index, (class, jitter)) in self.classes.iter_mut().zip(jitters).enumerate() {
-            class.pass(now_ns);
+            class.advance(now_ns);
             let sojourn_ns = sojourn_ns(index).whole();
             // A histogram answers with the end of a range of values, which may lie above the greatest one.
             let max_s = class.total_max_ns as f64 / 1e9;

@@ -35,8 +35,8 @@ const LANES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct TauranPf {
     fading: Fading,
-    /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
-    ahead: Vec<usize>,
+    /// Offset of each queue into the fading, rounded down to whole samples.
+    offsets: Vec<usize>,
     means: Vec<f64>,
     /// Rate / mean at the sample `at` of each queue that may be served, [`NO_CLAIM`] of the others; a sample holds for
     /// several choices.
@@ -58,20 +58,20 @@ pub(crate) struct TauranPf {
 }
 
 impl TauranPf {
-    /// Queues look so far ahead into the fading, ns.
-    pub(super) fn new(fading: Fading, ahead_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
+    /// `offsets_ns`: of each queue into the fading.
+    pub(super) fn new(fading: Fading, offsets_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
         TauranPf {
-            ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
+            offsets: offsets_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
-            means: vec![LEAST_MEAN; ahead_ns.len()],
-            claims: vec![NO_CLAIM; ahead_ns.len()],
+            means: vec![LEAST_MEAN; offsets_ns.len()],
+            claims: vec![NO_CLAIM; offsets_ns.len()],
             at: None,
             raised: Vec::new(),
             served: None,
             timeout_ns,
-            heads_ns: vec![NO_HEAD; ahead_ns.len()],
+            heads_ns: vec![NO_HEAD; offsets_ns.len()],
             heads: BinaryHeap::new(),
-            listed: vec![false; ahead_ns.len()],
+            listed: vec![false; offsets_ns.len()],
             answer: None,
         }
     }
@@ -127,7 +127,7 @@ impl TauranPf {
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
-        let at = now + self.ahead[q];
+        let at = now + self.offsets[q];
         let wrapped = at.wrapping_sub(self.fading.round());
         (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
@@ -166,7 +166,7 @@ impl TauranPf {
     }
 }
 
-/// Whose claim is the greatest, the first of equals; none when nobody has one.
+/// The queue with the greatest claim, the first of equals; none when no queue has one.
 fn greatest(claims: &[f64]) -> Option<usize> {
     let mut most = [NO_CLAIM; LANES];
     let rows = claims.chunks_exact(LANES);
@@ -279,9 +279,9 @@ mod tests {
             .map(|_| (-15.0 + 55.0 * random.unit()) as f32)
             .collect();
         let fading = Fading::new(STEP_NS, samples_db.clone()).unwrap();
-        let ahead_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
+        let offsets_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
         let mut mux = Mux::new(0, 1, &[Limit::default(); USERS], |_| {
-            Ok::<_, Infallible>(TauranPf::new(fading, &ahead_ns, Some(TIMEOUT_NS)))
+            Ok::<_, Infallible>(TauranPf::new(fading, &offsets_ns, Some(TIMEOUT_NS)))
         })
         .unwrap();
         let mut plain = Plain {

@@ -14,7 +14,7 @@ pub(super) struct Tournament {
 }
 
 impl Tournament {
-    /// Nobody takes part.
+    /// No queue takes part.
     pub(super) fn new(entries: usize) -> Tournament {
         let leaves = (entries + 1).next_power_of_two();
         Tournament {
@@ -46,7 +46,7 @@ impl Tournament {
         }
     }
 
-    /// Who has the greatest score, the first of equals; none when nobody takes part.
+    /// The queue with the greatest score, the first of equals; none when no queue takes part.
     pub(super) fn first(&self) -> Option<usize> {
         if self.nodes[1] == ABSENT {
             return None;

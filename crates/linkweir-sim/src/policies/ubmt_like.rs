@@ -3,7 +3,7 @@
 //! weighs throughput and time in the buffer. A reconstruction: the formula is this project's own.
 //!
 //! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U its utility. A queue that is
-//! real-time has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) says how urgent it is, and
+//! real-time has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) is its urgency, and
 //! what is older than T is dropped. An elastic one has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
 //! earliest head goes, then the lowest index.
 
@@ -288,8 +288,8 @@ mod tests {
         all.filter(|&q| eligible(&view.queues[q])).min_by(order)
     }
 
-    /// Two random lives of 250 s, in which the common factor of the means begins anew twice: in one as the policy is asked,
-    /// in the other as it is told what was sent.
+    /// Two random lives of 250 s, in which the common factor of the means starts again twice: in one at a pick, in the other
+    /// when a packet was sent.
     #[test]
     fn chooses_as_when_every_claim_is_known() {
         const MS: u64 = 1_000_000;

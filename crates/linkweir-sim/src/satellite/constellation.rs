@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How long signals take from one place on the earth to another through a constellation of satellites.
 //!
-//! The constellation is a shell after Walker (1984): planes alike but for their ascending nodes, which are spread evenly over
+//! The constellation is a shell after Walker (1984): planes that differ only in their ascending nodes, which are spread evenly over
 //! half a turn (star) or a whole one (delta), and as many satellites in each, evenly spaced. The planes of a star may be
 //! further apart, or closer, than evenly spread ones: what is left of the half turn is its seam, between the last and the
 //! first plane, whose satellites meet. A narrow seam covers the ground there better. From one plane to the next the
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Medians over a day. The first figures are known from a program whose phasing and choice of satellites are not told; the
+    /// Medians over a day. The first figures are known from a program whose phasing and choice of satellites are not documented; the
     /// second from one that shares nothing with this one. A shortest way is no longer than another: ours are 0.2 to 3.6 ms
     /// below the known ones. With the nearest satellite at both ends and phasing 1 they would be 81.1, 82.4, 83.8, 78.4, 82.8.
     #[test]

@@ -28,7 +28,7 @@ impl Fading {
         })
     }
 
-    /// The same samples as the beginning of a round of so many, of whose rest nobody will ask.
+    /// The same samples as the beginning of a round of so many; the rest is never looked up.
     pub(crate) fn beginning_of(self, round: usize) -> Fading {
         debug_assert!(round >= self.samples_db.len());
         Fading { round, ..self }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_has_an_end_that_can_be_told() {
+    fn a_round_lasts_at_most_2_to_the_63_ns() {
         let sound = |step_ns: u64, samples| Fading::new(step_ns, vec![0.0; samples]).is_some();
         assert!(sound(1 << 62, 2) && sound(1, 1));
         assert!(!sound(1 << 62, 3) && !sound(1 << 62, 4) && !sound(0, 1) && !sound(1, 0));

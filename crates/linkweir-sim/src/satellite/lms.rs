@@ -2,7 +2,7 @@
 //! Land-mobile-satellite channel: a vehicle drives through clearings and shadows.
 //!
 //! At every place the signal has Loo's distribution (1985): a direct ray whose level is normal in dB, and scattered rays, all
-//! relative to the unobstructed line of sight. What the distribution is from place to place says a model: [`perez_fontan`]
+//! relative to the unobstructed line of sight. A model gives the distribution from place to place: [`perez_fontan`]
 //! or [`p681`].
 //!
 //! The direct ray's level is a first-order autoregression over distance. Scattered rays come from 20 points around the
@@ -27,7 +27,7 @@ use super::LIGHT_M_S;
 pub enum Shadowing {
     /// Three states that follow one another as a Markov chain.
     PerezFontan(PerezFontan),
-    /// Two states that alternate, with parameters drawn anew each time.
+    /// Two states that alternate, with new parameters drawn each time.
     P681(P681),
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The last hop of a satellite link, to moving users or to the terminals of a beam: how long the way there is, how the
-//! channel fades, what a transmission then brings, and how often a packet is sent until it is understood.
+//! channel fades, how much a transmission then carries, and how often a packet is sent until it is decoded.
 //!
 //! | module | answers |
 //! |---|---|

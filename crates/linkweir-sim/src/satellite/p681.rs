@@ -214,7 +214,7 @@ impl Alternating<'_> {
     }
 
     /// The next part of the way begins.
-    fn go_on(&mut self, random: &mut Random) {
+    fn next_part(&mut self, random: &mut Random) {
         self.from = self.to;
         if self.between {
             self.length_m = self.state().length_m(random);
@@ -243,7 +243,7 @@ impl Vehicle for Alternating<'_> {
         self.driven_m += step_m;
         while self.driven_m >= self.length_m {
             self.driven_m -= self.length_m;
-            self.go_on(random);
+            self.next_part(random);
         }
     }
 }
@@ -337,7 +337,7 @@ mod tests {
         assert!(P681::rural_wooded(40).is_none());
     }
 
-    /// Where drives begin, beside the parts of the time that follow from the mean lengths: an integration of the truncated
+    /// Where drives begin, compared with the parts of the time that follow from the mean lengths: an integration of the truncated
     /// distributions apart from this program.
     #[test]
     fn drives_begin_in_the_stationary_state() {

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Drives generated lately: runs over the same channel share its samples, and only the first of them generates them.
+//!
+//! The list belongs to the process, as an experiment is a plain value that can be compared, sent to another process and run
+//! any number of times: no object outlives a run but those that the caller holds. It changes no result, since a drive
+//! follows from its parameters and seed alone. It is kept because generating ten minutes of a drive takes 60 ms, a third of
+//! a run of `scenarios/leo-voice.toml` (0.18 s of processor time, 0.12 s without generating), and plans compare policies over the
+//! same channel.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -250,7 +250,7 @@ fn misses(
     let mut missed = Vec::new();
     for (index, &(part, db)) in exceeded.iter().enumerate() {
         let found = rain.exceedance(db);
-        let said = format!(
+        let deviation = format!(
             "{db} dB in {} of the time instead of {}",
             per_cent(found),
             per_cent(part)
@@ -259,13 +259,13 @@ fn misses(
             return Err(section.fault_at(
                 "exceeded",
                 format!(
-                    "pair {}: the fitted model exceeds {said}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
+                    "pair {}: the fitted model exceeds {deviation}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
                     index + 1
                 ),
             ));
         }
         if (found / part - 1.0).abs() > MISS {
-            missed.push(said);
+            missed.push(deviation);
         }
     }
     if missed.is_empty() {

@@ -138,7 +138,7 @@ fn extend(outages: &mut Vec<(u64, u64)>, begin_ns: u64, end_ns: u64) {
     }
 }
 
-/// What to tell of outages, if there are any; they must leave some of the run.
+/// A note on outages, if there are any; they must leave some of the run.
 fn outage_note(
     section: &Section<'_, '_>,
     outages: &[(u64, u64)],

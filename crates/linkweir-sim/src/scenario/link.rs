@@ -106,7 +106,7 @@ pub(super) fn read(
     Ok((link, lines))
 }
 
-/// Keys that say what the link offers.
+/// Keys for the capacity of the link.
 struct Given<'s, 'i> {
     rate: Option<Entry<'s, 'i>>,
     trace: Option<Entry<'s, 'i>>,
@@ -274,7 +274,7 @@ fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<()
     if let Some(entry) = section.find("follow") {
         if entry.flag()? {
             return Err(entry.fault(
-                "must be left out with a beam: the scheduler is told every terminal's rate",
+                "must be left out with a beam: every terminal's rate is reported to the scheduler",
             ));
         }
     }
@@ -324,7 +324,7 @@ fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
     }
 }
 
-/// What the scheduler is told unless the scenario says: the mean.
+/// The capacity that the scheduler assumes: the mean, unless the scenario gives one.
 fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
     let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
     let value = if let Some(entry) = section.find("nominal") {
@@ -448,7 +448,7 @@ fn delays_s(link: &Link) -> [f64; 2] {
     ]
 }
 
-/// Whether there is a satellite that says all delays.
+/// Whether there is a satellite with delays of its own.
 pub(super) fn has_delays(satellite: Option<&Satellite>) -> bool {
     satellite.is_some_and(|satellite| satellite.delays.is_some())
 }

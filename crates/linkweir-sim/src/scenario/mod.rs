@@ -69,7 +69,7 @@ pub struct Scenario {
     pub resolved_toml: String,
     /// The files the scenario names.
     pub inputs: Vec<Input>,
-    /// What the models made of the scenario that its writer may not expect, a sentence each.
+    /// Notes where a model differs from what the scenario's writer may expect, a sentence each.
     pub notes: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ fn read<'i>(
         qparams,
     };
     let resolved = top.finish()?;
-    // Keys nobody knows are named before the core is asked: they may be what the core misses.
+    // Unknown keys are refused before the core checks: one of them may be a misspelt key that the core needs.
     let scheduler_lines = scheduler_section.known()?;
     let class_lines = all_lines(&class_sections)?;
     let flow_lines = all_lines(&flow_sections)?;
@@ -381,7 +381,7 @@ fn series_rows(
     classes: usize,
     flows: usize,
 ) -> Result<(), Fault> {
-    // In a beam each class has a row of its channel, too.
+    // In a beam each class also has a row in table `channel`.
     let terminals = link.beam.as_ref().map_or(0, |_| classes);
     let rows = bins.saturating_mul((classes + terminals + flows) as u64);
     if rows > limits::SERIES_ROWS {

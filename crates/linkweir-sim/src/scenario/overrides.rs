@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-/// What takes the place of the scenario's own words.
+/// Values that take the place of the scenario's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Seed.

@@ -241,7 +241,7 @@ impl Sender {
         self.next - self.una - self.board.sacked() - self.board.queued() + self.doubled
     }
 
-    /// The round-trip time this acknowledgement tells.
+    /// The round-trip time that this acknowledgement gives.
     #[inline]
     fn measure(&mut self, now_ns: u64, ack: &Ack) -> Option<u64> {
         let sent_ns = if self.timestamps {

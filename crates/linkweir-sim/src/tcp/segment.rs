@@ -21,7 +21,7 @@ pub struct Ack {
     pub nsack: u8,
     /// `sent_ns` of the segment whose timestamp is echoed (RFC 7323, section 4.3); `None` without timestamps.
     pub echo_ns: Option<u64>,
-    /// The segment that caused this acknowledgement had been received before (what D-SACK tells, RFC 2883).
+    /// The segment that caused this acknowledgement had been received before (as D-SACK reports, RFC 2883).
     /// It feeds [`Counters::spurious`](super::Counters::spurious) and no decision.
     pub duplicate: bool,
 }

@@ -42,7 +42,7 @@ pub struct Counters {
     pub retransmitted_fast: u64,
     /// Retransmissions after a timeout.
     pub retransmitted_rto: u64,
-    /// Acknowledgements that told of a segment received twice.
+    /// Acknowledgements that reported a segment received twice.
     pub spurious: u64,
     /// Fast recoveries begun.
     pub recoveries: u64,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sources of packets that need no acknowledgements: open-loop ones, which send whatever happens to their packets, and
-//! greedy ones, which keep a number of packets waiting. TCP is in `tcp/`.
+//! Sources other than TCP: open-loop ones, and greedy ones, which keep a number of packets waiting.
 
 mod greedy;
 mod open_loop;

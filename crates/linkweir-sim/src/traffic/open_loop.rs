@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sources that send without listening: when is the next packet created, and how long is it?
+//! Open-loop sources, which send whatever happens to their packets: when is the next packet created, and how long is it?
 //!
 //! A rate that changes over time is integrated, not sampled: the next packet is created when the rate has added up to
 //! the bits of the gap. A constant rate gives constant gaps, an outage of the source delays its next packet, and a
@@ -39,7 +39,7 @@ enum Gaps {
 }
 
 impl Source {
-    /// The source of this traffic and the time of its first packet; `None` for traffic that listens. Nothing is created
+    /// The source of this traffic and the time of its first packet; `None` for other traffic. Nothing is created
     /// at `stop_ns` or later.
     pub(crate) fn new(
         traffic: &Traffic,
