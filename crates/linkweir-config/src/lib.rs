@@ -6,6 +6,7 @@
 
 pub mod fault;
 pub mod limits;
+pub mod link;
 pub mod parameters;
 pub mod reader;
 pub mod signal;

@@ -3,11 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use linkweir_config::link;
 use linkweir_config::reader::Entry;
-use linkweir_config::trace;
 use linkweir_config::Fault;
-
-use super::limits;
 
 /// A file a scenario names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +29,7 @@ pub(super) fn read(
         return Err(file.fault(format!("must be the path of a file with {what}")));
     }
     let path = folder.join(text);
-    // A file that cannot be read is the fault of the line that names it.
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let bytes = link::content(file, &path)?;
     Ok((path, bytes))
 }
 

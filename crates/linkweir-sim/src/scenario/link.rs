@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use linkweir_config::reader::{quote, Entry, Section};
-use linkweir_config::trace::{self, Described, Hints, Trace};
+use linkweir_config::link::{self, Given, Source};
+use linkweir_config::reader::{quote, Section};
+use linkweir_config::trace::{self, Hints, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 use linkweir_config::Fault;
@@ -17,11 +18,6 @@ use super::limits;
 use super::overrides::Overrides;
 use super::satellite;
 
-pub(super) const RATES: Values = Values {
-    kind: Kind::Rate,
-    min: 0.0,
-    max: limits::RATE_BPS as f64,
-};
 const DELAYS: Values = Values {
     kind: Kind::Seconds,
     min: 0.0,
@@ -49,7 +45,7 @@ pub(super) fn read(
     let given = Given::find(section);
     let beam = match section.find("beam") {
         Some(entry) => {
-            alone(section, overrides.trace.as_deref())?;
+            alone(section, &given, overrides.trace.as_deref())?;
             Some(beam::read(&entry, seed, &folder(section), inputs, notes)?)
         }
         None => None,
@@ -60,7 +56,7 @@ pub(super) fn read(
     };
     let mean_bps = match &beam {
         Some((beam, _)) => beam::clear_sky_bps(beam),
-        None => mean(&source.capacity, duration_ns),
+        None => link::mean_bps(&source.capacity, duration_ns),
     };
     let nominal_bps = nominal(section, mean_bps)?;
     let follow = section.flag("follow", false)?;
@@ -106,23 +102,6 @@ pub(super) fn read(
     Ok((link, lines))
 }
 
-/// Keys for the capacity of the link.
-struct Given<'s, 'i> {
-    rate: Option<Entry<'s, 'i>>,
-    trace: Option<Entry<'s, 'i>>,
-    described: Described<'s, 'i>,
-}
-
-impl<'s, 'i> Given<'s, 'i> {
-    fn find(section: &mut Section<'s, 'i>) -> Given<'s, 'i> {
-        Given {
-            rate: section.find("rate"),
-            trace: section.find("trace"),
-            described: Described::find(section),
-        }
-    }
-}
-
 /// Capacity of the link, with the columns for delay and loss that a trace may have.
 struct Offered {
     capacity: Capacity,
@@ -146,40 +125,30 @@ impl Offered {
         overrides: &Overrides,
         inputs: &mut Vec<Input>,
     ) -> Result<Offered, Fault> {
-        let Given {
-            rate,
-            trace,
-            described,
-        } = given;
         let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
             let bytes = match &overrides.trace_content {
                 Some(content) => content.clone(),
                 None => trace::read_limited(path, limits::TRACE_BYTES)?,
             };
             trace_of(path.into(), bytes, &Hints::default(), inputs)?
-        } else if let Some(entry) = trace {
-            if rate.is_some() {
-                return Err(entry.fault("rate and trace exclude each other; leave one out"));
-            }
-            let hints = described.read()?;
-            let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
-            trace_of(path, bytes, &hints, inputs)?
         } else {
-            if let Some(entry) = described.any() {
-                return Err(entry.fault("is only for a link with a trace"));
+            match given.read(1.0, "must be above 0 at some time")? {
+                Source::Rate(signal, shown, _) => {
+                    section.write("rate", shown);
+                    return Ok(Offered::rate(Capacity::Rate(signal)));
+                }
+                Source::Trace(entry, hints) => {
+                    let (path, bytes) =
+                        inputs::read(&entry, "times and capacities", &folder(section))?;
+                    trace_of(path, bytes, &hints, inputs)?
+                }
+                Source::None => {
+                    return Err(section.missing(
+                        "rate",
+                        "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
+                    ))
+                }
             }
-            let entry = rate.ok_or_else(|| {
-                section.missing(
-                    "rate",
-                    "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
-                )
-            })?;
-            let (signal, shown) = values::read(&entry, RATES)?;
-            if values::greatest(&signal) < 1.0 {
-                return Err(entry.fault("must be above 0 at some time"));
-            }
-            section.write("rate", shown);
-            return Ok(Offered::rate(Capacity::Rate(signal)));
         };
         section.write("trace", quote(&name));
         trace.write(section);
@@ -250,13 +219,12 @@ fn before_satellite(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault>
 }
 
 /// Refuses what a beam's rates leave no room for.
-fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<(), Fault> {
-    let (rate, trace) = (section.find("rate"), section.find("trace"));
-    if let Some(entry) = rate
-        .as_ref()
-        .or(trace.as_ref())
-        .or(Described::find(section).any())
-    {
+fn alone(
+    section: &mut Section<'_, '_>,
+    given: &Given<'_, '_>,
+    replacement: Option<&Path>,
+) -> Result<(), Fault> {
+    if let Some(entry) = given.any() {
         return Err(
             entry.fault("a beam's rates are those of its terminals; leave this or [link.beam] out")
         );
@@ -311,17 +279,6 @@ fn trace_of(
         return Err(Fault::in_file(path, None, message));
     }
     Ok((inputs::keep(path, bytes, inputs), trace))
-}
-
-/// What a link offers on average, bit/s.
-fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
-    match capacity {
-        Capacity::Rate(signal) => values::mean(signal, duration_ns),
-        Capacity::Opportunities { at_ns, bytes } => {
-            let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
-            at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
-        }
-    }
 }
 
 /// The capacity that the scheduler assumes: the mean, unless the scenario gives one.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use linkweir_config::link::RATES;
 use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values;
@@ -13,7 +14,7 @@ use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
 use crate::tcp;
 
 use super::limits;
-use super::link::{has_delays, too_many_on_the_way, RATES};
+use super::link::{has_delays, too_many_on_the_way};
 
 const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
 const TIMES: (u64, u64) = (0, limits::DURATION_NS);
