@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The bottleneck: flows, their queues behind the scheduler, the device that sends, and the line to the receivers. What a
-//! medium does, it does to this.
+//! The bottleneck: flows, their queues behind the scheduler, the device that sends, and the delay line to the
+//! receivers. Media act on it.
 
 use linkweir_core::{Departure, DropReason, Mux};
 

@@ -2,8 +2,8 @@
 //! A TCP connection in the engine: sender, receiver, and the timers of both.
 //!
 //! Deadlines move with nearly every segment, mostly later. So a timer's event is left where it is, and the deadline is
-//! compared when it fires; only an earlier deadline needs an event of its own. The event that it makes superfluous finds
-//! that another one is in charge and does nothing.
+//! compared when it fires; only an earlier deadline needs an event of its own. The superfluous event then finds
+//! that another one is in charge, and does nothing.
 
 use crate::tcp;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The transmitter behind the scheduler: a ring of packets it pulled at once, of which it sends one after another.
+//! The transmitter behind the scheduler: it pulls a ring of packets at once and sends them one after another.
 //!
-//! With a rate, a packet occupies the link until the rate has added up to its bits; back-to-back packets carry the
-//! fraction of a nanosecond over, so the long-run rate is exact. With opportunities, each instant lets a number of bytes
-//! go; a packet may need several of them, and several may share one; what finds no packet is lost. A beam's carrier gives
-//! each terminal a rate of its own.
+//! With a rate, a packet occupies the link until the integral of the rate reaches its bits. Packets sent back to back carry
+//! the fraction of a nanosecond over, so the long-run rate is exact. With opportunities, a number of bytes may leave at each
+//! instant: a packet may need several opportunities, several packets may share one, and bytes without a packet are lost. A
+//! beam's carrier has a rate for each terminal.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

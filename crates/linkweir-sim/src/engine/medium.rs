@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A medium is what lies between the scheduler and the receivers: which packet the device sends next, and what becomes of
-//! those that have left it. The engine is compiled once for each, so that a plain link asks nothing about satellites.
+//! A medium lies between the scheduler and the receivers. It decides which packet the device sends next, and what happens to
+//! packets that have left the device. The engine is compiled once for each medium, so the path of a plain link has no
+//! branches for satellites.
 
 use linkweir_core::Departure;
 

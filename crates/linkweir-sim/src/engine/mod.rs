@@ -6,10 +6,10 @@
 //!  sender <------- access delay + return delay, no queue, no loss -------- acks
 //! ```
 //!
-//! A satellite's delays, where it has some, take the place of all three.
+//! Where a satellite has delays of its own, they take the place of all three.
 //!
-//! Events of one time run in the order in which they were scheduled. A pipe that keeps order has one entry, for its
-//! first item; timers are left where they are and looked at when they fire. Nothing is allocated per packet once queues
+//! Events of the same time run in the order in which they were scheduled. A delay line has one entry, for its first item;
+//! timers stay where they are and compare their deadline when they fire. Nothing is allocated per packet once queues
 //! have grown.
 //!
 //! | module | holds |

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tables as lists of columns, each with its name, its unit, what it is, and how its value is found.
+//! Tables as lists of columns, each with its name, its unit, a help text, and the function that gives its value.
 
 use crate::table::{Sink, Table};
 

@@ -2,8 +2,8 @@
 //! What is measured: counters and delays of classes and flows, written to tables per interval and at the end.
 //!
 //! Bytes are those of the packets, without the link's overhead, except in table `link`, which compares what the link
-//! carried with what it offered. A packet counts as sent when the scheduler hands it over; that is also when its waiting
-//! time ends.
+//! carried with what it offered. A packet counts as sent, and its waiting time ends, when
+//! the scheduler hands it to the device.
 
 pub(crate) mod beam;
 mod class;

@@ -2,12 +2,12 @@
 //! Frames of packets for users whose channels differ, inspired by Chaput et al. 2013 (BBS and BPS), of which only the
 //! abstract was at hand. A reconstruction: what a frame may hold and how it is searched are this project's own.
 //!
-//! A frame lasts [`FRAME_S`] and is coded for some rate, one of those of the queues that wait; every user whose channel
-//! gives at least that rate can read it. It holds rate x time bits. A byte for a queue has the value 1 / R, R its mean throughput, which
-//! is what proportional fairness maximises.
+//! A frame lasts [`FRAME_S`] and is coded for the rate of one of the queues that wait; every user whose channel gives at
+//! least that rate can read it. It holds rate x time bits. A byte for a queue has the value 1 / R, where R is the queue's
+//! mean throughput: proportional fairness maximises the sum of these values.
 //!
-//! * **best frame** (`bbs_like`): for every rate the frame that takes the queues that can read it by falling value; the
-//!   one with the greatest value is sent.
+//! * **best frame** (`bbs_like`): for every rate, a frame is filled from the queues that can read it, by falling value; the
+//!   frame with the greatest value is sent.
 //! * **best packet** (`bps_like`): the frame for the rate of the queue with the largest rate x value, filled in the same
 //!   way.
 //!

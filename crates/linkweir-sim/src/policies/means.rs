@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Mean throughput of each queue, forgotten exponentially: what the reconstructions measure a channel by.
+//! Mean throughput of each queue with exponential decay, to which the reconstructed policies relate a channel's rate.
 
 use linkweir_core::{Queue, View};
 

@@ -4,10 +4,10 @@
 //! A queue's rate is its channel's present attenuation in dB, raised by 11 dB and not below 0: linear in dB, known
 //! without delay. Its mean is at least 1 and moves twice at every choice, by a twentieth: towards the rate for the queue
 //! that was served last, in the first move, towards 0 otherwise. The queue with a packet and the largest rate / mean is
-//! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and who
-//! was just served waits a little.
+//! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and a
+//! queue that was just served waits a little.
 //!
-//! With a timeout it is CoDeS: before each choice, what has waited longer at the head of a queue is thrown away.
+//! With a timeout it is CoDeS: before each choice, heads of queues that have waited longer are dropped.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};

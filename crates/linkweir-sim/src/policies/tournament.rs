@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A tournament: the greatest of many scores, and all above some mark, while single scores change.
+//! A tournament tree: finds the greatest of many scores, or all above a threshold, while single scores change.
 
 /// The score of who does not take part, below all others.
 pub(super) const ABSENT: f64 = 0.0;

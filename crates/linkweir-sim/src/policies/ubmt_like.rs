@@ -2,9 +2,9 @@
 //! Utility times relative channel, inspired by Fairhurst et al. 2009 (UBMT), of which Tauran et al. 2018 say that it
 //! weighs throughput and time in the buffer. A reconstruction: the formula is this project's own.
 //!
-//! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U its utility. A queue that is
-//! real-time has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) is its urgency, and
-//! what is older than T is dropped. An elastic one has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
+//! The queue with the largest U r / R is served; r is the rate of its channel, R its mean throughput, U its utility. A
+//! real-time queue has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) is its urgency, and
+//! packets older than T are dropped. An elastic queue has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
 //! earliest head goes, then the lowest index.
 
 use linkweir_core::{Pick, Policy, Queue, Verdict, View};

@@ -10,9 +10,9 @@
 //! the same direction, and the first satellite is there.
 //!
 //! Each satellite keeps links to the one before and behind it in its plane and to its neighbour in the planes on either
-//! side (+Grid), as long as the earth does not stand between. Between the last and the first plane of a star, whose
-//! satellites meet, there are none. A place is linked with every satellite that is high enough above its horizon. Of all
-//! ways from place to place the shortest is taken (Dijkstra 1959); queues and processing on board take no time.
+//! side (+Grid), as long as the earth does not block them. There are none between the last and the first plane of a star,
+//! whose satellites meet. A place is linked with every satellite that is high enough above its horizon. Packets take the
+//! shortest path (Dijkstra 1959); queues and processing on board take no time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

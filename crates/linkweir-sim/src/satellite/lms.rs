@@ -7,7 +7,8 @@
 //!
 //! The direct ray's level is a first-order autoregression over distance. Scattered rays come from 20 points around the
 //! vehicle, each with a Doppler shift of its own, and beat with the direct ray; their sum is close to complex Gaussian.
-//! A drive begins in the stationary state, but for the first state of [`perez_fontan`]. First-order statistics do not depend on correlation length, carrier or speed; how long fades last does.
+//! A drive begins in the stationary state, but for the first state of [`perez_fontan`]. First-order statistics do not depend
+//! on correlation length, carrier or speed; the duration of fades does.
 //!
 //! [`perez_fontan`]: super::perez_fontan
 //! [`p681`]: super::p681

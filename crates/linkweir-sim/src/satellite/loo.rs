@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Loo's distribution (1985), and the vehicle that meets one after another: what models of shadowing give [`lms`](super::lms).
+//! Loo's distribution (1985) of a signal's level, and a vehicle that drives from one such distribution to the next. Models of
+//! shadowing give both to [`lms`](super::lms).
 
 use crate::random::Random;
 

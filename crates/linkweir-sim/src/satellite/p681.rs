@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Shadowing after Recommendation ITU-R P.681-11 (2019), Annex 2: good and bad states alternate, and each time one begins
-//! its length and its distribution of Loo's are drawn.
+//! Shadowing after Recommendation ITU-R P.681-11 (2019), Annex 2: good and bad states alternate; when one begins, its length
+//! and its Loo distribution are drawn.
 //!
 //! Lengths are lognormal, drawn again while shorter than a least one. The direct ray's mean level is normal, drawn again
 //! while further from its mean than 1.645 deviations in the good state, 1.2816 (the quantiles 0.1 and 0.9) in the bad one;
-//! its deviation and the scattered power follow from it along straight lines. Between two states lies a way whose length
-//! grows with the difference of their levels, on which the parameters change along straight lines.
+//! its deviation and the scattered power follow from it along straight lines. Between two states is a transition whose length
+//! grows with the difference of their levels; on it the parameters change linearly.
 //!
-//! A drive begins where one that has lasted for long would be: it has driven 100 km before, through some hundred states or
-//! more.
+//! A drive begins in the stationary state: it has gone 100 km before, through some hundred states or more.
 //!
 //! The parameters are those for rural wooded country at 1.5 to 3 GHz.
 

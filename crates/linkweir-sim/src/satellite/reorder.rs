@@ -15,14 +15,14 @@
 //! * A packet held for longer than the timeout is dropped; this is checked at arrivals only. A flow of which nothing
 //!   arrived for as long is forgotten, which drops nothing more: what it has held is older still.
 //!
-//! So a packet that was dropped in a queue and never reached the link holds its flow back, until TCP repeats it, another
-//! flow's misfortune empties the buffer, or the packets behind it are dropped in their turn.
+//! So a packet that was dropped in a queue and never reached the link blocks its flow until TCP repeats it, a packet of
+//! another flow is given up or finds no room and so empties the buffer, or the packets behind it time out.
 //!
 //! **Per flow**, corrected. Packets are numbered as they enter the link, so that the only holes are packets still being
 //! repeated, and the decoder reports the end of each. Every flow has a buffer of its own, so that no flow pays for another.
 //!
 //! * The expected one goes on, with those that follow it; a higher one is held; a lower one, passed over before, goes on.
-//! * When the decoder gives a packet up, its number is expected no longer: what waited for it alone goes on.
+//! * When the decoder gives a packet up, its number is no longer expected: packets that waited only for it go on.
 //! * A packet held for the whole timeout goes on, after those held below it: late is better than lost, and what is missing
 //!   is no longer waited for.
 //! * When the buffer has no room for one more, the lowest hole is no longer waited for.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Attenuation of a beam's terminals from a file: CSV with a header, a column `t_s` of times in seconds that rise from 0,
-//! and one column of dB for all terminals or one for each in the order of the classes. Values hold until the next line,
-//! those of the last for ever; a line `# period_s=...`, or `# end=...` other than hold, is refused. Other lines that start with
+//! and one column of dB for all terminals or one for each in the order of the classes. A value holds until the
+//! next line, the last one for ever; a line `# period_s=...`, or `# end=...` other than hold, is refused. Other lines that start with
 //! `#` and empty ones are skipped.
 
 use std::path::Path;

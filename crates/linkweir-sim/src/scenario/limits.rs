@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sizes beyond which an input is taken for a mistake, so that no typing error fills the memory or the disk.
+//! Sizes beyond which an input is refused, so that no typing error fills the memory or the disk.
 
 pub(super) use linkweir_config::limits::{DELAY_S, DURATION_NS, POINTS, RATE_BPS, TRACE_BYTES};
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Scenarios: experiments as people write them, in TOML, with units.
 //!
-//! [`parse`] checks everything before anything runs: units, names, ranges, what belongs together, the trace file, and
-//! through the core's own tables and checks every parameter of the policy. What it returns needs no further check. The
-//! first thing wrong comes back as a [`Fault`] with file, line, key and cure.
+//! [`parse`] checks everything before anything runs: units, names, ranges, keys that exclude or need each other, the trace
+//! file, and, with the core's own tables, every parameter of the policy. Its result needs no further check. The first error
+//! is returned as a [`Fault`] with file, line, key and cure.
 //!
 //! ```
 //! use std::path::Path;
