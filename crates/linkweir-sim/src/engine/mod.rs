@@ -360,18 +360,20 @@ impl<'a, M: Medium> Engine<'a, M> {
     fn transmit(&mut self, index: usize) {
         let now_ns = self.bottleneck.now_ns;
         let stop_ns = self.bottleneck.flows[index].stop_ns;
-        while now_ns < stop_ns {
-            let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];
-            let Kind::Tcp(connection) = kind else { return };
-            let Some(packet) = connection.next_packet(now_ns, index as u32) else {
-                break;
-            };
-            match connection.access {
-                None => self.arrive(packet),
-                Some(line) => {
-                    let out_ns = now_ns + access.delay_ns(now_ns);
-                    if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
-                        self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
+        if now_ns < stop_ns {
+            loop {
+                let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];
+                let Kind::Tcp(connection) = kind else { return };
+                let Some(packet) = connection.next_packet(now_ns, index as u32) else {
+                    break;
+                };
+                match connection.access {
+                    None => self.arrive(packet),
+                    Some(line) => {
+                        let out_ns = now_ns + access.delay_ns(now_ns);
+                        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
+                            self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
+                        }
                     }
                 }
             }

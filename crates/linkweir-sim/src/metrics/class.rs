@@ -249,7 +249,7 @@ pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
         name: "loss",
         unit: Unit::None,
         help: "Part of the packets that arrived which were dropped.",
-        value: Value::Real(|c, totals| loss(c, totals)),
+        value: Value::Real(loss),
     },
     Column {
         name: "delay_mean_s",
