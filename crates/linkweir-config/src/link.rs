@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a link offers: the keys `rate` and `trace`, of which a table has one, and those that describe the trace.
 //!
-//! The caller looks for the file of a trace, as only it knows where paths begin, and says how small a capacity may be.
+//! The caller finds the file of a trace, as only it knows what paths are relative to, and gives the least capacity.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub enum Source<'s, 'i> {
     None,
     /// A rate over time, its resolved form and its key.
     Rate(Signal, String, Entry<'s, 'i>),
-    /// The key of a trace, and what is said of it.
+    /// The key of a trace, and how it is described.
     Trace(Entry<'s, 'i>, Hints),
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Reading tables of a TOML document: every key is asked for once, what was not asked for is unknown, and every answer is
-//! written down in full, so that the resolved form is made of exactly what was read.
+//! Reading tables of a TOML document: every key is looked up once, other keys are unknown, and every value is written
+//! down in full, so that the resolved form contains exactly what was read.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The word that was probably meant.
+//! Finds the known word that a misspelt one probably stands for.
 
 /// The word nearest to what was written, unless several are or all are far from it: at most two letters in five may
 /// be wrong, or the end may be missing or too long.

@@ -330,7 +330,7 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
     Err(format!("{wrong}; use one of {}{cure}", kind.suffixes()))
 }
 
-/// The unit that a suffix stands for which is none of ours: other cases as in tc, longer names, a rate per second.
+/// The unit that is meant by a suffix that is not one of ours: other cases as in tc, longer names, a rate per second.
 fn meant(suffix: &str, kind: Kind) -> Option<&'static str> {
     const NAMES: [(&str, &[&str]); 13] = [
         ("Gbit", &["g", "gbits", "gbps"]),

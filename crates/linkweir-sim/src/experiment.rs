@@ -101,7 +101,7 @@ pub enum ClearSky {
 pub enum Weather {
     /// There is none.
     Clear,
-    /// Generated while the run goes on.
+    /// Generated during the run.
     Rain(Rain),
     /// As it was recorded.
     Recorded(Attenuation),
@@ -145,7 +145,8 @@ pub struct Delays {
     pub start_ns: u64,
     /// Flow i is this much times i behind in the first, ns.
     pub shift_ns: u64,
-    /// Delay to the satellite of flows so far behind that the first has not begun for them, seconds.
+    /// Delay to the satellite of flows whose shift is longer than the time passed, for which `to_satellite_s` has no value yet,
+    /// seconds.
     pub before_s: f64,
     /// Times of the run at which no path joins the two ends, so that nothing is sent.
     pub outages: Outages,

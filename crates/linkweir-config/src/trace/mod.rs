@@ -7,7 +7,7 @@
 //! value lasts as long as the one before it.
 //!
 //! Delays through a constellation are the same with the header `t_s,to_satellite_s,to_ground_s`, and do not stop. Of lines
-//! of one time the last counts: recorders write what changes at once one after another.
+//! with the same time the last counts, as recorders write simultaneous changes one after another.
 //!
 //! Times of a CSV are seconds, or another unit that its scenario names, or ISO 8601; without a zone they are UTC. All
 //! times are relative to the first, which may be a clock's; in our own notation it is 0 or a clock's.

@@ -14,7 +14,7 @@ pub(super) struct Bins {
 }
 
 impl Bins {
-    /// For a policy with so many statistics.
+    /// For a policy with this number of statistics.
     pub(super) fn new(statistics: usize) -> Bins {
         Bins {
             values: vec![0; statistics],

@@ -167,7 +167,7 @@ impl Bottleneck<'_> {
                 flow: index as u32,
                 bytes,
             });
-            // The policy may have dropped one of the flow's packets for the new one: another try could go on for ever.
+            // The policy may have dropped one of the flow's packets for the new one; trying again might never end.
             if matches!(&self.flows[index].kind, Kind::Greedy { source, .. } if source.waiting_pkts() < waiting_pkts)
             {
                 return false;

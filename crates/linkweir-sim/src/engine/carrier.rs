@@ -67,7 +67,7 @@ impl Carrier {
         self.front = None;
     }
 
-    /// Bits so far of the packet in front.
+    /// Bits of the packet in front that have been sent.
     pub(super) fn under_way_bits(&self, now_ns: u64) -> f64 {
         self.front.map_or(0.0, |(_, rate_bps, began)| {
             self.spent_ns(began, now_ns) * 1e-9 * rate_bps

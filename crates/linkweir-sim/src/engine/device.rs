@@ -227,7 +227,7 @@ impl Device {
             Pace::Rate { meter, began, .. } => {
                 let offered = meter.sum(self.measured.at_ns, now_ns);
                 if let Some((bytes, _)) = self.ring.front() {
-                    // What the packet in front has had so far.
+                    // The bits of the packet in front that have been sent.
                     now.carried += meter.sum_from(*began, now_ns).min(8.0 * f64::from(*bytes));
                 }
                 offered

@@ -33,8 +33,8 @@ pub(super) trait Medium {
     /// Runs an event of its own; returns when it is to run again.
     fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64>;
 
-    /// Delay between the medium's far end and the receivers, ns: acknowledgements of flows whose access delay varies take it
-    /// on their way back.
+    /// Delay between the sending end of the medium and the receivers, ns. Acknowledgements need it on their way back where
+    /// access delays vary, as only a satellite makes them.
     fn receiver_delay_ns(&mut self, now_ns: u64) -> u64;
 
     /// Totals count from now on.

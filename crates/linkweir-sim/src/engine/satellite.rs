@@ -140,8 +140,8 @@ pub(super) struct SatelliteLink {
     /// The same of the packet on the device.
     sending: Piece,
     air: DelayLine<(Packet, Piece)>,
-    /// So many of the last attempts in the air lack the attenuation they meet. Users are far apart in the fading, so each
-    /// look-up is a cache miss; they are batched.
+    /// Number of the last attempts in the air whose attenuation has not been looked up. Users are far apart in the fading,
+    /// so each look-up is a cache miss, and they are batched.
     unseen: usize,
     reported: ReportedRates,
     answers: DelayLine<(Packet, Piece)>,

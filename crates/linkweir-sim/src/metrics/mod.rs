@@ -131,12 +131,12 @@ impl Recorder {
         self.classes[flow.class].counts.lost_link_pkts += 1;
     }
 
-    /// An attempt at a packet goes out, with so many coded bits.
+    /// An attempt at a packet is sent, with this number of coded bits.
     pub(crate) fn attempted(&mut self, flow: usize, coded_bits: u32) {
         self.flows[flow].counts.coded_bits += u64::from(coded_bits);
     }
 
-    /// A packet was decoded after so many attempts.
+    /// A packet was decoded after this number of attempts.
     pub(crate) fn decoded(&mut self, flow: usize, attempts: u8) {
         self.flows[flow].counts.decoded_pkts[usize::from(attempts) - 1] += 1;
     }
@@ -175,7 +175,7 @@ impl Recorder {
         flow.window = Some((cwnd_segments, srtt_ns));
     }
 
-    /// What a TCP connection has done so far; asked for before [`Recorder::begin_totals`] and every end of a bin.
+    /// Counters of a TCP connection, to be updated before [`Recorder::begin_totals`] and [`Recorder::end_bin`].
     pub(crate) fn connection(&mut self, flow: usize, sender: tcp::Counters, in_order_bytes: u64) {
         let flow = &mut self.flows[flow];
         flow.counts.sender = sender;

@@ -42,7 +42,7 @@ pub(crate) struct FrameLike {
     servable: Servable,
     /// Queues whose heads go next.
     frame: VecDeque<usize>,
-    /// Who waits and their rates, while a frame is built.
+    /// Queues that wait, with their rates, while a frame is built.
     waiting: Vec<Waiting>,
     rates_bps: Vec<u64>,
     /// The shortest and the longest of their heads.
@@ -108,7 +108,7 @@ impl FrameLike {
         });
     }
 
-    /// Takes note of who waits.
+    /// Lists the queues that wait.
     fn look(&mut self, view: &View<'_>) {
         self.waiting.clear();
         self.waiting.extend(self.servable.iter().map(|q| {
@@ -167,7 +167,7 @@ impl FrameLike {
         best_bps
     }
 
-    /// The greatest value of so many bytes, if all can read them and packets may be cut.
+    /// The greatest value of a number of bytes, if all can read them and packets may be cut.
     fn value_for_all(&self, mut room_bytes: f64) -> f64 {
         let mut value = 0.0;
         for entry in &self.waiting {

@@ -6,7 +6,7 @@ use linkweir_core::{Queue, View};
 /// Time constant of the means, s.
 const TC_S: f64 = 1.0;
 
-/// After so long the common factor starts again, so that it does not overflow.
+/// After this time the common factor starts again, so that it does not overflow.
 const EPOCH_NS: u64 = 100_000_000_000;
 
 /// All means decay at the same rate, so each is kept times exp(t / Tc), which stays as it is while nothing is sent.

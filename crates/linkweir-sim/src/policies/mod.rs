@@ -52,7 +52,7 @@ impl Own {
         }
     }
 
-    /// Whether it looks at a satellite's channel by itself.
+    /// Whether it reads a satellite's channel directly, without reports.
     pub(crate) fn needs_satellite(self) -> bool {
         matches!(self, Own::TauranPf | Own::TauranCodes)
     }
@@ -125,8 +125,8 @@ impl AnyPolicy {
             .map_err(Missing::Refused)
     }
 
-    /// A class whose head has waited too long, and how long it may, ns; the same until that head is gone. None when there
-    /// is no more.
+    /// A class whose head has waited too long, and how long it may wait, ns; the same class until that head is gone. None
+    /// when there is no such class.
     pub(crate) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         match self {
             AnyPolicy::TauranPf(policy) => policy.overdue(now_ns),
@@ -139,7 +139,7 @@ impl AnyPolicy {
         match self {
             AnyPolicy::Core(policy) => !CHANNEL_UNAWARE.contains(&policy.info().name),
             AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
-            // It looks at the channel by itself.
+            // It reads the channel directly.
             AnyPolicy::TauranPf(_) => false,
         }
     }

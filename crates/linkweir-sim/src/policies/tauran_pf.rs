@@ -132,7 +132,7 @@ impl TauranPf {
         (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
-    /// Takes note of the channels of those that may be served; whose mean is raised claims less once means have moved.
+    /// Updates the claims of the queues that may be served. The claim of a queue whose mean rises falls when means move.
     fn look(&mut self, now: usize) {
         if self.at == Some(now) {
             return;
@@ -271,7 +271,7 @@ mod tests {
         queue.backlog_pkts > 0 && queue.rate_bps > 0
     }
 
-    /// A random life of queues whose packets come, leave and are thrown away.
+    /// A random life of queues whose packets arrive, leave and are dropped.
     #[test]
     fn chooses_as_when_every_mean_moves_and_leaves_no_late_head() {
         let mut random = Random::new(1, 1);

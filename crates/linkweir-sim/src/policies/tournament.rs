@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A tournament tree: finds the greatest of many scores, or all above a threshold, while single scores change.
 
-/// The score of who does not take part, below all others.
+/// The score of a queue that does not take part, below all others.
 pub(super) const ABSENT: f64 = 0.0;
 
 /// Each entry is a leaf of a binary tree; every other node has the greater score of the two below it.

@@ -17,7 +17,7 @@ const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
-/// For so long a bound on what a queue may claim is good.
+/// How long a bound on a queue's claim is valid.
 const BOUND_NS: u64 = 1_000_000;
 /// More than what quotients and products lose in their last bits.
 const ROUNDING: f64 = 1.0 + 1e-12;
@@ -92,7 +92,7 @@ impl UbmtLike {
         }
     }
 
-    /// How urgent a head of this age is; one beyond its target is dropped anyway.
+    /// How urgent a head of this age is; one beyond its target is dropped.
     fn urgency(&self, age_ns: u64, target_ns: u64) -> f64 {
         let at = (age_ns as f64 / target_ns as f64).min(1.0) * STEPS as f64;
         let step = at as usize;

@@ -28,7 +28,7 @@ impl Fading {
         })
     }
 
-    /// The same samples as the beginning of a round of so many; the rest is never looked up.
+    /// The same samples as the beginning of a longer round, of `round` samples; the rest is never looked up.
     pub(crate) fn beginning_of(self, round: usize) -> Fading {
         debug_assert!(round >= self.samples_db.len());
         Fading { round, ..self }

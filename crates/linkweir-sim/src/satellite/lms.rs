@@ -182,7 +182,7 @@ pub(super) mod tests {
     use super::*;
     use crate::satellite::loo::Loo;
 
-    /// Part of the samples that are at least so strong.
+    /// Part of the samples that are at least this strong.
     pub(in crate::satellite) fn part_at_least(fadings: &[Fading], db: f64) -> f64 {
         let all: usize = fadings.iter().map(|f| f.samples_db().len()).sum();
         let strong: usize = fadings

@@ -67,7 +67,7 @@ impl Rain {
         libm::exp(self.m + self.sigma * quantile(self.probability))
     }
 
-    /// Part of the time in which the attenuation exceeds so many dB, in the long run.
+    /// Part of the time, in the long run, in which the attenuation exceeds this one.
     #[must_use]
     pub fn exceedance(&self, attenuation_db: f64) -> f64 {
         if attenuation_db >= MOST_DB {
@@ -118,7 +118,7 @@ pub(crate) struct Shower {
 }
 
 impl Shower {
-    /// At its first instant, for so many terminals.
+    /// At its first instant.
     pub(crate) fn new(rain: &Rain, terminals: usize, step_ns: u64, mut random: Random) -> Shower {
         let memory = libm::exp(-(step_ns as f64) * 1e-9 / rain.correlation_time_s);
         let drawn = random.normal();

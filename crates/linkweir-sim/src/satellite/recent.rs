@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::fading::Fading;
 use super::lms::Lms;
 
-/// How many are kept: enough for plans that go through their runs seed by seed, or repeat up to so many seeds in turn. Of
-/// more seeds in turn none is found again.
+/// How many are kept. That is enough for plans that go through their runs seed by seed, or repeat at most this number of
+/// seeds in turn.
 const MOST_DRIVES: usize = 16;
 /// Longer drives are not kept, so that all together take 64 MiB at most.
 const MOST_SAMPLES: usize = 1 << 20;

@@ -40,7 +40,7 @@ pub struct Reordering {
     pub timeout_ns: u64,
 }
 
-/// Who shares a buffer; see the module.
+/// Which flows share a buffer; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// All flows.
@@ -52,7 +52,7 @@ pub enum Rule {
 /// What becomes of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving<P> {
-    /// These go on now, in this order.
+    /// Released now, in this order.
     pub on: Vec<P>,
     /// These are dropped.
     pub dropped: Vec<P>,

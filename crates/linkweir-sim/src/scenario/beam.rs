@@ -15,9 +15,9 @@ use super::attenuation;
 use super::inputs::{self, Input};
 use super::limits;
 
-/// Es/N0 that are believed, dB.
+/// Es/N0 accepted, dB.
 const ESN0_DB: (f64, f64) = (-30.0, 60.0);
-/// Means and deviations of ln(attenuation in dB) that are believed.
+/// Means and deviations of ln(attenuation in dB) accepted.
 const M: (f64, f64) = (-20.0, 10.0);
 const SIGMA: (f64, f64) = (0.01, 10.0);
 pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
@@ -235,7 +235,8 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
 
 /// Parts of the time that differ by less need no remark.
 const MISS: f64 = 0.01;
-/// With an offset, the model may exceed an attenuation in so many times the part of the time that was given, or as many times less.
+/// With an offset, the part of the time in which the model exceeds an attenuation may differ from the given one by this
+/// factor, up or down.
 const MOST_MISS: f64 = 2.0;
 
 /// Says in which part of the time the model exceeds the attenuations given, where that is another one. Two things can cause

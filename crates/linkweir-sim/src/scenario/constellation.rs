@@ -82,7 +82,7 @@ pub(super) fn read(
             }
             continue;
         };
-        // The delays of before hold in an outage, those of after in one at the beginning.
+        // In an outage the delays before it hold; in one at the beginning, those after it.
         let time_ns = if points[0].is_empty() { 0 } else { time_ns };
         for (points, delay_s) in points.iter_mut().zip([way.to_satellite_s, way.to_ground_s]) {
             points.push((time_ns, delay_s));

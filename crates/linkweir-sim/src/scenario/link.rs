@@ -371,7 +371,7 @@ fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
     })
 }
 
-/// What is wrong with a link that keeps packets on the way for its own delays and so many seconds before it.
+/// The message for a link with too many packets in flight, `access_delay_s` before it included; none if there are not.
 pub(super) fn too_many_on_the_way(link: &Link, access_delay_s: f64) -> Option<String> {
     let rate_bps = match &link.capacity {
         Capacity::Rate(signal) => values::greatest(signal),

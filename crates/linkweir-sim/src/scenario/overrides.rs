@@ -10,6 +10,6 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// A trace in place of `link.rate` or `link.trace`; its path is taken as it is.
     pub trace: Option<PathBuf>,
-    /// Content of that trace, whose path then is only a name.
+    /// Content of that trace; its path is then used as a name only.
     pub trace_content: Option<Vec<u8>>,
 }
