@@ -44,7 +44,7 @@ const CHANNEL_UNAWARE: [&str; 8] = [
 impl Own {
     /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
     /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
-    pub(crate) fn patience(self) -> Option<&'static str> {
+    pub(crate) fn timeout_parameter(self) -> Option<&'static str> {
         match self {
             Own::TauranCodes => Some("timeout"),
             Own::UbmtLike => Some("target"),
@@ -97,7 +97,7 @@ impl AnyPolicy {
         let own = OWN.into_iter().find(|(name, _)| *name == scheduler.policy);
         if let Some((name, own)) = own {
             let nqueues = view.queues.len();
-            let patience_ns = scheduler.params.first().copied();
+            let timeout_ns = scheduler.params.first().copied();
             return Ok(match own {
                 Own::UbmtLike => {
                     let rows = scheduler.qparams.chunks_exact(2);
@@ -114,7 +114,7 @@ impl AnyPolicy {
                     let Some((fading, offsets_ns)) = channel else {
                         return Err(Missing::NeedsSatellite(name));
                     };
-                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), offsets_ns, patience_ns))
+                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), offsets_ns, timeout_ns))
                 }
             });
         }
