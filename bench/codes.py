@@ -5,8 +5,10 @@
 The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; beside it what other policies and the
 corrected mode cost. Medians of processor time over the repetitions; another channel each time, as a reproduction has.
 
-    bench/codes.py [--repetitions 5] [--whole] [--json | --markdown] [--out FILE]
+    bench/codes.py [--repetitions 5] [--whole | --instructions] [--json | --markdown] [--out FILE]
 
+With --instructions, instructions per packet of the same cases instead, counted by callgrind from the 32nd to the 36th
+simulated second, when all users talk: some minutes, and the same figures whatever else the machine does.
 With --whole, both papers in both modes as well, whole and with --quick, on all cores: 20 to 40 minutes.
 """
 
@@ -20,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import instructions
 import linkweir
 import report
 from linkweir.reproduce import codes
@@ -35,6 +38,7 @@ CASES = (
 )
 COLUMNS = ["mode", "policy", "users", "packets", "cpu s", "times real time"]
 DURATION_S = 100.0
+COUNTED_S = (32.0, 36.0)
 TARGET = {("published", "PF", 300): 40.0}
 TARGET_WHOLE_S = 1800.0
 TARGET_QUICK_S = 120.0
@@ -58,6 +62,27 @@ def time_case(mode, policy, users, repetitions):
         "cpu_s": seconds,
         "times_real_time": DURATION_S / median_s,
     }
+
+
+def count_case(mode, policy, users):
+    def scenario_of(duration_s):
+        scenario = codes.scenario(codes.JOURNAL, policy, users, 1, duration_s, mode)
+        return linkweir.Scenario.from_dict(scenario).resolved
+
+    return instructions.between(f"{mode}, {policy}, {users} users", scenario_of, *COUNTED_S)
+
+
+def count_instructions(options):
+    instructions.build()
+    rows = []
+    for case in CASES:
+        print(", ".join(map(str, case)), file=sys.stderr)
+        rows.append(count_case(*case))
+    report.write(
+        options,
+        {"instructions": rows},
+        lambda markdown: report.table(instructions.COLUMNS, map(instructions.cells, rows), markdown=markdown),
+    )
 
 
 def time_whole(quick):
@@ -104,12 +129,21 @@ def verdicts(rows, wholes):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=report.within(int, 1, 100), default=5, metavar="N", help="default 5")
-    parser.add_argument("--whole", action="store_true", help="the reproductions as well: 20 to 40 minutes")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--whole", action="store_true", help="the reproductions as well: 20 to 40 minutes")
+    what.add_argument(
+        "--instructions",
+        action="store_true",
+        help="count the simulator's instructions per packet with callgrind instead of measuring times",
+    )
     return report.options_of(parser)
 
 
 def main():
     options = parse_arguments()
+    if options.instructions:
+        count_instructions(options)
+        return 0
     rows = []
     for mode, policy, users in CASES:
         print(f"{mode}, {policy}, {users} users", file=sys.stderr)
@@ -123,5 +157,8 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
+    except instructions.InstructionsError as fault:
+        print(f"codes.py: {fault}", file=sys.stderr)
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -7,6 +7,9 @@ ratios are taken within a round and their median over the rounds is shown. A sta
 milliseconds beside each full run tells how much of the time is spent before the first packet.
 
     bench/peers.py [--rounds 3] [--case geo] [--peer ns-2] [--duration 100] [--json | --markdown] [--out FILE]
+
+With --instructions, Linkweir's instructions per packet on the same cases instead, counted by callgrind from the 10th to
+the 20th simulated second: under a minute, and the same whatever else the machine does.
 """
 
 import argparse
@@ -22,12 +25,14 @@ import threading
 import time
 from pathlib import Path
 
+import instructions
 import report
 
 BENCH = Path(__file__).resolve().parent
 ROOT = BENCH.parent
 BUILD = ROOT / "target" / "bench"
 START_UP_S = 0.01
+COUNTED_S = (10.0, 20.0)
 TIME_LIMIT_S = 900
 CASES = {
     "geo": "20 Mbit/s, RTT 500 ms, EF CBR 10 Mbit/s, 10 + 10 CUBIC flows (AF, CS0), EF strict over equal shares",
@@ -63,7 +68,7 @@ class Linkweir:
         if not self.binary.exists():
             raise UnavailableError(f"not built: {self.binary.relative_to(ROOT)} is missing")
 
-    def command(self, case, topology, duration_s, scratch):
+    def scenario(self, case, duration_s):
         text = (BENCH / "scenarios" / f"{case}.toml").read_text()
         for key, value_s in (("duration", duration_s), ("interval", min(1.0, duration_s))):
             text, count = re.subn(rf'(?m)^{key} = "[^"]*"$', f'{key} = "{value_s:g}s"', text)
@@ -71,8 +76,11 @@ class Linkweir:
                 raise RuntimeError(f"bench/scenarios/{case}.toml has no line for {key}")
         if duration_s < 1:  # a flow that would start after the end is refused
             text = re.sub(r'(?m)^stagger = "[^"]*"$', 'stagger = "0s"', text)
+        return text
+
+    def command(self, case, topology, duration_s, scratch):
         scenario = Path(scratch) / f"{case}-{duration_s:g}.toml"
-        scenario.write_text(text)
+        scenario.write_text(self.scenario(case, duration_s))
         return [str(self.binary), str(scenario)]
 
     def result(self, line, duration_s):
@@ -296,11 +304,36 @@ def parse_arguments():
         help="simulated seconds (default 100)",
     )
     parser.add_argument("--no-build", action="store_true", help="measure what is built already")
+    parser.add_argument(
+        "--instructions",
+        action="store_true",
+        help="count Linkweir's instructions per packet with callgrind instead of measuring times",
+    )
     return report.options_of(parser)
+
+
+def count_instructions(options):
+    if not options.no_build:
+        instructions.build()
+    linkweir = Linkweir()
+    rows = []
+    for case in options.case or CASES:
+        print(f"{case}: counting instructions", file=sys.stderr)
+        rows.append(
+            instructions.between(case, lambda duration_s, case=case: linkweir.scenario(case, duration_s), *COUNTED_S)
+        )
+    report.write(
+        options,
+        {"instructions": rows},
+        lambda markdown: report.table(instructions.COLUMNS, map(instructions.cells, rows), markdown=markdown),
+    )
 
 
 def main():
     options = parse_arguments()
+    if options.instructions:
+        count_instructions(options)
+        return 0
     answer = {"duration_s": options.duration, "rounds": options.rounds, "unavailable": {}, "cases": {}}
     ready = []
     for peer in PEERS:
@@ -339,7 +372,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except RuntimeError as fault:
+    except (RuntimeError, instructions.InstructionsError) as fault:
         print(f"peers.py: {fault}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables of which every key is
-//! asked for once, faults with file, line, key and cure, values over time, capacity traces, and the parameters of the
-//! core's policies. It knows no scenario and no gateway.
+//! asked for once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, and
+//! the parameters of the core's policies. It knows no scenario and no gateway.
 #![forbid(unsafe_code)]
 
 pub mod fault;
 pub mod limits;
+pub mod link;
 pub mod parameters;
 pub mod reader;
-mod recorded;
 pub mod signal;
+mod spelling;
 mod syntax;
 pub mod trace;
 pub mod units;
 pub mod values;
+mod written;
 
 pub use fault::Fault;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sizes beyond which an input is taken for a mistake, so that no typing error fills the memory or the disk.
+//! Sizes beyond which an input is refused, so that no typing error fills the memory or the disk.
 
 /// Longest run, ns: ten years.
 pub const DURATION_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;

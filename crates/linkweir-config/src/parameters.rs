@@ -90,7 +90,7 @@ pub fn check(
             .queue
             .and_then(|q| classes.get(q).copied())
             .unwrap_or(section);
-        let told = if fault.cure.contains("link") {
+        let nominal = if fault.cure.contains("link") {
             format!(
                 ", link.nominal = \"{}\"",
                 units::show_whole(link_bps, Kind::Rate)
@@ -98,7 +98,7 @@ pub fn check(
         } else {
             String::new()
         };
-        let message = format!("{} ({}{told})", fault.cure, info.name);
+        let message = format!("{} ({}{nominal})", fault.cure, info.name);
         match fault.param {
             Some(param) => place.fault_at(param, message),
             None => place.fault(message),

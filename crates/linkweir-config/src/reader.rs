@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Reading tables of a TOML document: every key is asked for once, what was not asked for is unknown, and every answer is
-//! written down in full, so that the resolved form is made of exactly what was read.
+//! Reading tables of a TOML document: every key is looked up once, other keys are unknown, and every value is written
+//! down in full, so that the resolved form contains exactly what was read.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,6 +13,9 @@ use toml::Spanned;
 use crate::fault::{shorten, Fault};
 use crate::syntax;
 use crate::units::{self, Decimal, Kind};
+
+pub use crate::spelling::nearest;
+pub use crate::written::{quote, show_number, show_ppm};
 
 /// A document and where it came from.
 pub struct Source<'a> {
@@ -623,7 +626,7 @@ impl<'s, 'i> Section<'s, 'i> {
         Ok(value)
     }
 
-    /// Refuses keys nobody asked for and returns the lines of the resolved form.
+    /// Refuses keys that were not asked for and returns the lines of the resolved form.
     pub fn finish(self) -> Result<String, Fault> {
         self.known()?;
         Ok(self.lines)
@@ -641,125 +644,5 @@ impl<'s, 'i> Section<'s, 'i> {
             }
         }
         Ok(&self.lines)
-    }
-}
-
-/// A TOML string.
-pub fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            c if c.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// A TOML float.
-pub fn show_number(value: f64) -> String {
-    format!("{value:?}")
-}
-
-/// A fraction from millionths.
-pub fn show_ppm(ppm: u64) -> String {
-    let (percent, rest) = (ppm / 10_000, ppm % 10_000);
-    if rest == 0 {
-        return format!("{percent}%");
-    }
-    format!("{percent}.{}%", format!("{rest:04}").trim_end_matches('0'))
-}
-
-/// The word nearest to what was written, unless several are or all are far from it: at most two letters in five may
-/// be wrong, or the end may be missing or too long.
-pub fn nearest<'w>(written: &str, words: &[&'w str]) -> Option<&'w str> {
-    const LONGEST: usize = 40;
-    const LEAST_COMMON: usize = 3;
-    let written: Vec<char> = written
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::to_lowercase)
-        .collect();
-    let distances: Vec<(usize, &'w str)> = words
-        .iter()
-        .filter_map(|word| {
-            let letters: Vec<char> = word.chars().flat_map(char::to_lowercase).collect();
-            let distance = distance(&written, &letters);
-            let least = written.len().min(letters.len());
-            let begins = least >= LEAST_COMMON && written[..least] == letters[..least];
-            (begins || 5 * distance <= 2 * written.len().max(letters.len()))
-                .then_some((distance, *word))
-        })
-        .collect();
-    let (least, _) = distances.iter().min_by_key(|(distance, _)| *distance)?;
-    let mut nearest = distances.iter().filter(|(distance, _)| distance == least);
-    match (nearest.next(), nearest.next()) {
-        (Some((_, word)), None) => Some(word),
-        _ => None,
-    }
-}
-
-/// How many letters to insert, delete, change or swap with their neighbour: Damerau (1964).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut next = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let mut least = (row[j] + usize::from(x != y))
-                .min(row[j + 1] + 1)
-                .min(next[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                least = least.min(before[j - 1] + 1);
-            }
-            next.push(least);
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_nearest_word_is_close_or_none() {
-        let words = ["rate", "trace", "nominal", "delay", "return_delay"];
-        assert_eq!(nearest("rtae", &words), Some("rate"));
-        assert_eq!(nearest("nominl", &words), Some("nominal"));
-        assert_eq!(nearest("Delay", &words), Some("delay"));
-        assert_eq!(nearest("colour_of_the_sky", &words), None);
-        assert_eq!(nearest("return", &words), Some("return_delay"));
-        let policies = ["fifo", "rr", "wrr", "drr", "pss"];
-        assert_eq!(nearest("wfq", &policies), None);
-        assert_eq!(nearest("dwrr", &policies), None); // as near to wrr as to drr
-        assert_eq!(nearest("udp", &["cbr", "tcp"]), None);
-        assert_eq!(nearest("", &words), None);
-    }
-
-    #[test]
-    fn strings_are_quoted_for_toml() {
-        let text = "a \"b\" \\ \u{1}\n\u{7f}\u{e9}";
-        let quoted = format!("x = {}", quote(text));
-        let table = DeTable::parse(&quoted).unwrap();
-        assert_eq!(
-            table.get_ref().get("x").unwrap().get_ref().as_str(),
-            Some(text)
-        );
-    }
-
-    #[test]
-    fn millionths_are_shown_as_percent() {
-        assert_eq!(show_ppm(250_000), "25%");
-        assert_eq!(show_ppm(1), "0.0001%");
-        assert_eq!(show_ppm(999_999), "99.9999%");
-        assert_eq!(show_ppm(0), "0%");
     }
 }

@@ -124,7 +124,7 @@ pub fn is_out(outages: &[(u64, u64)], now_ns: u64) -> bool {
 #[derive(Clone, Debug)]
 pub struct Track {
     signal: Signal,
-    /// Times at which the value is 0 whatever the signal says.
+    /// Times at which the value is 0 whatever the signal is.
     outages: Outages,
     piece: Piece,
     /// Length of a round in ns and its integral over ns, where the signal repeats itself.

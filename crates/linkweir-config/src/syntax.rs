@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Explains documents that are no TOML where the parser's own words would not help: keys and tables written twice, curly
+//! Explains errors in TOML for which the parser's own message would not help: keys and tables written twice, curly
 //! quotes, values without quotes.
 
 use std::ops::Range;

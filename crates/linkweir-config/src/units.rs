@@ -136,7 +136,7 @@ pub struct Decimal {
     exponent: i32,
 }
 
-/// Digits beyond this are refused rather than rounded: nobody means them.
+/// Digits beyond this are refused rather than rounded, as they are a mistake.
 const MAX_DIGITS: u32 = 30;
 /// Exponents beyond this are refused.
 const MAX_EXPONENT: i32 = 99;
@@ -330,7 +330,7 @@ pub fn parse(text: &str, kind: Kind) -> Result<Decimal, String> {
     Err(format!("{wrong}; use one of {}{cure}", kind.suffixes()))
 }
 
-/// The unit that a suffix stands for which is none of ours: other cases as in tc, longer names, a rate per second.
+/// The unit that is meant by a suffix that is not one of ours: other cases as in tc, longer names, a rate per second.
 fn meant(suffix: &str, kind: Kind) -> Option<&'static str> {
     const NAMES: [(&str, &[&str]); 13] = [
         ("Gbit", &["g", "gbits", "gbps"]),
@@ -358,7 +358,7 @@ fn meant(suffix: &str, kind: Kind) -> Option<&'static str> {
     })
 }
 
-/// What to say of a bare number where a unit is due.
+/// The message for a bare number where a unit is due.
 #[must_use]
 pub fn needs_unit(kind: Kind) -> String {
     format!(
@@ -372,7 +372,7 @@ pub fn needs_unit(kind: Kind) -> String {
 #[must_use]
 pub fn show_whole(value: u64, kind: Kind) -> String {
     if kind == Kind::Size && value % 1000 != 0 {
-        return format!("{value}B"); // nobody calls a packet 1.5kB long
+        return format!("{value}B"); // a packet is not said to be 1.5kB long
     }
     show(&value.to_string(), kind)
 }

@@ -13,8 +13,9 @@ use linkweir_sim::{scenario, Outcome};
 use pyo3::prelude::*;
 
 use crate::columns;
+use crate::errors::RunError;
 use crate::panics::caught;
-use crate::run::{describe, RunError};
+use crate::run::describe;
 use crate::scenario::Scenario;
 
 /// How often the waiting thread looks for Ctrl-C.

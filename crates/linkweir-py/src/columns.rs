@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Columns as the buffers Arrow has: values, and a bit per row that says whether there is one.
+//! Columns as the buffers Arrow has: values, and a bit per row for whether there is one.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Quantities and capacity traces for whoever needs them outside a scenario, under the scenario's rules.
+//! Quantities and capacity traces outside a scenario, read by the same rules.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,8 @@ use linkweir_sim::scenario::{parse_quantity, read_trace, show_quantity, Hints, K
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::errors::{raise, RunError};
 use crate::panics::caught;
-use crate::run::RunError;
-use crate::scenario::raise;
 
 fn kind_of(name: &str) -> PyResult<Kind> {
     Ok(match name {

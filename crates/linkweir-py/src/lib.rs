@@ -7,6 +7,7 @@
 
 mod batch;
 mod columns;
+mod errors;
 mod inputs;
 mod panics;
 mod policies;
@@ -19,8 +20,7 @@ use pyo3::PyTypeInfo;
 /// The native half of linkweir.
 #[pymodule]
 mod _native {
-    use super::run::RunError;
-    use super::scenario::ScenarioError;
+    use super::errors::{RunError, ScenarioError};
     use super::{panics, PyModule, PyModuleMethods, PyResult, PyTypeInfo};
     use pyo3::Bound;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A panic is a defect of ours; people see one sentence that says so, not a stack trace.
+//! A panic is a defect of ours; users see one sentence about it, not a stack trace.
 
 use std::cell::RefCell;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
@@ -8,7 +8,7 @@ thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps panics off stderr; what they say is kept for [`caught`].
+/// Keeps panics off stderr; their message is kept for [`caught`].
 pub fn keep_quiet() {
     set_hook(Box::new(|info| {
         let place = info

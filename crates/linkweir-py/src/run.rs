@@ -7,15 +7,13 @@ use std::sync::Arc;
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::Outcome;
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::columns;
+use crate::errors::RunError;
 use crate::panics::caught;
 use crate::scenario::Scenario;
-
-import_exception!(linkweir.fault, RunError);
 
 /// How a run ended, for Python.
 pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
@@ -67,7 +65,7 @@ impl Sink for Stream {
     }
 }
 
-/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is told how far it is.
+/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then.
 ///
 /// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
 #[pyfunction]

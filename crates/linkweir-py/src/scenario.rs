@@ -6,14 +6,11 @@ use std::sync::Arc;
 
 use linkweir_sim::experiment::{Capacity, End, Signal};
 use linkweir_sim::scenario::{self, Fault, Overrides};
-use pyo3::import_exception;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::errors::{raise, RunError};
 use crate::panics::caught;
-use crate::run::RunError;
-
-import_exception!(linkweir.fault, ScenarioError);
 
 /// A scenario that was found to be sound.
 #[pyclass(frozen, module = "linkweir._native")]
@@ -135,23 +132,6 @@ impl Scenario {
             e.flows.len(),
             seconds(e.duration_ns)
         )
-    }
-}
-
-/// A fault as Python's exception.
-pub fn raise(py: Python<'_>, fault: &Fault) -> PyErr {
-    let error = ScenarioError::new_err(fault.to_string());
-    let value = error.value(py);
-    let set = || -> PyResult<()> {
-        value.setattr("file", fault.file.as_ref().map(|f| f.display().to_string()))?;
-        value.setattr("line", fault.line)?;
-        value.setattr("key", &fault.key)?;
-        value.setattr("value", &fault.value)?;
-        value.setattr("message", &fault.message)
-    };
-    match set() {
-        Ok(()) => error,
-        Err(other) => other,
     }
 }
 

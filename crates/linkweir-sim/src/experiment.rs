@@ -2,7 +2,7 @@
 //! What to simulate: link, scheduler, classes, flows and time, as plain values in base units.
 //!
 //! This is the resolved form. People write scenarios (see [`crate::scenario`]), whose parser checks units, names and
-//! ranges once; whoever holds an [`Experiment`] need not check again.
+//! ranges once; an [`Experiment`] needs no further check.
 
 use std::sync::Arc;
 
@@ -43,9 +43,9 @@ pub struct Experiment {
 pub struct Link {
     /// What the link offers over time.
     pub capacity: Capacity,
-    /// What the scheduler is told, bit/s.
+    /// Capacity that the scheduler assumes, bit/s.
     pub nominal_bps: u64,
-    /// Whether the scheduler is told of every change of the capacity (else only the nominal rate, once).
+    /// Whether every change of the capacity is reported to the scheduler (else only the nominal rate, once).
     pub follow: bool,
     /// One-way propagation delay over time, seconds. Packets never overtake each other. A satellite's own delays take its
     /// place.
@@ -60,10 +60,10 @@ pub struct Link {
     pub overhead_bytes: i32,
     /// Smallest accounted packet, bytes.
     pub mpu_bytes: u32,
-    /// What becomes of packets on the way from a satellite, when it is one.
+    /// Channel, coding and repetitions, when the link is one from a satellite.
     pub satellite: Option<Satellite>,
-    /// What the terminals of a beam hear, when the link is one. Its rates then take the place of the capacity, which says
-    /// no more than the greatest possible one.
+    /// Channels of the terminals, when the link is a beam. Their rates then take the place of the capacity, which is only
+    /// the greatest of them that is possible.
     pub beam: Option<Beam>,
 }
 
@@ -92,7 +92,7 @@ pub enum ClearSky {
     Same(f64),
     /// One each.
     Each(Arc<[f64]>),
-    /// Drawn for each, all values between these alike.
+    /// Drawn for each, uniform between these.
     Between(f64, f64),
 }
 
@@ -101,13 +101,13 @@ pub enum ClearSky {
 pub enum Weather {
     /// There is none.
     Clear,
-    /// Generated while the run goes on.
+    /// Generated during the run.
     Rain(Rain),
     /// As it was recorded.
     Recorded(Attenuation),
 }
 
-/// A link from a satellite to moving users, whose packets are coded, fade, and are repeated until they are understood.
+/// A link from a satellite to moving users, whose packets are coded, fade, and are repeated until they are decoded.
 /// The receiver's answer takes the propagation delay and no bandwidth; repetitions go before everything that waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Satellite {
@@ -123,10 +123,10 @@ pub struct Satellite {
     pub delays: Option<Delays>,
     /// A flow is a user, not a class: packets meet the channel of their flow, whatever queue they share.
     pub flows_are_users: bool,
-    /// How often the scheduler is told what the channel gives each class (with the channel of its first flow, where flows
-    /// are users), ns. What it is told is as old as reports take to the satellite.
+    /// From one report of each class's channel to the scheduler to the next, ns (the channel of its first flow, where flows
+    /// are users). A report is as old as it takes to reach the satellite.
     pub csi_tick_ns: u64,
-    /// Repetitions see the channel of user 0, whoever they are for, as in the simulations of Tauran et al. 2018.
+    /// Repetitions for every user see the channel of user 0, as in the simulations of Tauran et al. 2018.
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
@@ -145,7 +145,8 @@ pub struct Delays {
     pub start_ns: u64,
     /// Flow i is this much times i behind in the first, ns.
     pub shift_ns: u64,
-    /// Delay to the satellite of flows so far behind that the first has not begun for them, seconds.
+    /// Delay to the satellite of flows whose shift is longer than the time passed, for which `to_satellite_s` has no value yet,
+    /// seconds.
     pub before_s: f64,
     /// Times of the run at which no path joins the two ends, so that nothing is sent.
     pub outages: Outages,
@@ -180,7 +181,7 @@ impl Channel {
         }
     }
 
-    /// The samples; of a drive those up to a time in a round, ns, as nobody asks for later ones.
+    /// The samples; of a drive only those up to a time in a round, ns, as later ones are not needed.
     ///
     /// # Panics
     /// When a drive is shorter than a sample.
@@ -300,7 +301,7 @@ pub enum Lengths {
 /// Packet sizes in bytes, drawn independently.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
-    /// Every packet alike.
+    /// The same for every packet.
     Fixed(u32),
     /// (bytes, weight) with weights > 0.
     Mix(Arc<[(u32, f64)]>),

@@ -2,8 +2,8 @@
 //! Event simulator of links whose capacity changes: a scheduler of the core between sources, TCP among them, and a
 //! link that fades.
 //!
-//! An [`Experiment`](experiment::Experiment) says what to simulate; [`run`] simulates it and hands result tables to a
-//! [`Sink`](table::Sink) while it goes on. The same experiment gives the same bytes on any machine.
+//! An [`Experiment`](experiment::Experiment) describes what to simulate; [`run`] simulates it and hands result tables to a
+//! [`Sink`](table::Sink) during the run. The same experiment gives the same bytes on any machine.
 //!
 //! ```
 //! use std::path::Path;
@@ -50,7 +50,5 @@ mod policies;
 mod random;
 mod traffic;
 
-use linkweir_config::signal;
-
 pub use engine::{run, Outcome, RunError};
-pub use metrics::columns::optional_tables;
+pub use metrics::columns::{columns, optional_tables, ColumnInfo};

@@ -5,8 +5,6 @@
 use rand_pcg::rand_core::Rng;
 use rand_pcg::Pcg64;
 
-use crate::experiment::Sizes;
-
 /// One stream of random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(Pcg64);
@@ -42,43 +40,6 @@ impl Random {
         let radius = libm::sqrt(2.0 * self.exponential());
         radius * libm::cos(std::f64::consts::TAU * self.unit())
     }
-
-    /// A packet size in bytes.
-    pub(crate) fn size(&mut self, sizes: &Sizes) -> u32 {
-        match sizes {
-            Sizes::Fixed(bytes) => *bytes,
-            Sizes::Mix(parts) => {
-                let total: f64 = parts.iter().map(|part| part.1).sum();
-                let mut left = self.unit() * total;
-                for &(bytes, weight) in parts.iter() {
-                    if left < weight {
-                        return bytes;
-                    }
-                    left -= weight;
-                }
-                parts[parts.len() - 1].0
-            }
-            Sizes::Uniform(least, most) => {
-                least + (self.unit() * f64::from(most - least + 1)) as u32
-            }
-        }
-    }
-}
-
-/// Mean of a distribution of sizes, bytes.
-pub(crate) fn mean_size(sizes: &Sizes) -> f64 {
-    match sizes {
-        Sizes::Fixed(bytes) => f64::from(*bytes),
-        Sizes::Mix(parts) => {
-            let total: f64 = parts.iter().map(|part| part.1).sum();
-            parts
-                .iter()
-                .map(|part| f64::from(part.0) * part.1)
-                .sum::<f64>()
-                / total
-        }
-        Sizes::Uniform(least, most) => (f64::from(*least) + f64::from(*most)) / 2.0,
-    }
 }
 
 /// The finalizer of SplitMix64 (Steele, Lea and Flood 2014).
@@ -103,11 +64,6 @@ mod tests {
         assert!((mean(&mut || random.unit()) - 0.5).abs() < 4.0 * 0.2887e-3);
         assert!((mean(&mut || random.exponential()) - 1.0).abs() < 4.0 * 1e-3);
         assert!((mean(&mut || random.pareto(3.0)) - 1.0).abs() < 4.0 * 0.5774e-3);
-        let mix = Sizes::Mix([(40, 1.0), (1500, 3.0)].into());
-        assert!((mean_size(&mix) - 1135.0).abs() < 1e-9);
-        assert!((mean(&mut || f64::from(random.size(&mix))) - 1135.0).abs() < 4.0 * 632.2e-3);
-        let uniform = Sizes::Uniform(64, 67);
-        assert!((mean(&mut || f64::from(random.size(&uniform))) - 65.5).abs() < 4.0 * 1.118e-3);
     }
 
     #[test]

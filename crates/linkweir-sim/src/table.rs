@@ -52,7 +52,7 @@ pub trait Sink {
     /// A message that ends the run.
     fn chunk(&mut self, table: Table) -> Result<(), String>;
 
-    /// Told now and then how far simulated time has come; `Break` ends the run early, leaving what was recorded.
+    /// Called now and then with the simulated time; `Break` ends the run early and keeps what was recorded.
     fn progress(&mut self, now_ns: u64) -> ControlFlow<()> {
         let _ = now_ns;
         ControlFlow::Continue(())

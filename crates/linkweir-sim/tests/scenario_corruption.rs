@@ -127,8 +127,8 @@ fn corrupted_scenarios_end_in_a_scenario_or_a_fault() {
     );
 }
 
-#[test]
-fn corrupted_traces_end_in_a_trace_or_a_fault() {
+/// A trace in each notation.
+fn originals() -> Vec<Vec<u8>> {
     let mahimahi: String = (1..400).map(|i| format!("{}\n", i * 7 / 3)).collect();
     let mbit: String = (0..200)
         .map(|i| format!("{i},{}.5,{}\n", i % 40, i % 7))
@@ -167,6 +167,11 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
         )
         .into_bytes(),
     );
+    originals
+}
+
+#[test]
+fn corrupted_traces_end_in_a_trace_or_a_fault() {
     let columns = NamedColumns {
         time: Column {
             name: "when".to_string(),
@@ -179,7 +184,7 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
     };
 
     let (mut sound, mut faulty) = (0, 0);
-    for (number, original) in originals.iter().enumerate() {
+    for (number, original) in originals().iter().enumerate() {
         for round in 0..ROUNDS {
             let mut draw = Draw(round * 1000 + number as u64);
             let bytes = corrupt(original, &mut draw);

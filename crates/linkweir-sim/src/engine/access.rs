@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The way from a flow's source to the queue: always as long, or as long as it is through a constellation just then.
+//! The delay from a flow's source to its queue: fixed, or that of the path through a constellation at the time.
+
+use linkweir_config::signal::Track;
 
 use crate::experiment::Delays;
-use crate::signal::Track;
 
-use super::nanoseconds;
+use super::varying::nanoseconds;
 
 #[derive(Debug)]
 pub(super) enum Access {
@@ -12,7 +13,7 @@ pub(super) enum Access {
     Varying(Box<Behind>),
 }
 
-/// A delay over time, seen with a lag.
+/// A delay over time; flows see it with different lags.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     delay: Track,
@@ -39,7 +40,7 @@ impl Behind {
         })
     }
 
-    /// How long what starts now is on its way, ns.
+    /// Delay of a packet that starts now, ns.
     pub(super) fn delay_ns(&mut self, now_ns: u64) -> u64 {
         let time_ns = now_ns.saturating_add(self.start_ns);
         nanoseconds(match time_ns.checked_sub(self.lag_ns) {
@@ -50,7 +51,7 @@ impl Behind {
 }
 
 impl Access {
-    /// How long what starts now is on its way, ns.
+    /// Delay of a packet that starts now, ns.
     #[inline]
     pub(super) fn delay_ns(&mut self, now_ns: u64) -> u64 {
         match self {

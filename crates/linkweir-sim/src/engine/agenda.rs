@@ -72,7 +72,7 @@ impl Agenda {
     }
 
     /// Takes the first entry, which is this event's, off; or gives it a new time.
-    #[inline]
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn done(&mut self, event: u32, again_ns: Option<u64>) {
         let key = again_ns.map(|time_ns| self.key(time_ns, event));
         if let Some(lane) = event::lane(event) {
@@ -132,7 +132,7 @@ impl Agenda {
         keys[at] = key;
     }
 
-    /// Begins the sequence numbers anew, in the order the entries have: a sorted list is a heap.
+    /// Starts the sequence numbers again at 0, in the order of the entries. A sorted list is a heap.
     #[cold]
     fn renumber(&mut self) {
         self.heap.sort_unstable();
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn events_come_out_by_time_then_by_order_of_scheduling() {
-        // The sequence numbers begin anew at several places, the first entry being handled at one of them.
+        // The sequence numbers start again at several places, at one of them while the first entry is handled.
         for start in [0, u32::MAX - 20, u32::MAX - 500, u32::MAX - 503] {
             let mut agenda = Agenda {
                 scheduled: start,

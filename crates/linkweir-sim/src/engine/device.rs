@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The transmitter behind the scheduler: a ring of packets it pulled at once, of which it sends one after another.
+//! The transmitter behind the scheduler: it pulls a ring of packets at once and sends them one after another.
 //!
-//! With a rate, a packet occupies the link until the rate has added up to its bits; back-to-back packets carry the
-//! fraction of a nanosecond over, so the long-run rate is exact. With opportunities, each instant lets a number of bytes
-//! go; a packet may need several of them, and several may share one; what finds no packet is lost. A beam's carrier gives
-//! each terminal a rate of its own.
+//! With a rate, a packet occupies the link until the integral of the rate reaches its bits. Packets sent back to back carry
+//! the fraction of a nanosecond over, so the long-run rate is exact. With opportunities, a number of bytes may leave at each
+//! instant: a packet may need several opportunities, several packets may share one, and bytes without a packet are lost. A
+//! beam's carrier has a rate for each terminal.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::experiment::{Capacity, Link, Outages};
-use crate::signal::{is_out, Instant, Track};
+use linkweir_config::signal::{is_out, Instant, Track};
 
-use super::beam::Carrier;
-use super::Packet;
+use crate::experiment::{Capacity, Link, Outages};
+
+use super::carrier::Carrier;
+use super::packet::Packet;
 
 #[derive(Debug)]
 pub(super) struct Device {
     /// Pulled packets, the one being sent in front, with their bytes on the wire.
     pub(super) ring: VecDeque<(u32, Packet)>,
-    pub(super) pace: Pace,
+    pace: Pace,
     horizon_ns: u64,
     /// Bits that have left since the start.
     sent_bits: f64,
@@ -35,7 +36,7 @@ struct Measured {
 }
 
 #[derive(Debug)]
-pub(super) enum Pace {
+enum Pace {
     Rate {
         rate: Track,
         /// A second walker over the rate, for measuring.
@@ -207,6 +208,14 @@ impl Device {
         }
     }
 
+    /// Time that a beam's carrier has spent on each class since the start, ns.
+    pub(super) fn airtimes_ns(&self, now_ns: u64) -> Vec<f64> {
+        match &self.pace {
+            Pace::Carrier(carrier) => carrier.airtimes_ns(now_ns),
+            Pace::Rate { .. } | Pace::Opportunities { .. } => Vec::new(),
+        }
+    }
+
     /// Bits offered and carried since this was last asked.
     pub(super) fn measure(&mut self, now_ns: u64) -> (f64, f64) {
         let mut now = Measured {
@@ -218,7 +227,7 @@ impl Device {
             Pace::Rate { meter, began, .. } => {
                 let offered = meter.sum(self.measured.at_ns, now_ns);
                 if let Some((bytes, _)) = self.ring.front() {
-                    // What the packet in front has had so far.
+                    // The bits of the packet in front that have been sent.
                     now.carried += meter.sum_from(*began, now_ns).min(8.0 * f64::from(*bytes));
                 }
                 offered

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A pipe that delays what enters it and keeps its order; only its first item needs an entry among the pending events.
+//! A delay line that keeps the order of its items, so that only the first needs an entry among the pending events.
 
 use std::collections::VecDeque;
 

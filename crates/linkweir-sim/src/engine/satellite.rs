@@ -1,46 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The link from a satellite: what was not understood is answered and sent again, before everything that waits.
+//! The link from a satellite: a packet that was not decoded is requested again and repeated before new packets.
 //!
 //! ```text
 //!  repeats --+
 //!            +--> device --delay--> decoder --> order --ground delay--> receiver
 //!  Mux ------+                         |
 //!     ^                                |
-//!     +---- not understood --delay-----+
+//!     +------ not decoded ---delay-----+
 //! ```
 
 use std::collections::VecDeque;
 
-use linkweir_core::{Departure, DropReason};
+use linkweir_core::Departure;
 
 use crate::experiment::{Experiment, Satellite};
 use crate::satellite::fading::Fading;
 use crate::satellite::harq::{Block, Outcome};
 use crate::satellite::reorder::{Leaving, Reorder, Rule};
 
+use super::bottleneck::Bottleneck;
+use super::event;
+use super::flow::Kind;
 use super::line::DelayLine;
-use super::{event, left, nanoseconds, Engine, Kind, Packet, Varying};
+use super::medium::Medium;
+use super::packet::Packet;
+use super::varying::{nanoseconds, Varying};
 
-/// A packet under way: its number for the receiver that puts packets in order, and what was gathered of it.
+/// A packet under way: its number for the reordering buffer, and the information gathered in earlier attempts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
     number: u64,
     block: Block,
-    /// What the attempt under way meets when it is received, dB, once [`Sky::look`] has been there.
+    /// Attenuation at the time the attempt under way is received, dB, once [`SatelliteLink::look_up`] has looked it up.
     attenuation_db: f64,
 }
 
-/// How far ahead users look into the fading, ns, less than a round of it.
+/// Offset of each user into the fading, ns, less than one round of it.
 #[derive(Debug)]
-pub(super) struct Ahead {
-    /// Each flow's packets.
+pub(super) struct Offsets {
+    /// For the packets of each flow.
     flows_ns: Vec<u64>,
-    /// Each class's packets, as far as the scheduler is told.
+    /// For the rates of each class that are reported to the scheduler.
     pub(super) classes_ns: Vec<u64>,
 }
 
-impl Ahead {
-    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> Ahead {
+impl Offsets {
+    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> Offsets {
         let round_ns = u128::from(satellite.channel.period_ns());
         let of_user =
             |user: usize| (user as u128 * u128::from(satellite.user_offset_ns) % round_ns) as u64;
@@ -52,7 +57,7 @@ impl Ahead {
             }
         }
         let flow_is_user = satellite.flows_are_users;
-        Ahead {
+        Offsets {
             flows_ns: flows
                 .map(|(index, flow)| of_user(if flow_is_user { index } else { flow.class }))
                 .collect(),
@@ -60,43 +65,43 @@ impl Ahead {
         }
     }
 
-    /// Nobody looks further than this from the start of the fading, ns.
-    pub(super) fn furthest_ns(&self, duration_ns: u64) -> u64 {
+    /// The latest time of the fading that any user needs, ns.
+    pub(super) fn latest_ns(&self, duration_ns: u64) -> u64 {
         let all_ns = self.flows_ns.iter().chain(&self.classes_ns);
         duration_ns.saturating_add(all_ns.copied().max().unwrap_or(0))
     }
 }
 
-/// The rates that samples of the fading came to when somebody was told of them: users, each at a time of their own, look
-/// at the same ones.
+/// Rates already computed for samples of the fading. Users pass the same samples at different times, so most rates to
+/// report have been computed before.
 #[derive(Debug)]
-struct Told {
+struct ReportedRates {
     link_bps: u64,
-    /// Samples from one telling to the next.
+    /// Samples from one report to the next.
     stride: u32,
-    /// A sample and its rate, at the sample's number over the stride: users who look a multiple of the tick ahead have
-    /// places of their own.
+    /// A sample and its rate, at the sample's number over the stride. Users whose offsets differ by a multiple of the tick
+    /// have different places, so that they do not overwrite each other's rates.
     rates: Vec<(usize, u64)>,
     nrates: usize,
 }
 
 /// Most rates that are kept: 1 MiB.
-const MOST_TOLD: usize = 1 << 16;
+const MOST_RATES: usize = 1 << 16;
 
-impl Told {
-    fn new(fading: &Fading, tick_ns: u64) -> Told {
+impl ReportedRates {
+    fn new(fading: &Fading, tick_ns: u64) -> ReportedRates {
         let samples = fading.round();
         let step_ns = fading.period_ns() / samples as u64;
         let stride = (tick_ns / step_ns).clamp(1, samples as u64) as usize;
-        Told {
+        ReportedRates {
             link_bps: 0,
             stride: stride as u32,
             rates: Vec::new(),
-            nrates: (samples / stride + 1).min(MOST_TOLD),
+            nrates: (samples / stride + 1).min(MOST_RATES),
         }
     }
 
-    /// Forgets what was of another link.
+    /// Forgets the rates of another link.
     fn follow(&mut self, link_bps: u64) {
         if self.link_bps != link_bps || self.rates.is_empty() {
             self.link_bps = link_bps;
@@ -121,24 +126,24 @@ impl Told {
     }
 }
 
-/// What is under way on the link.
+/// The link from the satellite, with the attempts and answers that are under way.
 #[derive(Debug)]
-pub(super) struct Sky {
+pub(super) struct SatelliteLink {
     satellite: Satellite,
     fading: Fading,
-    ahead: Ahead,
+    offsets: Offsets,
     /// Propagation delay, and where in it the run starts.
     delay: Varying,
     start_ns: u64,
     /// Attempts that go next.
     repeats: VecDeque<(Packet, Piece)>,
-    /// What was gathered before of the packet on the device.
+    /// The same of the packet on the device.
     sending: Piece,
     air: DelayLine<(Packet, Piece)>,
-    /// So many of the last attempts in the air lack what they meet. Users are far apart in the fading, so a look is a wait
-    /// for memory; many at once wait together.
+    /// Number of the last attempts in the air whose attenuation has not been looked up. Users are far apart in the fading,
+    /// so each look-up is a cache miss, and they are batched.
     unseen: usize,
-    told: Told,
+    reported: ReportedRates,
     answers: DelayLine<(Packet, Piece)>,
     /// Packets each flow has sent over the link.
     numbers: Vec<u64>,
@@ -148,24 +153,22 @@ pub(super) struct Sky {
     leaving: Leaving<Packet>,
 }
 
-impl Sky {
-    pub(super) fn new(
-        satellite: &Satellite,
-        fading: Fading,
-        ahead: Ahead,
-        experiment: &Experiment,
-    ) -> Sky {
+impl SatelliteLink {
+    pub(super) fn new(satellite: &Satellite, experiment: &Experiment) -> SatelliteLink {
         let nflows = experiment.flows.len();
+        let offsets = Offsets::new(satellite, experiment);
+        let until_ns = offsets.latest_ns(experiment.duration_ns);
+        let fading = satellite.channel.fading(until_ns);
         // The satellite's own delays take the place of the link's.
         let (delay_s, start_ns) = match &satellite.delays {
             Some(delays) => (&delays.to_ground_s, delays.start_ns),
             None => (&experiment.link.delay_s, 0),
         };
-        Sky {
+        SatelliteLink {
             satellite: satellite.clone(),
-            told: Told::new(&fading, satellite.csi_tick_ns),
+            reported: ReportedRates::new(&fading, satellite.csi_tick_ns),
             fading,
-            ahead,
+            offsets,
             delay: Varying::new(delay_s),
             start_ns,
             repeats: VecDeque::new(),
@@ -188,21 +191,16 @@ impl Sky {
         nanoseconds(self.delay.value(now_ns.saturating_add(self.start_ns)))
     }
 
-    /// Delay between satellite and user now, ns.
-    pub(super) fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
-        self.delay_ns(now_ns) + self.satellite.ground_delay_ns
-    }
-
-    /// Looks up what the attempts in the air will meet; what comes out after `end_ns` is not received.
+    /// Looks up the attenuation for the attempts in the air. Those that come out after `end_ns` are not received.
     #[inline(never)]
-    fn look(&mut self, end_ns: u64) {
+    fn look_up(&mut self, end_ns: u64) {
         for (out_ns, (packet, piece)) in self.air.latest_mut(self.unseen) {
-            let ahead_ns = if piece.block.attempts > 0 && self.satellite.repeats_see_first_user {
+            let offset_ns = if piece.block.attempts > 0 && self.satellite.repeats_see_first_user {
                 0
             } else {
-                self.ahead.flows_ns[packet.flow as usize]
+                self.offsets.flows_ns[packet.flow as usize]
             };
-            piece.attenuation_db = self.fading.at(out_ns.min(end_ns) + ahead_ns);
+            piece.attenuation_db = self.fading.at(out_ns.min(end_ns) + offset_ns);
         }
         self.unseen = 0;
     }
@@ -210,201 +208,193 @@ impl Sky {
     /// Takes the first attempt out of the air.
     fn receive(&mut self, end_ns: u64) -> Option<(Packet, Piece)> {
         if self.unseen == self.air.len() {
-            self.look(end_ns);
+            self.look_up(end_ns);
         }
         self.air.pop()
-    }
-}
-
-impl Engine<'_> {
-    /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
-    pub(super) fn pull_attempt(&mut self) {
-        let sky = self.sky.as_mut().expect("there is a satellite");
-        if let Some((packet, piece)) = sky.repeats.pop_front() {
-            let attempt = usize::from(piece.block.attempts);
-            let coded_bits = sky.satellite.harq.coded_bits(attempt);
-            sky.sending = piece;
-            self.device.ring.push_back((coded_bits / 8, packet));
-            self.recorder.attempted(packet.flow as usize, coded_bits);
-            return;
-        }
-        self.expire();
-        let Some(Departure {
-            class,
-            item,
-            bytes,
-            sojourn_ns,
-            ..
-        }) = self.dequeue()
-        else {
-            return;
-        };
-        let satellite = &self.sky.as_ref().expect("as above").satellite;
-        let coded_bits = satellite.harq.coded_bits(0);
-        let uncoded_bytes = if satellite.uncoded_too { bytes } else { 0 };
-        self.device
-            .ring
-            .push_back((uncoded_bytes + coded_bits / 8, item));
-        self.recorder
-            .sent(self.now_ns, class, item.bytes, sojourn_ns);
-        self.recorder.attempted(item.flow as usize, coded_bits);
-        self.number(&item);
-        if !self.short.is_empty() {
-            self.refill();
-        }
     }
 
     /// Numbers a packet that enters the link. The receiver with one buffer for all sees TCP's own numbers, which a
     /// retransmission repeats.
-    fn number(&mut self, packet: &Packet) {
-        let sky = self.sky.as_mut().expect("there is a satellite");
+    fn number(&mut self, packet: &Packet, is_tcp: bool) {
         let flow = packet.flow as usize;
-        let shared = matches!(&sky.satellite.reordering, Some(r) if r.rule == Rule::Shared);
-        let number = if shared && matches!(self.flows[flow].kind, Kind::Tcp(_)) {
+        let shared = matches!(&self.satellite.reordering, Some(r) if r.rule == Rule::Shared);
+        let number = if shared && is_tcp {
             packet.sequence()
         } else {
-            sky.numbers[flow]
+            self.numbers[flow]
         };
-        sky.numbers[flow] += 1;
-        sky.sending = Piece {
+        self.numbers[flow] += 1;
+        self.sending = Piece {
             number,
             ..Piece::default()
         };
     }
 
-    /// Throws away what has waited longer.
-    fn expire(&mut self) {
-        let Engine {
-            mux,
-            recorder,
-            flows,
-            short,
-            now_ns,
-            ..
-        } = self;
-        while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
-            mux.expire(*now_ns, class, most_ns, |packet| {
-                let Packet { flow, bytes, .. } = packet;
-                let in_totals = packet.is_in_totals();
-                recorder.dropped(*now_ns, flow as usize, bytes, in_totals, DropReason::Policy);
-                left(flows, short, flow);
-            });
-        }
-    }
-
-    /// An attempt has left the device.
-    pub(super) fn leave_sky(&mut self, packet: Packet) {
-        let sky = self.sky.as_mut().expect("there is a satellite");
-        let delay_ns = sky.delay_ns(self.now_ns);
-        let attempt = (packet, sky.sending);
-        sky.unseen += 1;
-        if let Some(first_ns) = sky.air.push(self.now_ns + delay_ns, attempt) {
-            self.agenda.push(first_ns, event::DECODE);
-        }
-    }
-
     /// An attempt reaches the decoder.
-    pub(super) fn decode(&mut self) -> Option<u64> {
-        let sky = self.sky.as_mut()?;
-        let answer_ns = self.now_ns + sky.delay_ns(self.now_ns);
-        let (packet, mut piece) = sky.receive(self.experiment.duration_ns)?;
+    fn decode(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+        let answer_ns = at.now_ns + self.delay_ns(at.now_ns);
+        let (packet, mut piece) = self.receive(at.experiment.duration_ns)?;
         let Piece {
             number,
             block,
             attenuation_db,
         } = &mut piece;
         let flow = packet.flow as usize;
-        match block.receive(&sky.satellite.harq, *attenuation_db) {
+        match block.receive(&self.satellite.harq, *attenuation_db) {
             Outcome::Decoded => {
-                self.recorder.decoded(flow, block.attempts);
-                match &mut sky.order {
+                at.recorder.decoded(flow, block.attempts);
+                match &mut self.order {
                     Some(order) => {
-                        order.decoded(self.now_ns, flow, *number, packet, &mut sky.leaving);
+                        order.decoded(at.now_ns, flow, *number, packet, &mut self.leaving);
                     }
-                    None => sky.leaving.on.push(packet),
+                    None => self.leaving.on.push(packet),
                 }
             }
             Outcome::Again => {
-                if let Some(first_ns) = sky.answers.push(answer_ns, (packet, piece)) {
-                    self.agenda.push(first_ns, event::ANSWER);
+                if let Some(first_ns) = self.answers.push(answer_ns, (packet, piece)) {
+                    at.agenda.push(first_ns, event::ANSWER);
                 }
             }
             Outcome::GivenUp => {
-                self.recorder.given_up(flow);
-                if let Some(order) = &mut sky.order {
-                    order.given_up(flow, *number, &mut sky.leaving);
+                at.recorder.given_up(flow);
+                if let Some(order) = &mut self.order {
+                    order.given_up(flow, *number, &mut self.leaving);
                 }
             }
         }
-        self.go_on();
-        self.sky.as_ref()?.air.next_ns()
+        self.release(at);
+        self.air.next_ns()
     }
 
-    /// Sends on what left the receiver's buffer, and looks after its timer.
-    fn go_on(&mut self) {
-        let Some(sky) = &mut self.sky else { return };
-        let out_ns = self.now_ns + sky.satellite.ground_delay_ns;
-        for packet in sky.leaving.on.drain(..) {
-            if let Some(first_ns) = self.propagation.push(out_ns, packet) {
-                self.agenda.push(first_ns, event::ARRIVAL);
-            }
+    /// Sends on what left the receiver's buffer, and arms the buffer's timer.
+    fn release(&mut self, at: &mut Bottleneck<'_>) {
+        let out_ns = at.now_ns + self.satellite.ground_delay_ns;
+        for packet in self.leaving.on.drain(..) {
+            at.send_on(out_ns, packet);
         }
-        for packet in sky.leaving.dropped.drain(..) {
-            self.recorder.dropped_late(packet.flow as usize);
+        for packet in self.leaving.dropped.drain(..) {
+            at.recorder.dropped_late(packet.flow as usize);
         }
-        if sky.order_timed {
+        if self.order_timed {
             return;
         }
-        if let Some(due_ns) = sky.order.as_ref().and_then(Reorder::deadline_ns) {
-            sky.order_timed = true;
-            self.agenda.push(due_ns, event::ORDER);
+        if let Some(due_ns) = self.order.as_ref().and_then(Reorder::deadline_ns) {
+            self.order_timed = true;
+            at.agenda.push(due_ns, event::ORDER);
         }
     }
 
-    /// Tells the scheduler what the channel gives each class.
-    pub(super) fn tell_channels(&mut self) -> Option<u64> {
-        let sky = self.sky.as_mut()?;
-        let known_ns = self.now_ns.saturating_sub(sky.delay_ns(self.now_ns));
-        let Sky {
+    /// Reports to the scheduler the rate that the channel gives each class.
+    fn report_channels(&mut self, at: &mut Bottleneck<'_>) -> u64 {
+        let known_ns = at.now_ns.saturating_sub(self.delay_ns(at.now_ns));
+        let SatelliteLink {
             satellite,
             fading,
-            ahead,
-            told,
+            offsets,
+            reported,
             ..
-        } = sky;
-        let link_bps = self.mux.link_bps();
-        told.follow(link_bps);
-        let rates_bps = ahead.classes_ns.iter().map(|ahead_ns| {
-            let sample = fading.index(known_ns + ahead_ns);
-            told.rate_bps(sample, || {
+        } = self;
+        let link_bps = at.mux.link_bps();
+        reported.follow(link_bps);
+        let rates_bps = offsets.classes_ns.iter().map(|offset_ns| {
+            let sample = fading.index(known_ns + offset_ns);
+            reported.rate_bps(sample, || {
                 let attenuation_db = f64::from(fading.samples_db()[sample]);
                 let part = satellite.harq.useful_part(attenuation_db);
                 (link_bps as f64 * part).max(1.0) as u64
             })
         });
-        self.mux.set_rates(self.now_ns, rates_bps);
-        Some(self.now_ns + satellite.csi_tick_ns)
+        at.mux.set_rates(at.now_ns, rates_bps);
+        at.now_ns + satellite.csi_tick_ns
     }
 
     /// The receiver's buffer may have held a packet for long enough.
-    pub(super) fn order_timer(&mut self) -> Option<u64> {
-        let now_ns = self.now_ns;
-        let sky = self.sky.as_mut()?;
-        let order = sky.order.as_mut()?;
-        order.on_timer(now_ns, &mut sky.leaving);
+    fn order_timer(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+        let order = self.order.as_mut()?;
+        order.on_timer(at.now_ns, &mut self.leaving);
         let again_ns = order.deadline_ns();
-        sky.order_timed = again_ns.is_some();
-        self.go_on();
+        self.order_timed = again_ns.is_some();
+        self.release(at);
         again_ns
     }
 
     /// The answer that asks for another attempt is back at the satellite.
-    pub(super) fn answer(&mut self) -> Option<u64> {
-        let sky = self.sky.as_mut()?;
-        let asked = sky.answers.pop()?;
-        sky.repeats.push_back(asked);
-        self.start_device();
-        self.sky.as_ref()?.answers.next_ns()
+    fn answer(&mut self, at: &mut Bottleneck<'_>) -> Option<u64> {
+        let asked = self.answers.pop()?;
+        self.repeats.push_back(asked);
+        self.start_device(at);
+        self.answers.next_ns()
+    }
+}
+
+impl Medium for SatelliteLink {
+    fn channel(&self) -> Option<(&Fading, &[u64])> {
+        Some((&self.fading, &self.offsets.classes_ns))
+    }
+
+    fn begin(&mut self, at: &mut Bottleneck<'_>) {
+        if at.mux.policy().is_channel_aware() {
+            at.agenda.push(0, event::CSI);
+        }
+    }
+
+    /// Puts the next attempt on the idle device: a repetition, or the first of what the scheduler picks.
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+        if let Some((packet, piece)) = self.repeats.pop_front() {
+            let attempt = usize::from(piece.block.attempts);
+            let coded_bits = self.satellite.harq.coded_bits(attempt);
+            self.sending = piece;
+            at.device.ring.push_back((coded_bits / 8, packet));
+            at.recorder.attempted(packet.flow as usize, coded_bits);
+            return;
+        }
+        at.expire();
+        let Some(Departure {
+            class,
+            item,
+            bytes,
+            sojourn_ns,
+            ..
+        }) = at.dequeue()
+        else {
+            return;
+        };
+        let coded_bits = self.satellite.harq.coded_bits(0);
+        let uncoded_bytes = if self.satellite.uncoded_too { bytes } else { 0 };
+        at.device
+            .ring
+            .push_back((uncoded_bytes + coded_bits / 8, item));
+        at.recorder.sent(at.now_ns, class, item.bytes, sojourn_ns);
+        at.recorder.attempted(item.flow as usize, coded_bits);
+        let is_tcp = matches!(at.flows[item.flow as usize].kind, Kind::Tcp(_));
+        self.number(&item, is_tcp);
+        if !at.lacking.is_empty() {
+            at.refill();
+        }
+    }
+
+    /// An attempt has left the device.
+    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+        let delay_ns = self.delay_ns(at.now_ns);
+        let attempt = (packet, self.sending);
+        self.unseen += 1;
+        if let Some(first_ns) = self.air.push(at.now_ns + delay_ns, attempt) {
+            at.agenda.push(first_ns, event::DECODE);
+        }
+    }
+
+    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+        match event {
+            event::DECODE => self.decode(at),
+            event::ANSWER => self.answer(at),
+            event::ORDER => self.order_timer(at),
+            event::CSI => Some(self.report_channels(at)),
+            _ => unreachable!("a satellite has no event {event:#x}"),
+        }
+    }
+
+    fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
+        self.delay_ns(now_ns) + self.satellite.ground_delay_ns
     }
 }
 
@@ -413,17 +403,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_told_before_is_that_of_its_sample_and_link() {
+    fn a_rate_reported_before_is_that_of_its_sample_and_link() {
         const SAMPLES: usize = 20;
         let fading = Fading::new(1_000_000, vec![0.0; SAMPLES]).unwrap();
         for tick_ns in [1, 1_000_000, 3_000_000, 10_000_000_000] {
-            let mut told = Told::new(&fading, tick_ns);
+            let mut reported = ReportedRates::new(&fading, tick_ns);
             for link_bps in [7, 7, 11] {
-                told.follow(link_bps);
+                reported.follow(link_bps);
                 let (mut asked, mut computed) = (0, 0);
                 // Each sample twice in turn, samples that share a place between them.
                 for sample in (0..4 * SAMPLES).map(|i| i / 2 * 7 % SAMPLES) {
-                    let rate_bps = told.rate_bps(sample, || {
+                    let rate_bps = reported.rate_bps(sample, || {
                         computed += 1;
                         link_bps * sample as u64
                     });

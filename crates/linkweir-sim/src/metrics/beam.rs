@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the terminals of a beam hear, and how the carrier's time is shared among them.
+//! The channels of a beam's terminals over time, and how the carrier's time is shared among them.
 
 use crate::experiment::Experiment;
 use crate::table::Sink;
 
-use super::columns;
-use super::rows::Rows;
+use super::column::{Column, TableOf, Unit, Value};
 
-/// What a terminal hears between two ticks.
+/// A terminal's channel between two ticks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ChannelState {
     pub(crate) esn0_db: f64,
     pub(crate) attenuation_db: f64,
     pub(crate) rate_bps: f64,
@@ -28,11 +27,11 @@ struct Sums {
 }
 
 #[derive(Debug)]
-struct Terminal {
+pub(super) struct Terminal {
     name: String,
     clear_sky_db: f64,
-    now: Heard,
-    /// Something was heard before.
+    now: ChannelState,
+    /// Its state was set before.
     begun: bool,
     sums: Sums,
     bin: Sums,
@@ -40,9 +39,9 @@ struct Terminal {
     total_max_db: f64,
 }
 
-/// Hears for all terminals and writes it down.
+/// Records the channels of all terminals.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct ChannelRecorder {
     terminals: Vec<Terminal>,
     /// Time up to which sums are added up, starts of the bin and of what totals cover.
     at_ns: u64,
@@ -51,12 +50,12 @@ pub(crate) struct Listener {
     /// Time on air of each terminal at both.
     bin_airtimes_ns: Vec<f64>,
     total_airtimes_ns: Vec<f64>,
-    channel: Rows,
-    carrier: Rows,
+    channel: TableOf<Terminal, Bin>,
+    carrier: TableOf<Means, Bin>,
 }
 
-impl Listener {
-    pub(crate) fn new(experiment: &Experiment, clear_sky_db: &[f64]) -> Listener {
+impl ChannelRecorder {
+    pub(crate) fn new(experiment: &Experiment, clear_sky_db: &[f64]) -> ChannelRecorder {
         let terminals: Vec<Terminal> = experiment
             .classes
             .iter()
@@ -64,7 +63,7 @@ impl Listener {
             .map(|(class, clear_sky_db)| Terminal {
                 name: class.name.clone(),
                 clear_sky_db: *clear_sky_db,
-                now: Heard::default(),
+                now: ChannelState::default(),
                 begun: false,
                 sums: Sums::default(),
                 bin: Sums::default(),
@@ -73,20 +72,20 @@ impl Listener {
             })
             .collect();
         let none = vec![0.0; terminals.len()];
-        Listener {
+        ChannelRecorder {
             terminals,
             at_ns: 0,
             bin_ns: 0,
             total_ns: experiment.warmup_ns,
             bin_airtimes_ns: none.clone(),
             total_airtimes_ns: none,
-            channel: Rows::new("channel", columns::CHANNEL),
-            carrier: Rows::new("carrier", columns::CARRIER),
+            channel: TableOf::new("channel", CHANNEL),
+            carrier: TableOf::new("carrier", CARRIER),
         }
     }
 
-    /// What was heard last has been heard up to now.
-    pub(crate) fn pass(&mut self, now_ns: u64) {
+    /// Adds up the present states, which lasted up to now.
+    pub(crate) fn advance(&mut self, now_ns: u64) {
         let span_ns = now_ns - self.at_ns;
         self.at_ns = now_ns;
         let span = span_ns as f64;
@@ -105,19 +104,19 @@ impl Listener {
         }
     }
 
-    /// What a terminal hears from now on, up to which the others have passed.
-    pub(crate) fn hear(&mut self, terminal: usize, heard: Heard) {
+    /// The state of a terminal from now on. All must have been advanced up to now.
+    pub(crate) fn set(&mut self, terminal: usize, state: ChannelState) {
         let terminal = &mut self.terminals[terminal];
-        if terminal.begun && terminal.now.modcod != heard.modcod {
+        if terminal.begun && terminal.now.modcod != state.modcod {
             terminal.sums.changes += 1;
         }
         terminal.begun = true;
-        terminal.now = heard;
+        terminal.now = state;
     }
 
     /// Totals count from now on.
     pub(crate) fn begin_totals(&mut self, now_ns: u64, airtimes_ns: Vec<f64>) {
-        self.pass(now_ns);
+        self.advance(now_ns);
         self.total_ns = now_ns;
         self.total_airtimes_ns = airtimes_ns;
         for terminal in &mut self.terminals {
@@ -133,35 +132,26 @@ impl Listener {
         airtimes_ns: &[f64],
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        self.pass(now_ns);
+        self.advance(now_ns);
         let t_s = self.bin_ns as f64 / 1e9;
         let span = (now_ns - self.bin_ns) as f64;
         let n = self.terminals.len() as f64;
-        let (mut occupancy, mut rate_bps, mut outage) = (0.0, 0.0, 0.0);
+        let mut means = Means::default();
         for (index, terminal) in self.terminals.iter_mut().enumerate() {
-            let (now, then) = (&terminal.sums, &terminal.bin);
             let airtime = (airtimes_ns[index] - self.bin_airtimes_ns[index]) / span;
-            let rate = (now.rate_bps - then.rate_bps) / span;
-            let silent = (now.outage_ns - then.outage_ns) as f64 / span;
-            self.channel
-                .real(Some(t_s))
-                .name(&terminal.name)
-                .real(Some((now.esn0_db - then.esn0_db) / span))
-                .real(Some((now.attenuation_db - then.attenuation_db) / span))
-                .real(Some(rate))
-                .real(Some(silent))
-                .real(Some(airtime))
-                .name(terminal.now.modcod.unwrap_or("none"));
-            occupancy += airtime;
-            rate_bps += rate / n;
-            outage += silent / n;
+            let bin = Bin { t_s, span, airtime };
+            self.channel.add(terminal, &bin);
+            means.occupancy += airtime;
+            means.rate_bps += terminal.rate_bps(&bin) / n;
+            means.outage += terminal.outage(&bin) / n;
             terminal.bin = terminal.sums;
         }
-        self.carrier
-            .real(Some(t_s))
-            .real(Some(occupancy))
-            .real(Some(rate_bps))
-            .real(Some(outage));
+        let bin = Bin {
+            t_s,
+            span,
+            airtime: means.occupancy,
+        };
+        self.carrier.add(&means, &bin);
         self.bin_ns = now_ns;
         self.bin_airtimes_ns.copy_from_slice(airtimes_ns);
         self.channel.flush_full(sink)?;
@@ -175,24 +165,195 @@ impl Listener {
         airtimes_ns: &[f64],
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        self.pass(now_ns);
+        self.advance(now_ns);
         self.channel.flush(sink)?;
         self.carrier.flush(sink)?;
         let span = now_ns.saturating_sub(self.total_ns) as f64;
-        let mut rows = Rows::new("terminals", columns::TERMINALS);
+        let mut rows = TableOf::new("terminals", TERMINALS);
         for (index, terminal) in self.terminals.iter().enumerate() {
-            let (now, then) = (&terminal.sums, &terminal.total);
             let airtime_ns = airtimes_ns[index] - self.total_airtimes_ns[index];
-            rows.name(&terminal.name)
-                .real(Some(terminal.clear_sky_db))
-                .real(Some((now.esn0_db - then.esn0_db) / span))
-                .real(Some((now.attenuation_db - then.attenuation_db) / span))
-                .real(Some(terminal.total_max_db))
-                .real(Some((now.rate_bps - then.rate_bps) / span))
-                .real(Some((now.outage_ns - then.outage_ns) as f64 / span))
-                .count(now.changes - then.changes)
-                .real(Some(airtime_ns / span));
+            let airtime = airtime_ns / span;
+            rows.add(terminal, &Total { span, airtime });
         }
         rows.flush(sink)
     }
 }
+
+impl Terminal {
+    /// Mean rate in a bin, bit/s.
+    fn rate_bps(&self, bin: &Bin) -> f64 {
+        (self.sums.rate_bps - self.bin.rate_bps) / bin.span
+    }
+
+    /// Part of a bin in outage.
+    fn outage(&self, bin: &Bin) -> f64 {
+        (self.sums.outage_ns - self.bin.outage_ns) as f64 / bin.span
+    }
+}
+
+/// A bin of a series: its start in s and its length in ns, and the part of it in which the carrier served the terminal.
+#[derive(Debug)]
+pub(super) struct Bin {
+    t_s: f64,
+    span: f64,
+    airtime: f64,
+}
+
+/// What totals cover: its length in ns, and the part of it in which the carrier served the terminal.
+#[derive(Debug)]
+pub(super) struct Total {
+    span: f64,
+    airtime: f64,
+}
+
+/// Means over the terminals in a bin.
+#[derive(Debug, Default)]
+pub(super) struct Means {
+    occupancy: f64,
+    rate_bps: f64,
+    outage: f64,
+}
+
+/// Columns of table `channel`.
+pub(super) const CHANNEL: &[Column<Terminal, Bin>] = &[
+    Column {
+        name: "t_s",
+        unit: Unit::Seconds,
+        help: "Start of the bin.",
+        value: Value::Real(|_, bin| Some(bin.t_s)),
+    },
+    Column {
+        name: "class",
+        unit: Unit::None,
+        help: "Name of the class, which is a terminal.",
+        value: Value::Name(|t, _| &t.name),
+    },
+    Column {
+        name: "esn0_db",
+        unit: Unit::Decibels,
+        help: "Mean Es/N0.",
+        value: Value::Real(|t, bin| Some((t.sums.esn0_db - t.bin.esn0_db) / bin.span)),
+    },
+    Column {
+        name: "attenuation_db",
+        unit: Unit::Decibels,
+        help: "Mean attenuation by rain.",
+        value: Value::Real(|t, bin| {
+            Some((t.sums.attenuation_db - t.bin.attenuation_db) / bin.span)
+        }),
+    },
+    Column {
+        name: "rate_bps",
+        unit: Unit::BitsPerSecond,
+        help: "Mean rate that modulation and code give.",
+        value: Value::Real(|t, bin| Some(t.rate_bps(bin))),
+    },
+    Column {
+        name: "outage",
+        unit: Unit::None,
+        help: "Part of the bin without any modulation and code.",
+        value: Value::Real(|t, bin| Some(t.outage(bin))),
+    },
+    Column {
+        name: "airtime",
+        unit: Unit::None,
+        help: "Part of the bin in which the carrier served the terminal.",
+        value: Value::Real(|_, bin| Some(bin.airtime)),
+    },
+    Column {
+        name: "modcod",
+        unit: Unit::None,
+        help: "Modulation and code at the end of the bin.",
+        value: Value::Name(|t, _| t.now.modcod.unwrap_or("none")),
+    },
+];
+
+/// Columns of table `carrier`.
+pub(super) const CARRIER: &[Column<Means, Bin>] = &[
+    Column {
+        name: "t_s",
+        unit: Unit::Seconds,
+        help: "Start of the bin.",
+        value: Value::Real(|_, bin| Some(bin.t_s)),
+    },
+    Column {
+        name: "occupancy",
+        unit: Unit::None,
+        help: "Part of the bin in which the carrier sent.",
+        value: Value::Real(|means, _| Some(means.occupancy)),
+    },
+    Column {
+        name: "rate_mean_bps",
+        unit: Unit::BitsPerSecond,
+        help: "Mean of the terminals' rates.",
+        value: Value::Real(|means, _| Some(means.rate_bps)),
+    },
+    Column {
+        name: "outage",
+        unit: Unit::None,
+        help: "Mean of the parts of the bin that terminals were in outage.",
+        value: Value::Real(|means, _| Some(means.outage)),
+    },
+];
+
+/// Columns of table `terminals`.
+pub(super) const TERMINALS: &[Column<Terminal, Total>] = &[
+    Column {
+        name: "class",
+        unit: Unit::None,
+        help: "Name of the class, which is a terminal.",
+        value: Value::Name(|t, _| &t.name),
+    },
+    Column {
+        name: "clear_sky_esn0_db",
+        unit: Unit::Decibels,
+        help: "Es/N0 without rain.",
+        value: Value::Real(|t, _| Some(t.clear_sky_db)),
+    },
+    Column {
+        name: "esn0_mean_db",
+        unit: Unit::Decibels,
+        help: "Mean Es/N0.",
+        value: Value::Real(|t, total| Some((t.sums.esn0_db - t.total.esn0_db) / total.span)),
+    },
+    Column {
+        name: "attenuation_mean_db",
+        unit: Unit::Decibels,
+        help: "Mean attenuation by rain.",
+        value: Value::Real(|t, total| {
+            Some((t.sums.attenuation_db - t.total.attenuation_db) / total.span)
+        }),
+    },
+    Column {
+        name: "attenuation_max_db",
+        unit: Unit::Decibels,
+        help: "Greatest attenuation by rain.",
+        value: Value::Real(|t, _| Some(t.total_max_db)),
+    },
+    Column {
+        name: "channel_rate_bps",
+        unit: Unit::BitsPerSecond,
+        help: "Mean rate that modulation and code give.",
+        value: Value::Real(|t, total| Some((t.sums.rate_bps - t.total.rate_bps) / total.span)),
+    },
+    Column {
+        name: "outage",
+        unit: Unit::None,
+        help: "Part of the time without any modulation and code.",
+        value: Value::Real(|t, total| {
+            Some((t.sums.outage_ns - t.total.outage_ns) as f64 / total.span)
+        }),
+    },
+    Column {
+        name: "modcod_changes",
+        unit: Unit::None,
+        help: "Changes of modulation and code.",
+        value: Value::Count(|t, _| t.sums.changes - t.total.changes),
+    },
+    Column {
+        name: "airtime",
+        unit: Unit::None,
+        help: "Part of the time in which the carrier served the terminal.",
+        value: Value::Real(|_, total| Some(total.airtime)),
+    },
+];

@@ -1,64 +1,79 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Columns of the tables that not every run has.
+//! All columns of the result tables, and the tables that not every run has.
 
 use crate::table::Table;
 
-use super::rows::{Kind, Rows};
+use super::beam::{CARRIER, CHANNEL, TERMINALS};
+use super::class::{CLASSES, SERIES};
+use super::column::{Column, TableOf};
+use super::flow::{FLOWS, FLOW_SERIES, HARQ};
+use super::link::LINK;
 
-type Columns = &'static [(&'static str, Kind)];
+/// A column of a result table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// The table.
+    pub table: &'static str,
+    /// The column's name.
+    pub name: &'static str,
+    /// Suffix of the name that gives its unit, such as `_s`; empty for names and pure numbers.
+    pub unit: &'static str,
+    /// A sentence.
+    pub help: &'static str,
+}
 
-pub(super) const HARQ: Columns = &[
-    ("flow", Kind::Name),
-    ("class", Kind::Name),
-    ("decoded_first_pkts", Kind::Count),
-    ("decoded_second_pkts", Kind::Count),
-    ("decoded_third_pkts", Kind::Count),
-    ("decoded_fourth_pkts", Kind::Count),
-    ("given_up_pkts", Kind::Count),
-    ("coded_bits", Kind::Count),
-    ("dropped_late_pkts", Kind::Count),
-];
+/// The columns of every table but `levels`, whose columns are the statistics of the policy.
+#[must_use]
+pub fn columns() -> Vec<ColumnInfo> {
+    let mut all = Vec::new();
+    describe("series", SERIES, &mut all);
+    describe("link", LINK, &mut all);
+    describe("flow_series", FLOW_SERIES, &mut all);
+    describe("classes", CLASSES, &mut all);
+    describe("flows", FLOWS, &mut all);
+    describe("harq", HARQ, &mut all);
+    describe("channel", CHANNEL, &mut all);
+    describe("carrier", CARRIER, &mut all);
+    describe("terminals", TERMINALS, &mut all);
+    all
+}
 
-pub(super) const CHANNEL: Columns = &[
-    ("t_s", Kind::Real),
-    ("class", Kind::Name),
-    ("esn0_db", Kind::Real),
-    ("attenuation_db", Kind::Real),
-    ("rate_bps", Kind::Real),
-    ("outage", Kind::Real),
-    ("airtime", Kind::Real),
-    ("modcod", Kind::Name),
-];
+fn describe<T, C>(table: &'static str, columns: &[Column<T, C>], all: &mut Vec<ColumnInfo>) {
+    all.extend(columns.iter().map(|column| ColumnInfo {
+        table,
+        name: column.name,
+        unit: column.unit.suffix(),
+        help: column.help,
+    }));
+}
 
-pub(super) const CARRIER: Columns = &[
-    ("t_s", Kind::Real),
-    ("occupancy", Kind::Real),
-    ("rate_mean_bps", Kind::Real),
-    ("outage", Kind::Real),
-];
-
-pub(super) const TERMINALS: Columns = &[
-    ("class", Kind::Name),
-    ("clear_sky_esn0_db", Kind::Real),
-    ("esn0_mean_db", Kind::Real),
-    ("attenuation_mean_db", Kind::Real),
-    ("attenuation_max_db", Kind::Real),
-    ("channel_rate_bps", Kind::Real),
-    ("outage", Kind::Real),
-    ("modcod_changes", Kind::Count),
-    ("airtime", Kind::Real),
-];
-
-/// These tables without rows.
+/// The tables that not every run has, without rows.
 #[must_use]
 pub fn optional_tables() -> Vec<Table> {
-    [
-        Rows::new("harq", HARQ),
-        Rows::new("channel", CHANNEL),
-        Rows::new("carrier", CARRIER),
-        Rows::new("terminals", TERMINALS),
+    vec![
+        TableOf::new("harq", HARQ).into_table(),
+        TableOf::new("channel", CHANNEL).into_table(),
+        TableOf::new("carrier", CARRIER).into_table(),
+        TableOf::new("terminals", TERMINALS).into_table(),
     ]
-    .into_iter()
-    .map(Rows::into_table)
-    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::column::Unit;
+    use super::*;
+
+    #[test]
+    fn a_column_is_named_once_and_ends_with_its_unit() {
+        let all = columns();
+        for (i, column) in all.iter().enumerate() {
+            let mut suffixes = Unit::ALL.iter().map(|unit| unit.suffix());
+            let ends = suffixes.find(|s| column.name.ends_with(s));
+            assert_eq!(ends, Some(column.unit), "{column:?}");
+            assert!(column.help.ends_with('.'), "{column:?}");
+            let same =
+                |other: &ColumnInfo| (other.table, other.name) == (column.table, column.name);
+            assert!(!all[..i].iter().any(same), "{column:?}");
+        }
+    }
 }

@@ -90,7 +90,7 @@ impl Delays {
         }
     }
 
-    #[inline]
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn record(&mut self, delay_ns: u64) {
         self.count += 1;
         self.sum_ns += u128::from(delay_ns);

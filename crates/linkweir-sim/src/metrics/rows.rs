@@ -6,7 +6,7 @@ use crate::table::{Column, Sink, Table};
 /// Rows per chunk.
 const CHUNK: usize = 2048;
 
-/// A column to be: its name and what it holds.
+/// What a column holds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Real,
@@ -23,9 +23,12 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(name: &'static str, columns: &[(&str, Kind)]) -> Rows {
+    pub(super) fn new<'n>(
+        name: &'static str,
+        columns: impl IntoIterator<Item = (&'n str, Kind)>,
+    ) -> Rows {
         let columns = columns
-            .iter()
+            .into_iter()
             .map(|(name, kind)| {
                 let column = match kind {
                     Kind::Real => Column::Real(Vec::new()),
@@ -33,18 +36,13 @@ impl Rows {
                     Kind::Whole => Column::Whole(Vec::new()),
                     Kind::Name => Column::Name(Vec::new()),
                 };
-                ((*name).to_owned(), column)
+                (name.to_owned(), column)
             })
             .collect();
         Rows {
             table: Table { name, columns },
             at: 0,
         }
-    }
-
-    /// The rows there are.
-    pub(super) fn into_table(self) -> Table {
-        self.table
     }
 
     /// The next cell of the row: a number, nothing where it is undefined.
@@ -105,6 +103,11 @@ impl Rows {
             name: self.table.name,
             columns: full,
         })
+    }
+
+    /// The rows there are.
+    pub(super) fn into_table(self) -> Table {
+        self.table
     }
 
     fn rows(&self) -> usize {

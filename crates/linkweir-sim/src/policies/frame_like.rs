@@ -2,17 +2,17 @@
 //! Frames of packets for users whose channels differ, inspired by Chaput et al. 2013 (BBS and BPS), of which only the
 //! abstract was at hand. A reconstruction: what a frame may hold and how it is searched are this project's own.
 //!
-//! A frame lasts [`FRAME_S`] and is coded for some rate, one of those of the queues that wait; whoever's channel gives at
-//! least that rate can read it. It holds rate x time bits. A byte for a queue is worth 1 / R, R its mean throughput, which
-//! is what proportional fairness maximises.
+//! A frame lasts [`FRAME_S`] and is coded for the rate of one of the queues that wait; every user whose channel gives at
+//! least that rate can read it. It holds rate x time bits. A byte for a queue has the value 1 / R, where R is the queue's
+//! mean throughput: proportional fairness maximises the sum of these values.
 //!
-//! * **best frame** (`bbs_like`): for every rate the frame that takes the queues that can read it by falling worth; the
-//!   one that is worth most is sent.
-//! * **best packet** (`bps_like`): the frame for the rate of the queue with the largest rate x worth, filled in the same
+//! * **best frame** (`bbs_like`): for every rate, a frame is filled from the queues that can read it, by falling value; the
+//!   frame with the greatest value is sent.
+//! * **best packet** (`bps_like`): the frame for the rate of the queue with the largest rate x value, filled in the same
 //!   way.
 //!
 //! The packets of a frame are then sent one after another. Queues are taken in whole packets as long as their head; of
-//! equal worth the earliest head goes first, then the lowest index.
+//! equal value the earliest head goes first, then the lowest index.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ pub(crate) struct FrameLike {
     servable: Servable,
     /// Queues whose heads go next.
     frame: VecDeque<usize>,
-    /// Who waits and their rates, while a frame is built.
+    /// Queues that wait, with their rates, while a frame is built.
     waiting: Vec<Waiting>,
     rates_bps: Vec<u64>,
     /// The shortest and the longest of their heads.
@@ -55,7 +55,7 @@ pub(crate) struct FrameLike {
 struct Waiting {
     q: usize,
     /// Of a byte.
-    worth: f64,
+    value: f64,
     head_ns: u64,
     rate_bps: u64,
     head_bytes: u32,
@@ -63,9 +63,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Falling worth, then the earliest head, then the lowest index. Worths are positive, so their bits are in order.
+    /// Falling value, then the earliest head, then the lowest index. Values are positive, so their bits are in order.
     fn turn(&self) -> (Reverse<u64>, u64, usize) {
-        (Reverse(self.worth.to_bits()), self.head_ns, self.q)
+        (Reverse(self.value.to_bits()), self.head_ns, self.q)
     }
 }
 
@@ -108,7 +108,7 @@ impl FrameLike {
         });
     }
 
-    /// Takes note of who waits.
+    /// Lists the queues that wait.
     fn look(&mut self, view: &View<'_>) {
         self.waiting.clear();
         self.waiting.extend(self.servable.iter().map(|q| {
@@ -116,7 +116,7 @@ impl FrameLike {
             Waiting {
                 q,
                 // A queue that was never served has the mean of one byte per second.
-                worth: 1.0 / self.means.bytes_s(q).max(1.0),
+                value: 1.0 / self.means.bytes_s(q).max(1.0),
                 head_ns: queue.head_arrival_ns,
                 rate_bps: queue.rate_bps,
                 head_bytes: queue.head_bytes.max(1),
@@ -128,10 +128,10 @@ impl FrameLike {
         self.longest_bytes = f64::from(heads_bytes().max().unwrap_or(0));
     }
 
-    /// The rate of the queue with the largest rate x worth.
+    /// The rate of the queue with the largest rate x value.
     fn best_packet(&self) -> u64 {
         let products = self.waiting.iter().map(|entry| {
-            let product = entry.worth * entry.rate_bps as f64;
+            let product = entry.value * entry.rate_bps as f64;
             (product, entry)
         });
         let best = products.reduce(|best, next| {
@@ -145,7 +145,7 @@ impl FrameLike {
         best.map_or(0, |(_, entry)| entry.rate_bps)
     }
 
-    /// The rate whose frame is worth most, the lowest of equals.
+    /// The rate whose frame has the greatest value, the lowest of equals.
     fn best_frame(&mut self) -> u64 {
         self.rates_bps.clear();
         let rates_bps = self.waiting.iter().map(|entry| entry.rate_bps);
@@ -154,36 +154,36 @@ impl FrameLike {
         self.rates_bps.dedup();
         let (mut most, mut best_bps) = (0.0, 0);
         for &rate_bps in self.rates_bps.iter().rev() {
-            // From here on frames are too short, whoever can read them.
+            // From here on frames are too short, even if all users can read them.
             let room_bytes = room_bytes(rate_bps).max(self.longest_bytes);
-            if self.worth_for_all(room_bytes) * ROUNDING < most {
+            if self.value_for_all(room_bytes) * ROUNDING < most {
                 break;
             }
-            let worth = fill(&self.waiting, rate_bps, self.shortest_bytes, |_| ());
-            if worth >= most {
-                (most, best_bps) = (worth, rate_bps);
+            let value = fill(&self.waiting, rate_bps, self.shortest_bytes, |_| ());
+            if value >= most {
+                (most, best_bps) = (value, rate_bps);
             }
         }
         best_bps
     }
 
-    /// What so many bytes are worth at most, if all can read them and packets may be cut.
-    fn worth_for_all(&self, mut room_bytes: f64) -> f64 {
-        let mut worth = 0.0;
+    /// The greatest value of a number of bytes, if all can read them and packets may be cut.
+    fn value_for_all(&self, mut room_bytes: f64) -> f64 {
+        let mut value = 0.0;
         for entry in &self.waiting {
             let bytes = f64::from(entry.head_bytes) * f64::from(entry.pkts);
             if bytes >= room_bytes {
-                return worth + entry.worth * room_bytes;
+                return value + entry.value * room_bytes;
             }
-            worth += entry.worth * bytes;
+            value += entry.value * bytes;
             room_bytes -= bytes;
         }
-        worth
+        value
     }
 }
 
-/// Fills a frame for a rate from who waits, by falling worth, with at least one packet, each given to `take`; returns what
-/// it is worth. No head is shorter than `shortest_bytes`.
+/// Fills a frame for a rate from the queues that wait, by falling value, with at least one packet; `take` gets each packet.
+/// Returns the frame's value. No head is shorter than `shortest_bytes`.
 fn fill(
     waiting: &[Waiting],
     rate_bps: u64,
@@ -191,7 +191,7 @@ fn fill(
     mut take: impl FnMut(usize),
 ) -> f64 {
     let mut room_bytes = room_bytes(rate_bps);
-    let (mut empty, mut worth) = (true, 0.0);
+    let (mut empty, mut value) = (true, 0.0);
     for entry in waiting.iter().filter(|entry| entry.rate_bps >= rate_bps) {
         let head_bytes = f64::from(entry.head_bytes);
         for _ in 0..entry.pkts {
@@ -199,7 +199,7 @@ fn fill(
                 break;
             }
             room_bytes -= head_bytes;
-            worth += entry.worth * head_bytes;
+            value += entry.value * head_bytes;
             empty = false;
             take(entry.q);
         }
@@ -207,7 +207,7 @@ fn fill(
             break;
         }
     }
-    worth
+    value
 }
 
 impl Policy for FrameLike {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_much_is_worth_little() {
+    fn who_had_much_has_little_value() {
         let mut bps = FrameLike::new(2, Search::BestPacket);
         let mut queues = waiting(&[2_000_000, 1_000_000]);
         for (q, bytes) in [(0, 250), (0, 250), (1, 100)] {
@@ -345,7 +345,7 @@ mod tests {
             self.frame.front().copied()
         }
 
-        fn worth(&self, q: usize) -> f64 {
+        fn value(&self, q: usize) -> f64 {
             1.0 / self.means.bytes_s(q).max(1.0)
         }
 
@@ -355,12 +355,12 @@ mod tests {
                 .collect();
             order.sort_by(|&a, &b| {
                 let heads = queues[a].head_arrival_ns.cmp(&queues[b].head_arrival_ns);
-                self.worth(b).total_cmp(&self.worth(a)).then(heads)
+                self.value(b).total_cmp(&self.value(a)).then(heads)
             });
             let mut best: Option<(f64, Vec<usize>)> = None;
             let mut rates: Vec<u64> = order.iter().map(|&q| queues[q].rate_bps).collect();
             if self.search == Search::BestPacket {
-                let product = |q: usize| self.worth(q) * queues[q].rate_bps as f64;
+                let product = |q: usize| self.value(q) * queues[q].rate_bps as f64;
                 let mut first = order.first().copied();
                 for &q in &order {
                     first = first
@@ -374,19 +374,19 @@ mod tests {
             self.chosen += usize::from(rates.len() > 1);
             for rate_bps in rates {
                 let mut room_bytes = rate_bps as f64 * FRAME_S / 8.0;
-                let (mut worth, mut frame) = (0.0, Vec::new());
+                let (mut value, mut frame) = (0.0, Vec::new());
                 for &q in order.iter().filter(|&&q| queues[q].rate_bps >= rate_bps) {
                     let head_bytes = f64::from(queues[q].head_bytes);
                     for _ in 0..queues[q].backlog_pkts {
                         if frame.is_empty() || head_bytes <= room_bytes {
                             room_bytes -= head_bytes;
-                            worth += self.worth(q) * head_bytes;
+                            value += self.value(q) * head_bytes;
                             frame.push(q);
                         }
                     }
                 }
-                if best.as_ref().is_none_or(|(most, _)| worth > *most) {
-                    best = Some((worth, frame));
+                if best.as_ref().is_none_or(|(most, _)| value > *most) {
+                    best = Some((value, frame));
                 }
             }
             self.frame = best.map_or_else(VecDeque::new, |(_, frame)| frame.into());

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Mean throughput of each queue, forgotten exponentially: what the reconstructions measure a channel by.
+//! Mean throughput of each queue with exponential decay, to which the reconstructed policies relate a channel's rate.
 
 use linkweir_core::{Queue, View};
 
 /// Time constant of the means, s.
 const TC_S: f64 = 1.0;
 
-/// After so long the common factor begins anew, lest it overflows.
+/// After this time the common factor starts again, so that it does not overflow.
 const EPOCH_NS: u64 = 100_000_000_000;
 
-/// All means decay alike, so each is kept times exp(t / Tc), which stays as it is while nothing is sent.
+/// All means decay at the same rate, so each is kept times exp(t / Tc), which stays as it is while nothing is sent.
 #[derive(Debug)]
 pub(super) struct Means {
     sums: Vec<f64>,
@@ -33,8 +33,8 @@ impl Means {
             return false;
         }
         let mut grown = libm::exp((now_ns - self.since_ns) as f64 * 1e-9 / TC_S);
-        let anew = now_ns - self.since_ns > EPOCH_NS;
-        if anew {
+        let restarted = now_ns - self.since_ns > EPOCH_NS;
+        if restarted {
             for sum in &mut self.sums {
                 *sum /= grown;
             }
@@ -42,7 +42,7 @@ impl Means {
             grown = 1.0;
         }
         self.factor = (now_ns, grown);
-        anew
+        restarted
     }
 
     /// Bytes per second lately, as of the time noted last.

@@ -36,15 +36,15 @@ pub(crate) const OWN: [(&str, Own); 5] = [
     ("bps_like", Own::BpsLike),
 ];
 
-/// Policies of the core that take a channel as open or blocked, and do not ask how good it is.
-const DEAF: [&str; 8] = [
+/// Policies of the core that ask only whether a channel is open or blocked, not how good it is.
+const CHANNEL_UNAWARE: [&str; 8] = [
     "codel", "drr", "fifo", "fq_codel", "pds", "rr", "strict", "wrr",
 ];
 
 impl Own {
     /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
     /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
-    pub(crate) fn patience(self) -> Option<&'static str> {
+    pub(crate) fn timeout_parameter(self) -> Option<&'static str> {
         match self {
             Own::TauranCodes => Some("timeout"),
             Own::UbmtLike => Some("target"),
@@ -52,7 +52,7 @@ impl Own {
         }
     }
 
-    /// Whether it looks at a satellite's channel by itself.
+    /// Whether it reads a satellite's channel directly, without reports.
     pub(crate) fn needs_satellite(self) -> bool {
         matches!(self, Own::TauranPf | Own::TauranCodes)
     }
@@ -87,7 +87,7 @@ pub(crate) enum Missing {
 }
 
 impl AnyPolicy {
-    /// The policy of an experiment, with the channel it may look at: fading, and how far ahead in it each class is, ns.
+    /// The policy of an experiment, with the channel it may look at: fading, and the offset of each class in it, ns.
     pub(crate) fn new(
         experiment: &Experiment,
         channel: Option<(&Fading, &[u64])>,
@@ -97,7 +97,7 @@ impl AnyPolicy {
         let own = OWN.into_iter().find(|(name, _)| *name == scheduler.policy);
         if let Some((name, own)) = own {
             let nqueues = view.queues.len();
-            let patience_ns = scheduler.params.first().copied();
+            let timeout_ns = scheduler.params.first().copied();
             return Ok(match own {
                 Own::UbmtLike => {
                     let rows = scheduler.qparams.chunks_exact(2);
@@ -111,10 +111,10 @@ impl AnyPolicy {
                 Own::BbsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestFrame)),
                 Own::BpsLike => AnyPolicy::FrameLike(FrameLike::new(nqueues, Search::BestPacket)),
                 Own::TauranPf | Own::TauranCodes => {
-                    let Some((fading, ahead_ns)) = channel else {
+                    let Some((fading, offsets_ns)) = channel else {
                         return Err(Missing::NeedsSatellite(name));
                     };
-                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), ahead_ns, patience_ns))
+                    AnyPolicy::TauranPf(TauranPf::new(fading.clone(), offsets_ns, timeout_ns))
                 }
             });
         }
@@ -125,8 +125,8 @@ impl AnyPolicy {
             .map_err(Missing::Refused)
     }
 
-    /// A class whose head has waited too long, and how long it may, ns; the same until that head is gone. None when there
-    /// is no more.
+    /// A class whose head has waited too long, and how long it may wait, ns; the same class until that head is gone. None
+    /// when there is no such class.
     pub(crate) fn overdue(&mut self, now_ns: u64) -> Option<(usize, u64)> {
         match self {
             AnyPolicy::TauranPf(policy) => policy.overdue(now_ns),
@@ -134,12 +134,12 @@ impl AnyPolicy {
         }
     }
 
-    /// Whether its choices depend on what it is told of the channels, beyond whether one is blocked.
-    pub(crate) fn hears_rates(&self) -> bool {
+    /// Whether its choices depend on the reported rates of the channels, beyond whether one is blocked.
+    pub(crate) fn is_channel_aware(&self) -> bool {
         match self {
-            AnyPolicy::Core(policy) => !DEAF.contains(&policy.info().name),
+            AnyPolicy::Core(policy) => !CHANNEL_UNAWARE.contains(&policy.info().name),
             AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
-            // It looks at the channel by itself.
+            // It reads the channel directly.
             AnyPolicy::TauranPf(_) => false,
         }
     }
@@ -207,8 +207,8 @@ mod tests {
     const CLASSES: usize = 6;
     const LINK_BPS: u64 = 50_000_000;
 
-    /// Classes in the order in which a core policy serves them; told new rates, never 0, before each choice or not at all.
-    fn order(policy: &str, told: bool) -> Vec<Option<usize>> {
+    /// Classes in the order in which a core policy serves them. Rates change before each choice, never to 0, or not at all.
+    fn order(policy: &str, rates_change: bool) -> Vec<Option<usize>> {
         let info = linkweir_core::policy(policy).unwrap();
         let limits = [Limit::default(); CLASSES];
         let mut mux = Mux::new(0, LINK_BPS, &limits, |view| {
@@ -225,7 +225,7 @@ mod tests {
                 let bytes = 40 + below(&mut packets, 1_400) as u32;
                 mux.enqueue(now_ns, class, bytes, (), |(), _, _| {});
             }
-            if told {
+            if rates_change {
                 let rates = [(); CLASSES].map(|()| 1 + below(&mut channels, 90_000_000) as u64);
                 mux.set_rates(now_ns, rates);
             }
@@ -236,12 +236,12 @@ mod tests {
     }
 
     #[test]
-    fn the_deaf_choose_alike_whatever_the_channels() {
-        for name in DEAF {
+    fn channel_unaware_policies_ignore_rates() {
+        for name in CHANNEL_UNAWARE {
             assert_eq!(order(name, true), order(name, false), "{name}");
         }
         for name in ["pf", "codes", "mlwdf", "exp_pf", "exp_rule"] {
-            assert!(!DEAF.contains(&name) && order(name, true) != order(name, false));
+            assert!(!CHANNEL_UNAWARE.contains(&name) && order(name, true) != order(name, false));
         }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The queues that may be served, found without a look at the others.
+//! A list of the queues that may be served, so that the others need not be visited.
 
 use linkweir_core::View;
 

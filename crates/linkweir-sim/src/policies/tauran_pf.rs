@@ -4,10 +4,10 @@
 //! A queue's rate is its channel's present attenuation in dB, raised by 11 dB and not below 0: linear in dB, known
 //! without delay. Its mean is at least 1 and moves twice at every choice, by a twentieth: towards the rate for the queue
 //! that was served last, in the first move, towards 0 otherwise. The queue with a packet and the largest rate / mean is
-//! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and who
-//! was just served waits a little.
+//! served, the first of equals. With many queues nearly all means are at their least, so the best channel wins, and a
+//! queue that was just served waits a little.
 //!
-//! With a timeout it is CoDeS: before each choice, what has waited longer at the head of a queue is thrown away.
+//! With a timeout it is CoDeS: before each choice, heads of queues that have waited longer are dropped.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::{BinaryHeap, PeekMut};
@@ -35,8 +35,8 @@ const LANES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct TauranPf {
     fading: Fading,
-    /// How many samples ahead each queue looks; what it is ahead is rounded down to whole samples.
-    ahead: Vec<usize>,
+    /// Offset of each queue into the fading, rounded down to whole samples.
+    offsets: Vec<usize>,
     means: Vec<f64>,
     /// Rate / mean at the sample `at` of each queue that may be served, [`NO_CLAIM`] of the others; a sample holds for
     /// several choices.
@@ -58,20 +58,20 @@ pub(crate) struct TauranPf {
 }
 
 impl TauranPf {
-    /// Queues look so far ahead into the fading, ns.
-    pub(super) fn new(fading: Fading, ahead_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
+    /// `offsets_ns`: of each queue into the fading.
+    pub(super) fn new(fading: Fading, offsets_ns: &[u64], timeout_ns: Option<u64>) -> TauranPf {
         TauranPf {
-            ahead: ahead_ns.iter().map(|ns| fading.index(*ns)).collect(),
+            offsets: offsets_ns.iter().map(|ns| fading.index(*ns)).collect(),
             fading,
-            means: vec![LEAST_MEAN; ahead_ns.len()],
-            claims: vec![NO_CLAIM; ahead_ns.len()],
+            means: vec![LEAST_MEAN; offsets_ns.len()],
+            claims: vec![NO_CLAIM; offsets_ns.len()],
             at: None,
             raised: Vec::new(),
             served: None,
             timeout_ns,
-            heads_ns: vec![NO_HEAD; ahead_ns.len()],
+            heads_ns: vec![NO_HEAD; offsets_ns.len()],
             heads: BinaryHeap::new(),
-            listed: vec![false; ahead_ns.len()],
+            listed: vec![false; offsets_ns.len()],
             answer: None,
         }
     }
@@ -127,12 +127,12 @@ impl TauranPf {
     }
 
     fn rate(&self, now: usize, q: usize) -> f64 {
-        let at = now + self.ahead[q];
+        let at = now + self.offsets[q];
         let wrapped = at.wrapping_sub(self.fading.round());
         (f64::from(self.fading.samples_db()[at.min(wrapped)]) + RAISED_DB).max(0.0)
     }
 
-    /// Takes note of the channels of those that may be served; whose mean is raised claims less once means have moved.
+    /// Updates the claims of the queues that may be served. The claim of a queue whose mean rises falls when means move.
     fn look(&mut self, now: usize) {
         if self.at == Some(now) {
             return;
@@ -166,7 +166,7 @@ impl TauranPf {
     }
 }
 
-/// Whose claim is the greatest, the first of equals; none when nobody has one.
+/// The queue with the greatest claim, the first of equals; none when no queue has one.
 fn greatest(claims: &[f64]) -> Option<usize> {
     let mut most = [NO_CLAIM; LANES];
     let rows = claims.chunks_exact(LANES);
@@ -271,7 +271,7 @@ mod tests {
         queue.backlog_pkts > 0 && queue.rate_bps > 0
     }
 
-    /// A random life of queues whose packets come, leave and are thrown away.
+    /// A random life of queues whose packets arrive, leave and are dropped.
     #[test]
     fn chooses_as_when_every_mean_moves_and_leaves_no_late_head() {
         let mut random = Random::new(1, 1);
@@ -279,9 +279,9 @@ mod tests {
             .map(|_| (-15.0 + 55.0 * random.unit()) as f32)
             .collect();
         let fading = Fading::new(STEP_NS, samples_db.clone()).unwrap();
-        let ahead_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
+        let offsets_ns: [u64; USERS] = std::array::from_fn(|q| q as u64 * OFFSET_NS);
         let mut mux = Mux::new(0, 1, &[Limit::default(); USERS], |_| {
-            Ok::<_, Infallible>(TauranPf::new(fading, &ahead_ns, Some(TIMEOUT_NS)))
+            Ok::<_, Infallible>(TauranPf::new(fading, &offsets_ns, Some(TIMEOUT_NS)))
         })
         .unwrap();
         let mut plain = Plain {

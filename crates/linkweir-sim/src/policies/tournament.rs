@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A tournament: the greatest of many scores, and all above some mark, while single scores change.
+//! A tournament tree: finds the greatest of many scores, or all above a threshold, while single scores change.
 
-/// The score of who does not take part, below all others.
+/// The score of a queue that does not take part, below all others.
 pub(super) const ABSENT: f64 = 0.0;
 
 /// Each entry is a leaf of a binary tree; every other node has the greater score of the two below it.
@@ -14,7 +14,7 @@ pub(super) struct Tournament {
 }
 
 impl Tournament {
-    /// Nobody takes part.
+    /// No queue takes part.
     pub(super) fn new(entries: usize) -> Tournament {
         let leaves = (entries + 1).next_power_of_two();
         Tournament {
@@ -46,7 +46,7 @@ impl Tournament {
         }
     }
 
-    /// Who has the greatest score, the first of equals; none when nobody takes part.
+    /// The queue with the greatest score, the first of equals; none when no queue takes part.
     pub(super) fn first(&self) -> Option<usize> {
         if self.nodes[1] == ABSENT {
             return None;

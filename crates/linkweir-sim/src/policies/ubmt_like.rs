@@ -2,9 +2,9 @@
 //! Utility times relative channel, inspired by Fairhurst et al. 2009 (UBMT), of which Tauran et al. 2018 say that it
 //! weighs throughput and time in the buffer. A reconstruction: the formula is this project's own.
 //!
-//! The queue with the largest U r / R goes, r what its channel gives, R its mean throughput, U its utility. A queue that is
-//! real-time has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) says how urgent it is, and
-//! what is older than T is dropped. An elastic one has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
+//! The queue with the largest U r / R is served; r is the rate of its channel, R its mean throughput, U its utility. A
+//! real-time queue has a target T for the age W of its head packet: U = 1 / (1 + exp(-10 (W / T - 1/2))) is its urgency, and
+//! packets older than T are dropped. An elastic queue has a target for R: U = 1 - R / target, 0.1 at least. Of equals the
 //! earliest head goes, then the lowest index.
 
 use linkweir_core::{Pick, Policy, Queue, Verdict, View};
@@ -17,7 +17,7 @@ const STEEPNESS: f64 = 10.0;
 /// Ages up to the target for which urgency is tabulated; between them it is a line, to 1e-5.
 const STEPS: usize = 1024;
 
-/// For so long a bound on what a queue may claim is good.
+/// How long a bound on a queue's claim is valid.
 const BOUND_NS: u64 = 1_000_000;
 /// More than what quotients and products lose in their last bits.
 const ROUNDING: f64 = 1.0 + 1e-12;
@@ -92,7 +92,7 @@ impl UbmtLike {
         }
     }
 
-    /// How urgent a head of this age is; one beyond its target is dropped anyway.
+    /// How urgent a head of this age is; one beyond its target is dropped.
     fn urgency(&self, age_ns: u64, target_ns: u64) -> f64 {
         let at = (age_ns as f64 / target_ns as f64).min(1.0) * STEPS as f64;
         let step = at as usize;
@@ -288,8 +288,8 @@ mod tests {
         all.filter(|&q| eligible(&view.queues[q])).min_by(order)
     }
 
-    /// Two random lives of 250 s, in which the common factor of the means begins anew twice: in one as the policy is asked,
-    /// in the other as it is told what was sent.
+    /// Two random lives of 250 s, in which the common factor of the means starts again twice: in one at a pick, in the other
+    /// when a packet was sent.
     #[test]
     fn chooses_as_when_every_claim_is_known() {
         const MS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! How long signals take from one place on the earth to another through a constellation of satellites.
 //!
-//! The constellation is a shell after Walker (1984): planes alike but for their ascending nodes, which are spread evenly over
+//! The constellation is a shell after Walker (1984): planes that differ only in their ascending nodes, which are spread evenly over
 //! half a turn (star) or a whole one (delta), and as many satellites in each, evenly spaced. The planes of a star may be
 //! further apart, or closer, than evenly spread ones: what is left of the half turn is its seam, between the last and the
 //! first plane, whose satellites meet. A narrow seam covers the ground there better. From one plane to the next the
@@ -10,9 +10,9 @@
 //! the same direction, and the first satellite is there.
 //!
 //! Each satellite keeps links to the one before and behind it in its plane and to its neighbour in the planes on either
-//! side (+Grid), as long as the earth does not stand between. Between the last and the first plane of a star, whose
-//! satellites meet, there are none. A place is linked with every satellite that is high enough above its horizon. Of all
-//! ways from place to place the shortest is taken (Dijkstra 1959); queues and processing on board take no time.
+//! side (+Grid), as long as the earth does not block them. There are none between the last and the first plane of a star,
+//! whose satellites meet. A place is linked with every satellite that is high enough above its horizon. Packets take the
+//! shortest path (Dijkstra 1959); queues and processing on board take no time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// Medians over a day. The first figures are known from a program whose phasing and choice of satellites are not told; the
+    /// Medians over a day. The first figures are known from a program whose phasing and choice of satellites are not documented; the
     /// second from one that shares nothing with this one. A shortest way is no longer than another: ours are 0.2 to 3.6 ms
     /// below the known ones. With the nearest satellite at both ends and phasing 1 they would be 81.1, 82.4, 83.8, 78.4, 82.8.
     #[test]

@@ -97,7 +97,7 @@ pub struct Block {
 }
 
 impl Harq {
-    /// The scheme for packets of so many bits at a whole Es/N0 in dB; other lengths take the design of the nearest length
+    /// The scheme for packets of `packet_bits` at a whole Es/N0 in dB; other lengths take the design of the nearest length
     /// in proportion. `None` outside 7 .. 13 dB (1680 bits) or 7 .. 20 dB (8920 bits).
     #[must_use]
     pub fn designed(packet_bits: u32, esn0_db: u32) -> Option<Harq> {

@@ -2,12 +2,13 @@
 //! Land-mobile-satellite channel: a vehicle drives through clearings and shadows.
 //!
 //! At every place the signal has Loo's distribution (1985): a direct ray whose level is normal in dB, and scattered rays, all
-//! relative to the unobstructed line of sight. What the distribution is from place to place says a model: [`perez_fontan`]
+//! relative to the unobstructed line of sight. A model gives the distribution from place to place: [`perez_fontan`]
 //! or [`p681`].
 //!
 //! The direct ray's level is a first-order autoregression over distance. Scattered rays come from 20 points around the
 //! vehicle, each with a Doppler shift of its own, and beat with the direct ray; their sum is close to complex Gaussian.
-//! A drive begins in the stationary state, but for the first state of [`perez_fontan`]. First-order statistics do not depend on correlation length, carrier or speed; how long fades last does.
+//! A drive begins in the stationary state, but for the first state of [`perez_fontan`]. First-order statistics do not depend
+//! on correlation length, carrier or speed; the duration of fades does.
 //!
 //! [`perez_fontan`]: super::perez_fontan
 //! [`p681`]: super::p681
@@ -17,27 +18,17 @@ use std::f64::consts::TAU;
 use crate::random::Random;
 
 use super::fading::Fading;
+use super::loo::Vehicle;
 use super::p681::P681;
 use super::perez_fontan::{Environment, PerezFontan};
 use super::LIGHT_M_S;
-
-/// Loo's distribution.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Loo {
-    /// Mean level of the direct ray, dB.
-    pub alpha_db: f64,
-    /// Its standard deviation, dB.
-    pub psi_db: f64,
-    /// Mean power of the scattered rays, dB.
-    pub mp_db: f64,
-}
 
 /// What the vehicle drives through.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shadowing {
     /// Three states that follow one another as a Markov chain.
     PerezFontan(PerezFontan),
-    /// Two states that alternate, with parameters drawn anew each time.
+    /// Two states that alternate, with new parameters drawn each time.
     P681(P681),
 }
 
@@ -56,14 +47,6 @@ pub struct Lms {
     pub elevation_deg: f64,
     /// Angle between the drive and the satellite on the ground, degrees.
     pub azimuth_deg: f64,
-}
-
-/// A vehicle on its way through a model.
-pub(super) trait Vehicle {
-    /// The distribution where it is.
-    fn loo(&self) -> Loo;
-    /// Drives on.
-    fn drive(&mut self, step_m: f64, random: &mut Random);
 }
 
 const SCATTERERS: usize = 20;
@@ -197,8 +180,9 @@ impl Rotor {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::satellite::loo::Loo;
 
-    /// Part of the samples that are at least so strong.
+    /// Part of the samples that are at least this strong.
     pub(in crate::satellite) fn part_at_least(fadings: &[Fading], db: f64) -> f64 {
         let all: usize = fadings.iter().map(|f| f.samples_db().len()).sum();
         let strong: usize = fadings

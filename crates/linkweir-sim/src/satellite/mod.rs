@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The last hop of a satellite link, to moving users or to the terminals of a beam: how long the way there is, how the
-//! channel fades, what a transmission then brings, and how often a packet is sent until it is understood.
+//! channel fades, how much a transmission then carries, and how often a packet is sent until it is decoded.
 //!
 //! | module | answers |
 //! |---|---|
 //! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
+//! | [`loo`] | what a model of shadowing gives it: a distribution of the level at each place |
 //! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
 //! | [`p681`] | the same: two states with parameters of their own each time |
 //! | `recent` | was this drive generated lately? |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
-//! | [`reorder`] | what does the receiver hold back until what went before it is there? |
+//! | [`reorder`] | which packets does the receiver hold until earlier ones arrive? |
 //! | [`rain`] | how many dB does rain take from each terminal of a beam, now? |
 //! | [`modcod`] | which modulation and code does a terminal get, and what does a symbol then carry? |
 
@@ -20,6 +21,7 @@ pub mod constellation;
 pub mod fading;
 pub mod harq;
 pub mod lms;
+pub mod loo;
 pub mod modcod;
 pub mod p681;
 pub mod perez_fontan;

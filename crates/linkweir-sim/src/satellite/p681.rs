@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Shadowing after Recommendation ITU-R P.681-11 (2019), Annex 2: good and bad states alternate, and each time one begins
-//! its length and its distribution of Loo's are drawn.
+//! Shadowing after Recommendation ITU-R P.681-11 (2019), Annex 2: good and bad states alternate; when one begins, its length
+//! and its Loo distribution are drawn.
 //!
 //! Lengths are lognormal, drawn again while shorter than a least one. The direct ray's mean level is normal, drawn again
 //! while further from its mean than 1.645 deviations in the good state, 1.2816 (the quantiles 0.1 and 0.9) in the bad one;
-//! its deviation and the scattered power follow from it along straight lines. Between two states lies a way whose length
-//! grows with the difference of their levels, on which the parameters change along straight lines.
+//! its deviation and the scattered power follow from it along straight lines. Between two states is a transition whose length
+//! grows with the difference of their levels; on it the parameters change linearly.
 //!
-//! A drive begins where one that has lasted for long would be: it has driven 100 km before, through some hundred states or
-//! more.
+//! A drive begins in the stationary state: it has gone 100 km before, through some hundred states or more.
 //!
 //! The parameters are those for rural wooded country at 1.5 to 3 GHz.
 
 use crate::random::Random;
 
-use super::lms::{Loo, Vehicle};
+use super::loo::{Loo, Vehicle};
 
 /// How far a vehicle has driven when its drive begins, m.
 const DRIVEN_BEFORE_M: f64 = 100_000.0;
@@ -214,7 +213,7 @@ impl Alternating<'_> {
     }
 
     /// The next part of the way begins.
-    fn go_on(&mut self, random: &mut Random) {
+    fn next_part(&mut self, random: &mut Random) {
         self.from = self.to;
         if self.between {
             self.length_m = self.state().length_m(random);
@@ -243,7 +242,7 @@ impl Vehicle for Alternating<'_> {
         self.driven_m += step_m;
         while self.driven_m >= self.length_m {
             self.driven_m -= self.length_m;
-            self.go_on(random);
+            self.next_part(random);
         }
     }
 }
@@ -337,7 +336,7 @@ mod tests {
         assert!(P681::rural_wooded(40).is_none());
     }
 
-    /// Where drives begin, beside the parts of the time that follow from the mean lengths: an integration of the truncated
+    /// Where drives begin, compared with the parts of the time that follow from the mean lengths: an integration of the truncated
     /// distributions apart from this program.
     #[test]
     fn drives_begin_in_the_stationary_state() {

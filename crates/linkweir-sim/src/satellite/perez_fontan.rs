@@ -12,7 +12,7 @@
 
 use crate::random::Random;
 
-use super::lms::{Loo, Vehicle};
+use super::loo::{Loo, Vehicle};
 
 /// The distribution in one state, and how far the vehicle drives before the next draw.
 #[derive(Clone, Copy, Debug, PartialEq)]

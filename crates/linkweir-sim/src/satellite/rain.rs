@@ -3,8 +3,8 @@
 //!
 //! Maseng and Bakken 1981, as in ITU-R P.1853-1, annex 1, section 2: a normal process x of first order that loses its
 //! memory with a time constant (1 / beta), and from it the attenuation `max(0, exp(m + sigma x) - offset)`, at most
-//! [`MOST_DB`], where nothing is heard anyway. The offset makes it rain for no more than the given part of the time. The process starts in its stationary state, so nothing of it
-//! need be thrown away.
+//! [`MOST_DB`], where no receiver works anyway. The offset makes it rain for no more than the given part of the time. The
+//! process starts in its stationary state, so no warm-up need be discarded.
 //!
 //! Terminals of a beam share weather: x is `sqrt(c)` times a process they have in common and `sqrt(1 - c)` times one of
 //! their own, so that any two are correlated with c whatever their distance.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::random::Random;
 
-/// Deepest fade that is believed or generated, dB.
+/// Deepest fade accepted or generated, dB.
 pub const MOST_DB: f64 = 300.0;
 
 /// Statistics of rain attenuation.
@@ -39,7 +39,7 @@ impl Rain {
     /// between 0 and 1, and the line falls.
     ///
     /// The offset is not part of the fit, in the Recommendation either. Taken off later, it lowers every attenuation, so
-    /// that a pair near the probability of rain is exceeded less often than given; [`Rain::exceedance`] says how often.
+    /// that a pair near the probability of rain is exceeded less often than given; [`Rain::exceedance`] gives how often.
     #[must_use]
     pub fn fitted(exceeded: &[(f64, f64)]) -> Option<(f64, f64)> {
         let points: Vec<(f64, f64)> = exceeded
@@ -67,7 +67,7 @@ impl Rain {
         libm::exp(self.m + self.sigma * quantile(self.probability))
     }
 
-    /// Part of the time in which the attenuation exceeds so many dB, in the long run.
+    /// Part of the time, in the long run, in which the attenuation exceeds this one.
     #[must_use]
     pub fn exceedance(&self, attenuation_db: f64) -> f64 {
         if attenuation_db >= MOST_DB {
@@ -118,7 +118,7 @@ pub(crate) struct Shower {
 }
 
 impl Shower {
-    /// At its first instant, for so many terminals.
+    /// At its first instant.
     pub(crate) fn new(rain: &Rain, terminals: usize, step_ns: u64, mut random: Random) -> Shower {
         let memory = libm::exp(-(step_ns as f64) * 1e-9 / rain.correlation_time_s);
         let drawn = random.normal();

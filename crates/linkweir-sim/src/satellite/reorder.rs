@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Puts packets back into the order in which they were sent, behind a decoder that understands some of them late.
+//! Puts packets back into the order in which they were sent, behind a decoder that needs several attempts for some of them.
 //!
-//! Two rules, without clock or events of their own; the caller says what happened and when, and takes what goes on.
+//! Two rules, without clock or events of their own: the caller reports each event with its time, and takes the packets that
+//! are released.
 //!
 //! **Shared**, as the simulations of Tauran et al. had it for TCP. Packets carry the numbers of their flows, which a
 //! retransmission repeats and a packet dropped in a queue leaves out. One buffer holds packets of all flows.
 //!
 //! * The first number seen of a flow is the one expected. The expected one goes on, with those held that follow it; a lower
 //!   one goes on at once; a higher one is held.
-//! * When there is no room for it, it goes on, the next number is expected, and the whole buffer is emptied. So it is
-//!   whenever the decoder gives a packet up, whosever it was. Emptying lets go every packet of every flow, flow by flow and
-//!   in the order of numbers, and moves what is expected past them.
-//! * A packet held for longer than the timeout is dropped; that is looked after at arrivals only. A flow of which nothing
+//! * When there is no room for it, it goes on, the next number is expected, and the whole buffer is emptied. The same happens
+//!   when the decoder gives up any flow's packet. Emptying releases every packet of every flow, flow by flow and in the order
+//!   of numbers, and moves the number expected past them.
+//! * A packet held for longer than the timeout is dropped; this is checked at arrivals only. A flow of which nothing
 //!   arrived for as long is forgotten, which drops nothing more: what it has held is older still.
 //!
-//! So a packet that was dropped in a queue and never reached the link holds its flow back, until TCP repeats it, another
-//! flow's misfortune empties the buffer, or the packets behind it are dropped in their turn.
+//! So a packet that was dropped in a queue and never reached the link blocks its flow until TCP repeats it, a packet of
+//! another flow is given up or finds no room and so empties the buffer, or the packets behind it time out.
 //!
 //! **Per flow**, corrected. Packets are numbered as they enter the link, so that the only holes are packets still being
-//! repeated, and the decoder tells of each one's end. Every flow has a buffer of its own, so that no flow pays for another.
+//! repeated, and the decoder reports the end of each. Every flow has a buffer of its own, so that no flow pays for another.
 //!
 //! * The expected one goes on, with those that follow it; a higher one is held; a lower one, passed over before, goes on.
-//! * When the decoder gives a packet up, its number is expected no longer: what waited for it alone goes on.
+//! * When the decoder gives a packet up, its number is no longer expected: packets that waited only for it go on.
 //! * A packet held for the whole timeout goes on, after those held below it: late is better than lost, and what is missing
 //!   is no longer waited for.
 //! * When the buffer has no room for one more, the lowest hole is no longer waited for.
@@ -39,19 +40,19 @@ pub struct Reordering {
     pub timeout_ns: u64,
 }
 
-/// Who shares a buffer; see the module.
+/// Which flows share a buffer; see the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// All flows.
     Shared,
-    /// Nobody.
+    /// None: each flow has its own.
     PerFlow,
 }
 
 /// What becomes of packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving<P> {
-    /// These go on now, in this order.
+    /// Released now, in this order.
     pub on: Vec<P>,
     /// These are dropped.
     pub dropped: Vec<P>,
@@ -95,7 +96,7 @@ impl<P> Reorder<P> {
         })
     }
 
-    /// A packet was decoded; `leaving` is told what becomes of it and of those held.
+    /// A packet was decoded; `leaving` gets the packets that this releases or drops.
     pub fn decoded(
         &mut self,
         now_ns: u64,

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Attenuation of a beam's terminals from a file: CSV with a header, a column `t_s` of times in seconds that rise from 0,
-//! and one column of dB for all terminals or one for each in the order of the classes. Values hold until the next line,
-//! those of the last for ever; a line `# period_s=...`, or `# end=...` other than hold, is refused. Other lines that start with
-//! `#` and empty ones say nothing.
+//! and one column of dB for all terminals or one for each in the order of the classes. A value holds until the
+//! next line, the last one for ever; a line `# period_s=...`, or `# end=...` other than hold, is refused. Other lines that start with
+//! `#` and empty ones are skipped.
 
 use std::path::Path;
 
+use linkweir_config::trace::{data_lines, Reader};
+use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::Fault;
+
 use crate::satellite::rain::{Attenuation, MOST_DB};
 
-use super::fault::Fault;
 use super::limits;
-use super::trace::{data_lines, Reader};
-use super::units::{self, Decimal, Kind};
 
 /// Reads the content of a file; `path` is for messages only.
 pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Attenuation, Fault> {

@@ -3,21 +3,21 @@
 
 use std::path::Path;
 
+use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
+
 use crate::experiment::{Beam, Capacity, ClearSky, Link, Signal, Weather};
 use crate::satellite::modcod::{Adaptation, DVB_S2, DVB_S2X};
 use crate::satellite::rain::{Rain, MOST_DB};
 
 use super::attenuation;
-use super::fault::Fault;
-use super::inputs;
+use super::inputs::{self, Input};
 use super::limits;
-use super::reader::{quote, show_number, Entry, Section};
-use super::units::{self, Kind};
-use super::Input;
 
-/// Es/N0 that are believed, dB.
+/// Es/N0 accepted, dB.
 const ESN0_DB: (f64, f64) = (-30.0, 60.0);
-/// Means and deviations of ln(attenuation in dB) that are believed.
+/// Means and deviations of ln(attenuation in dB) accepted.
 const M: (f64, f64) = (-20.0, 10.0);
 const SIGMA: (f64, f64) = (0.01, 10.0);
 pub(super) const CLEAR_SKY: &str = "clear_sky_esn0_db";
@@ -235,7 +235,8 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
 
 /// Parts of the time that differ by less need no remark.
 const MISS: f64 = 0.01;
-/// With an offset, the model may exceed an attenuation in so many times the part of the time that was given, or as many times less.
+/// With an offset, the part of the time in which the model exceeds an attenuation may differ from the given one by this
+/// factor, up or down.
 const MOST_MISS: f64 = 2.0;
 
 /// Says in which part of the time the model exceeds the attenuations given, where that is another one. Two things can cause
@@ -250,7 +251,7 @@ fn misses(
     let mut missed = Vec::new();
     for (index, &(part, db)) in exceeded.iter().enumerate() {
         let found = rain.exceedance(db);
-        let said = format!(
+        let deviation = format!(
             "{db} dB in {} of the time instead of {}",
             per_cent(found),
             per_cent(part)
@@ -259,13 +260,13 @@ fn misses(
             return Err(section.fault_at(
                 "exceeded",
                 format!(
-                    "pair {}: the fitted model exceeds {said}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
+                    "pair {}: the fitted model exceeds {deviation}, off by more than a factor of {MOST_MISS}; leave out pairs near the probability of rain or raise it, correct the pair, or give m and sigma",
                     index + 1
                 ),
             ));
         }
         if (found / part - 1.0).abs() > MISS {
-            missed.push(said);
+            missed.push(deviation);
         }
     }
     if missed.is_empty() {

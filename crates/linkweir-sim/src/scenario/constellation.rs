@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
+use linkweir_config::reader::{show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
+
 use crate::experiment::{End, Outages, Signal};
 use crate::satellite::constellation::{Constellation, Pattern, Place};
 
-use super::fault::Fault;
 use super::limits;
-use super::reader::{show_number, Entry, Section};
-use super::units::{self, Kind};
 
 /// What a constellation makes of the link.
 pub(super) struct Path {
@@ -81,7 +82,7 @@ pub(super) fn read(
             }
             continue;
         };
-        // The delays of before hold in an outage, those of after in one at the beginning.
+        // In an outage the delays before it hold; in one at the beginning, those after it.
         let time_ns = if points[0].is_empty() { 0 } else { time_ns };
         for (points, delay_s) in points.iter_mut().zip([way.to_satellite_s, way.to_ground_s]) {
             points.push((time_ns, delay_s));
@@ -137,7 +138,7 @@ fn extend(outages: &mut Vec<(u64, u64)>, begin_ns: u64, end_ns: u64) {
     }
 }
 
-/// What to tell of outages, if there are any; they must leave some of the run.
+/// A note on outages, if there are any; they must leave some of the run.
 fn outage_note(
     section: &Section<'_, '_>,
     outages: &[(u64, u64)],

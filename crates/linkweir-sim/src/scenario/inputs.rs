@@ -3,11 +3,20 @@
 
 use std::path::{Path, PathBuf};
 
-use super::fault::Fault;
-use super::limits;
-use super::reader::Entry;
-use super::trace;
-use super::Input;
+use linkweir_config::link;
+use linkweir_config::reader::Entry;
+use linkweir_config::Fault;
+
+/// A file a scenario names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Name of its copy in a run directory, such as `inputs/lte.csv`.
+    pub name: String,
+    /// Where it was found.
+    pub path: PathBuf,
+    /// Its content as it was read.
+    pub bytes: Vec<u8>,
+}
 
 /// The path and the content of a file that a key names, looked for in `folder`.
 pub(super) fn read(
@@ -20,9 +29,7 @@ pub(super) fn read(
         return Err(file.fault(format!("must be the path of a file with {what}")));
     }
     let path = folder.join(text);
-    // A file that cannot be read is the fault of the line that names it.
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| file.fault(format!("{}: {}", path.display(), fault.message)))?;
+    let bytes = link::content(file, &path)?;
     Ok((path, bytes))
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sizes beyond which an input is taken for a mistake, so that no typing error fills the memory or the disk.
+//! Sizes beyond which an input is refused, so that no typing error fills the memory or the disk.
 
 pub(super) use linkweir_config::limits::{DELAY_S, DURATION_NS, POINTS, RATE_BPS, TRACE_BYTES};
 
@@ -17,7 +17,7 @@ pub(super) const QUEUED_PKTS: u64 = 100_000_000;
 pub(super) const QUEUED_BYTES: u64 = 1_000_000_000_000;
 /// Most packets of 1500 bytes on their way over the link.
 pub(super) const IN_FLIGHT_PKTS: f64 = 50e6;
-/// Slowest link the scheduler may be told of, bit/s.
+/// Least nominal capacity, bit/s.
 pub(super) const NOMINAL_MIN_BPS: u64 = 1000;
 /// Longest packet, bytes.
 pub(super) const PACKET_BYTES: u32 = linkweir_core::MAX_PACKET_BYTES - 1;

@@ -3,24 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
+use linkweir_config::link::{self, Given, Source};
+use linkweir_config::reader::{quote, Section};
+use linkweir_config::trace::{self, Hints, Trace};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values::{self, Values};
+use linkweir_config::Fault;
+
 use crate::experiment::{Capacity, Link, Satellite, Signal};
 
 use super::beam;
-use super::fault::Fault;
-use super::inputs;
+use super::inputs::{self, Input};
 use super::limits;
-use super::reader::{quote, Section};
+use super::overrides::Overrides;
 use super::satellite;
-use super::signal::{self, Values};
-use super::trace::{self, Described, Hints, Trace};
-use super::units::{self, Kind};
-use super::{Input, Overrides};
 
-pub(super) const RATES: Values = Values {
-    kind: Kind::Rate,
-    min: 0.0,
-    max: limits::RATE_BPS as f64,
-};
 const DELAYS: Values = Values {
     kind: Kind::Seconds,
     min: 0.0,
@@ -45,145 +42,48 @@ pub(super) fn read(
     inputs: &mut Vec<Input>,
     notes: &mut Vec<String>,
 ) -> Result<(Link, Option<Lines>), Fault> {
-    let rate = section.find("rate");
-    let trace_key = section.find("trace");
-    let described = Described::find(section);
-    let replacement = overrides.trace.as_deref();
-
+    let given = Given::find(section);
     let beam = match section.find("beam") {
         Some(entry) => {
-            alone(section, replacement)?;
+            alone(section, &given, overrides.trace.as_deref())?;
             Some(beam::read(&entry, seed, &folder(section), inputs, notes)?)
         }
         None => None,
     };
-
-    let mut from_trace = None;
-    let capacity = if let Some((beam, _)) = &beam {
-        Some(beam::greatest(beam))
-    } else if let Some(path) = replacement {
-        let bytes = match &overrides.trace_content {
-            Some(content) => content.clone(),
-            None => trace::read_limited(path, limits::TRACE_BYTES)?,
-        };
-        from_trace = Some(trace_of(path.into(), bytes, &Hints::default(), inputs)?);
-        None
-    } else if let Some(entry) = trace_key {
-        if rate.is_some() {
-            return Err(entry.fault("rate and trace exclude each other; leave one out"));
-        }
-        let hints = described.read()?;
-        let (path, bytes) = inputs::read(&entry, "times and capacities", &folder(section))?;
-        from_trace = Some(trace_of(path, bytes, &hints, inputs)?);
-        None
-    } else {
-        if let Some(entry) = described.any() {
-            return Err(entry.fault("is only for a link with a trace"));
-        }
-        let entry = rate.ok_or_else(|| {
-            section.missing(
-                "rate",
-                "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
-            )
-        })?;
-        let (signal, shown) = signal::read(&entry, RATES)?;
-        if signal::greatest(&signal) < 1.0 {
-            return Err(entry.fault("must be above 0 at some time"));
-        }
-        section.write("rate", shown);
-        Some(Capacity::Rate(signal))
+    let source = match &beam {
+        Some((beam, _)) => Offered::rate(beam::greatest(beam)),
+        None => Offered::read(section, given, overrides, inputs)?,
     };
-
-    let (capacity, trace_delay, trace_loss) = match (capacity, from_trace) {
-        (Some(capacity), _) => (capacity, None, None),
-        (None, Some((name, trace))) => {
-            section.write("trace", quote(&name));
-            trace.write(section);
-            (trace.capacity, trace.delay_s, trace.loss)
-        }
-        (None, None) => return Err(section.fault("needs a rate or a trace")),
-    };
-
     let mean_bps = match &beam {
         Some((beam, _)) => beam::clear_sky_bps(beam),
-        None => mean(&capacity, duration_ns),
+        None => link::mean_bps(&source.capacity, duration_ns),
     };
     let nominal_bps = nominal(section, mean_bps)?;
     let follow = section.flag("follow", false)?;
 
-    let satellite_entry = section.find("satellite");
-    let satellite = match &satellite_entry {
+    let satellite = match section.find("satellite") {
         Some(entry) => {
             let folder = folder(section);
-            let read = satellite::read(entry, seed, duration_ns, &folder, inputs, notes)?;
+            let read = satellite::read(&entry, seed, duration_ns, &folder, inputs, notes)?;
             Some(read)
         }
         None => None,
     };
-    let replaced = replacement.is_some();
-    let (delay_s, return_delay_ns) = if has_delays(satellite.as_ref().map(|(s, _)| s)) {
-        for key in ["delay", "return_delay"] {
-            if let Some(entry) = section.find(key) {
-                return Err(entry.fault("link.satellite has delays of its own; leave one out"));
-            }
-        }
-        if trace_delay.is_some() {
-            let message =
-                "has delays of its own, and the trace has a column for them; leave one out";
-            return Err(section.fault_at("satellite", message));
-        }
-        section.remark("delay, return_delay: as link.satellite says");
-        (Signal::Constant(0.0), 0)
-    } else {
-        let delay_s = varying(section, "delay", DELAYS, trace_delay, replaced)?;
-        let return_delay_ns = match section.find("return_delay") {
-            Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
-            None => (signal::first(&delay_s) * 1e9 + 0.5) as u64,
-        };
-        section.write(
-            "return_delay",
-            quote(&units::show_whole(return_delay_ns, Kind::Time)),
-        );
-        (delay_s, return_delay_ns)
-    };
-    let loss = varying(section, "loss", LOSSES, trace_loss, replaced)?;
+    let replaced = overrides.trace.is_some();
+    let has_delays = has_delays(satellite.as_ref().map(|(s, _)| s));
+    let (delay_s, return_delay_ns) = delays(section, has_delays, source.delay_s, replaced)?;
+    let loss = varying(section, "loss", LOSSES, source.loss, replaced)?;
 
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
     let overhead_bytes = overhead(section)?;
     let mpu_bytes = section.small("mpu", Kind::Size, (0, limits::PACKET_BYTES), 0)?;
-    if satellite.is_some() {
-        if ring > 1 {
-            return Err(section.fault_at("ring", "must be 1 in front of a satellite"));
-        }
-        if loss != Signal::Constant(0.0) {
-            let message =
-                "must be left out behind a satellite: a packet is lost when its last attempt is";
-            return Err(section.fault_at("loss", message));
-        }
-        for (key, given) in [("overhead", overhead_bytes != 0), ("mpu", mpu_bytes != 0)] {
-            if given {
-                let message = "must be left out behind a satellite: every packet takes what link.satellite.packet codes";
-                return Err(section.fault_at(key, message));
-            }
-        }
-        if follow {
-            let message =
-                "must be left out behind a satellite: its rate is constant, and the channel decides what it carries";
-            return Err(section.fault_at("follow", message));
-        }
-    }
-    let mut lines = None;
-    let satellite = satellite.map(|(satellite, read)| {
-        lines = Some(("[link.satellite]", read));
-        satellite
-    });
-    let beam = beam.map(|(beam, read)| {
-        lines = Some(("[link.beam]", read));
-        beam
-    });
-
+    let (satellite, satellite_lines) = satellite.unzip();
+    let (beam, beam_lines) = beam.unzip();
+    let lines = satellite_lines
+        .map(|lines| ("[link.satellite]", lines))
+        .or(beam_lines.map(|lines| ("[link.beam]", lines)));
     let link = Link {
-        capacity,
+        capacity: source.capacity,
         nominal_bps,
         follow,
         delay_s,
@@ -195,18 +95,136 @@ pub(super) fn read(
         satellite,
         beam,
     };
+    if link.satellite.is_some() {
+        before_satellite(section, &link)?;
+    }
     in_flight(section, &link)?;
     Ok((link, lines))
 }
 
+/// Capacity of the link, with the columns for delay and loss that a trace may have.
+struct Offered {
+    capacity: Capacity,
+    delay_s: Option<Signal>,
+    loss: Option<Signal>,
+}
+
+impl Offered {
+    fn rate(capacity: Capacity) -> Offered {
+        Offered {
+            capacity,
+            delay_s: None,
+            loss: None,
+        }
+    }
+
+    /// Reads `rate` or `trace`, or the trace that takes their place.
+    fn read(
+        section: &mut Section<'_, '_>,
+        given: Given<'_, '_>,
+        overrides: &Overrides,
+        inputs: &mut Vec<Input>,
+    ) -> Result<Offered, Fault> {
+        let (name, trace) = if let Some(path) = overrides.trace.as_deref() {
+            let bytes = match &overrides.trace_content {
+                Some(content) => content.clone(),
+                None => trace::read_limited(path, limits::TRACE_BYTES)?,
+            };
+            trace_of(path.into(), bytes, &Hints::default(), inputs)?
+        } else {
+            match given.read(1.0, "must be above 0 at some time")? {
+                Source::Rate(signal, shown, _) => {
+                    section.write("rate", shown);
+                    return Ok(Offered::rate(Capacity::Rate(signal)));
+                }
+                Source::Trace(entry, hints) => {
+                    let (path, bytes) =
+                        inputs::read(&entry, "times and capacities", &folder(section))?;
+                    trace_of(path, bytes, &hints, inputs)?
+                }
+                Source::None => {
+                    return Err(section.missing(
+                        "rate",
+                        "is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\", or add a table [link.beam]",
+                    ))
+                }
+            }
+        };
+        section.write("trace", quote(&name));
+        trace.write(section);
+        Ok(Offered {
+            capacity: trace.capacity,
+            delay_s: trace.delay_s,
+            loss: trace.loss,
+        })
+    }
+}
+
+/// Reads `delay` and `return_delay`, which a satellite with delays of its own excludes.
+fn delays(
+    section: &mut Section<'_, '_>,
+    satellite_has_delays: bool,
+    from_trace: Option<Signal>,
+    replaced: bool,
+) -> Result<(Signal, u64), Fault> {
+    if satellite_has_delays {
+        for key in ["delay", "return_delay"] {
+            if let Some(entry) = section.find(key) {
+                return Err(entry.fault("link.satellite has delays of its own; leave one out"));
+            }
+        }
+        if from_trace.is_some() {
+            let message =
+                "has delays of its own, and the trace has a column for them; leave one out";
+            return Err(section.fault_at("satellite", message));
+        }
+        section.remark("delay, return_delay: as link.satellite says");
+        return Ok((Signal::Constant(0.0), 0));
+    }
+    let delay_s = varying(section, "delay", DELAYS, from_trace, replaced)?;
+    let return_delay_ns = match section.find("return_delay") {
+        Some(entry) => entry.whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?,
+        None => (values::first(&delay_s) * 1e9 + 0.5) as u64,
+    };
+    section.write(
+        "return_delay",
+        quote(&units::show_whole(return_delay_ns, Kind::Time)),
+    );
+    Ok((delay_s, return_delay_ns))
+}
+
+/// Refuses keys that a link from a satellite has no use for.
+fn before_satellite(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault> {
+    const CODED: &str =
+        "must be left out behind a satellite: every packet takes what link.satellite.packet codes";
+    let wrong = [
+        (link.ring > 1, "ring", "must be 1 in front of a satellite"),
+        (
+            link.loss != Signal::Constant(0.0),
+            "loss",
+            "must be left out behind a satellite: a packet is lost when its last attempt is",
+        ),
+        (link.overhead_bytes != 0, "overhead", CODED),
+        (link.mpu_bytes != 0, "mpu", CODED),
+        (
+            link.follow,
+            "follow",
+            "must be left out behind a satellite: its rate is constant, and the channel decides what it carries",
+        ),
+    ];
+    match wrong.into_iter().find(|(is_wrong, ..)| *is_wrong) {
+        Some((_, key, message)) => Err(section.fault_at(key, message)),
+        None => Ok(()),
+    }
+}
+
 /// Refuses what a beam's rates leave no room for.
-fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<(), Fault> {
-    let (rate, trace) = (section.find("rate"), section.find("trace"));
-    if let Some(entry) = rate
-        .as_ref()
-        .or(trace.as_ref())
-        .or(Described::find(section).any())
-    {
+fn alone(
+    section: &mut Section<'_, '_>,
+    given: &Given<'_, '_>,
+    replacement: Option<&Path>,
+) -> Result<(), Fault> {
+    if let Some(entry) = given.any() {
         return Err(
             entry.fault("a beam's rates are those of its terminals; leave this or [link.beam] out")
         );
@@ -224,7 +242,7 @@ fn alone(section: &mut Section<'_, '_>, replacement: Option<&Path>) -> Result<()
     if let Some(entry) = section.find("follow") {
         if entry.flag()? {
             return Err(entry.fault(
-                "must be left out with a beam: the scheduler is told every terminal's rate",
+                "must be left out with a beam: every terminal's rate is reported to the scheduler",
             ));
         }
     }
@@ -253,7 +271,7 @@ fn trace_of(
 ) -> Result<(String, Trace), Fault> {
     let trace = trace::parse(&bytes, &path, hints)?;
     let peak = match &trace.capacity {
-        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => 1.0,
     };
     if peak < 1.0 {
@@ -263,18 +281,7 @@ fn trace_of(
     Ok((inputs::keep(path, bytes, inputs), trace))
 }
 
-/// What a link offers on average, bit/s.
-fn mean(capacity: &Capacity, duration_ns: u64) -> f64 {
-    match capacity {
-        Capacity::Rate(signal) => signal::mean(signal, duration_ns),
-        Capacity::Opportunities { at_ns, bytes } => {
-            let period_s = at_ns.last().copied().unwrap_or(1) as f64 * 1e-9;
-            at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s
-        }
-    }
-}
-
-/// What the scheduler is told unless the scenario says: the mean.
+/// The capacity that the scheduler assumes: the mean, unless the scenario gives one.
 fn nominal(section: &mut Section<'_, '_>, mean_bps: f64) -> Result<u64, Fault> {
     let bounds = (limits::NOMINAL_MIN_BPS, limits::RATE_BPS);
     let value = if let Some(entry) = section.find("nominal") {
@@ -321,10 +328,10 @@ fn varying(
         return Ok(signal);
     }
     let (signal, shown) = match entry {
-        Some(entry) => signal::read(&entry, values)?,
+        Some(entry) => values::read(&entry, values)?,
         None => {
             let zero = Signal::Constant(0.0);
-            let shown = signal::show(&zero, values);
+            let shown = values::show(&zero, values);
             (zero, shown)
         }
     };
@@ -364,10 +371,10 @@ fn in_flight(section: &mut Section<'_, '_>, link: &Link) -> Result<(), Fault> {
     })
 }
 
-/// What is wrong with a link that keeps packets on the way for its own delays and so many seconds before it.
+/// The message for a link with too many packets in flight, `access_delay_s` before it included; none if there are not.
 pub(super) fn too_many_on_the_way(link: &Link, access_delay_s: f64) -> Option<String> {
     let rate_bps = match &link.capacity {
-        Capacity::Rate(signal) => signal::greatest(signal),
+        Capacity::Rate(signal) => values::greatest(signal),
         Capacity::Opportunities { .. } => link.nominal_bps as f64,
     };
     let delay_s = access_delay_s + delays_s(link).iter().sum::<f64>();
@@ -387,10 +394,10 @@ fn delays_s(link: &Link) -> [f64; 2] {
     let satellite = link.satellite.as_ref();
     let link_s = match satellite.and_then(|s| s.delays.as_ref()) {
         Some(delays) => {
-            let to_satellite_s = signal::greatest(&delays.to_satellite_s).max(delays.before_s);
-            to_satellite_s + signal::greatest(&delays.to_ground_s)
+            let to_satellite_s = values::greatest(&delays.to_satellite_s).max(delays.before_s);
+            to_satellite_s + values::greatest(&delays.to_ground_s)
         }
-        None => signal::greatest(&link.delay_s),
+        None => values::greatest(&link.delay_s),
     };
     [
         link_s,
@@ -398,7 +405,7 @@ fn delays_s(link: &Link) -> [f64; 2] {
     ]
 }
 
-/// Whether there is a satellite that says all delays.
+/// Whether there is a satellite with delays of its own.
 pub(super) fn has_delays(satellite: Option<&Satellite>) -> bool {
     satellite.is_some_and(|satellite| satellite.delays.is_some())
 }

@@ -3,8 +3,13 @@
 
 use std::path::Path;
 
+use linkweir_config::reader::{quote, Entry, Section};
+use linkweir_config::trace;
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values;
+use linkweir_config::Fault;
+
 use crate::experiment::{Channel, Delays, Outages, Satellite};
-use crate::satellite::fading::Fading;
 use crate::satellite::harq::Harq;
 use crate::satellite::lms::Lms;
 use crate::satellite::p681::P681;
@@ -12,14 +17,9 @@ use crate::satellite::perez_fontan::Environment;
 use crate::satellite::reorder::{Reordering, Rule};
 
 use super::constellation;
-use super::fault::Fault;
-use super::inputs;
+use super::fading;
+use super::inputs::{self, Input};
 use super::limits;
-use super::reader::{quote, Entry, Section};
-use super::signal;
-use super::trace;
-use super::units::{self, Kind};
-use super::Input;
 
 const ENVIRONMENTS: [(&str, Environment); 4] = [
     ("intermediate_trees", Environment::IntermediateTrees),
@@ -52,16 +52,7 @@ pub(super) fn read(
         .table()
         .ok_or_else(|| entry.fault("must be a table [link.satellite]"))?;
     let channel = match section.find("fading") {
-        Some(file) => {
-            for key in GENERATED {
-                if let Some(entry) = section.find(key) {
-                    return Err(
-                        entry.fault("is only for a generated channel; leave this or fading out")
-                    );
-                }
-            }
-            recorded(&mut section, &file, folder, inputs)?
-        }
+        Some(file) => recorded(&mut section, &file, folder, inputs)?,
         None => generated(&mut section, seed)?,
     };
     let user_offset_ns = section.whole(
@@ -162,9 +153,14 @@ fn recorded(
     folder: &Path,
     inputs: &mut Vec<Input>,
 ) -> Result<Channel, Fault> {
+    for key in GENERATED {
+        if let Some(entry) = section.find(key) {
+            return Err(entry.fault("is only for a generated channel; leave this or fading out"));
+        }
+    }
     let (path, bytes) = inputs::read(file, "times and attenuations", folder)?;
     let reader = trace::Reader { path: path.clone() };
-    let fading = Fading::parse(reader.text(&bytes)?, &path)?;
+    let fading = fading::parse(reader.text(&bytes)?, &path)?;
     section.write("fading", quote(&inputs::keep(path, bytes, inputs)));
     Ok(Channel::Recorded(fading))
 }
@@ -272,7 +268,7 @@ fn delays(
     if let (Some(entry), 0) = (&before, shift_ns) {
         return Err(entry.fault("is only for flows that are behind; give a delays_shift above 0"));
     }
-    let before_s = before_s.unwrap_or_else(|| signal::first(&to_satellite_s));
+    let before_s = before_s.unwrap_or_else(|| values::first(&to_satellite_s));
     if shift_ns > 0 {
         section.write(
             "delays_before",

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
+use linkweir_config::parameters;
+use linkweir_config::reader::{quote, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::Fault;
 use linkweir_core::{PolicyInfo, Unit};
 
 use crate::experiment::{Class, Link, Scheduler};
 use crate::policies::{Own, OWN};
 
-use super::fault::Fault;
 use super::limits;
-use super::parameters;
-use super::reader::{quote, Section};
-use super::units::{self, Kind};
 
 /// A policy by name: one of the core with its tables, or one of the simulator's own.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ pub(super) struct Chosen {
 /// Key of the scheduler that is not the policy's.
 const SCHEDULER_KEY: &str = "policy";
 /// How long policies of the simulator let packets wait, ns.
-const PATIENCE_NS: (u64, u64) = (1_000_000, 60_000_000_000);
+const TIMEOUTS_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// Queue limit unless another is given.
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
 
@@ -43,9 +43,9 @@ pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>)
             .map(|(_, own)| *own),
     };
     section.write(SCHEDULER_KEY, quote(chosen.name));
-    if let Some(name) = chosen.own.and_then(Own::patience) {
-        let patience_ns = section.whole(name, Kind::Time, PATIENCE_NS, 100_000_000)?;
-        return Ok((chosen, vec![patience_ns]));
+    if let Some(name) = chosen.own.and_then(Own::timeout_parameter) {
+        let timeout_ns = section.whole(name, Kind::Time, TIMEOUTS_NS, 100_000_000)?;
+        return Ok((chosen, vec![timeout_ns]));
     }
     let params = chosen
         .info
@@ -110,14 +110,14 @@ pub(super) fn class(
     Ok((name, classes, row))
 }
 
-/// What a class aims at under `ubmt_like`, see [`Own::patience`].
+/// What a class aims at under `ubmt_like`, see [`Own::timeout_parameter`].
 fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, Fault> {
     let target = section.find("target");
     let target_ns = match &target {
-        Some(entry) => entry.whole(Kind::Time, (0, PATIENCE_NS.1))?,
+        Some(entry) => entry.whole(Kind::Time, (0, TIMEOUTS_NS.1))?,
         None => default_ns,
     };
-    if let Some(entry) = target.filter(|_| (1..PATIENCE_NS.0).contains(&target_ns)) {
+    if let Some(entry) = target.filter(|_| (1..TIMEOUTS_NS.0).contains(&target_ns)) {
         return Err(entry.fault("must be 0s, which makes the class elastic, or 1ms .. 60s"));
     }
     section.write("target", quote(&units::show_whole(target_ns, Kind::Time)));

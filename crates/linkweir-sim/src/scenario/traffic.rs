@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use linkweir_config::link::RATES;
+use linkweir_config::reader::{nearest, quote, show_number, Entry, Section};
+use linkweir_config::units::{self, Kind};
+use linkweir_config::values;
+use linkweir_config::Fault;
+
 use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
 use crate::tcp;
 
-use super::fault::Fault;
 use super::limits;
-use super::link::{has_delays, too_many_on_the_way, RATES};
-use super::reader::{nearest, quote, show_number, Section};
-use super::signal;
-use super::units::{self, Kind};
+use super::link::{has_delays, too_many_on_the_way};
 
 const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
 const TIMES: (u64, u64) = (0, limits::DURATION_NS);
@@ -60,6 +62,31 @@ pub(super) fn read(
 
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
     let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
+    let access_delay_ns = access_delay(section, link, &traffic)?;
+    let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
+    for copy in 0..count {
+        flows.push(Flow {
+            name: if count == 1 {
+                name.clone()
+            } else {
+                format!("{name}-{}", copy + 1)
+            },
+            class: range.start + (copy % range.len() as u64) as usize,
+            start_ns: start_ns + copy * stagger_ns,
+            stop_ns,
+            access_delay_ns,
+            traffic: traffic.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// Reads `access_delay`, ns; a satellite with delays of its own has none.
+fn access_delay(
+    section: &mut Section<'_, '_>,
+    link: &Link,
+    traffic: &Traffic,
+) -> Result<u64, Fault> {
     let access_delay_ns = if has_delays(link.satellite.as_ref()) {
         if let Some(entry) = section.find("access_delay") {
             return Err(entry.fault("link.satellite has delays of its own; leave one out"));
@@ -80,9 +107,18 @@ pub(super) fn read(
             return Err(section.fault_at("access_delay", message));
         }
     }
+    Ok(access_delay_ns)
+}
+
+/// Reads `count` and `stagger`, ns, of which the last copy must start before it stops; there are `before` flows already.
+fn copies(
+    section: &mut Section<'_, '_>,
+    start_ns: u64,
+    stop_ns: u64,
+    before: usize,
+) -> Result<(u64, u64), Fault> {
     let count = section.number("count", (1, limits::FLOWS), 1)?;
     let stagger_ns = section.whole("stagger", Kind::Time, TIMES, 0)?;
-
     let last_start = start_ns.saturating_add(stagger_ns.saturating_mul(count - 1));
     if last_start >= stop_ns {
         let key = if count > 1 && stagger_ns > 0 {
@@ -97,7 +133,7 @@ pub(super) fn read(
         );
         return Err(section.fault_at(key, message));
     }
-    if flows.len() as u64 + count > limits::FLOWS {
+    if before as u64 + count > limits::FLOWS {
         return Err(section.fault_at(
             "count",
             format!(
@@ -106,21 +142,7 @@ pub(super) fn read(
             ),
         ));
     }
-    for copy in 0..count {
-        flows.push(Flow {
-            name: if count == 1 {
-                name.clone()
-            } else {
-                format!("{name}-{}", copy + 1)
-            },
-            class: range.start + (copy % range.len() as u64) as usize,
-            start_ns: start_ns + copy * stagger_ns,
-            stop_ns,
-            access_delay_ns,
-            traffic: traffic.clone(),
-        });
-    }
-    Ok(())
+    Ok((count, stagger_ns))
 }
 
 fn class_of(
@@ -149,76 +171,28 @@ fn class_of(
 
 fn rate(section: &mut Section<'_, '_>) -> Result<crate::experiment::Signal, Fault> {
     let entry = section.need("rate", Kind::Rate.example())?;
-    let (signal, shown) = signal::read(&entry, RATES)?;
+    let (signal, shown) = values::read(&entry, RATES)?;
     section.write("rate", shown);
     Ok(signal)
 }
 
 /// Packet sizes, each of which the link can account.
 fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
-    const BOUNDS: (u64, u64) = (1, limits::PACKET_BYTES as u64);
-    let size = |entry: &super::reader::Entry<'_, '_>| {
-        entry
-            .whole(Kind::Size, BOUNDS)
-            .map(|bytes| u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
-    };
-    let show = |bytes: u32| quote(&units::show_whole(bytes.into(), Kind::Size));
     let entry = section.find("packet");
     let (sizes, shown) = match &entry {
         None => (
             Sizes::Fixed(DEFAULT_PACKET_BYTES),
-            show(DEFAULT_PACKET_BYTES),
+            show_size(DEFAULT_PACKET_BYTES),
         ),
         Some(entry) => match entry.table() {
             None => {
                 let bytes = size(entry)?;
-                (Sizes::Fixed(bytes), show(bytes))
+                (Sizes::Fixed(bytes), show_size(bytes))
             }
             Some(mut table) => {
-                let read = if let Some(list) = table.find("sizes") {
-                    let bytes = list
-                        .list(limits::MIX_SIZES)?
-                        .iter()
-                        .map(size)
-                        .collect::<Result<Vec<u32>, _>>()?;
-                    let weights = match table.find("weights") {
-                        Some(weights) => {
-                            let values = weights.list(limits::MIX_SIZES)?;
-                            if values.len() != bytes.len() {
-                                return Err(weights.fault(format!(
-                                    "must hold {} weights, one per size",
-                                    bytes.len()
-                                )));
-                            }
-                            values
-                                .iter()
-                                .map(|w| w.real(1e-9, 1e9))
-                                .collect::<Result<Vec<f64>, _>>()?
-                        }
-                        None => vec![1.0; bytes.len()],
-                    };
-                    let shown_sizes: Vec<String> = bytes.iter().map(|b| show(*b)).collect();
-                    let shown_weights: Vec<String> =
-                        weights.iter().map(|w| show_number(*w)).collect();
-                    (
-                        Sizes::Mix(bytes.into_iter().zip(weights).collect()),
-                        format!(
-                            "{{ sizes = [{}], weights = [{}] }}",
-                            shown_sizes.join(", "),
-                            shown_weights.join(", ")
-                        ),
-                    )
-                } else {
-                    let min = size(&table.need("min", "\"64B\"")?)?;
-                    let max_entry = table.need("max", "\"1500B\"")?;
-                    let max = size(&max_entry)?;
-                    if max < min {
-                        return Err(max_entry.fault(format!("must not be below min, {min}B")));
-                    }
-                    (
-                        Sizes::Uniform(min, max),
-                        format!("{{ min = {}, max = {} }}", show(min), show(max)),
-                    )
+                let read = match table.find("sizes") {
+                    Some(list) => mix(&mut table, &list)?,
+                    None => between(&mut table)?,
                 };
                 table.finish()?;
                 read
@@ -236,6 +210,59 @@ fn packet(section: &mut Section<'_, '_>, link: &Link) -> Result<Sizes, Fault> {
     accountable(section, "packet", most, link)?;
     section.write("packet", shown);
     Ok(sizes)
+}
+
+/// Sizes with weights: all the same unless they are given.
+fn mix(table: &mut Section<'_, '_>, sizes: &Entry<'_, '_>) -> Result<(Sizes, String), Fault> {
+    let bytes = sizes
+        .list(limits::MIX_SIZES)?
+        .iter()
+        .map(size)
+        .collect::<Result<Vec<u32>, _>>()?;
+    let weights = match table.find("weights") {
+        Some(weights) => {
+            let values = weights.list(limits::MIX_SIZES)?;
+            if values.len() != bytes.len() {
+                return Err(
+                    weights.fault(format!("must hold {} weights, one per size", bytes.len()))
+                );
+            }
+            values
+                .iter()
+                .map(|w| w.real(1e-9, 1e9))
+                .collect::<Result<Vec<f64>, _>>()?
+        }
+        None => vec![1.0; bytes.len()],
+    };
+    let shown_sizes: Vec<String> = bytes.iter().map(|b| show_size(*b)).collect();
+    let shown_weights: Vec<String> = weights.iter().map(|w| show_number(*w)).collect();
+    let shown = format!(
+        "{{ sizes = [{}], weights = [{}] }}",
+        shown_sizes.join(", "),
+        shown_weights.join(", ")
+    );
+    Ok((Sizes::Mix(bytes.into_iter().zip(weights).collect()), shown))
+}
+
+/// Sizes from `min` to `max`.
+fn between(table: &mut Section<'_, '_>) -> Result<(Sizes, String), Fault> {
+    let min = size(&table.need("min", "\"64B\"")?)?;
+    let max_entry = table.need("max", "\"1500B\"")?;
+    let max = size(&max_entry)?;
+    if max < min {
+        return Err(max_entry.fault(format!("must not be below min, {min}B")));
+    }
+    let shown = format!("{{ min = {}, max = {} }}", show_size(min), show_size(max));
+    Ok((Sizes::Uniform(min, max), shown))
+}
+
+fn size(entry: &Entry<'_, '_>) -> Result<u32, Fault> {
+    let bytes = entry.whole(Kind::Size, (1, limits::PACKET_BYTES.into()))?;
+    Ok(u32::try_from(bytes).unwrap_or(limits::PACKET_BYTES))
+}
+
+fn show_size(bytes: u32) -> String {
+    quote(&units::show_whole(bytes.into(), Kind::Size))
 }
 
 /// With overhead and mpu, a packet must be at least one byte and shorter than the core's limit.

@@ -9,12 +9,14 @@
 //! retransmitted at once and answered by a recovery when the phase ends. The initial window is not validated for idle
 //! periods: the source is bulk data.
 
+use super::config::{Algorithm, Config};
 use super::cubic::Cubic;
 use super::hystart::HyStart;
 use super::newreno;
 use super::rto::Rto;
 use super::scoreboard::{Scoreboard, Standing};
-use super::{Ack, Algorithm, Config, Counters, Phase, Segment, Window};
+use super::segment::{Ack, Segment};
+use super::state::{Counters, Phase, Window};
 
 #[derive(Clone, Debug)]
 enum Control {
@@ -239,7 +241,7 @@ impl Sender {
         self.next - self.una - self.board.sacked() - self.board.queued() + self.doubled
     }
 
-    /// The round-trip time this acknowledgement tells.
+    /// The round-trip time that this acknowledgement gives.
     #[inline]
     fn measure(&mut self, now_ns: u64, ack: &Ack) -> Option<u64> {
         let sent_ns = if self.timestamps {

@@ -19,7 +19,7 @@
 //!
 //! * What an acknowledgement brings is worked in by one pass along the board. A retransmission acknowledged in that pass
 //!   overtakes others only from the next pass on. A pass that brings nothing above the highest SACKed segment and no
-//!   retransmission ends at the first segment not SACKed beyond the blocks told: if no lost segment came into sight by
+//!   retransmission ends at the first segment not SACKed beyond the blocks reported: if no lost segment came into sight by
 //!   then, new data is sent instead, until the next pass.
 //!
 //! After a slow start that overran the buffer, these rules and the emptied board keep the original busy with needless
@@ -27,10 +27,12 @@
 
 use std::collections::VecDeque;
 
+use super::config::{Algorithm, Config};
 use super::ns2_cubic::Ns2Cubic;
 use super::rto::TickRto;
 use super::scoreboard::{Scoreboard, Standing};
-use super::{Ack, Algorithm, Config, Counters, Phase, Segment, Window};
+use super::segment::{Ack, Segment};
+use super::state::{Counters, Phase, Window};
 
 /// A hole is lost once SACKed data lies this far above it: DupThresh + 1.
 const REACH: u64 = 4;
@@ -285,7 +287,7 @@ impl Sender {
         self.acked_id > before
     }
 
-    /// Takes in the SACK blocks and returns the end of the highest; sets `sacked` if they tell anything new, `thorough`
+    /// Takes in the SACK blocks and returns the end of the highest; sets `sacked` if they report anything new, `thorough`
     /// if they reach higher than all before or acknowledge a retransmission.
     fn take_sack(&mut self, ack: &Ack, sacked: &mut bool, thorough: &mut bool) -> u64 {
         let mut told_end = 0;
@@ -312,7 +314,7 @@ impl Sender {
     }
 
     /// The original looks for the first lost segment along the board, but unless the acknowledgement was `thorough` no
-    /// further than the first segment not SACKed beyond the blocks told.
+    /// further than the first segment not SACKed beyond the blocks reported.
     fn first_lost_seen(&self, told_end: u64, thorough: bool) -> u64 {
         let Some(lost) = self.board.next_lost(0) else {
             return u64::MAX;

@@ -8,11 +8,12 @@
 //! With `Ns2` (TCPSink/Sack1) every segment is acknowledged at once, and the SACK blocks are: the block of the segment
 //! received, unless it is below the cumulative acknowledgement, and the first blocks of the last three acknowledgements
 //! that had one, as they were then, except those the new block or the cumulative acknowledgement contains. Blocks no
-//! longer among these are told to nobody again, which slows the original's recoveries down and this one's.
+//! longer among these are never reported again, which slows down the recoveries of the original and of this model.
 
 use std::collections::VecDeque;
 
-use super::{Ack, Block, Config, Profile, Segment};
+use super::config::{Config, Profile};
+use super::segment::{Ack, Block, Segment};
 
 /// The receiving side of one connection.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct Receiver {
     next: u64,
     /// Blocks held above `next`, ascending, not adjacent.
     held: VecDeque<Block>,
-    /// The blocks that arrived last, most recent first: with `Linux` one member of each, with `Ns2` as they were told.
+    /// The blocks that arrived last, most recent first: with `Linux` one member of each, with `Ns2` as they were reported.
     recent: [Block; 4],
     nrecent: usize,
     /// SACK blocks an acknowledgement carries.
@@ -212,12 +213,12 @@ impl Receiver {
             return;
         }
         let mut count = 0;
-        let told = self.block_of(sequence);
-        if let Some(block) = told {
+        let reported = self.block_of(sequence);
+        if let Some(block) = reported {
             ack.sack[0] = block;
             count = 1;
         }
-        let covers = told.unwrap_or(Block {
+        let covers = reported.unwrap_or(Block {
             start: 0,
             end: self.next,
         });
@@ -233,7 +234,7 @@ impl Receiver {
             count += 1;
             at += 1;
         }
-        if let Some(block) = told {
+        if let Some(block) = reported {
             self.nrecent = self.nrecent.min(self.max_blocks - 1);
             self.push_recent(block);
         }
@@ -268,15 +269,15 @@ mod tests {
     }
 
     fn receive(receiver: &mut Receiver, sequences: &[u64]) -> Vec<Vec<(u64, u64)>> {
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         for &n in sequences {
-            told.extend(
+            reported.extend(
                 receiver
                     .on_segment(0, &segment(n, 0))
                     .map(|ack| blocks(&ack)),
             );
         }
-        told
+        reported
     }
 
     fn linux(quick_ack_segments: u32) -> Receiver {
@@ -334,29 +335,29 @@ mod tests {
     #[test]
     fn most_recent_block_first() {
         let mut receiver = linux(0);
-        let told = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 0, 1]);
-        assert_eq!(told[3], [(14, 15), (10, 11), (6, 7)]);
-        assert_eq!(told[4], [(6, 8), (14, 15), (10, 11)]);
+        let reported = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 0, 1]);
+        assert_eq!(reported[3], [(14, 15), (10, 11), (6, 7)]);
+        assert_eq!(reported[4], [(6, 8), (14, 15), (10, 11)]);
         // 6 to 11 are now one block; 2 to 3, reported first of all, comes back.
-        assert_eq!(told[7], [(14, 16), (6, 11), (2, 3)]);
-        assert_eq!(told[8], [(14, 16), (6, 11), (2, 3)]);
-        assert_eq!(told[9], [(14, 16), (6, 11)]);
+        assert_eq!(reported[7], [(14, 16), (6, 11), (2, 3)]);
+        assert_eq!(reported[8], [(14, 16), (6, 11), (2, 3)]);
+        assert_eq!(reported[9], [(14, 16), (6, 11)]);
     }
 
     #[test]
     fn blocks_of_the_ns2_sink() {
         let mut receiver = ns2();
-        let told = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 2, 0, 1, 3]);
-        assert_eq!(told[3], [(14, 15), (10, 11), (6, 7)]);
-        // 6 to 7 has left the three remembered; the block that holds 7 is told in full.
-        assert_eq!(told[4], [(6, 8), (14, 15), (10, 11)]);
-        assert_eq!(told[6], [(6, 11), (14, 15)]);
-        assert_eq!(told[7], [(14, 16), (6, 11)]);
-        // A duplicate is told like a new segment.
-        assert_eq!(told[8], [(2, 3), (14, 16), (6, 11)]);
-        assert_eq!(told[9], [(2, 3), (14, 16), (6, 11)]);
-        assert_eq!(told[10], [(14, 16), (6, 11)]);
-        assert_eq!(told[11], [(14, 16), (6, 11)]);
+        let reported = receive(&mut receiver, &[2, 6, 10, 14, 7, 8, 9, 15, 2, 0, 1, 3]);
+        assert_eq!(reported[3], [(14, 15), (10, 11), (6, 7)]);
+        // 6 to 7 has left the three remembered; the block that holds 7 is reported in full.
+        assert_eq!(reported[4], [(6, 8), (14, 15), (10, 11)]);
+        assert_eq!(reported[6], [(6, 11), (14, 15)]);
+        assert_eq!(reported[7], [(14, 16), (6, 11)]);
+        // A duplicate is reported like a new segment.
+        assert_eq!(reported[8], [(2, 3), (14, 16), (6, 11)]);
+        assert_eq!(reported[9], [(2, 3), (14, 16), (6, 11)]);
+        assert_eq!(reported[10], [(14, 16), (6, 11)]);
+        assert_eq!(reported[11], [(14, 16), (6, 11)]);
     }
 
     #[test]
@@ -418,14 +419,14 @@ mod tests {
                         _ => above.push((n, n + 1)),
                     }
                 }
-                let told = blocks(&ack);
+                let reported = blocks(&ack);
                 assert!(
-                    told.iter().all(|block| above.contains(block)),
-                    "{told:?} of {above:?}"
+                    reported.iter().all(|block| above.contains(block)),
+                    "{reported:?} of {above:?}"
                 );
-                assert_eq!(told.len(), above.len().min(3));
+                assert_eq!(reported.len(), above.len().min(3));
                 if sequence > ack.cumulative && !known {
-                    assert!(told[0].0 <= sequence && sequence < told[0].1);
+                    assert!(reported[0].0 <= sequence && sequence < reported[0].1);
                 }
             }
         }

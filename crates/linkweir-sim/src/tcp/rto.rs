@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Retransmission timeouts: RFC 6298 as Linux applies it, and the tick arithmetic of ns-2.
 
-use super::Config;
+use super::config::Config;
 
 /// RFC 6298, section 2, with Linux's floor: 4 RTTVAR counts as at least `min_rto_ns`, so that a steady RTT longer
 /// than the least timeout does not bring the timeout down to the RTT itself.

@@ -64,7 +64,7 @@ impl Scoreboard {
         self.pending.capacity()
     }
 
-    /// Covers up to `to`. True if the rings were laid out anew.
+    /// Covers up to `to`. True if the rings were laid out again.
     pub fn cover(&mut self, to: u64) -> bool {
         if to <= self.high {
             return false;
@@ -81,7 +81,7 @@ impl Scoreboard {
         grows
     }
 
-    /// All below `una` arrived. `retransmission` is told each retransmitted segment among them that had not been
+    /// All below `una` arrived. `retransmission` is called with each retransmitted segment among them that had not been
     /// SACKed. Returns how many of them had been SACKed before.
     #[inline]
     pub fn advance(&mut self, una: u64, retransmission: impl FnMut(u64)) -> u64 {
@@ -112,7 +112,7 @@ impl Scoreboard {
         sacked
     }
 
-    /// Takes in one SACK block, which the board must cover up to its end; `newly` is told each segment SACKed
+    /// Takes in one SACK block, which the board must cover up to its end; `newly` is called with each segment SACKed
     /// for the first time and how it stood, in rising order.
     #[inline]
     pub fn sack(&mut self, start: u64, end: u64, mut newly: impl FnMut(u64, Standing)) {
@@ -179,7 +179,7 @@ impl Scoreboard {
         self.retransmitted.insert(sequence);
     }
 
-    /// Everything below `next` that is not SACKed is lost. True if the rings were laid out anew.
+    /// Everything below `next` that is not SACKed is lost. True if the rings were laid out again.
     pub fn mark_all_lost(&mut self, next: u64) -> bool {
         let grown = self.cover(next);
         if !self.is_empty() {

@@ -14,7 +14,9 @@ use serde::Deserialize;
 
 use crate::fault::{shorten, Fault};
 use crate::limits;
-use crate::trace::{Format, Reader};
+
+use super::file::Reader;
+use super::format::Format;
 
 /// Columns of an iperf3 file, the first where none is named.
 const IPERF3: [&str; 2] = ["sum", "sum_bidir_reverse"];
@@ -69,14 +71,14 @@ enum Count {
 }
 
 /// Rates over time: (start in ns, bit/s), the first start 0, and the end of the last, ns.
-pub(crate) struct Recording {
-    pub(crate) points: Vec<(u64, f64)>,
-    pub(crate) end_ns: u64,
-    pub(crate) column: &'static str,
+pub(super) struct Recording {
+    pub(super) points: Vec<(u64, f64)>,
+    pub(super) end_ns: u64,
+    pub(super) column: &'static str,
 }
 
 /// What program wrote this text, if it is JSON.
-pub(crate) fn recognise(reader: &Reader, text: &str) -> Option<Result<Format, Fault>> {
+pub(super) fn recognise(reader: &Reader, text: &str) -> Option<Result<Format, Fault>> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
@@ -96,7 +98,7 @@ pub(crate) fn recognise(reader: &Reader, text: &str) -> Option<Result<Format, Fa
 }
 
 /// Reads the file of a program.
-pub(crate) fn read(
+pub(super) fn read(
     reader: &Reader,
     text: &str,
     format: Format,

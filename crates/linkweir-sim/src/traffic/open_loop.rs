@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sources that send without listening: when is the next packet created, and how long is it?
+//! Open-loop sources, which send whatever happens to their packets: when is the next packet created, and how long is it?
 //!
 //! A rate that changes over time is integrated, not sampled: the next packet is created when the rate has added up to
 //! the bits of the gap. A constant rate gives constant gaps, an outage of the source delays its next packet, and a
 //! Poisson source becomes the inhomogeneous Poisson process of its rate.
 
+use linkweir_config::signal::{Instant, Track};
+
 use crate::experiment::{Lengths, Signal, Sizes, Traffic};
-use crate::random::{mean_size, Random};
-use crate::signal::{Instant, Track};
+use crate::random::Random;
 
 /// An open-loop source. Times are those of creation at the source.
 #[derive(Clone, Debug)]
@@ -38,7 +39,7 @@ enum Gaps {
 }
 
 impl Source {
-    /// The source of this traffic and the time of its first packet; `None` for traffic that listens. Nothing is created
+    /// The source of this traffic and the time of its first packet; `None` for other traffic. Nothing is created
     /// at `stop_ns` or later.
     pub(crate) fn new(
         traffic: &Traffic,
@@ -56,7 +57,7 @@ impl Source {
                 rate_bps.clone(),
                 packet,
                 Gaps::Poisson {
-                    mean_bits: 8.0 * mean_size(packet),
+                    mean_bits: 8.0 * packet.mean_bytes(),
                 },
             ),
             Traffic::OnOff {
@@ -96,7 +97,7 @@ impl Source {
 
     /// Creates the packet that is due; returns its bytes.
     pub(crate) fn create(&mut self) -> u32 {
-        let bytes = self.random.size(&self.sizes);
+        let bytes = self.sizes.draw(&mut self.random);
         let bits = 8.0 * f64::from(bytes);
         match self.gaps {
             Gaps::Regular { jitter } => {
@@ -131,7 +132,7 @@ impl Source {
                     unreachable!("matched above")
                 };
                 *end = end.plus(length);
-                let bits = 8.0 * mean_size(&self.sizes) * self.random.unit();
+                let bits = 8.0 * self.sizes.mean_bytes() * self.random.unit();
                 self.wait_in_bursts(bits);
             }
         }

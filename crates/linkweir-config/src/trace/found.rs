@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A trace as it was read.
+
+use crate::reader::{quote, Section};
+use crate::signal::{Capacity, Signal};
+
+use super::format::{Format, TraceEnd};
+use super::named::NamedColumns;
+
+/// A trace that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trace {
+    /// Rate over time or delivery opportunities.
+    pub capacity: Capacity,
+    /// Propagation delay, where the file has a column for it.
+    pub delay_s: Option<Signal>,
+    /// Loss probability, where the file has a column for it.
+    pub loss: Option<Signal>,
+    /// Notation of the file.
+    pub format: Format,
+    /// Column used of an `mbit`, `iperf3` or `starlink` file.
+    pub column: Option<String>,
+    /// Columns used of a `csv` file.
+    pub columns: Option<NamedColumns>,
+    /// What follows the last line.
+    pub end: TraceEnd,
+}
+
+impl Trace {
+    /// Writes the keys with which [`Described`](super::Described) reads the same again.
+    pub fn write(&self, section: &mut Section<'_, '_>) {
+        section.write("trace_format", quote(self.format.name()));
+        if let Some(column) = &self.column {
+            section.write("trace_column", quote(column));
+        }
+        if let Some(columns) = &self.columns {
+            section.write("columns", columns.show());
+        }
+        section.write("end", quote(self.end.name()));
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Bins of the series and the end of the warm-up. They are no events: a bin ends before the first event at or after its end.
+
+use crate::table::Sink;
+
+use super::bottleneck::Bottleneck;
+use super::flow::Kind;
+use super::medium::Medium;
+
+/// Writes the tables as simulated time passes.
+pub(super) struct Bins {
+    /// A policy's statistics of one class.
+    values: Vec<i64>,
+}
+
+impl Bins {
+    /// For a policy with this number of statistics.
+    pub(super) fn new(statistics: usize) -> Bins {
+        Bins {
+            values: vec![0; statistics],
+        }
+    }
+
+    /// The state at the beginning of the run.
+    pub(super) fn begin(&mut self, at: &mut Bottleneck<'_>) {
+        self.sample_levels(at);
+    }
+
+    /// The next time at which a bin or the warm-up ends.
+    pub(super) fn next_ns(&self, at: &Bottleneck<'_>) -> u64 {
+        let bin_end_ns = bin_end_ns(at);
+        let warmup_ns = at.experiment.warmup_ns;
+        if warmup_ns > at.now_ns {
+            return bin_end_ns.min(warmup_ns);
+        }
+        bin_end_ns
+    }
+
+    /// Simulated time reaches the end of a bin, of the warm-up, or of both.
+    pub(super) fn cross(
+        &mut self,
+        boundary_ns: u64,
+        at: &mut Bottleneck<'_>,
+        medium: &mut impl Medium,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        at.now_ns = boundary_ns;
+        record_connections(at);
+        if boundary_ns == bin_end_ns(at) {
+            self.end_bin(at, medium, sink)?;
+        }
+        if boundary_ns == at.experiment.warmup_ns {
+            at.recorder.begin_totals(boundary_ns);
+            medium.begin_totals(at);
+            at.mux.reset_counters();
+        }
+        Ok(())
+    }
+
+    /// Ends the last bin and writes the totals.
+    pub(super) fn finish(
+        &mut self,
+        at: &mut Bottleneck<'_>,
+        medium: &mut impl Medium,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        record_connections(at);
+        if at.now_ns > at.recorder.bin_ns() {
+            self.end_bin(at, medium, sink)?;
+        }
+        let Bottleneck {
+            recorder,
+            mux,
+            now_ns,
+            ..
+        } = at;
+        recorder.finish(*now_ns, |class| &mux.counters(class).sojourn_ns, sink)?;
+        medium.finish(at, sink)
+    }
+
+    fn end_bin(
+        &mut self,
+        at: &mut Bottleneck<'_>,
+        medium: &mut impl Medium,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        medium.end_bin(at, sink)?;
+        let (offered, carried) = at.device.measure(at.now_ns);
+        at.recorder.end_bin(at.now_ns, offered, carried, sink)?;
+        self.sample_levels(at);
+        Ok(())
+    }
+
+    fn sample_levels(&mut self, at: &mut Bottleneck<'_>) {
+        if self.values.is_empty() {
+            return;
+        }
+        for class in 0..at.experiment.classes.len() {
+            at.mux.observe(at.now_ns, class, &mut self.values);
+            at.recorder.level(at.now_ns, class, &self.values);
+        }
+    }
+}
+
+fn bin_end_ns(at: &Bottleneck<'_>) -> u64 {
+    at.recorder
+        .bin_ns()
+        .saturating_add(at.experiment.interval_ns)
+}
+
+/// Hands the counters of TCP connections to the recorder, which subtracts them over bins and totals.
+fn record_connections(at: &mut Bottleneck<'_>) {
+    for (index, flow) in at.flows.iter().enumerate() {
+        if let Kind::Tcp(connection) = &flow.kind {
+            let (counters, in_order_bytes) =
+                (connection.sender.counters(), connection.in_order_bytes());
+            at.recorder.connection(index, counters, in_order_bytes);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The bottleneck: flows, their queues behind the scheduler, the device that sends, and the delay line to the
+//! receivers. Media act on it.
+
+use linkweir_core::{Departure, DropReason, Mux};
+
+use crate::experiment::Experiment;
+use crate::metrics::Recorder;
+use crate::policies::AnyPolicy;
+
+use super::agenda::Agenda;
+use super::device::Device;
+use super::event;
+use super::flow::{Flow, Kind};
+use super::greedy::Lacking;
+use super::line::DelayLine;
+use super::packet::Packet;
+
+pub(super) struct Bottleneck<'a> {
+    pub(super) experiment: &'a Experiment,
+    pub(super) now_ns: u64,
+    pub(super) agenda: Agenda,
+    pub(super) mux: Mux<AnyPolicy, Packet>,
+    pub(super) device: Device,
+    pub(super) flows: Vec<Flow>,
+    /// Some flow is greedy. Without one, the flow of a departing packet need not be looked up.
+    pub(super) any_greedy: bool,
+    pub(super) lacking: Lacking,
+    /// Packets on their way to the receivers.
+    pub(super) propagation: DelayLine<Packet>,
+    pub(super) recorder: Recorder,
+    /// Packets the scheduler handed to the device.
+    pub(super) packets: u64,
+}
+
+impl Bottleneck<'_> {
+    /// A packet arrives at its queue. The device is not started.
+    #[inline]
+    pub(super) fn enqueue(&mut self, mut packet: Packet) {
+        let now_ns = self.now_ns;
+        if now_ns >= self.experiment.warmup_ns {
+            packet.segment |= Packet::IN_TOTALS;
+        }
+        let wire_bytes = wire_bytes(self.experiment, packet.bytes);
+        let Bottleneck {
+            mux,
+            recorder,
+            flows,
+            lacking,
+            ..
+        } = self;
+        recorder.arrived(now_ns, packet.flow as usize, packet.bytes);
+        let class = flows[packet.flow as usize].class;
+        mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
+            let Packet { flow, bytes, .. } = dropped;
+            recorder.dropped(now_ns, flow as usize, bytes, dropped.is_in_totals(), reason);
+            lacking.left(flows, flow);
+        });
+    }
+
+    /// The packet that the scheduler lets go next, if any; a greedy flow that lacks it is listed.
+    #[inline]
+    pub(super) fn dequeue(&mut self) -> Option<Departure<Packet>> {
+        let mut departure = self.take();
+        if departure.is_none() && !self.lacking.is_empty() {
+            // Greedy flows lost all they had.
+            self.refill();
+            departure = self.take();
+        }
+        let Some(departure) = departure else {
+            if let Some(retry_ns) = self.mux.retry_ns() {
+                self.agenda
+                    .push(retry_ns.max(self.now_ns + 1), event::RETRY);
+            }
+            return None;
+        };
+        self.packets += 1;
+        if self.any_greedy {
+            self.lacking.left(&mut self.flows, departure.item.flow);
+        }
+        Some(departure)
+    }
+
+    /// Asks the scheduler, and records what it drops.
+    #[inline]
+    fn take(&mut self) -> Option<Departure<Packet>> {
+        let Bottleneck {
+            mux,
+            recorder,
+            flows,
+            lacking,
+            now_ns,
+            ..
+        } = self;
+        // No source sends packets that can carry a mark.
+        mux.dequeue(
+            *now_ns,
+            |_| false,
+            |packet, _, reason| {
+                let Packet { flow, bytes, .. } = packet;
+                recorder.dropped(*now_ns, flow as usize, bytes, packet.is_in_totals(), reason);
+                lacking.left(flows, flow);
+            },
+        )
+    }
+
+    /// Drops the packets that have waited for longer than the policy lets them.
+    pub(super) fn expire(&mut self) {
+        let Bottleneck {
+            mux,
+            recorder,
+            flows,
+            lacking,
+            now_ns,
+            ..
+        } = self;
+        while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
+            mux.expire(*now_ns, class, most_ns, |packet| {
+                let Packet { flow, bytes, .. } = packet;
+                let in_totals = packet.is_in_totals();
+                recorder.dropped(*now_ns, flow as usize, bytes, in_totals, DropReason::Policy);
+                lacking.left(flows, flow);
+            });
+        }
+    }
+
+    /// Lets greedy flows that lack packets put some into their queues, as far as there is room. Each has one turn: where
+    /// one flow's packet drives out another's, that one waits for the next departure.
+    pub(super) fn refill(&mut self) {
+        for at in 0..self.lacking.begin_turns(&mut self.flows) {
+            let flow = self.lacking.turn(at);
+            if !self.fill(flow as usize) {
+                self.lacking.add(&mut self.flows, flow);
+            }
+        }
+        self.lacking.end_turns();
+    }
+
+    /// Whether this greedy flow has all its packets waiting now, or has stopped.
+    fn fill(&mut self, index: usize) -> bool {
+        loop {
+            let Flow {
+                class,
+                stop_ns,
+                access,
+                kind: Kind::Greedy { source, .. },
+            } = &mut self.flows[index]
+            else {
+                return true;
+            };
+            let created_ns = self.now_ns.saturating_sub(access.delay_ns(self.now_ns));
+            if source.is_full() || created_ns >= *stop_ns {
+                return true;
+            }
+            let bytes = source.next_bytes();
+            if !self
+                .mux
+                .has_room(*class, wire_bytes(self.experiment, bytes))
+            {
+                return false;
+            }
+            source.create();
+            let waiting_pkts = source.waiting_pkts();
+            self.enqueue(Packet {
+                created_ns,
+                segment: 0,
+                flow: index as u32,
+                bytes,
+            });
+            // The policy may have dropped one of the flow's packets for the new one; trying again might never end.
+            if matches!(&self.flows[index].kind, Kind::Greedy { source, .. } if source.waiting_pkts() < waiting_pkts)
+            {
+                return false;
+            }
+        }
+    }
+
+    /// Sends a packet on to its receiver, which it reaches at `out_ns`.
+    #[inline]
+    pub(super) fn send_on(&mut self, out_ns: u64, packet: Packet) {
+        if let Some(first_ns) = self.propagation.push(out_ns, packet) {
+            self.agenda.push(first_ns, event::ARRIVAL);
+        }
+    }
+}
+
+/// Accounted length of a packet.
+#[inline]
+pub(super) fn wire_bytes(experiment: &Experiment, bytes: u32) -> u32 {
+    let link = &experiment.link;
+    bytes
+        .saturating_add_signed(link.overhead_bytes)
+        .max(link.mpu_bytes)
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Checks an experiment, and makes its flows and the delay lines they share.
+
+use crate::experiment::{Capacity, Experiment, Sizes, Traffic};
+use crate::random::Random;
+use crate::tcp;
+use crate::traffic::{Greedy, Source};
+
+use super::access::{Access, Behind};
+use super::bottleneck::wire_bytes;
+use super::connection::Connection;
+use super::flow::{Flow, Kind};
+use super::line::DelayLine;
+use super::packet::Packet;
+use super::{beam, event};
+
+/// The flows of an experiment and the lines of its connections.
+pub(super) struct Flows {
+    pub(super) flows: Vec<Flow>,
+    /// From TCP senders to their queues.
+    pub(super) access: Vec<DelayLine<Packet>>,
+    /// From TCP receivers to their senders, with the flow.
+    pub(super) acks: Vec<DelayLine<(u32, tcp::Ack)>>,
+}
+
+impl Flows {
+    pub(super) fn new(experiment: &Experiment) -> Flows {
+        let link = &experiment.link;
+        let delays = link.satellite.as_ref().and_then(|s| s.delays.as_ref());
+        let behind = delays.map(|delays| (Behind::new(delays), delays.shift_ns));
+        let mut access_delays = Vec::new();
+        let mut ack_delays = Vec::new();
+        let mut flows = Vec::with_capacity(experiment.flows.len());
+        for (index, flow) in experiment.flows.iter().enumerate() {
+            let random = Random::new(experiment.seed, index as u64 + 1);
+            let stop_ns = flow.stop_ns.min(experiment.duration_ns);
+            let access = match &behind {
+                Some((behind, shift_ns)) => {
+                    Access::Varying(behind.lag(shift_ns.saturating_mul(index as u64)))
+                }
+                None => Access::Fixed(flow.access_delay_ns),
+            };
+            let fixed_ns = access.fixed_ns();
+            let kind = match &flow.traffic {
+                Traffic::Greedy {
+                    backlog_pkts,
+                    packet,
+                } => Kind::Greedy {
+                    source: Greedy::new(*backlog_pkts, packet, random),
+                    listed: false,
+                },
+                Traffic::Tcp(config) => {
+                    let back_ns = fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns);
+                    Kind::Tcp(Box::new(Connection::new(
+                        config,
+                        (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
+                        line_of(&mut ack_delays, back_ns),
+                    )))
+                }
+                open => Kind::Open(
+                    Source::new(open, flow.start_ns, stop_ns, random)
+                        .expect("the other kinds are above"),
+                ),
+            };
+            flows.push(Flow {
+                class: flow.class,
+                stop_ns,
+                access,
+                kind,
+            });
+        }
+        Flows {
+            flows,
+            access: access_delays.iter().map(|_| DelayLine::new()).collect(),
+            acks: ack_delays.iter().map(|_| DelayLine::new()).collect(),
+        }
+    }
+}
+
+/// The line with this delay: flows of the same delay share one; each flow whose delay varies has its own.
+fn line_of(delays: &mut Vec<Option<u64>>, delay_ns: Option<u64>) -> u32 {
+    let shared = delay_ns.and_then(|_| delays.iter().position(|d| *d == delay_ns));
+    shared.unwrap_or_else(|| {
+        delays.push(delay_ns);
+        delays.len() - 1
+    }) as u32
+}
+
+/// What the engine relies on.
+pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
+    let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
+    refuse(
+        experiment.duration_ns > 0,
+        "the duration must be longer than 0",
+    )?;
+    refuse(
+        experiment.interval_ns > 0,
+        "the interval must be longer than 0",
+    )?;
+    refuse(
+        experiment.warmup_ns < experiment.duration_ns,
+        "the warm-up must be shorter than the duration",
+    )?;
+    refuse(
+        experiment.link.ring > 0,
+        "the ring must hold at least one packet",
+    )?;
+    refuse(!experiment.classes.is_empty(), "there must be a class")?;
+    refuse(
+        experiment.link.satellite.is_none() || experiment.link.ring == 1,
+        "a satellite's device pulls one packet at a time",
+    )?;
+    if let Some(beam) = &experiment.link.beam {
+        beam::validate(beam, experiment)?;
+    }
+    refuse(
+        experiment.flows.len() <= event::INDEX as usize,
+        "there are too many flows",
+    )?;
+    if let Capacity::Opportunities { at_ns, bytes } = &experiment.link.capacity {
+        let ordered = at_ns.windows(2).all(|pair| pair[0] <= pair[1]);
+        refuse(
+            at_ns.last().is_some_and(|last| *last > 0) && ordered,
+            "opportunities must be in order and end after 0",
+        )?;
+        refuse(*bytes > 0, "an opportunity must carry at least one byte")?;
+    }
+    for flow in &experiment.flows {
+        if flow.class >= experiment.classes.len() {
+            return Err(format!(
+                "flow {} belongs to class {}, which does not exist",
+                flow.name, flow.class
+            ));
+        }
+        let sizes = match &flow.traffic {
+            Traffic::Cbr { packet, .. }
+            | Traffic::Poisson { packet, .. }
+            | Traffic::OnOff { packet, .. }
+            | Traffic::Greedy { packet, .. } => packet.clone(),
+            Traffic::Tcp(config) => {
+                Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
+            }
+        };
+        let (least, most) = match &sizes {
+            Sizes::Fixed(bytes) => (*bytes, *bytes),
+            Sizes::Uniform(least, most) => (*least, *most),
+            Sizes::Mix(parts) => {
+                let sizes = || parts.iter().map(|part| part.0);
+                (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+            }
+        };
+        let carried = wire_bytes(experiment, most) < linkweir_core::MAX_PACKET_BYTES;
+        if least == 0 || least > most || !carried || wire_bytes(experiment, least) == 0 {
+            return Err(format!(
+                "flow {}: packets must have 1 .. {} bytes, the link's overhead included",
+                flow.name,
+                linkweir_core::MAX_PACKET_BYTES - 1
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A packet in the simulator, copied at every step of its way.
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) created_ns: u64,
+    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
+    pub(super) segment: u64,
+    pub(super) flow: u32,
+    /// Its own bytes, without the link's overhead.
+    pub(super) bytes: u32,
+}
+
+impl Packet {
+    pub(super) const SENT_BEFORE: u64 = 1 << 63;
+    pub(super) const IN_TOTALS: u64 = 1 << 62;
+
+    /// TCP: number of the segment.
+    pub(super) fn sequence(&self) -> u64 {
+        self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
+    }
+
+    /// It arrived at its queue after the warm-up.
+    pub(super) fn is_in_totals(&self) -> bool {
+        self.segment & Packet::IN_TOTALS != 0
+    }
+
+    pub(super) fn is_retransmission(&self) -> bool {
+        self.segment & Packet::SENT_BEFORE != 0
+    }
+}

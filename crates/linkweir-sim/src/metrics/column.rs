@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Tables as lists of columns, each with its name, its unit, a help text, and the function that gives its value.
+
+use crate::table::{Sink, Table};
+
+use super::rows::{Kind, Rows};
+
+/// What a column's numbers count; the column's name ends with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    Seconds,
+    Packets,
+    Bytes,
+    Bits,
+    BitsPerSecond,
+    Decibels,
+    /// A name, a part of something, or a number of times.
+    None,
+}
+
+impl Unit {
+    #[cfg(test)]
+    pub(super) const ALL: [Unit; 7] = [
+        Unit::Seconds,
+        Unit::Packets,
+        Unit::Bytes,
+        Unit::Bits,
+        Unit::BitsPerSecond,
+        Unit::Decibels,
+        Unit::None,
+    ];
+
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            Unit::Seconds => "_s",
+            Unit::Packets => "_pkts",
+            Unit::Bytes => "_bytes",
+            Unit::Bits => "_bits",
+            Unit::BitsPerSecond => "_bps",
+            Unit::Decibels => "_db",
+            Unit::None => "",
+        }
+    }
+}
+
+/// A column of a table with one row per `T`: how its value follows from that and from the context of the table, `C`.
+pub(super) struct Column<T, C> {
+    pub(super) name: &'static str,
+    pub(super) unit: Unit,
+    pub(super) help: &'static str,
+    pub(super) value: Value<T, C>,
+}
+
+/// Functions that give a cell. A real one is empty where it is undefined.
+pub(super) enum Value<T, C> {
+    Real(fn(&T, &C) -> Option<f64>),
+    Count(fn(&T, &C) -> u64),
+    Name(for<'t> fn(&'t T, &C) -> &'t str),
+}
+
+impl<T, C> Value<T, C> {
+    fn kind(&self) -> Kind {
+        match self {
+            Value::Real(_) => Kind::Real,
+            Value::Count(_) => Kind::Count,
+            Value::Name(_) => Kind::Name,
+        }
+    }
+}
+
+/// A table whose columns compute their own values.
+pub(super) struct TableOf<T: 'static, C: 'static> {
+    columns: &'static [Column<T, C>],
+    rows: Rows,
+}
+
+impl<T, C> TableOf<T, C> {
+    pub(super) fn new(name: &'static str, columns: &'static [Column<T, C>]) -> TableOf<T, C> {
+        let kinds = columns
+            .iter()
+            .map(|column| (column.name, column.value.kind()));
+        TableOf {
+            columns,
+            rows: Rows::new(name, kinds),
+        }
+    }
+
+    /// Adds the row of an item.
+    pub(super) fn add(&mut self, item: &T, context: &C) {
+        for column in self.columns {
+            match column.value {
+                Value::Real(value) => self.rows.real(value(item, context)),
+                Value::Count(value) => self.rows.count(value(item, context)),
+                Value::Name(value) => self.rows.name(value(item, context)),
+            };
+        }
+    }
+
+    /// As [`Rows::flush_full`].
+    pub(super) fn flush_full(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.rows.flush_full(sink)
+    }
+
+    /// As [`Rows::flush`].
+    pub(super) fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.rows.flush(sink)
+    }
+
+    /// The rows there are.
+    pub(super) fn into_table(self) -> Table {
+        self.rows.into_table()
+    }
+}
+
+impl<T, C> std::fmt::Debug for TableOf<T, C> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.rows.fmt(f)
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Fading of a satellite's channel from a file: text with a time in seconds and an attenuation in dB relative to the line of
+//! sight per line (a fade is negative), separated by a comma, a semicolon or blanks. Lines that start with `#` and a header
+//! line are skipped. Times must be equally spaced, between 0 and ten years.
+
+use std::path::Path;
+
+use linkweir_config::Fault;
+
+use crate::satellite::fading::Fading;
+
+/// Deepest fade and strongest gain accepted, dB.
+const MOST_DB: f64 = 300.0;
+/// Latest time accepted, s: the longest run.
+const MOST_S: f64 = 315_360_000.0;
+
+/// Samples in the order of the file.
+#[derive(Default)]
+struct Samples {
+    times_s: Vec<f64>,
+    attenuations_db: Vec<f32>,
+    /// Line of each sample.
+    lines: Vec<usize>,
+}
+
+/// Reads the content of a file; `path` is for messages only.
+///
+/// # Errors
+/// The first line that is wrong.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Fading, Fault> {
+    let fault =
+        |line: Option<usize>, message: String| Fault::in_file(path.to_path_buf(), line, message);
+    let mut samples = Samples::default();
+    let mut header_seen = false;
+    for (number, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let may_be_header =
+            !header_seen && samples.lines.is_empty() && line.starts_with(char::is_alphabetic);
+        if may_be_header && !line.starts_with("nan") && !line.starts_with("inf") {
+            header_seen = true;
+            continue;
+        }
+        let number = number + 1;
+        samples
+            .add(number, line)
+            .map_err(|message| fault(Some(number), message))?;
+    }
+    let step_ns = samples
+        .step_ns()
+        .map_err(|(line, message)| fault(line, message))?;
+    Fading::new(step_ns, samples.attenuations_db)
+        .ok_or_else(|| fault(None, "has samples less than a nanosecond apart".to_owned()))
+}
+
+impl Samples {
+    /// Reads one line.
+    fn add(&mut self, number: usize, line: &str) -> Result<(), String> {
+        let fields: Vec<&str> = line
+            .split(|c: char| c == ',' || c == ';' || c.is_whitespace())
+            .filter(|field| !field.is_empty())
+            .collect();
+        let [time, attenuation] = fields[..] else {
+            return Err(format!(
+                "has {} fields; write a time in s and an attenuation in dB",
+                fields.len()
+            ));
+        };
+        let read = |field: &str, name: &str| {
+            field
+                .parse::<f64>()
+                .ok()
+                .filter(|value| value.is_finite())
+                .ok_or_else(|| format!("{name} = \"{field}\": is not a number"))
+        };
+        let time_s = read(time, "t_s")?;
+        if !(0.0..=MOST_S).contains(&time_s) {
+            return Err(format!("t_s = \"{time}\": must be seconds, 0 .. {MOST_S}"));
+        }
+        let attenuation_db = read(attenuation, "attenuation_db")?;
+        if attenuation_db.abs() > MOST_DB {
+            return Err(format!(
+                "attenuation_db = \"{attenuation}\": must be dB, -{MOST_DB} .. {MOST_DB}; a fade is negative"
+            ));
+        }
+        if let Some(before) = self.times_s.last() {
+            if time_s <= *before {
+                return Err(format!(
+                    "t_s = \"{time}\": must be later than the line before, {before} s"
+                ));
+            }
+        }
+        self.times_s.push(time_s);
+        self.attenuations_db.push(attenuation_db as f32);
+        self.lines.push(number);
+        Ok(())
+    }
+
+    /// The step, which must be the same everywhere; else the line that deviates, and what is wrong.
+    fn step_ns(&self) -> Result<u64, (Option<usize>, String)> {
+        let Samples { times_s, lines, .. } = self;
+        if times_s.len() < 2 {
+            let message =
+                "needs at least two samples: a time in s and an attenuation in dB per line";
+            return Err((None, message.to_owned()));
+        }
+        let step_s = (times_s[times_s.len() - 1] - times_s[0]) / (times_s.len() - 1) as f64;
+        for (i, (time_s, line)) in times_s.iter().zip(lines).enumerate() {
+            let due_s = times_s[0] + i as f64 * step_s;
+            if (time_s - due_s).abs() > 0.01 * step_s {
+                let message = format!(
+                    "t_s = {time_s}: samples must be equally spaced; with a step of {step_s} s this one is due at {due_s} s"
+                );
+                return Err((Some(*line), message));
+            }
+        }
+        Ok((step_s * 1e9).round() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Fading, String> {
+        parse(text, Path::new("f.txt")).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn separators_headers_and_comments() {
+        let fading = read("t_s,attenuation_db\n0,-1\n0.001,-2.5\n0.002,3\n").unwrap();
+        let expected = Fading::new(1_000_000, vec![-1.0, -2.5, 3.0]);
+        assert_eq!(Some(fading), expected);
+        assert_eq!(read("0 -1\n0.5 -2\n").unwrap().period_ns(), 1_000_000_000);
+        assert_eq!(
+            read("# made by hand\n10;-1\n20;-2\n")
+                .unwrap()
+                .at(25_000_000_000),
+            -1.0
+        );
+    }
+
+    #[test]
+    fn faults_name_the_line() {
+        for (text, expected) in [
+            ("", "f.txt: needs at least two samples"),
+            ("0,-1\n", "f.txt: needs at least two samples"),
+            ("0,-1\n1\n", "f.txt:2: has 1 fields"),
+            (
+                "0,-1\n1,deep\n",
+                "f.txt:2: attenuation_db = \"deep\": is not a number",
+            ),
+            (
+                "0,-1\n1,nan\n",
+                "f.txt:2: attenuation_db = \"nan\": is not a number",
+            ),
+            (
+                "0,-1\n1,-301\n",
+                "f.txt:2: attenuation_db = \"-301\": must be dB, -300 .. 300",
+            ),
+            (
+                "0,-1\n1e200,-1\n",
+                "f.txt:2: t_s = \"1e200\": must be seconds, 0 .. 315360000",
+            ),
+            (
+                "-1,-1\n0,-1\n",
+                "f.txt:1: t_s = \"-1\": must be seconds, 0 .. 315360000",
+            ),
+            ("0,-1\n0,-1\n", "f.txt:2: t_s = \"0\": must be later"),
+            (
+                "t a\n0,-1\n1,-1\n3,-1\n",
+                "f.txt:3: t_s = 1: samples must be equally spaced",
+            ),
+        ] {
+            let found = read(text).unwrap_err();
+            assert!(found.starts_with(expected), "{found}");
+        }
+    }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What is wrong with a scenario is named with file, line, key, value, range and cure.
+
+mod beam;
+mod files;
+mod satellite;
+mod traces;
+
+use std::path::Path;
+
+use linkweir_sim::scenario::{self, parse, Overrides};
+
+const BASE: &str = r#"duration = "10s"
+
+[link]
+rate = "20Mbit"
+delay = "250ms"
+
+[scheduler]
+policy = "pss"
+
+[[class]]
+name = "ef"
+level = 0
+
+[[class]]
+name = "af"
+level = 1
+low_level = 3
+rate = "5Mbit"
+
+[[class]]
+name = "cs0"
+level = 2
+
+[[flow]]
+class = "ef"
+kind = "cbr"
+rate = "5Mbit"
+
+[[flow]]
+class = "af"
+kind = "greedy"
+
+[[flow]]
+class = "cs0"
+kind = "tcp"
+"#;
+
+/// The message for the base scenario with one piece of text replaced.
+fn fault(from: &str, to: &str) -> String {
+    assert!(BASE.contains(from), "{from}");
+    let text = BASE.replacen(from, to, 1);
+    parse(&text, Path::new("geo.toml"))
+        .expect_err(&text)
+        .to_string()
+}
+
+#[test]
+fn the_base_is_sound() {
+    let scenario = parse(BASE, Path::new("geo.toml")).unwrap();
+    assert_eq!(scenario.experiment.name, "geo");
+    assert_eq!(scenario.experiment.flows.len(), 3);
+    assert_eq!(scenario.experiment.link.return_delay_ns, 250_000_000);
+}
+
+#[test]
+fn a_limit_in_bytes_below_every_packet_is_refused() {
+    for (keys, bytes) in [
+        ("", 1500),
+        ("overhead = \"38B\"\n", 1538),
+        ("mpu = \"2kB\"\n", 2000),
+    ] {
+        let limited = |limit: u32| {
+            let link = BASE.replacen("[scheduler]", &format!("{keys}[scheduler]"), 1);
+            let class = format!("name = \"ef\"\nlimit_bytes = \"{limit}B\"");
+            parse(
+                &link.replacen("name = \"ef\"", &class, 1),
+                Path::new("geo.toml"),
+            )
+        };
+        let refused = limited(bytes - 1).unwrap_err().to_string();
+        let cure = format!("class[0].limit_bytes = \"{}B\": must hold a packet of flow cbr1, {bytes}B on the wire; raise it", bytes - 1);
+        assert!(refused.contains(&cure), "{refused}");
+        assert!(limited(bytes).is_ok());
+    }
+    // 500 bytes and a header of 52.
+    let short = |limit: &str| {
+        let flow = "kind = \"tcp\"\nbytes = \"500B\"";
+        let class = format!("name = \"cs0\"\nlimit_bytes = \"{limit}\"");
+        let text = BASE.replacen("kind = \"tcp\"", flow, 1);
+        parse(
+            &text.replacen("name = \"cs0\"", &class, 1),
+            Path::new("geo.toml"),
+        )
+    };
+    short("552B").unwrap();
+    let refused = short("551B").unwrap_err().to_string();
+    assert!(refused.contains(", 552B on the wire"), "{refused}");
+    let smallest_counts = BASE
+        .replacen("name = \"ef\"", "name = \"ef\"\nlimit_bytes = \"64B\"", 1)
+        .replacen(
+            "rate = \"5Mbit\"\n\n[[flow]]",
+            "rate = \"5Mbit\"\npacket = { min = \"64B\", max = \"1500B\" }\n\n[[flow]]",
+            1,
+        );
+    assert!(parse(&smallest_counts, Path::new("geo.toml")).is_ok());
+}
+
+/// What replaces what in the base scenario, and what the message says.
+const REPLACED: &[(&str, &str, &str)] = &[
+    ("rate = \"20Mbit\"", "rtae = \"20Mbit\"", "geo.toml:4: link.rtae = \"20Mbit\": unknown key; did you mean rate?"),
+    ("rate = \"20Mbit\"", "", "geo.toml:3: link.rate: is missing"),
+    ("[link]\nrate", "[lnik]\nrate", "geo.toml:3: lnik: unknown key; did you mean [link]?"),
+    ("[link]\nrate", "[path]\nrate", "geo.toml:1: [link]: is missing; write a table [link], such as one with rate = \"20Mbit\""),
+    ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\")"),
+    ("policy = \"pss\"\n\n[[class]]\nname = \"ef\"\nlevel = 0\n\n[[class]]\nname = \"af\"\nlevel = 1\nlow_level = 3\nrate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"\nlevel = 2", "policy = \"pds\"\nlimit = \"19p\"\n\n[[class]]\nname = \"ef\"\n\n[[class]]\nname = \"af\"\n\n[[class]]\nname = \"cs0\"", "geo.toml:9: scheduler.limit = \"19p\": must hold the 20 packets that greedy flows keep waiting"),
+    ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),
+    ("delay =", "colour =", "geo.toml:5: link.colour = \"250ms\": unknown key; known here: rate, trace"),
+    ("\"20Mbit\"", "20", "geo.toml:4: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
+    ("\"20Mbit\"", "\"20Mbps\"", "in tc it means bytes per second"),
+    ("\"20Mbit\"", "\"20mbit\"", "geo.toml:4: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+    ("\"20Mbit\"", "\"20 Mbit/s\"", "geo.toml:4: link.rate = \"20 Mbit/s\": unknown unit \"Mbit/s\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+    ("\"20Mbit\"", "\"20M\"", "geo.toml:4: link.rate = \"20M\": unknown unit \"M\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
+    ("\"20Mbit\"", "\"-20Mbit\"", "geo.toml:4: link.rate = \"-20Mbit\": must be 0bit .. 400Gbit"),
+    ("\"20Mbit\"", "\"nanMbit\"", "is not a number"),
+    ("\"20Mbit\"", "nan", "link.rate = nan: needs a unit"),
+    ("delay = \"250ms\"", "delay = \"250ms\"\nloss = nan", "geo.toml:6: link.loss = nan: is not a number"),
+    ("\"20Mbit\"", "true", "must be a rate like \"20Mbit\", not true or false"),
+    ("\"20Mbit\"", "\"0bit\"", "must be above 0 at some time"),
+    ("\"20Mbit\"", "\"500bit\"", "link.nominal: is missing and the mean capacity, 500bit, is no use"),
+    ("\"10s\"", "\"10\"", "geo.toml:1: duration = \"10\": needs a unit"),
+    ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
+    ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
+    ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
+    ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds, pf, codes, mlwdf, exp_rule, exp_pf, codel, fq_codel, tauran_pf, tauran_codes, ubmt_like, bbs_like, bps_like; did you mean \"pss\"?"),
+    ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
+    ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
+    ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),
+    ("rate = \"5Mbit\"", "rate = \"5Mbit\"\nlr = \"60kbit\"\nlm = \"60kbit\"", "geo.toml:20: class[1].lm = \"60kbit\": lm must be above lr"),
+    ("level = 2", "level = 1", "level"),
+    ("level = 2", "level = -1", "geo.toml:22: class[2].level = -1: must be a whole number 0 .. 65535"),
+    ("kind = \"greedy\"", "kind = \"udp\"", "flow[1].kind = \"udp\": must be one of cbr, poisson, onoff, greedy, tcp; cbr, poisson and onoff send datagrams as over UDP"),
+    ("kind = \"greedy\"", "kind = \"gready\"", "did you mean \"greedy\"?"),
+    ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"2000p\"", "class[1].limit: must hold the 2000 packets"),
+    ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"0.5p\"", "must be whole"),
+    ("class = \"af\"", "class = \"aff\"", "geo.toml:30: flow[1].class = \"aff\": no class has this name; did you mean \"af\"?"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\npacket = \"1500B\"", "flow[2].packet = \"1500B\": unknown key"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 100000", "there would be more than 100000 flows"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\ncount = 0", "must be a whole number 1 .. 100000"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\nmin_rto = \"10s\"\nmax_rto = \"5s\"", "must not be below min_rto, 10s"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\nwindow = \"5p\"\ninitial_window = \"6p\"", "flow[2].initial_window = \"6p\": must not exceed window, 5p"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\nprofile = \"ns2\"\nheader = \"0B\"", "flow[2].header = \"0B\": 0B with link.overhead and link.mpu counts as 0B"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
+    ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
+    ("[[class]]", "[class]", "geo.toml:10: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
+    ("[[class]]\nname = \"cs0\"", "[class]\nname = \"cs0\"", "geo.toml:20: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
+    ("[[class]]\nname = \"ef\"", "[[classes]]\nname = \"ef\"", "geo.toml:10: classes: unknown key; did you mean class?"),
+    ("[link]\nrate = \"20Mbit\"", "[link]\nrate = \"20Mbit\"\nrate = \"30Mbit\" # two", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+    ("low_level = 3", "low_level = 3\nlevel = 7", "geo.toml:18: class[1].level = 7: is given twice, first in line 16; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate.mean = \"20Mbit\"\nrate.mean = \"30Mbit\"", "geo.toml:5: link.rate.mean = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+    ("rate = \"20Mbit\"", "\"rate\" = \"20Mbit\"\nrate = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\n'rate' = \"30Mbit\"", "geo.toml:5: link.rate = \"30Mbit\": is given twice, first in line 4; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate.mean = 1\ndelay.mean = 1\nrate.mean = 2", "geo.toml:6: link.rate.mean = 2: is given twice, first in line 4; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate.mean = 1\nrate = \"20Mbit\"", "geo.toml:5: link.rate = \"20Mbit\": is given twice, first in line 4; leave one of them out"),
+    ("rate = \"20Mbit\"", "rates = [\n{ a = 1, a = 2 }]", "geo.toml:5: link.a: is given twice, in one table; leave one of them out"),
+    ("rate = \"20Mbit\"", "rate = { \"mean\" = 1, mean = 2 }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
+    ("\"20Mbit\"", "{ mean = \"1Mbit\", mean = \"2Mbit\" }", "geo.toml:4: link.rate.mean: is given twice, in one table; leave one of them out"),
+    ("[scheduler]", "[[peer]]\n[peer.one]\n[[peer]]\n[peer.one]\n[peer.one]\n[scheduler]", "geo.toml:11: peer.one: is a second table [peer.one]; the first is in line 10"),
+    ("[link]", "[[link]]\n[link]", "geo.toml:4: link: is written [link] here and [[link]] in line 3: use one form; [[link]] only for what may be there several times"),
+    ("[scheduler]", "[link]", "geo.toml:7: link: is a second table [link]; the first is in line 3: put all keys under one"),
+    ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "geo.toml:4: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
+    ("\"20Mbit\"", "\"20Mbit\u{201d}", "\u{201d} is no quote in TOML; write rate = \"20Mbit\""),
+    ("rate = \"20Mbit\"", "rate = 20Mbit # nominal", "geo.toml:4: link.rate = 20Mbit: needs quotes; write rate = \"20Mbit\""),
+    ("policy = \"pss\"", "policy = pss", "geo.toml:8: scheduler.policy = pss: needs quotes; write policy = \"pss\""),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfollow = True", "geo.toml:5: link.follow = True: needs quotes; write follow = true"),
+    // The quotes in the remark are not what is wrong.
+    ("rate = \"20Mbit\"", "rate = 20Mbit\" # \u{201c}nominal\u{201d}", "geo.toml:4: is not TOML"),
+    ("[link]", "[link", "geo.toml:3: is not TOML"),
+    ("kind = \"cbr\"", "kind = \"cbr\"\npacket = \"2MB\"", "must be 1B .. 1048575B"),
+    ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-1500B\"", "must be whole and -1kB .. 1kB"),
+    ("delay = \"250ms\"", "delay = \"250ms\"\noverhead = \"-40B\"\n[[flow]]\nclass=\"ef\"\nkind=\"cbr\"\nrate=\"1Mbit\"\npacket=\"40B\"", "counts as 0B"),
+    ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\ndelay = \"1h\"", "geo.toml:5: link.delay = \"1h\": 400Gbit and 3600s on the way keep 120000000000 packets of 1500B there, more than 50000000; lower either"),
+    ("\"20Mbit\"\ndelay = \"250ms\"", "\"400Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"1h\" }", "geo.toml:5: link.satellite.ground_delay = \"1h\": 400Gbit and 3600s on the way"),
+    ("\"20Mbit\"\ndelay = \"250ms\"", "\"1Gbit\"\nsatellite = { packet = \"1500B\", ground_delay = \"500s\" }\ndelay = \"500s\"", "geo.toml:6: link.delay = \"500s\": 1Gbit and 1000s on the way keep 83333333 packets"),
+    ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"], [\"0s\", \"2Mbit\"]] }", "link.rate.steps[1][0] = \"0s\": must be later than 0s"),
+    ("\"20Mbit\"", "{ steps = [[\"0s\", \"1Mbit\"]], end = \"loop\" }", "link.rate.period: is missing"),
+    ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 2.0, period = \"1s\" }", "link.rate.amplitude = 2.0: must be a number 0 .. 1"),
+    ("\"20Mbit\"", "{ mean = \"1Mbit\", amplitude = 0.5, period = \"1s\", fase = 1 }", "did you mean phase?"),
+    ("rate = \"20Mbit\"", "trace = \"no-such-file.csv\"", "geo.toml:4: link.trace = \"no-such-file.csv\": no-such-file.csv: cannot be read"),
+    ("rate = \"20Mbit\"", "trace = \"/dev/zero\"", "is not a regular file"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nend = \"loop\"", "is only for a link with a trace"),
+];
+
+#[test]
+fn faults_name_line_key_value_and_cure() {
+    let mut wrong = String::new();
+    for &(from, to, expected) in REPLACED {
+        let message = fault(from, to);
+        if !message.contains(expected) {
+            wrong.push_str(&format!(
+                "{from} -> {to}\n     got {message}\n  wanted {expected}\n"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    // What is repeated is short and printable, however long the line.
+    let long = format!("rate = 1{}Mbit", "0\u{7}".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \u{201c}{}Mbit\u{201d}", "1".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    let long = format!("rate = \"{}20M\"", "0".repeat(5000));
+    assert!(fault("rate = \"20Mbit\"", &long).len() < 400);
+    // Three letters, of which one is the same, are no near match.
+    for (from, to) in [("\"pss\"", "\"wfq\""), ("\"greedy\"", "\"udp\"")] {
+        assert!(!fault(from, to).contains("did you mean"), "{to}");
+    }
+}
+
+#[test]
+fn delays_before_the_queue_count_where_packets_are_kept_there() {
+    let fast = BASE.replacen("20Mbit", "400Gbit", 1);
+    let fast = fast.replacen("250ms", "1s", 1);
+    let late = |kind: &str| {
+        let from = format!("kind = \"{kind}\"");
+        let text = fast.replacen(&from, &format!("{from}\naccess_delay = \"2s\""), 1);
+        assert_ne!(text, fast);
+        parse(&text, Path::new("geo.toml"))
+    };
+    let found = late("tcp").unwrap_err().to_string();
+    assert_eq!(
+        found,
+        "geo.toml:36: flow[2].access_delay = \"2s\": 400Gbit and 3s on the way keep 100000000 packets of 1500B there, \
+         more than 50000000; lower either"
+    );
+    assert!(late("cbr").is_ok());
+}
+
+#[test]
+fn what_terminals_hear_counts_among_the_rows() {
+    let read = |link: &str| {
+        let text = format!(
+            "duration = \"100s\"\ninterval = \"1us\"\n[link]\n{link}\n[scheduler]\npolicy = \"fifo\"\n\
+             [[class]]\nname = \"a\"\ncount = 60\n[[flow]]\nclass = \"a\"\nkind = \"greedy\"\ncount = 30\n"
+        );
+        parse(&text, Path::new("b.toml"))
+    };
+    assert!(read("rate = \"1Mbit\"").is_ok());
+    let found = read("beam = { symbol_rate = \"50MBd\", clear_sky_esn0_db = 12 }");
+    assert_eq!(
+        found.unwrap_err().to_string(),
+        "b.toml:2: interval = \"1us\": 100000000 bins for 60 classes (two rows each) and 30 flows are more than \
+         10000000000 rows; raise interval"
+    );
+}
+
+#[test]
+fn too_much_of_anything_is_refused_before_it_takes_memory() {
+    assert!(fault(
+        "kind = \"greedy\"",
+        "kind = \"cbr\"\nrate = \"1Mbit\"\ncount = 99999999999"
+    )
+    .contains("100000"));
+    let deep = format!("x = {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(parse(&deep, Path::new("deep.toml")).is_err());
+    let wide = fault(
+        "name = \"cs0\"\nlevel = 2",
+        "name = \"cs0\"\nlevel = 2\nlimit = \"99999999999p\"",
+    );
+    assert!(wide.contains("must be 1p .. 100000000p"), "{wide}");
+}
+
+#[test]
+fn without_a_file_the_key_is_the_place() {
+    let text = BASE.replace("20Mbit", "20");
+    let fault = scenario::parse_with(&text, None, &Overrides::default()).unwrap_err();
+    assert!(
+        fault
+            .to_string()
+            .starts_with("link.rate = \"20\": needs a unit"),
+        "{fault}"
+    );
+}

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Modules of the Rust crates use one another in one direction, and only as the table below lets them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from command import REPOSITORY
+from rust_modules import Edge, circles, edges, flattened
+
+# What each part of a crate may use, besides itself and libraries that are not named here. A part is a file or a folder
+# of `src`. A name with :: is a module of another crate of ours; `toml` is the parser. Parts without a row have ANY's.
+ANY = "*"
+VALUES = {"linkweir_config::signal"}
+READER = {
+    f"linkweir_config::{name}"
+    for name in ("Fault", "fault", "limits", "link", "parameters", "reader", "trace", "units", "values")
+}
+MAY_USE: dict[str, dict[str, set[str]]] = {
+    "linkweir-core": {
+        "ffi": set(),
+        "info": {"ffi"},
+        "policy": {"ffi"},
+        "distribution": set(),
+        ANY: {ANY},
+    },
+    "linkweir-config": {
+        "fault": set(),
+        "limits": set(),
+        "signal": set(),
+        "spelling": set(),
+        "written": set(),
+        "units": {"fault"},
+        ANY: {ANY},
+    },
+    "linkweir-py": {
+        "panics": set(),
+        "errors": {"linkweir_sim"},
+        ANY: {ANY},
+    },
+    "linkweir-sim": {
+        # Models: they know neither how a scenario is written nor the engine.
+        "random": set(),
+        "table": set(),
+        "tcp": set(),
+        "satellite": {"random"},
+        "experiment": {"satellite", "tcp"} | VALUES,
+        "traffic": {"experiment", "random"} | VALUES,
+        "policies": {"experiment", "satellite", "linkweir_core"},
+        "metrics": {"experiment", "satellite", "table", "tcp", "linkweir_core"},
+        # The parser knows what it makes, and the names of the policies; not who runs it.
+        "scenario": {"experiment", "satellite", "tcp", "policies", "linkweir_core", "toml"} | READER,
+        # The engine runs what it is given, however it was written.
+        "engine": {
+            "experiment",
+            "metrics",
+            "policies",
+            "random",
+            "satellite",
+            "table",
+            "tcp",
+            "traffic",
+            "linkweir_core",
+        }
+        | VALUES,
+        "lib": {ANY},
+    },
+    # "linkweir-gateway": {ANY: {ANY}},  # once it has no circle
+}
+# Crates that the table speaks of: what else a file uses is its own affair.
+OURS = ("linkweir_core", "linkweir_config", "linkweir_sim", "linkweir_py", "linkweir_gateway", "toml")
+
+
+def sources(crate: str) -> Path:
+    return REPOSITORY / "crates" / crate / "src"
+
+
+def shown(module: tuple[str, ...] | None) -> str:
+    return "::".join(module) if module else "lib"
+
+
+def rings(found: set[Edge]) -> list[str]:
+    """Each circle as one line, with a use for every arrow in it."""
+    lines = []
+    for ring in circles(found):
+        arrows = sorted({f"{shown(e.user)} uses {e.path}" for e in found if e.user in ring and e.to in ring})
+        lines.append(f"circle of {', '.join(map(shown, ring))}: " + "; ".join(arrows))
+    return lines
+
+
+def used(edge: Edge) -> str | None:
+    """The name under which the table knows what is used; none if it does not speak of it."""
+    if edge.to is not None:
+        return edge.to[0] if edge.to else "lib"
+    first, *rest = edge.path.split("::")
+    if first not in OURS:
+        return None
+    return f"{first}::{rest[0]}" if first == "linkweir_config" and rest else first
+
+
+def forbidden(found: set[Edge], table: dict[str, set[str]]) -> list[str]:
+    lines = []
+    for edge in sorted(found, key=lambda e: (e.user, e.path)):
+        user = edge.user[0] if edge.user else "lib"
+        allowed = table.get(user, table.get(ANY))
+        to = used(edge)
+        if allowed is None:
+            lines.append(f"{shown(edge.user)}: the table has no row {user}")
+        elif to not in (None, user) and not {ANY, to} & allowed:
+            lines.append(
+                f"{shown(edge.user)} uses {edge.path}; {user} may use {', '.join(sorted(allowed)) or 'nothing'}"
+            )
+    return lines
+
+
+@pytest.mark.parametrize("crate", MAY_USE)
+def test_no_modules_use_one_another_in_a_circle(crate: str) -> None:
+    found = edges(sources(crate))
+    assert len(found) > 5
+    assert rings(found) == []
+
+
+@pytest.mark.parametrize("crate", MAY_USE)
+def test_modules_use_only_what_they_may(crate: str) -> None:
+    assert forbidden(edges(sources(crate)), MAY_USE[crate]) == []
+
+
+def test_the_table_has_no_row_without_a_part() -> None:
+    for crate, table in MAY_USE.items():
+        parts = {path.stem for path in sources(crate).iterdir()} | {ANY}
+        assert table.keys() - parts == set(), crate
+
+
+@pytest.mark.parametrize("crate", MAY_USE)
+def test_a_planted_circle_is_found(crate: str, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(sources(crate), tmp_path / "src"))
+    edge = next(e for e in sorted(edges(copy), key=str) if e.user and e.to and e.user[0] != e.to[0])
+    assert edge.to is not None
+    target = copy.joinpath(*edge.to)
+    file = target.with_suffix(".rs") if target.with_suffix(".rs").exists() else target / "mod.rs"
+    file.write_text(file.read_text() + f"\nfn planted(_: crate::{shown(edge.user)}::Planted) {{}}\n")
+    (ring,) = rings(edges(copy))
+    assert f"{shown(edge.to)} uses crate::{shown(edge.user)}::Planted" in ring
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "part"),
+    [
+        ("satellite/fading.rs", "use crate::scenario::Fault;", "satellite"),
+        ("satellite/mod.rs", "use linkweir_config::reader::Section;", "satellite"),
+        ("satellite/rain.rs", "use {super::super::scenario::{self, Fault as F}, std::fmt};", "satellite"),
+        ("tcp/cubic.rs", "fn planted() { let _ = crate::engine::run; }", "tcp"),
+        ("policies/means.rs", "mod inner { use super::super::super::scenario::Scenario; }", "policies"),
+        ("traffic/sizes.rs", "use toml::Value;", "traffic"),
+        ("engine/line.rs", "type Planted = linkweir_config::units::Kind;", "engine"),
+    ],
+)
+def test_a_planted_forbidden_use_is_found(file: str, text: str, part: str, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(sources("linkweir-sim"), tmp_path / "src"))
+    with (copy / file).open("a") as end:
+        end.write(f"\n{text}\n")
+    lines = forbidden(edges(copy), MAY_USE["linkweir-sim"])
+    assert lines
+    assert all(f"; {part} may use " in line for line in lines)
+
+
+def test_a_part_that_the_table_does_not_name_is_found(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(sources("linkweir-sim"), tmp_path / "src"))
+    (copy / "planted.rs").write_text("use crate::random::Random;\n")
+    assert forbidden(edges(copy), MAY_USE["linkweir-sim"]) == ["planted: the table has no row planted"]
+
+
+def test_uses_are_read_as_the_compiler_reads_them(tmp_path: Path) -> None:
+    files = {
+        "lib.rs": "mod a;\npub mod b;\nuse a::{One, c::Two};\n",
+        "a/mod.rs": 'pub mod c;\n// use crate::b;\nconst T: &str = "use crate::b; {";\npub(in crate::b) struct One;\n',
+        "a/c.rs": (
+            "use super::One;\n#[cfg(test)]\nmod tests {\n    use crate::b::Three;\n    const Q: char = '\"';\n}\n"
+        ),
+        "b.rs": (
+            "fn f<'a>(x: &'a str, y: char) -> bool { y == '{' && crate::a::c::two(x) }\n"
+            "mod m { use super::super::a; use self::n; }\n"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {(shown(e.user), shown(e.to)) for e in edges(tmp_path) if e.to is not None}
+    assert found == {("lib", "a"), ("lib", "a::c"), ("a::c", "a"), ("b", "a::c"), ("b", "a")}
+    assert list(flattened("a::{b, c::{self, d as e}, f::*}")) == ["a::b", "a::c", "a::c::d", "a::f"]
+    assert list(flattened("{super::x::{self, Y}, std::fmt}")) == ["super::x", "super::x::Y", "std::fmt"]
