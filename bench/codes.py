@@ -22,7 +22,7 @@ from pathlib import Path
 
 import linkweir
 import report
-from linkweir.reproduce import codes
+from linkweir.reproduce.papers import codes
 
 CASES = (
     ("published", "PF", 300),

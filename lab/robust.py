@@ -24,7 +24,7 @@ import linkweir
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.world import world
-from linkweir.reproduce import pds, pss
+from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = (("rows", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))

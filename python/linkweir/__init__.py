@@ -20,7 +20,9 @@ Tables are `pyarrow.Table`, so `result.series.to_pandas()` and `polars.from_arro
 
 from __future__ import annotations
 
-from linkweir import quality, traces
+import sys
+
+from linkweir import quality, sweeps, traces
 from linkweir._native import __version__
 from linkweir.fault import (
     DirectoryError,
@@ -33,11 +35,11 @@ from linkweir.fault import (
     SweepInterrupted,
     TableError,
 )
-from linkweir.policies import Parameter, Policy, Statistic, policies
+from linkweir.policy import Parameter, Policy, Statistic, policies
 from linkweir.result import Result
 from linkweir.scenario import Scenario
 from linkweir.simulate import run, run_many
-from linkweir.sweep import sweep
+from linkweir.sweeps import sweep
 
 __all__ = [
     "DirectoryError",
@@ -62,3 +64,6 @@ __all__ = [
     "sweep",
     "traces",
 ]
+
+# Earlier versions had the parts of a sweep in `linkweir.sweep`, which is also the function: imports from there still work.
+sys.modules["linkweir.sweep"] = sweeps

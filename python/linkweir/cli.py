@@ -26,7 +26,7 @@ from typer.core import TyperGroup
 import linkweir
 from linkweir import _native
 from linkweir.fault import DirectoryError, Interrupted, PlanError
-from linkweir.policies import IN_SIMULATOR, Parameter
+from linkweir.policy import IN_SIMULATOR, Parameter
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,10 +37,10 @@ FAILED = 1
 BAD_INPUT = 2
 
 _PACKAGES = {
-    "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
-    "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
-    "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
-    "lab": ("linkweir.lab.command", "Run scenarios on real kernels and gateways."),
+    "reproduce": ("linkweir.commands.reproduce", "Make the figures of the papers again and compare them."),
+    "plan": ("linkweir.commands.plan", "Parameters of a scheduler from what it is to reach."),
+    "sweep": ("linkweir.commands.sweep", "Run a grid or list over the keys of a scenario into one data set."),
+    "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
@@ -351,7 +351,7 @@ def _rerun(
         raise DirectoryError(f"{target}: is the run itself; choose another --out")
     scenario = linkweir.Scenario.load(directory / SCENARIO)
     if "where" in provenance:
-        from linkweir.lab.command import experiments
+        from linkweir.commands.lab import experiments
 
         kernels = experiments(provenance.get("on", "qdisc"), provenance["where"])
         result = kernels.run(scenario, out=target, force=force)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from linkweir.result import Result
-    from linkweir.sweep.outcome import Sweep
+    from linkweir.sweeps.outcome import Sweep
 
 
 class Error(Exception):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from linkweir.policies import Statistic, policies
+from linkweir.policy import Statistic, policies
 from linkweir.result import Result
 
 if TYPE_CHECKING:

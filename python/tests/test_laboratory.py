@@ -25,7 +25,7 @@ from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import world
-from linkweir.reproduce import pds, pss
+from linkweir.reproduce.papers import pds, pss
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import linkweir
-from linkweir import ScenarioError
-from linkweir.plan import app, quantity, shortage, sizing
+from linkweir import ScenarioError, quantity
+from linkweir.commands.plan import app
+from linkweir.sizing import pss as sizing
+from linkweir.sizing import shortage
 
 runner = CliRunner()
 

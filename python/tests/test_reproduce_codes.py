@@ -13,9 +13,9 @@ from command import REPOSITORY
 from result_tables import Fake
 
 import linkweir
-from linkweir.reproduce import codes
-from linkweir.reproduce.codes import CONFERENCE, JOURNAL
 from linkweir.reproduce.figure import Case
+from linkweir.reproduce.papers import codes
+from linkweir.reproduce.papers.codes import CONFERENCE, JOURNAL
 
 KEYS = ("policy", "users", "mode", *codes.MEASURES)
 

@@ -12,7 +12,8 @@ import pytest
 from result_tables import Fake
 from typer.testing import CliRunner
 
-from linkweir.reproduce import app, native
+from linkweir.commands.reproduce import app
+from linkweir.reproduce import native
 from linkweir.reproduce.figure import Scenario, Tables
 
 runner = CliRunner()

@@ -10,11 +10,11 @@ import pytest
 from result_tables import Fake
 
 import linkweir
-from linkweir.reproduce import codes_tcp
-from linkweir.reproduce.codes import Settings
-from linkweir.reproduce.codes_tcp import NONE, SHARED, Setup
 from linkweir.reproduce.execute import distinct
 from linkweir.reproduce.figure import Case, identity
+from linkweir.reproduce.papers import codes_tcp
+from linkweir.reproduce.papers.codes import Settings
+from linkweir.reproduce.papers.codes_tcp import NONE, SHARED, Setup
 
 QUICK = Settings(quick=True)
 MAKERS = {**codes_tcp.FIGURES, **codes_tcp.TABLES}

@@ -12,9 +12,11 @@ import pytest
 from command import linkweir, linkweir_process
 
 import linkweir as package
-from linkweir.reproduce import execute, native, pss, reproduction
+from linkweir.commands import reproduction
+from linkweir.reproduce import execute, native
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweep import Answer, Executor, Job, LocalProcesses, work
+from linkweir.reproduce.papers import pss
+from linkweir.sweeps import Answer, Executor, Job, LocalProcesses, work
 
 FIGURE = ("reproduce", "pss", "--table", "ring", "--duration", "2s")
 RUNS = 10

@@ -13,9 +13,11 @@ import pytest
 from result_tables import Fake
 from typer.testing import CliRunner
 
+from linkweir.commands.reproduce import app
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, execute, keep, native, page, pds, plot, pss
+from linkweir.reproduce import execute, keep, native, page, plot
 from linkweir.reproduce.figure import Case, Row, Scenario, Tables
+from linkweir.reproduce.papers import pds, pss
 
 runner = CliRunner()
 BACKLOGGED = pss.Settings()

@@ -16,8 +16,9 @@ from proportional_model import Link, losses
 
 import linkweir
 from linkweir import theory
-from linkweir.reproduce import execute, native, page, pds, pss
+from linkweir.reproduce import execute, native, page
 from linkweir.reproduce.figure import Figure, Row
+from linkweir.reproduce.papers import pds, pss
 
 slow = pytest.mark.slow
 Grid = dict[tuple[float, float], Row]

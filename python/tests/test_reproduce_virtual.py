@@ -14,11 +14,13 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from linkweir.commands.reproduce import app
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, ef_delay, native, pds, pss, virtual
+from linkweir.reproduce import ef_delay, native, virtual
 from linkweir.reproduce.execute import Outcome
 from linkweir.reproduce.figure import Row, Scenario, Tables
-from linkweir.sweep.parts import Parts
+from linkweir.reproduce.papers import pds, pss
+from linkweir.sweeps.parts import Parts
 
 runner = CliRunner()
 

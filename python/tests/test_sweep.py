@@ -24,7 +24,7 @@ import pytest
 from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
 
 import linkweir as package
-from linkweir.sweep import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
+from linkweir.sweeps import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
 
 PLAN = """\
 scenario = "base.toml"
@@ -337,7 +337,7 @@ def test_a_failing_case_is_named_and_the_others_go_on(
     assert loaded.failures == sweep.failures
     assert not {4, 190} & set(loaded.table["run"].to_pylist())
 
-    command = importlib.import_module("linkweir.sweep.command")
+    command = importlib.import_module("linkweir.commands.sweep")
     monkeypatch.setattr(command, "LocalProcesses", lambda jobs: Spoilt())
     done = linkweir("sweep", plan_file, "--out", out)
     assert done.returncode == 1

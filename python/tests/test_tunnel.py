@@ -23,7 +23,7 @@ import pytest
 from linkweir.lab import LaboratoryError, collect, gateways, guest, kernel, namespaces, tunnel
 from linkweir.lab.gateways import Gateways, VirtualGateways
 from linkweir.reproduce import gateways as figures
-from linkweir.reproduce import pss
+from linkweir.reproduce.papers import pss
 from linkweir.scenario import as_scenario
 
 if sys.version_info >= (3, 11):

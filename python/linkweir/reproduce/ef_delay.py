@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from linkweir.reproduce.execute import Outcome
 from linkweir.reproduce.figure import Case, Figure, Row, Tables
 from linkweir.reproduce.page import Shown, rows_alone
-from linkweir.reproduce.pss import LINK_BPS, PACKET_BYTES
+from linkweir.reproduce.papers.pss import LINK_BPS, PACKET_BYTES
 
 LINK_DELAY_S = 0.25
 PACKET_TIME_S = 8 * PACKET_BYTES / LINK_BPS

@@ -34,7 +34,7 @@ from linkweir.directory import REMOVING, REPORT, SUMMARY, OwnDirectory, dump, re
 from linkweir.fault import DirectoryError
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweep.parts import PARTS, Parts, hold
+from linkweir.sweeps.parts import PARTS, Parts, hold
 
 ROWS = "rows.json"
 RUNS = "runs"

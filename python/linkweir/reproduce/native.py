@@ -9,10 +9,10 @@ from linkweir import RunError
 from linkweir import Scenario as Sound
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Row, Scenario, Tables
-from linkweir.sweep.execute import Executor
-from linkweir.sweep.job import Answer, Job, identity, read_rows, read_tables
-from linkweir.sweep.local import LocalProcesses
-from linkweir.sweep.parts import Parts
+from linkweir.sweeps.execute import Executor
+from linkweir.sweeps.job import Answer, Job, identity, read_rows, read_tables
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.parts import Parts
 
 
 class Run:

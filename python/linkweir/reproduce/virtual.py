@@ -16,12 +16,12 @@ from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.page import SIMULATION, Shown, rows_alone
-from linkweir.sweep.job import read_tables, write_tables
+from linkweir.sweeps.job import read_tables, write_tables
 
 if TYPE_CHECKING:
     from linkweir.lab import Laboratory
     from linkweir.result import Result
-    from linkweir.sweep.parts import Parts
+    from linkweir.sweeps.parts import Parts
 
 KERNEL = "kernel"
 

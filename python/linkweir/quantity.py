@@ -4,7 +4,18 @@
 from __future__ import annotations
 
 from linkweir import _native
-from linkweir.plan.fault import Fault
+from linkweir.fault import Error
+
+
+class Fault(Error, ValueError):  # noqa: N818 - named as the scenario parser names it
+    """An input that cannot be used: which one, what was given, what is allowed."""
+
+    def __init__(self, key: str, value: object, message: str) -> None:
+        given = f' = "{value}"' if value != "" else ""
+        super().__init__(f"{key}{given}: {message}" if key else message)
+        self.key = key
+        self.value = value
+        self.message = message
 
 
 def _number(key: str, text: str, kind: str) -> float:

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from linkweir import _native
-from linkweir.plan import quantity, shortage, table
-from linkweir.plan.answer import answer
-from linkweir.plan.fault import Fault
-from linkweir.plan.wish import Memory, Weights, Wish
+from linkweir import _native, quantity
+from linkweir.commands import plan_table
+from linkweir.quantity import Fault
+from linkweir.sizing import shortage
+from linkweir.sizing.answer import answer
+from linkweir.sizing.requirements import Memory, Weights, Wish
 
 app = typer.Typer(help="Parameters of a policy from what is wanted of it.", no_args_is_help=True, add_completion=False)
 
@@ -95,7 +96,7 @@ def pss(
     if as_json:
         typer.echo(json.dumps(found, indent=2, allow_nan=False))
     else:
-        table.show(found)
+        plan_table.show(found)
 
 
 def _only_one(options: dict[str, object], least: int = 0) -> None:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from linkweir import _native
 from linkweir.fault import PlanError
 from linkweir.scenario import Scenario
-from linkweir.sweep import keys
-from linkweir.sweep.job import Job, identity
-from linkweir.sweep.keys import Key, KeyPathError, Values
+from linkweir.sweeps import keys
+from linkweir.sweeps.job import Job, identity
+from linkweir.sweeps.keys import Key, KeyPathError, Values
 
 if sys.version_info >= (3, 11):
     import tomllib

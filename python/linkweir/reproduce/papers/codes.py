@@ -37,8 +37,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from linkweir import quality
-from linkweir.plan import quantity
+from linkweir import quality, quantity
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
 
 DURATION_S = 100.0

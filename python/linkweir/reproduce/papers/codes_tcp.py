@@ -26,8 +26,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from linkweir import quality
-from linkweir.reproduce import codes
-from linkweir.reproduce.codes import (
+from linkweir.reproduce.figure import Case, Figure, Grid, Measure, Panel, Row, Scenario, Tables
+from linkweir.reproduce.papers import codes
+from linkweir.reproduce.papers.codes import (
     CODES,
     JOURNAL,
     LINK_MEASURES,
@@ -39,7 +40,6 @@ from linkweir.reproduce.codes import (
     means,
     with_spread,
 )
-from linkweir.reproduce.figure import Case, Figure, Grid, Measure, Panel, Row, Scenario, Tables
 
 DURATION_S = 600.0
 QUICK_DURATION_S = 100.0

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from linkweir.fault import ExecutorError
-from linkweir.sweep.job import Answer, Job, version, work
+from linkweir.sweeps.job import Answer, Job, version, work
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -17,12 +17,12 @@ from pathlib import Path
 
 from linkweir.fault import ExecutorError
 from linkweir.simulate import processors
-from linkweir.sweep.job import Answer, Job
+from linkweir.sweeps.job import Answer, Job
 
 _ATTEMPTS = 3
 """How often a run may be lost with its process before the run itself is taken to be the cause."""
 
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkweir.sweep.worker import main; main()"
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkweir.sweeps.worker import main; main()"
 
 
 class _Worker:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from linkweir import theory
-from linkweir.plan import quantity, sizing
-from linkweir.plan.wish import Span, Wish
+from linkweir import quantity, theory
+from linkweir.sizing import pss
+from linkweir.sizing.requirements import Span, Wish
 
 
 def answer(wish: Wish) -> dict[str, Any]:
@@ -18,11 +18,11 @@ def answer(wish: Wish) -> dict[str, Any]:
         Fault: what is wanted cannot be had.
     """
     queues, spans = _queues(wish)
-    sizing.check_together(queues)
+    pss.check_together(queues)
     warnings: list[str] = []
     for queue, span in zip(queues, spans, strict=True):
-        warnings += sizing.doubts([queue], 0.0, span.shortage_s, span.needed_s)
-    warnings += [text for text in sizing.doubts(queues, wish.ef_expected_bps) if text not in warnings]
+        warnings += pss.doubts([queue], 0.0, span.shortage_s, span.needed_s)
+    warnings += [text for text in pss.doubts(queues, wish.ef_expected_bps) if text not in warnings]
     reserved_bps = sum(queue.reserved_bps for queue in queues)
     targets = [queue.target_bps for queue in queues]
     trace = wish.memory.trace
@@ -44,20 +44,20 @@ def answer(wish: Wish) -> dict[str, Any]:
     }
 
 
-def _queues(wish: Wish) -> tuple[list[sizing.Queue], list[Span]]:
+def _queues(wish: Wish) -> tuple[list[pss.Queue], list[Span]]:
     bounds = {"other_mtu_bytes": wish.other_mtu_bytes, "burst_above_bytes": wish.burst_above_bytes}
     targets, burst_pkts = wish.targets, wish.burst_pkts
     if (w := wish.weights) is not None:
         targets = (theory.reserved_bps(wish.link_bps, wish.ef_expected_bps, w.k_af),)
         burst_pkts = max(w.af, 2)
-    queues: list[sizing.Queue] = []
+    queues: list[pss.Queue] = []
     spans: list[Span] = []
     for i, target_bps in enumerate(targets):
         name = "af" if len(targets) == 1 else f"af{i + 1}"
         span = wish.memory.of(name, target_bps, wish.ef_expected_bps + sum(targets[:i]), wish.link_bps)
         spans.append(span)
         if w is not None and wish.resume_bits is None and wish.maximum_bits is None:
-            queue = sizing.from_weights(
+            queue = pss.from_weights(
                 wish.link_bps,
                 wish.ef_expected_bps,
                 w.af,
@@ -70,7 +70,7 @@ def _queues(wish: Wish) -> tuple[list[sizing.Queue], list[Span]]:
                 **bounds,
             )
         else:
-            queue = sizing.from_target(
+            queue = pss.from_target(
                 name,
                 wish.link_bps,
                 target_bps,
@@ -91,11 +91,11 @@ def _published(wish: Wish) -> dict[str, float] | None:
     w = wish.weights
     if w is None or w.af < 2 or w.cs0 < 2:
         return None
-    printed = sizing.published_map(wish.link_bps, wish.ef_expected_bps, w.af, w.cs0, w.af_bytes, w.cs0_bytes)
+    printed = pss.published_map(wish.link_bps, wish.ef_expected_bps, w.af, w.cs0, w.af_bytes, w.cs0_bytes)
     return {"k_af": printed.k_af, "b": printed.b, "bw": printed.bw, "lr_bits": 0.0, "lm_bits": printed.maximum_bits}
 
 
-def _queue_answer(queue: sizing.Queue, expected_bps: float, reserved_bps: float, span: Span) -> dict[str, Any]:
+def _queue_answer(queue: pss.Queue, expected_bps: float, reserved_bps: float, span: Span) -> dict[str, Any]:
     catch_up = theory.catch_up_s(queue.maximum_bits, queue.link_bps, expected_bps, reserved_bps)
     return {
         "name": queue.name,
@@ -127,7 +127,7 @@ def _rates_answer(ef_bps: float, link_bps: float, targets: list[float], k_af: fl
     return answer
 
 
-def _toml(wish: Wish, queues: list[sizing.Queue]) -> str:
+def _toml(wish: Wish, queues: list[pss.Queue]) -> str:
     explicit_lr = any(x is not None for x in (wish.resume_bits, wish.other_mtu_bytes, wish.burst_above_bytes))
     explicit_lm = wish.maximum_bits is not None or wish.weights is not None
     lines = ["[scheduler]", 'policy = "pss"', f'sat = "{queues[0].sat}"', "", "[[class]]", 'name = "ef"', "level = 1"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process that does runs for `linkweir.sweep.local`: jobs come in and answers go out on one connection."""
+"""A process that does runs for `linkweir.sweeps.local`: jobs come in and answers go out on one connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 
-from linkweir.sweep.job import Job, work
+from linkweir.sweeps.job import Job, work
 
 READY = "ready"
 """What is said first."""

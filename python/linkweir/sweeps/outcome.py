@@ -76,7 +76,7 @@ class Sweep:
         Raises:
             DirectoryError: there is none, or it did not end.
         """
-        from linkweir.sweep.keep import open_sweep
+        from linkweir.sweeps.keep import open_sweep
 
         return open_sweep(Path(directory))
 

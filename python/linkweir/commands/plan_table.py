@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from linkweir.plan import quantity
+from linkweir import quantity
 from linkweir.terminal import print_all
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from linkweir import _native, theory
-from linkweir.plan.fault import Fault
+from linkweir.quantity import Fault
 
 
 @dataclass(frozen=True)

@@ -124,13 +124,15 @@ def run_pss(
     Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
     20 Mbit/s by the pace of a gateway. In real time it takes as long as it lasts.
     """
-    from linkweir.reproduce import command, ef_delay, pss
+    from linkweir.commands import reproduce
+    from linkweir.commands.reproduction import OnKernels, Request, carry_out
+    from linkweir.reproduce import ef_delay
     from linkweir.reproduce import gateways as over
-    from linkweir.reproduce.reproduction import OnKernels, Request, carry_out
+    from linkweir.reproduce.papers import pss
 
     request = Request("pss", seed=seed, as_json=as_json, markdown=markdown, into=into, out=out, force=force)
     _check("gateway", where)
-    lasts_s = command.duration_s("pss", duration)
+    lasts_s = reproduce.duration_s("pss", duration)
     if figure not in pss.FIGURES or figure == "13":
         _refuse(f'--figure = "{figure}": must be one of 5 to 12')
     try:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from linkweir.fault import ExecutorError, SweepInterrupted
-from linkweir.sweep.job import Answer, Job, read_rows
-from linkweir.sweep.keep import SweepDirectory, assembled
-from linkweir.sweep.local import LocalProcesses
-from linkweir.sweep.outcome import Failure, Sweep
-from linkweir.sweep.plan import Plan, Run
+from linkweir.sweeps.job import Answer, Job, read_rows
+from linkweir.sweeps.keep import SweepDirectory, assembled
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.plan import Plan, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,7 +186,7 @@ def sweep(
     """Runs every case and seed of a plan and puts their totals into one data set.
 
     Args:
-        plan: a `linkweir.sweep.Plan`, a dict with the keys of the TOML form, or the path of a TOML file.
+        plan: a `linkweir.sweeps.Plan`, a dict with the keys of the TOML form, or the path of a TOML file.
         out: as for `run_plan`.
         client: a client of `dask.distributed`, whose cluster does the runs in place of processes of this machine.
         jobs: processes of this machine; as many as there are processors when None.
@@ -209,7 +209,7 @@ def sweep(
     if client is None:
         executor = LocalProcesses(jobs)
     else:
-        from linkweir.sweep.cluster import DaskCluster
+        from linkweir.sweeps.cluster import DaskCluster
 
         executor = DaskCluster(client)
     return run_plan(plan, executor, out=out, force=force, progress=progress)

@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 
 from linkweir.fault import SweepInterrupted
-from linkweir.sweep.execute import Executor, run_plan
-from linkweir.sweep.keep import RUNS
-from linkweir.sweep.local import LocalProcesses
-from linkweir.sweep.outcome import Sweep
-from linkweir.sweep.plan import Plan
+from linkweir.sweeps.execute import Executor, run_plan
+from linkweir.sweeps.keep import RUNS
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.outcome import Sweep
+from linkweir.sweeps.plan import Plan
 
 app = typer.Typer(add_completion=False)
 
@@ -72,7 +72,7 @@ def executor_of(jobs: int | None, address: str | None) -> Iterator[Executor]:
     if address is None:
         yield LocalProcesses(jobs)
         return
-    from linkweir.sweep.cluster import connected
+    from linkweir.sweeps.cluster import connected
 
     with contextlib.ExitStack() as stack:
         try:

@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
-from linkweir.reproduce import codes, codes_tcp, pds, pss, virtual
+from linkweir import quantity
+from linkweir.commands.reproduction import OnKernels, Request, Simulated, carry_out, refuse
+from linkweir.reproduce import virtual
 from linkweir.reproduce.figure import Figure
-from linkweir.reproduce.reproduction import OnKernels, Request, Simulated, carry_out, refuse
-from linkweir.sweep.parts import Parts
+from linkweir.reproduce.papers import codes, codes_tcp, pds, pss
+from linkweir.sweeps.parts import Parts
 
 app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True, add_completion=False)
 
@@ -221,12 +223,9 @@ def duration_s(paper: str, text: str | None) -> float | None:
     """The time of every run, s; leaves with exit code 2 and a message when it is none."""
     if text is None:
         return None
-    from linkweir.plan import quantity
-    from linkweir.plan.fault import Fault
-
     try:
         value = quantity.time_s("--duration", text)
-    except Fault as fault:
+    except quantity.Fault as fault:
         refuse(paper, str(fault))
     if value < 1 or value != int(value):
         refuse(paper, f'--duration = "{text}": must be whole seconds, at least 1s')

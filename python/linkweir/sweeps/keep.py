@@ -42,11 +42,11 @@ from linkweir.directory import (
     writing,
 )
 from linkweir.fault import DirectoryError
-from linkweir.sweep import keys
-from linkweir.sweep.job import read_rows
-from linkweir.sweep.outcome import Failure, Sweep
-from linkweir.sweep.parts import PARTS, Parts, hold, write_bytes
-from linkweir.sweep.plan import Plan, Run
+from linkweir.sweeps import keys
+from linkweir.sweeps.job import read_rows
+from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.parts import PARTS, Parts, hold, write_bytes
+from linkweir.sweeps.plan import Plan, Run
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,10 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from linkweir import theory
-from linkweir.plan import quantity
-from linkweir.plan.fault import Fault
-from linkweir.plan.shortage import Trace
+from linkweir import quantity, theory
+from linkweir.quantity import Fault
+from linkweir.sizing.shortage import Trace
 
 LEAST_MEMORY_S = 0.1
 
@@ -57,7 +56,7 @@ class Memory:
             return Span(self.given_s)
         if self.fade_s is not None:
             shortage_s = self.fade_s
-            if ahead_bps < link_bps:  # else it starves, as `sizing.doubts` says
+            if ahead_bps < link_bps:  # else it starves, as `pss.doubts` says
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
             return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:

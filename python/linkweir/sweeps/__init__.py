@@ -19,12 +19,12 @@
 
 from __future__ import annotations
 
-from linkweir.sweep.cluster import DaskCluster
-from linkweir.sweep.execute import Executor, run_plan, sweep
-from linkweir.sweep.job import Answer, Job, work
-from linkweir.sweep.local import LocalProcesses
-from linkweir.sweep.outcome import Failure, Sweep
-from linkweir.sweep.plan import Case, Plan, Run
+from linkweir.sweeps.cluster import DaskCluster
+from linkweir.sweeps.execute import Executor, run_plan, sweep
+from linkweir.sweeps.job import Answer, Job, work
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.plan import Case, Plan, Run
 
 __all__ = [
     "Answer",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkweir import _native, theory
-from linkweir.plan.fault import Fault
+from linkweir.quantity import Fault
 
 RATE_BIN_S = 0.1
 """Over which opportunities are counted to see when the rate is too low."""
