@@ -28,18 +28,16 @@ from linkweir.fault import (
     DirectoryError,
     Error,
     ExecutorError,
-    Interrupted,
     PlanError,
     RunError,
     ScenarioError,
-    SweepInterrupted,
     TableError,
 )
 from linkweir.policy import Parameter, Policy, Statistic, policies
-from linkweir.result import Result
+from linkweir.result import Interrupted, Result
 from linkweir.scenario import Scenario
 from linkweir.simulate import run, run_many
-from linkweir.sweeps import sweep
+from linkweir.sweeps import SweepInterrupted, sweep
 
 __all__ = [
     "DirectoryError",
@@ -65,5 +63,5 @@ __all__ = [
     "traces",
 ]
 
-# Earlier versions had the parts of a sweep in `linkweir.sweep`, which is also the function: imports from there still work.
+# Earlier versions had `linkweir.sweeps` under the name of the function; `from linkweir.sweep import Plan` still works.
 sys.modules["linkweir.sweep"] = sweeps

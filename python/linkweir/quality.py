@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 _FACTOR_RANGE_S = 60.0
 _NANOSECOND = 1e-9
@@ -262,7 +262,7 @@ def fixed_buffer(
 
 
 def voice(
-    result: Result,
+    result: RunTables,
     codec: Codec | str = "g711",
     *,
     model: str = "g107",

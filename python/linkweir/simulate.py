@@ -12,8 +12,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
-from linkweir.fault import Interrupted
-from linkweir.result import Result
+from linkweir.result import Interrupted, Result
 from linkweir.scenario import AnyTrace, Scenario, as_scenario
 
 if TYPE_CHECKING:
@@ -123,17 +122,11 @@ def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[
             outcome = _simulate(
                 scenario, lambda name, columns: directory.add(name, arrow.table(columns)), patience, progress
             )
-            result = directory.finish(outcome, _figures)
+            result = directory.finish(outcome)
         except BaseException as error:
             directory.fail(error)
             raise
     return _unless_interrupted(result, patience)
-
-
-def _figures(result: Result, directory: Path) -> None:
-    from linkweir.report import write_report
-
-    write_report(result, directory)
 
 
 def _unless_interrupted(result: Result, patience: _Patience) -> Result:

@@ -526,7 +526,7 @@ def test_a_sweep_that_ended_while_its_data_set_was_put_together_is_resumed(
     def cut_off(self: object, table: object) -> None:
         raise end
 
-    monkeypatch.setattr("linkweir.directory.TableFile.add", cut_off)
+    monkeypatch.setattr("linkweir.tables.TableFile.add", cut_off)
     with pytest.raises((KeyboardInterrupt, OSError)):
         run_plan(plan, Here(), out=out)
     monkeypatch.undo()

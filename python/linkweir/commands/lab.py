@@ -9,10 +9,9 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from linkweir.directory import free_directory
-from linkweir.lab import kernel
-from linkweir.lab.experiment import Experiments, Laboratory
-from linkweir.lab.gateways import Gateways, OverGateways, VirtualGateways
+from linkweir.lab import choice, kernel
+from linkweir.present import show_result
+from linkweir.provenance import free_directory
 
 app = typer.Typer(help="Run scenarios on real kernels and gateways.", no_args_is_help=True, add_completion=False)
 
@@ -24,19 +23,6 @@ Gateway = Annotated[
 
 def _say(text: str) -> None:
     typer.echo(f"linkweir lab: {text}", err=True)
-
-
-def experiments(on: str, where: str, gateway: Path | None = None) -> Experiments:
-    """What runs scenarios: on queueing disciplines or gateways, in real or in virtual time.
-
-    Raises:
-        LaboratoryError: it is not possible here; it names everything that is missing.
-    """
-    return Laboratory(say=_say) if on == "qdisc" else _gateways(where, gateway)
-
-
-def _gateways(where: str, gateway: Path | None) -> OverGateways:
-    return Gateways(gateway) if where == "real" else VirtualGateways(gateway, say=_say)
 
 
 def _refuse(message: str) -> NoReturn:
@@ -85,12 +71,10 @@ def run(
     """Run a scenario with the kernel's TCP over its queues or over gateways, and write a run directory with tables,
     figures and a report.
     """
-    from linkweir.cli import _show
-
     _check(on, where)
     directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
-    result = experiments(on, where, gateway).run(scenario, seed=seed, out=directory, force=force)
-    _show(result, as_json=as_json)
+    result = choice.experiments(on, where, gateway, say=_say).run(scenario, seed=seed, out=directory, force=force)
+    show_result(result, as_json=as_json)
 
 
 @app.command("pss")
@@ -144,7 +128,7 @@ def run_pss(
     sets = [[over.part(make(pss.Settings("tcp", False, lasts_s, seed + n)), wanted, names)] for n in range(seeds)]
     if not sets[0][0].cases:
         _refuse(f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run")
-    tools = _gateways(where, gateway)
+    tools = choice.gateways(where, gateway, say=_say)
     kernels = OnKernels(
         sets,
         lambda folder: over.runner(tools, folder, at_once, _say),

@@ -17,8 +17,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from linkweir.commands.sweep import executor_of
-from linkweir.directory import free_directory, write_whole
+from linkweir.commands.executor import executor_of
+from linkweir.provenance import free_directory, write_whole
 from linkweir.reproduce import ef_delay, keep, native, page, virtual
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure

@@ -14,11 +14,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from linkweir.fault import SweepInterrupted
-from linkweir.sweeps.execute import Executor, run_plan
-from linkweir.sweeps.keep import RUNS
-from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.outcome import Sweep
+from linkweir.commands.executor import executor_of
+from linkweir.sweeps.execute import run_plan
+from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Plan
 
 app = typer.Typer(add_completion=False)
@@ -62,25 +60,6 @@ def sweep(
     _show(done, as_json=as_json)
     if done.failures:
         raise typer.Exit(1)
-
-
-@contextlib.contextmanager
-def executor_of(jobs: int | None, address: str | None) -> Iterator[Executor]:
-    """Who does runs, as the options say: `jobs` processes here, or the Dask cluster at the address."""
-    if jobs is not None and address is not None:
-        raise typer.BadParameter("give --jobs or --dask, not both", param_hint="--dask")
-    if address is None:
-        yield LocalProcesses(jobs)
-        return
-    from linkweir.sweeps.cluster import connected
-
-    with contextlib.ExitStack() as stack:
-        try:
-            cluster = stack.enter_context(connected(address))
-        except ValueError as error:
-            message = f'"{address}" is no address ({error}); give one like tcp://host:8786'
-            raise typer.BadParameter(message, param_hint="--dask") from error
-        yield cluster
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Looks through a finished run for what its user would want to know before trusting it: the warnings a run ends with.
 
-Each rule is a function of the resolved scenario and the result tables. docs/diagnosis.md explains rules and thresholds.
+Each rule is a function of the resolved scenario and the run's tables. docs/diagnosis.md explains rules and thresholds.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from linkweir.diagnose.setting import Setting
 from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 __all__ = ["Finding", "findings"]
 
 RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, long_delays)
 
 
-def findings(result: Result) -> list[Finding]:
+def findings(run: RunTables) -> list[Finding]:
     """Everything a run is to be warned of, in the order of `RULES`.
 
-    A rule that fails takes no result with it: that it failed is a warning of kind ``unjudged``.
+    A rule that fails does not fail the run: its failure becomes a warning of kind ``unjudged``.
     """
-    setting = Setting(result.scenario)
-    return [finding for rule in RULES for finding in _judged(rule, result, setting)]
+    setting = Setting(run.scenario)
+    return [finding for rule in RULES for finding in _judged(rule, run, setting)]
 
 
-def _judged(rule: Callable[[Result, Setting], list[Finding]], result: Result, setting: Setting) -> list[Finding]:
+def _judged(rule: Callable[[RunTables, Setting], list[Finding]], run: RunTables, setting: Setting) -> list[Finding]:
     try:
-        return rule(result, setting)
+        return rule(run, setting)
     except DirectoryError:  # a damaged table is no fault of the rule
         raise
     except Exception as error:

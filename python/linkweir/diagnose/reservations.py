@@ -24,19 +24,19 @@ from linkweir.diagnose.setting import Entry, Setting, size_bytes
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 _BINS = 4096
 """Bins in memory at a time."""
 
 
-def missed_reservations(result: Result, setting: Setting) -> list[Finding]:
+def missed_reservations(run: RunTables, setting: Setting) -> list[Finding]:
     """Reservations of which more was lost than one turn of the class (`burst` packets), and more than 1 %."""
     reserved = [entry for entry in setting.entries if "low_level" in entry.keys]
-    if not reserved or not {"levels", "series", "link"} <= set(result.tables):
+    if not reserved or not {"levels", "series", "link"} <= set(run.tables):
         return []
     accounts = [Account(entry, n, setting) for entry in reserved for n in entry.numbers]
-    for bins in _bins(result, setting):
+    for bins in _bins(run, setting):
         for account in accounts:
             account.add(bins)
     found: list[Finding] = []
@@ -64,25 +64,25 @@ class Bins:
     credit_before_bits: Values
 
 
-def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
-    classes = len(result.scenario.classes)
-    interval_s = result.scenario.interval_s
+def _bins(run: RunTables, setting: Setting) -> Iterator[Bins]:
+    classes = len(run.scenario.classes)
+    interval_s = run.scenario.interval_s
     columns = ("sent_bytes", "sent_pkts", "backlog_bytes", "delay_mean_s")
     before_bytes = np.zeros((1, classes))
-    series = _blocks(result, "series", columns, classes)
-    link = _blocks(result, "link", ("t_s", "capacity_bps", "used_bps"), 1)
-    levels = _blocks(result, "levels", ("credit_bits",), classes)
+    series = _blocks(run, "series", columns, classes)
+    link = _blocks(run, "link", ("t_s", "capacity_bps", "used_bps"), 1)
+    levels = _blocks(run, "levels", ("credit_bits",), classes)
     # levels are of the instants between bins, one more than there are bins
     for moved, carried, credit in zip(series, link, levels, strict=False):
         sent_bytes, sent_pkts, after_bytes, delay_s = np.moveaxis(moved, 2, 0)
         starts_s, capacity_bps, used_bps = carried[:, 0, :].T
-        ends_s = np.minimum(starts_s + interval_s, result.simulated_s)
+        ends_s = np.minimum(starts_s + interval_s, run.simulated_s)
         lasts_s = (ends_s - starts_s)[:, None]
         sent_bps = 8.0 * setting.wire_bytes(sent_bytes, sent_pkts) / lasts_s
         yield Bins(
             starts_s=starts_s,
             ends_s=ends_s,
-            spans_s=spans_in_window_s(starts_s, result),
+            spans_s=spans_in_window_s(starts_s, run),
             capacity_bps=setting.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
             sent_bps=sent_bps,
             sent_bytes=sent_bytes,
@@ -94,11 +94,11 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
         before_bytes = after_bytes[-1:]
 
 
-def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
+def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
     """A table by bins, `_BINS` at a time: bin x row of the bin x column."""
     waiting = np.empty((0, len(columns)))
     size = _BINS * rows_per_bin
-    for batch in result.batches(table, columns):
+    for batch in run.batches(table, columns):
         rows = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns]
         waiting = np.vstack([waiting, np.column_stack(rows)])
         while len(waiting) >= size:

@@ -80,7 +80,6 @@ class Experiments(ABC):
 
     def _run_to_disk(self, made: World, out: Path, force: bool, processor: int | None) -> Result:
         from linkweir.directory import RunDirectory
-        from linkweir.report import write_report
 
         directory = RunDirectory(out, made.scenario, force=force, on=self.on, where=self.where, guest=self.identity)
         try:
@@ -96,7 +95,7 @@ class Experiments(ABC):
                 "events": 0,
                 "packets": _sent(found),
             }
-            return directory.finish(outcome, write_report)  # type: ignore[arg-type]
+            return directory.finish(outcome)  # type: ignore[arg-type]
         except BaseException as error:
             directory.fail(error)
             raise

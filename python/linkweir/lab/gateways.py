@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
-from linkweir.directory import dump
 from linkweir.lab import guest, host, kernel, namespaces
 from linkweir.lab.collect import Counted, Counters, Shown, tables
 from linkweir.lab.experiment import Experiments
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.tunnel import LINK_BELOW, tunnel
 from linkweir.lab.world import World
+from linkweir.provenance import dump
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from linkweir.directory import open_result, read_provenance
 from linkweir.fault import DirectoryError
 from linkweir.lab.gateways import OverGateways
+from linkweir.provenance import read_provenance
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Case, Figure, Scenario, Tables
 from linkweir.reproduce.keep import RUNS
-from linkweir.result import Result
+from linkweir.result import Result, open_result
 from linkweir.scenario import as_scenario
 
 GATEWAY = "gateway"

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from linkweir import RunError
-from linkweir import Scenario as Sound
+from linkweir.fault import RunError
 from linkweir.reproduce.execute import Runner
 from linkweir.reproduce.figure import Row, Scenario, Tables
+from linkweir.scenario import Scenario as Sound
 from linkweir.sweeps.execute import Executor
 from linkweir.sweeps.job import Answer, Job, identity, read_rows, read_tables
 from linkweir.sweeps.local import LocalProcesses

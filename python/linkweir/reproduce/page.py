@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from linkweir import html_page
 from linkweir.reproduce.figure import Figure, Grid, Row
 
 TitledGrid = tuple[str, Grid]
@@ -189,49 +190,39 @@ def _markdown_table(columns: list[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(text + ["| " + " | ".join(line) + " |" for line in lines])
 
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}
-table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
-td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #eee}th{background:#f5f5f5;position:sticky;top:0}
-svg{max-width:100%;height:auto}details{margin:.6rem 0}.warn{background:#fff3cd;padding:.6rem}code{background:#f5f5f5}"""
-
-
 def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Shown], *, complete: bool) -> str:
     """One page that needs no other file."""
-    parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8>",
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><h1>{html.escape(title)}</h1>",
-    ]
+    parts = []
     if not complete:
-        parts.append("<p class=warn>Interrupted: only the runs that had finished are shown.</p>")
+        parts.append(html_page.warning("Interrupted: only the runs that had finished are shown."))
     parts.append(f"<p><code>{html.escape(command)}</code></p>")
     parts.append(
         "<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>"
     )
     parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
     for shown in figures:
-        figure = shown.figure
-        claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
-        parts.append(f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>")
-        if text := deviation(shown.rows):
+        parts += _section(shown)
+    return html_page.document(title, "\n".join(parts))
+
+
+def _section(shown: Shown) -> list[str]:
+    figure = shown.figure
+    claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
+    parts = [f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>"]
+    if text := deviation(shown.rows):
+        parts.append(f"<p>{html.escape(text)}</p>")
+    if shown.picture:
+        parts.append(html_page.figure(figure.name, figure.heading, shown.picture))
+    parts.append(_html_table("Values", shown.table, list(figure.columns)))
+    if shown.other:
+        parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
+    if shown.details:
+        if text := _telling_sentence(shown):
             parts.append(f"<p>{html.escape(text)}</p>")
-        parts.append(shown.picture)
-        parts.append(_html_table("Values", shown.table, list(figure.columns)))
-        if shown.other:
-            parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
-        if shown.details:
-            if text := _telling_sentence(shown):
-                parts.append(f"<p>{html.escape(text)}</p>")
-            parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
-    return "\n".join([*parts, "</body></html>\n"])
+        parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
+    return parts
 
 
 def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell(row[column]))}</td>" for column in columns) + "</tr>" for row in rows
-    )
-    return (
-        f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>"
-    )
+    table = html_page.table(*_all_columns(rows, columns))
+    return f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>{table}</details>"

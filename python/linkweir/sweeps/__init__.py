@@ -23,7 +23,7 @@ from linkweir.sweeps.cluster import DaskCluster
 from linkweir.sweeps.execute import Executor, run_plan, sweep
 from linkweir.sweeps.job import Answer, Job, work
 from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.outcome import Failure, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Case, Plan, Run
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Plan",
     "Run",
     "Sweep",
+    "SweepInterrupted",
     "run_plan",
     "sweep",
     "work",

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from linkweir.fault import ExecutorError, SweepInterrupted
+from linkweir.fault import ExecutorError
 from linkweir.sweeps.job import Answer, Job, read_rows
 from linkweir.sweeps.keep import SweepDirectory, assembled
 from linkweir.sweeps.local import LocalProcesses
-from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.outcome import Failure, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Plan, Run
 
 if TYPE_CHECKING:
@@ -25,6 +26,27 @@ class Executor(Protocol):
 
     def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
         """Does the runs and hands over an answer for each, in any order, from the calling thread."""
+
+
+@contextlib.contextmanager
+def executor(jobs: int | None = None, address: str | None = None) -> Iterator[Executor]:
+    """An executor for as long as the context lasts.
+
+    Args:
+        jobs: processes of this machine; as many as there are processors when None.
+        address: scheduler of a Dask cluster that does the runs instead.
+
+    Raises:
+        ValueError: the address is none.
+        ExecutorError: nothing answers there, or Dask is not installed.
+    """
+    if address is None:
+        yield LocalProcesses(jobs)
+        return
+    from linkweir.sweeps.cluster import connected
+
+    with connected(address) as cluster:
+        yield cluster
 
 
 class _Memory:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import time
 import warnings
@@ -27,33 +26,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir.build import build
-from linkweir.directory import (
+from linkweir.fault import DirectoryError
+from linkweir.provenance import (
     INPUTS,
-    PROVENANCE,
     REMOVING,
     RESULTS,
     SUMMARY,
     OwnDirectory,
-    TableFile,
     dump,
     read_provenance,
-    read_table,
     write_whole,
     writing,
 )
-from linkweir.fault import DirectoryError
 from linkweir.sweeps import keys
 from linkweir.sweeps.job import read_rows
-from linkweir.sweeps.outcome import Failure, Sweep
+from linkweir.sweeps.outcome import KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
 from linkweir.sweeps.parts import PARTS, Parts, hold, write_bytes
 from linkweir.sweeps.plan import Plan, Run
+from linkweir.tables import TableFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAN = "plan.json"
-RUNS = "runs"
-_ENDED = ("complete", "interrupted", "failed")
 _EARLIER = "an earlier version, which noted no {}"
 
 
@@ -69,7 +64,7 @@ class SweepDirectory(OwnDirectory):
         DirectoryError: it cannot be made or written, holds something else, or another process is at it.
     """
 
-    KIND = "sweep"
+    KIND = KIND
     OURS = (PLAN, INPUTS, PARTS, RESULTS, SUMMARY)
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
@@ -124,7 +119,7 @@ class SweepDirectory(OwnDirectory):
         """Whether the data set of all runs is there, whole."""
         if self._provenance["status"] != "complete":
             return False
-        return _as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))
+        return as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))
 
     def found(self) -> set[int]:
         """Numbers of the runs that are done, of a sweep that is not complete."""
@@ -159,7 +154,7 @@ class SweepDirectory(OwnDirectory):
         done = self._assemble()
         sweep = self._summed_up(status, failures, done, runs_now)
         self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
-        self._note(status=status, runs_done=done, runs_sha256=_sha256(self._data))
+        self._note(status=status, runs_done=done, runs_sha256=file_sha256(self._data))
         if status == "complete":
             self._parts.remove()
         return sweep
@@ -187,7 +182,7 @@ class SweepDirectory(OwnDirectory):
         return done
 
     def _summed_up(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
-        read = partial(_read_data, self._data)
+        read = partial(read_data, self._data)
         sweep = Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
         write_whole(self.path / SUMMARY, dump(sweep.summary))
         return sweep
@@ -270,68 +265,3 @@ def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> N
         raise DirectoryError(
             f"{path}: the plan or its scenario has changed since the sweep began{counts}; restore it, {cure}"
         )
-
-
-def _sha256(file: Path) -> str | None:
-    """Of a file; None if it is not there."""
-    digest = hashlib.sha256()
-    try:
-        with file.open("rb") as content:
-            while chunk := content.read(1 << 20):
-                digest.update(chunk)
-    except FileNotFoundError:
-        return None
-    return digest.hexdigest()
-
-
-def _read_data(file: Path) -> pa.Table:
-    import pyarrow as pa
-
-    return read_table(file) if file.exists() else pa.table({})
-
-
-def _as_noted(file: Path, sha256: str | None, runs: int) -> bool:
-    """Whether the data set of so many runs is what was written; without a hash, as earlier versions left it, if it is
-    there. Without runs there is no file.
-    """
-    return file.exists() or not runs if sha256 is None else _sha256(file) == sha256
-
-
-def _read_checked(file: Path, sha256: str | None, runs: int) -> pa.Table:
-    if not _as_noted(file, sha256, runs):
-        raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to have it made again")
-    return _read_data(file)
-
-
-def open_sweep(directory: Path) -> Sweep:
-    """Opens an earlier sweep.
-
-    Raises:
-        DirectoryError: there is none, or it did not end.
-    """
-    provenance = read_provenance(directory, SweepDirectory.KIND)
-    if provenance["status"] not in _ENDED:
-        raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command goes on with it")
-    if "error" in provenance:
-        raise DirectoryError(f"{directory}: the sweep failed: {provenance['error']}; the same command goes on with it")
-    try:
-        summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DirectoryError(
-            f"{directory}: {SUMMARY} cannot be read ({error}); {PROVENANCE} says {provenance['status']}"
-        ) from error
-    return Sweep(
-        summary["name"],
-        summary["status"],
-        summary["runs_planned"],
-        summary["runs_done"],
-        0,
-        tuple(Failure(**failure) for failure in summary["failures"]),
-        directory,
-        partial(
-            _read_checked,
-            directory / RESULTS / f"{RUNS}.parquet",
-            provenance.get("runs_sha256"),
-            summary["runs_done"],
-        ),
-    )

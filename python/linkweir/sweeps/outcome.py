@@ -3,14 +3,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir.fault import DirectoryError
+from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance
+from linkweir.tables import read_table
+
 if TYPE_CHECKING:
     import pyarrow as pa
+
+KIND = "sweep"
+RUNS = "runs"
+_ENDED = ("complete", "interrupted", "failed")
 
 
 @dataclass(frozen=True)
@@ -76,8 +87,6 @@ class Sweep:
         Raises:
             DirectoryError: there is none, or it did not end.
         """
-        from linkweir.sweeps.keep import open_sweep
-
         return open_sweep(Path(directory))
 
     @property
@@ -94,3 +103,84 @@ class Sweep:
     def __repr__(self) -> str:
         kept = "" if self.directory is None else f", in {self.directory}"
         return f"<Sweep {self.name!r}: {self.status}, {self.runs_done} of {self.runs_planned} runs{kept}>"
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C ended a sweep early.
+
+    Attributes:
+        sweep: the runs done until then, with ``status == "interrupted"``.
+    """
+
+    def __init__(self, sweep: Sweep) -> None:
+        super().__init__(f"interrupted after {sweep.runs_done} of {sweep.runs_planned} runs")
+        self.sweep = sweep
+
+
+# --- Opening an earlier one -----------------------------------------------------------------------------------------
+
+
+def open_sweep(directory: Path) -> Sweep:
+    """Opens an earlier sweep.
+
+    Raises:
+        DirectoryError: there is none, or it did not end.
+    """
+    provenance = read_provenance(directory, KIND)
+    if provenance["status"] not in _ENDED:
+        raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command goes on with it")
+    if "error" in provenance:
+        raise DirectoryError(f"{directory}: the sweep failed: {provenance['error']}; the same command goes on with it")
+    try:
+        summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DirectoryError(
+            f"{directory}: {SUMMARY} cannot be read ({error}); {PROVENANCE} says {provenance['status']}"
+        ) from error
+    return Sweep(
+        summary["name"],
+        summary["status"],
+        summary["runs_planned"],
+        summary["runs_done"],
+        0,
+        tuple(Failure(**failure) for failure in summary["failures"]),
+        directory,
+        partial(
+            _read_checked,
+            directory / RESULTS / f"{RUNS}.parquet",
+            provenance.get("runs_sha256"),
+            summary["runs_done"],
+        ),
+    )
+
+
+def file_sha256(file: Path) -> str | None:
+    """SHA-256 of a file; None if it is not there."""
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as content:
+            while chunk := content.read(1 << 20):
+                digest.update(chunk)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
+
+
+def read_data(file: Path) -> pa.Table:
+    """The data set; an empty table where no run is done."""
+    import pyarrow as pa
+
+    return read_table(file) if file.exists() else pa.table({})
+
+
+def as_noted(file: Path, sha256: str | None, runs: int) -> bool:
+    """Whether the data set of so many runs is what was written; without a hash, as earlier versions left it, if it is
+    there. Without runs there is no file.
+    """
+    return file.exists() or not runs if sha256 is None else file_sha256(file) == sha256
+
+
+def _read_checked(file: Path, sha256: str | None, runs: int) -> pa.Table:
+    if not as_noted(file, sha256, runs):
+        raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to have it made again")
+    return read_data(file)

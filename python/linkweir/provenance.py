@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all directories of results have in common: names of files, files written whole, and provenance.json.
+
+``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
+``failed``, and ``removing`` while it is overwritten; it changes by renaming a whole file. A run that was killed says
+``running`` for ever, and nothing reads it as a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from linkweir.build import build
+from linkweir.fault import DirectoryError
+
+PROVENANCE = "provenance.json"
+SCENARIO = "scenario.toml"
+SUMMARY = "summary.json"
+REPORT = "report.html"
+RESULTS = "results"
+FIGURES = "figures"
+INPUTS = "inputs"
+REMOVING = "removing"
+"""Status of an earlier result that is being overwritten; treated as absent."""
+_FORMAT = 1
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Writes a file that is either the old one or the new one, whole, whatever happens."""
+    part = path.with_name(f".{path.name}.part")
+    with part.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+def dump(value: object) -> str:
+    """JSON as people read it; never NaN."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def free_directory(name: str) -> Path:
+    """`runs/NAME`, or with a number behind it the first that is not there."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
+    number, path = 1, Path("runs") / stem
+    while path.exists():
+        number += 1
+        path = Path("runs") / f"{stem}-{number}"
+    return path
+
+
+def _cut_off(entry: Path) -> bool:
+    """Whether a file was being written by one of us that was killed."""
+    return entry.name.startswith(".") and entry.name.endswith(".part")
+
+
+def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
+    """What a directory says of the run (or the reproduction) it holds.
+
+    Raises:
+        DirectoryError: it is no such directory.
+    """
+    try:
+        provenance = json.loads((directory / PROVENANCE).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DirectoryError(f"{directory}: is no run directory ({PROVENANCE}: {error.strerror})") from error
+    except ValueError as error:
+        raise DirectoryError(f"{directory}: {PROVENANCE} is damaged ({error})") from error
+    if not isinstance(provenance, dict) or "linkweir" not in provenance or "status" not in provenance:
+        raise DirectoryError(f"{directory}: {PROVENANCE} is not of a run of linkweir")
+    if provenance.get("kind", "run") != kind:
+        raise DirectoryError(f"{directory}: holds a {provenance['kind']}, not a {kind}")
+    return provenance
+
+
+@contextlib.contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Makes an operating system's refusal to write into a directory a `DirectoryError`."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or directory
+        why = error.strerror or error
+        raise DirectoryError(f"{where}: cannot be written: {why}; choose another directory or mend this one") from error
+
+
+class OwnDirectory:
+    """A directory of results being written: made before the work, so that one that cannot be is refused before any.
+
+    Args:
+        path: where; it may exist if it is empty.
+        force: an earlier directory of the same kind is overwritten.
+        facts: what its provenance says beside what is known here.
+
+    Raises:
+        DirectoryError: the directory cannot be made or written, or holds something.
+    """
+
+    KIND = ""
+    OURS: tuple[str, ...] = ()
+    """Patterns of the names of all that is written into it."""
+
+    def __init__(self, path: Path, facts: dict[str, Any], *, force: bool) -> None:
+        self.path = path
+        self._began = time.monotonic()
+        with writing(path):
+            if path.exists() and (not path.is_dir() or not all(map(_cut_off, path.iterdir()))):
+                self._clear(force=force)
+            path.mkdir(parents=True, exist_ok=True)
+            self._provenance = self._known() | facts
+            self._note()  # first of all, so that whatever is left can be told to be ours
+
+    def _known(self) -> dict[str, Any]:
+        return {
+            **build(),
+            "kind": self.KIND,
+            "format": _FORMAT,
+            "status": "running",
+            "started_utc": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            "platform": platform.platform(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+            "pyarrow": _version("pyarrow"),
+            "matplotlib": _version("matplotlib"),
+            "command": sys.argv,
+        }
+
+    def _clear(self, *, force: bool) -> None:
+        if not self.path.is_dir():
+            raise DirectoryError(f"{self.path}: is not a directory; choose another --out")
+        try:
+            provenance = read_provenance(self.path, self.KIND)
+        except DirectoryError as fault:
+            message = f"{self.path}: is not empty and no earlier {self.KIND}; choose another --out"
+            raise DirectoryError(message) from fault
+        if not force and provenance["status"] != REMOVING:
+            raise DirectoryError(
+                f"{self.path}: holds an earlier {self.KIND}; choose another --out or overwrite it with --force"
+            )
+        ours = [found for name in self.OURS for found in self.path.glob(name)]
+        known = {PROVENANCE, *(found.name for found in ours)}
+        rest = sorted(entry.name for entry in self.path.iterdir() if entry.name not in known and not _cut_off(entry))
+        if rest:
+            raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
+        # Noted first: what is left when this stops half-way is no result, but can be told to be ours.
+        write_whole(self.path / PROVENANCE, dump(provenance | {"status": REMOVING}))
+        for target in ours:
+            if target.is_dir() and not target.is_symlink():
+                shutil.rmtree(target)
+            else:
+                target.unlink(missing_ok=True)
+
+    def _note(self, **changes: Any) -> None:
+        write_whole(self.path / PROVENANCE, dump(self._provenance | changes))
+        self._provenance.update(changes)  # after it is written: a disk that is full leaves the status as it was
+
+    def fail(self, error: BaseException) -> None:
+        """Notes that the work ended without a result; what is complete stays so."""
+        if self._provenance["status"] == "complete":
+            return
+        with contextlib.suppress(OSError):
+            self._note(status="failed", error=str(error) or type(error).__name__, wall_s=self._wall_s())
+
+    def _wall_s(self) -> float:
+        return round(time.monotonic() - self._began, 3)
+
+
+def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "unknown"
