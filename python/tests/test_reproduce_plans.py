@@ -40,7 +40,7 @@ def test_fifty_four_points(name: str) -> None:
 def test_figures_5_and_6_share_runs() -> None:
     """DWRR knows no expectation; at half the link both expect the same; 15 K = 10 K' three times, 5 K = 10 K' four
     times."""
-    figures = [pss.figure_5(BACKLOGGED), pss.figure_6(BACKLOGGED)]
+    figures = [pss.FIGURES["5"](BACKLOGGED), pss.FIGURES["6"](BACKLOGGED)]
     assert len(execute.distinct(figures)) == 54 + 18 - 3 - 4
 
 
@@ -130,7 +130,7 @@ def rates(**mbps: float) -> list[Row]:
 def test_rate_rows_have_the_promised_keys() -> None:
     case = next(
         c
-        for c in pss.figure_6(BACKLOGGED).cases
+        for c in pss.FIGURES["6"](BACKLOGGED).cases
         if (c.labels["point"].scheduler, c.labels["point"].ef_share, c.labels["point"].k_af) == ("pss", 0.75, 0.6)
     )
     assert pss.rate_rows([(case, Fake(classes=rates(ef=15.0, af=4.99, cs0=0.01)))]) == [
@@ -195,7 +195,7 @@ def series_of_pds(losses: Sequence[float], delays_s: Sequence[float], bins: int)
 
 
 def test_pds_rows_pool_bins_and_seeds() -> None:
-    cases = pds.figure_6(pds.Settings()).cases[:2]
+    cases = pds.FIGURES["6"](pds.Settings()).cases[:2]
     results = [
         (cases[0], Fake(series=series_of_pds([0.2] * 7 + [0.1], [0.001] * 8, 90))),
         (cases[1], Fake(series=series_of_pds([0.6] * 7 + [0.1], [0.003] * 8, 90))),
@@ -213,7 +213,7 @@ def test_pds_rows_pool_bins_and_seeds() -> None:
 
 
 def test_no_loss_gives_no_ratio() -> None:
-    case = pds.figure_4(pds.Settings()).cases[0]
+    case = pds.FIGURES["4"](pds.Settings()).cases[0]
     rows = pds.rows([(case, Fake(series=series_of_pds([0.0] * 8, [0.001] * 8, 90)))])
     assert {row["loss"] for row in rows} == {0.0}
     assert {row["loss_ratio"] for row in rows} == {None}
@@ -221,7 +221,7 @@ def test_no_loss_gives_no_ratio() -> None:
 
 def test_history_rows_measure_the_error() -> None:
     """Nominal 157/19; every window at 0.4 to 0.1 is 4, and the other classes at 1 times class 8."""
-    case = next(c for c in pds.figure_11(pds.Settings()).cases if c.labels["variant"].k == 400)
+    case = next(c for c in pds.FIGURES["11"](pds.Settings()).cases if c.labels["variant"].k == 400)
     rows = pds.history_rows([(case, Fake(series=series_of_pds([0.4] + [0.1] * 7, [0.001] * 8, 90)))])
     assert [row["phase"] for row in rows] == ["light", "loaded"]
     nominal = [157 / lo for lo in pds.USUAL[::-1]]
@@ -361,7 +361,7 @@ def test_directory_with_other_files_is_left_alone(faked: Path) -> None:
 
 
 def test_same_rows_same_picture() -> None:
-    figure = pss.figure_13(BACKLOGGED)
+    figure = pss.FIGURES["13"](BACKLOGGED)
     rows = figure.measure([])
     assert plot.svg(figure, rows) == plot.svg(figure, rows)
 
@@ -392,7 +392,7 @@ def test_parquet_keeps_empty_columns_as_numbers() -> None:
 
 def test_summary_puts_theory_above_ours() -> None:
     """Class 1 loses 8 p (1/19) / sum(1/l) of p = 1 - 8127/8800 and so on; one line of theory serves all histories."""
-    figure = pds.figure_5(pds.Settings(quick=True))
+    figure = pds.FIGURES["5"](pds.Settings(quick=True))
     tables = Fake(series=series_of_pds([0.1] * 8, [0.001] * 8, 90))
     assert figure.summary is not None
     columns, lines = figure.summary(pds.rows([(case, tables) for case in figure.cases]))

@@ -149,7 +149,7 @@ def losing(parts: Sequence[float]) -> Any:
 
 
 def test_histories_are_judged_in_both() -> None:
-    figure = pds.figure_11(pds.Settings(nseeds=1))
+    figure = pds.FIGURES["11"](pds.Settings(nseeds=1))
     runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
     _, (shown,) = virtual.carry_out([[figure]], *runners, lambda: None)
     found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
@@ -159,7 +159,7 @@ def test_histories_are_judged_in_both() -> None:
 
 
 def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
-    figure = pds.figure_4(pds.Settings(nseeds=1))
+    figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
     _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, lines = shown.figure.summary(shown.rows)
@@ -169,7 +169,7 @@ def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
 
 
 def test_lines_of_two_worlds_are_not_paired_where_one_lacks_some() -> None:
-    figure = pds.figure_4(pds.Settings(nseeds=1))
+    figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
     _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, whole = shown.figure.summary(shown.rows)
@@ -227,7 +227,7 @@ class Counted:
 
 
 def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
-    case = pss.figure_6(pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
+    case = pss.FIGURES["6"](pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
     scenarios = [{**case, "seed": seed} for seed in (1, 2, 3)]
     parts = Parts(tmp_path)
     parts.make()
@@ -254,7 +254,7 @@ def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
 
 
 def test_figures_keep_what_a_kernel_can_run() -> None:
-    figure = pds.figure_9(pds.Settings(quick=True))
+    figure = pds.FIGURES["9"](pds.Settings(quick=True))
     part = virtual.possible(figure)
     assert part is not None
     assert {case.scenario["link"]["ring"] for case in figure.cases} == {1, 2, 16}

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from linkweir import theory
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
@@ -416,46 +417,62 @@ LOSS, LOSS_RATIO = ("loss", "part of the arrivals"), ("loss_ratio", "ratio to cl
 TOPS = {"delay_ratio": 12.0, "loss_ratio": 14.0}
 
 
-def _figure(
-    name: str,
-    title: str,
-    claim: str,
-    variants: Sequence[Variant],
-    settings: Settings,
-    panels: Sequence[Panel],
-    *,
-    what: Sequence[str] = (),
-    spans: Sequence[Span] = ((0.9, 1.5), (4.0, 5.0), (8.0, 9.0)),
-    details: bool = False,
-) -> Figure:
+SPANS: tuple[Span, ...] = ((0.9, 1.5), (4.0, 5.0), (8.0, 9.0))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure of the report.
+
+    Attributes:
+        title: what it shows.
+        claim: what the report says of it.
+        variants: what is run.
+        panels: what is drawn.
+        what: quantities of its summary; it has none without.
+        spans: times of its summary.
+        details: whether the error of the loss ratios is worked out.
+    """
+
+    title: str
+    claim: str
+    variants: tuple[Variant, ...]
+    panels: tuple[Panel, ...]
+    what: tuple[str, ...] = ()
+    spans: tuple[Span, ...] = SPANS
+    details: bool = False
+
+
+def _figure(name: str, plot: Plot, settings: Settings) -> Figure:
     duration_s = settings.duration_s or DURATION_S
     cases = tuple(
         Case({"variant": v, "seed": seed, "duration_s": duration_s}, scenario(v, seed, duration_s))
-        for v in variants
+        for v in plot.variants
         for seed in settings.seeds
     )
     return Figure(
         name,
-        title,
-        claim,
+        plot.title,
+        plot.claim,
         cases,
         rows,
-        tuple(panels),
+        plot.panels,
         ROW_KEYS,
-        reference=lambda: [row for v in variants for row in _nominal_rows(v, duration_s)],
-        details=history_rows if details else None,
-        details_title="Loss ratio of class 1 to class 8, and error of all ratios in windows of 0.2 s"
-        if details
-        else "",
+        reference=lambda: [row for v in plot.variants for row in _nominal_rows(v, duration_s)],
+        details=history_rows if plot.details else None,
+        details_title=DETAILS_TITLE if plot.details else "",
         table_rows=phases_only,
-        summary=_summary(variants, what, spans) if what else None,
-        terminal_table=bool(what),
+        summary=_summary(plot.variants, plot.what, plot.spans) if plot.what else None,
+        terminal_table=bool(plot.what),
     )
 
 
-def _panels(variant: Variant, *what: tuple[str, str]) -> list[Panel]:
+DETAILS_TITLE = "Loss ratio of class 1 to class 8, and error of all ratios in windows of 0.2 s"
+
+
+def _panels(variants: Sequence[Variant], *what: tuple[str, str]) -> tuple[Panel, ...]:
     names = {"delay_ms": "delays", "delay_ratio": "delay ratios", "loss": "loss", "loss_ratio": "loss ratios"}
-    return [
+    return tuple(
         _time_panel(
             f"{variant.figure}: {names[y]}, {variant.history_name}",
             y,
@@ -464,72 +481,80 @@ def _panels(variant: Variant, *what: tuple[str, str]) -> list[Panel]:
             figure=variant.figure,
             history=variant.history_name,
         )
+        for variant in variants
         for y, label in what
-    ]
+    )
 
 
-def _histories(variant: Variant) -> list[Variant]:
-    """The report's ring, and beside it decayed counters and proportional early loss with debts."""
-    return [replace(variant, history=history) for history in ("ring", "decayed", "peld")]
+def _with_histories(variant: Variant) -> tuple[Variant, ...]:
+    """The report's ring, and besides it decayed counters and proportional early loss with debts."""
+    return tuple(replace(variant, history=history) for history in ("ring", "decayed", "peld"))
 
 
-def figure_4(settings: Settings) -> Figure:
-    """Delay differentiation alone."""
-    v = Variant("4", delay=USUAL)
-    return _figure(
-        "4",
+def _with_lengths(name: str) -> tuple[Variant, ...]:
+    """Histories of different length, and the other histories."""
+    base = Variant(name, loss=USUAL[::-1])
+    return (
+        *(replace(base, k=k) for k in (100, 400, 800, 1500, 5000, 10000)),
+        replace(base, history="infinite", k=None),
+        *(replace(base, history="decayed", k=k) for k in (1500, 5000)),
+        replace(base, history="peld"),
+    )
+
+
+DELAY_ALONE = (Variant("4", delay=USUAL),)
+LOSS_ALONE = _with_histories(Variant("5", loss=USUAL[::-1]))
+BOTH = _with_histories(Variant("6", delay=USUAL, loss=USUAL[::-1]))
+FALLING_LOAD = (
+    Variant("7-usual", delay=USUAL, dips=(8,), ramp=False),
+    Variant("7-large", delay=LARGE, dips=(8,), ramp=False),
+)
+PLOTS = {
+    "4": Plot(
         "Delay differentiation with equal loss coefficients",
         "Delays keep the ratios 1, 2.01 ... 8.26 from about 0.7 s on, also while a class changes its rate.",
-        [v],
-        settings,
-        _panels(v, DELAY, DELAY_RATIO),
+        DELAY_ALONE,
+        _panels(DELAY_ALONE, DELAY, DELAY_RATIO),
         what=("delay_ms", "delay_ratio", "loss"),
-    )
-
-
-def figure_5(settings: Settings) -> Figure:
-    """Loss differentiation alone."""
-    variants = _histories(Variant("5", loss=USUAL[::-1]))
-    return _figure(
-        "5",
+    ),
+    "5": Plot(
         "Loss differentiation with equal delay coefficients",
         "Ratios are kept under load (from 4 s on), less well where losses are near zero.",
-        variants,
-        settings,
-        [p for v in variants for p in _panels(v, LOSS, LOSS_RATIO)],
+        LOSS_ALONE,
+        _panels(LOSS_ALONE, LOSS, LOSS_RATIO),
         what=("loss", "loss_ratio", "delay_ms"),
-    )
-
-
-def figure_6(settings: Settings) -> Figure:
-    """Both at once."""
-    variants = _histories(Variant("6", delay=USUAL, loss=USUAL[::-1]))
-    return _figure(
-        "6",
+    ),
+    "6": Plot(
         "Delay and loss differentiation at once, the fastest class losing most",
         "Both are kept at the same time.",
-        variants,
-        settings,
-        [p for v in variants for p in _panels(v, DELAY_RATIO, LOSS_RATIO)],
+        BOTH,
+        _panels(BOTH, DELAY_RATIO, LOSS_RATIO),
         what=("delay_ms", "delay_ratio", "loss", "loss_ratio"),
         spans=((8.0, 9.0),),
-    )
-
-
-def figure_7(settings: Settings) -> Figure:
-    """Less load, longer delays."""
-    usual = Variant("7-usual", delay=USUAL, dips=(8,), ramp=False)
-    large = replace(usual, figure="7-large", delay=LARGE)
-    return _figure(
-        "7",
+    ),
+    "7": Plot(
         "Only the slowest class changes its rate (1.5 to 2 s): usual and large delay differentiation",
         "With coefficient 19 for class 8 delays fall with its load; with 5 they first rise.",
-        [usual, large],
-        settings,
-        [p for v in (usual, large) for p in _panels(v, DELAY)],
+        FALLING_LOAD,
+        _panels(FALLING_LOAD, DELAY),
         what=("delay_ms",),
         spans=((1.2, 1.4), (1.4, 1.6), (1.6, 1.8), (1.8, 2.0), (2.0, 2.2)),
-    )
+    ),
+    "10": Plot(
+        "Loss under histories of 100 to 10000 arrivals, and other histories",
+        "100 is too short to differentiate well.",
+        _with_lengths("10"),
+        _panels(_with_lengths("10"), LOSS),
+        details=True,
+    ),
+    "11": Plot(
+        "Loss ratios under histories of 100 to 10000 arrivals, and other histories",
+        "400 and 800 give wrong ratios, 1500 fair ones; 5000 and 10000 good ones under load but not in the dips.",
+        _with_lengths("11"),
+        _panels(_with_lengths("11"), LOSS_RATIO),
+        details=True,
+    ),
+}
 
 
 LOSS_BEYOND_ALL = (5, *USUAL[::-1][1:])
@@ -542,7 +567,7 @@ def _windows_of(pps: int) -> Callable[[Row], bool]:
 
 def figure_8(settings: Settings) -> Figure:
     """Delay differentiation disturbs a large loss differentiation."""
-    variants = [
+    variants = tuple(
         Variant(
             f"8-{name}-{pps}" + (f"-{overhead}B" if overhead != OVERHEAD_BYTES else ""),
             delay=delay,
@@ -556,8 +581,8 @@ def figure_8(settings: Settings) -> Figure:
         for pps in (1500, 1300)
         for history in ("ring", "peld")
         for name, delay in (("none", ALIKE), ("usual", USUAL), ("large", LARGE))
-    ]
-    panels = [
+    )
+    panels = tuple(
         Panel(
             f"class 1's loss, 8 x {pps} packets/s, {history}",
             "t_from_s",
@@ -572,27 +597,26 @@ def figure_8(settings: Settings) -> Figure:
         )
         for pps in (1500, 1300)
         for history in ("ring", "peld")
-    ]
-    return _figure(
-        "8",
+    )
+    plot = Plot(
         "Loss of a class that ought to lose more than all, under no, usual and large delay differentiation",
         "It loses everything only without delay differentiation.",
         variants,
-        settings,
         panels,
         what=("loss", "loss_ratio"),
         spans=((1.0, settings.duration_s or DURATION_S),),
     )
+    return _figure("8", plot, settings)
 
 
 def figure_9(settings: Settings) -> Figure:
     """The limit bounds how exact ratios are."""
-    variants = [
+    variants = tuple(
         Variant("9" if ring == 1 else f"9-ring{ring}", delay=STEEP, limit_pkts=limit, ring=ring)
         for ring in (1, 2, 16)
         for limit in (40, 80, 160, 320)
-    ]
-    panels = [
+    )
+    panels = (
         Panel(
             "class 8 to class 1, 8 to 9 s (nominal 23.18)",
             "limit",
@@ -611,17 +635,16 @@ def figure_9(settings: Settings) -> Figure:
             )
             for limit in (40, 80, 160, 320)
         ),
-    ]
-    figure = _figure(
-        "9",
+    )
+    plot = Plot(
         "Limit and driver ring against steep delay coefficients",
         "The longer the limit, the more exact the ratios; put down to oscillating sources.",
         variants,
-        settings,
         panels,
         what=("delay_ratio",),
         spans=((8.0, 9.0),),
     )
+    figure = _figure("9", plot, settings)
     nominal = figure.reference
     assert nominal is not None
     return replace(figure, reference=lambda: [*nominal(), *map(_resolution_row, variants)])
@@ -640,51 +663,9 @@ def _resolution_row(variant: Variant) -> Row:
     }
 
 
-def _history_variants(name: str) -> list[Variant]:
-    base = Variant(name, loss=USUAL[::-1])
-    return [
-        *(replace(base, k=k) for k in (100, 400, 800, 1500, 5000, 10000)),
-        replace(base, history="infinite", k=None),
-        *(replace(base, history="decayed", k=k) for k in (1500, 5000)),
-        replace(base, history="peld"),
-    ]
-
-
-def figure_10(settings: Settings) -> Figure:
-    """Loss rates under histories of different length."""
-    variants = _history_variants("10")
-    return _figure(
-        "10",
-        "Loss under histories of 100 to 10000 arrivals, and other histories",
-        "100 is too short to differentiate well.",
-        variants,
-        settings,
-        [p for v in variants for p in _panels(v, LOSS)],
-        details=True,
-    )
-
-
-def figure_11(settings: Settings) -> Figure:
-    """Loss ratios under histories of different length."""
-    variants = _history_variants("11")
-    return _figure(
-        "11",
-        "Loss ratios under histories of 100 to 10000 arrivals, and other histories",
-        "400 and 800 give wrong ratios, 1500 fair ones; 5000 and 10000 good ones under load but not in the dips.",
-        variants,
-        settings,
-        [p for v in variants for p in _panels(v, LOSS_RATIO)],
-        details=True,
-    )
-
-
-FIGURES: dict[str, Callable[[Settings], Figure]] = {
-    "4": figure_4,
-    "5": figure_5,
-    "6": figure_6,
-    "7": figure_7,
+_MAKERS: dict[str, Callable[[Settings], Figure]] = {
+    **{name: partial(_figure, name, plot) for name, plot in PLOTS.items()},
     "8": figure_8,
     "9": figure_9,
-    "10": figure_10,
-    "11": figure_11,
 }
+FIGURES = {name: _MAKERS[name] for name in sorted(_MAKERS, key=int)}

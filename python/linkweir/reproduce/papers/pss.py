@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from linkweir import theory
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
@@ -335,7 +335,97 @@ def falls_short(row: Row) -> bool:
 # --- The figures ----------------------------------------------------------------------------------------------------
 
 
-def _rate_panels(by: tuple[str, ...] = ("scheduler", "ef_share"), **where: object) -> tuple[Panel, ...]:
+FIXED = (("pss", FIXED_MEMORY_S), ("dwrr", None))
+CHANGING = (("pss", PERIOD_S), ("dwrr", None))
+WITH_81 = tuple(sorted((*TENTHS, 0.81)))
+
+
+def _grid(
+    schedulers: Sequence[tuple[str, float | None]],
+    shares: Sequence[float],
+    ks: Sequence[float],
+    *,
+    changing: bool,
+    expected: float | None = None,
+) -> tuple[Point, ...]:
+    return tuple(
+        Point(scheduler, ef, ef if expected is None else expected, k, memory_s, changing)
+        for scheduler, memory_s in schedulers
+        for ef in shares
+        for k in ks
+    )
+
+
+@dataclass(frozen=True)
+class Rates:
+    """A figure of mean rates over K_AF.
+
+    Attributes:
+        title: what it compares.
+        claim: what the paper says of it.
+        points: what is run.
+        long_s: how long, where AF and CS0 are always backlogged.
+        curves: the columns that tell curves apart.
+    """
+
+    title: str
+    claim: str
+    points: tuple[Point, ...]
+    long_s: float = BOTH_PERIODS_S
+    curves: tuple[str, ...] = ("scheduler", "ef_share")
+
+
+RATES = {
+    "5": Rates(
+        "PSS and DWRR when capacity and EF are as expected",
+        "With EF known, the curves of PSS and DWRR coincide with (1) and (6).",
+        _grid(FIXED, SHARES, TENTHS, changing=False),
+        PAPER_S,
+    ),
+    "6": Rates(
+        "PSS and DWRR when EF is expected at half the link",
+        "Under PSS AF keeps its rate whatever EF does, (7), and CS0 takes the change, (8); under DWRR both change.",
+        _grid(FIXED, SHARES, TENTHS, changing=False, expected=0.5),
+        PAPER_S,
+    ),
+    "7": Rates(
+        "PSS with and without memory, changing capacity and EF",
+        "Without memory AF misses its target, the more the larger EF; with memory it keeps it.",
+        _grid((("pss", PERIOD_S), ("pss", None)), SHARES, WITH_81, changing=True),
+        curves=("memory_s", "ef_share"),
+    ),
+    "9": Rates(
+        "PSS that ignores a capacity above nominal, and PSS that charges it",
+        "Without the branch for packets that end early AF takes more than its target, at the expense of CS0.",
+        _grid((("pss-early-ignored", PERIOD_S), ("pss", PERIOD_S)), SHARES, WITH_81, changing=True),
+    ),
+    "11": Rates(
+        "PSS and DWRR, changing capacity and EF, mean EF half the link as expected",
+        "With the averages known, PSS and DWRR give the same rates although both swing.",
+        _grid(CHANGING, (0.5,), TENTHS, changing=True, expected=0.5),
+    ),
+    "12": Rates(
+        "PSS and DWRR, changing capacity and EF, EF expected at half the link",
+        "AF depends less on EF under PSS than under DWRR, also when capacity and EF swing.",
+        _grid(CHANGING, SHARES, TENTHS, changing=True, expected=0.5),
+    ),
+}
+MEMORY = Rates(
+    "AF's rate over the length of the memory",
+    "A memory of one period of the capacity is proposed; it is enough, not necessary.",
+    tuple(
+        Point("pss", ef, ef, k_af, float(memory_s), True)
+        for ef, k_af, memories_s in (
+            (0.75, 0.81, (0.1, 1, 2, 3, 4, 5, 6.1, 7.5, 15)),
+            (0.5, 0.9, (1, 2, 3, 4, 15)),
+            (0.25, 0.9, (1, 2, 15)),
+        )
+        for memory_s in memories_s
+    ),
+)
+
+
+def _panels_of_rates(curves: tuple[str, ...]) -> tuple[Panel, ...]:
     return tuple(
         Panel(
             title=f"{name.upper()} rate",
@@ -343,9 +433,8 @@ def _rate_panels(by: tuple[str, ...] = ("scheduler", "ef_share"), **where: objec
             y=f"{name}_mbps",
             x_label="K_AF",
             y_label=f"{name.upper()} (Mbit/s)",
-            by=by,
+            by=curves,
             theory=f"{name}_theory_mbps",
-            where=where,
         )
         for name in ("af", "cs0")
     )
@@ -356,132 +445,65 @@ def _case(point: Point, settings: Settings, duration_s: float) -> Case:
     return Case({"point": point, "traffic": settings.traffic, **span}, scenario(point, settings, duration_s))
 
 
-def _rates_figure(
-    name: str, title: str, claim: str, points: Iterable[Point], settings: Settings, by: tuple[str, ...], long_s: float
-) -> Figure:
+def _rates_figure(name: str, plot: Rates, settings: Settings) -> Figure:
     tcp = settings.traffic == "tcp"
-    duration_s = settings.duration_s or (PAPER_S if tcp else long_s)
+    duration_s = settings.duration_s or (PAPER_S if tcp else plot.long_s)
     if settings.quick and settings.duration_s is None:
-        duration_s = PAPER_S if long_s == BOTH_PERIODS_S or tcp else 30.0
-    chosen = [p for p in points if not settings.quick or round(10 * p.k_af, 6) in settings.quick_tenths]
-    cases = tuple(_case(p, settings, duration_s) for p in chosen)
+        duration_s = PAPER_S if plot.long_s == BOTH_PERIODS_S or tcp else 30.0
+    chosen = [p for p in plot.points if not settings.quick or round(10 * p.k_af, 6) in settings.quick_tenths]
+    # A run of both periods, or without its slow start, is also shown over the time that the paper ran.
+    shown_twice = duration_s >= PAPER_S and (tcp or plot.long_s == BOTH_PERIODS_S)
     return Figure(
         name=name,
-        title=title,
-        claim=claim,
-        cases=cases,
+        title=plot.title,
+        claim=plot.claim,
+        cases=tuple(_case(point, settings, duration_s) for point in chosen),
         measure=rate_rows,
-        panels=_rate_panels(by),
+        panels=_panels_of_rates(plot.curves),
         columns=RATE_KEYS,
         details=short_first if tcp else None,
         details_title=REASON_TITLE,
         telling=falls_short,
-        other_rows=first_seconds_rows if duration_s >= PAPER_S and (tcp or long_s == BOTH_PERIODS_S) else None,
+        other_rows=first_seconds_rows if shown_twice else None,
         other_title="Over the first 100 s, the paper's run length" + (", slow start included" if tcp else ""),
-    )
-
-
-def _grid(
-    schedulers: Sequence[tuple[str, float | None]],
-    shares: Sequence[float],
-    ks: Sequence[float],
-    *,
-    changing: bool,
-    expected: float | None = None,
-) -> list[Point]:
-    return [
-        Point(scheduler, ef, ef if expected is None else expected, k, memory_s, changing)
-        for scheduler, memory_s in schedulers
-        for ef in shares
-        for k in ks
-    ]
-
-
-FIXED = (("pss", FIXED_MEMORY_S), ("dwrr", None))
-CHANGING = (("pss", PERIOD_S), ("dwrr", None))
-WITH_81 = tuple(sorted((*TENTHS, 0.81)))
-
-
-def figure_5(settings: Settings) -> Figure:
-    """PSS stands in for DWRR when EF is as expected."""
-    return _rates_figure(
-        "5",
-        "PSS and DWRR when capacity and EF are as expected",
-        "With EF known, the curves of PSS and DWRR coincide with (1) and (6).",
-        _grid(FIXED, SHARES, TENTHS, changing=False),
-        settings,
-        ("scheduler", "ef_share"),
-        PAPER_S,
-    )
-
-
-def figure_6(settings: Settings) -> Figure:
-    """PSS keeps AF's rate when EF is not as expected."""
-    return _rates_figure(
-        "6",
-        "PSS and DWRR when EF is expected at half the link",
-        "Under PSS AF keeps its rate whatever EF does, (7), and CS0 takes the change, (8); under DWRR both change.",
-        _grid(FIXED, SHARES, TENTHS, changing=False, expected=0.5),
-        settings,
-        ("scheduler", "ef_share"),
-        PAPER_S,
-    )
-
-
-def figure_7(settings: Settings) -> Figure:
-    """Memory makes up for starvation."""
-    return _rates_figure(
-        "7",
-        "PSS with and without memory, changing capacity and EF",
-        "Without memory AF misses its target, the more the larger EF; with memory it keeps it.",
-        _grid((("pss", PERIOD_S), ("pss", None)), SHARES, WITH_81, changing=True),
-        settings,
-        ("memory_s", "ef_share"),
-        BOTH_PERIODS_S,
-    )
-
-
-def figure_9(settings: Settings) -> Figure:
-    """The older algorithm does not charge time gained by a faster link."""
-    return _rates_figure(
-        "9",
-        "PSS that ignores a capacity above nominal, and PSS that charges it",
-        "Without the branch for packets that end early AF takes more than its target, at the expense of CS0.",
-        _grid((("pss-early-ignored", PERIOD_S), ("pss", PERIOD_S)), SHARES, WITH_81, changing=True),
-        settings,
-        ("scheduler", "ef_share"),
-        BOTH_PERIODS_S,
-    )
-
-
-def figure_11(settings: Settings) -> Figure:
-    """Changing capacity, EF as expected on average."""
-    return _rates_figure(
-        "11",
-        "PSS and DWRR, changing capacity and EF, mean EF half the link as expected",
-        "With the averages known, PSS and DWRR give the same rates although both swing.",
-        _grid(CHANGING, (0.5,), TENTHS, changing=True, expected=0.5),
-        settings,
-        ("scheduler", "ef_share"),
-        BOTH_PERIODS_S,
-    )
-
-
-def figure_12(settings: Settings) -> Figure:
-    """Changing capacity, EF not as expected."""
-    return _rates_figure(
-        "12",
-        "PSS and DWRR, changing capacity and EF, EF expected at half the link",
-        "AF depends less on EF under PSS than under DWRR, also when capacity and EF swing.",
-        _grid(CHANGING, SHARES, TENTHS, changing=True, expected=0.5),
-        settings,
-        ("scheduler", "ef_share"),
-        BOTH_PERIODS_S,
     )
 
 
 SECONDS = (0, 5, 7, 9, 14, 15, 27, 30)
 """Seconds of the series that starvation, catching up and the capacity's peaks fall into."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A figure of rates and AF's level over time; `curve` is the column that tells curves apart."""
+
+    title: str
+    claim: str
+    points: tuple[Point, ...]
+    curve: str
+
+
+SERIES = {
+    "8": Series(
+        "Rates and level over time with and without memory, K_AF 0.81, EF 0.75",
+        "With memory the level falls while AF starves, and AF catches up afterwards; without, CS0 takes part at once.",
+        tuple(Point("pss", 0.75, 0.75, 0.81, memory_s, True) for memory_s in (None, PERIOD_S)),
+        "memory_s",
+    ),
+    "10": Series(
+        "Rates and level over time without and with charging packets that end early, K_AF 0.81, EF 0.25",
+        "At 15 s and 30 s, when the link is faster than nominal, the older algorithm gives AF more than its target.",
+        tuple(Point(scheduler, 0.25, 0.25, 0.81, PERIOD_S, True) for scheduler in ("pss-early-ignored", "pss")),
+        "scheduler",
+    ),
+}
+SERIES_PANELS = (
+    ("ef_mbps", "EF", "rate (Mbit/s)"),
+    ("af_mbps", "AF", "rate (Mbit/s)"),
+    ("cs0_mbps", "CS0", "rate (Mbit/s)"),
+    ("level", "AF's level", "level (bit)"),
+)
+"""Column, title and label of the axis."""
 
 
 def _series_summary(points: Sequence[Point], duration_s: float) -> Callable[[list[Row]], Grid]:
@@ -510,56 +532,25 @@ def _series_summary(points: Sequence[Point], duration_s: float) -> Callable[[lis
     return grid
 
 
-def _series_figure(name: str, title: str, claim: str, points: list[Point], settings: Settings, by: str) -> Figure:
+def _series_figure(name: str, plot: Series, settings: Settings) -> Figure:
     duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
-    cases = tuple(_case(p, settings, duration_s) for p in points)
-    panels = tuple(
-        Panel(f"{label}", "t_s", column, "time (s)", unit, (by,), theory=column, lines=True)
-        for column, label, unit in (
-            ("ef_mbps", "EF", "rate (Mbit/s)"),
-            ("af_mbps", "AF", "rate (Mbit/s)"),
-            ("cs0_mbps", "CS0", "rate (Mbit/s)"),
-            ("level", "AF's level", "level (bit)"),
-        )
-    )
     return Figure(
         name,
-        title,
-        claim,
-        cases,
+        plot.title,
+        plot.claim,
+        tuple(_case(point, settings, duration_s) for point in plot.points),
         series_rows,
-        panels,
+        tuple(
+            Panel(title, "t_s", column, "time (s)", label, (plot.curve,), theory=column, lines=True)
+            for column, title, label in SERIES_PANELS
+        ),
         SERIES_KEYS,
         terminal_table=False,
-        reference=lambda: series_theory(points, duration_s),
-        summary=_series_summary(points, duration_s),
+        reference=lambda: series_theory(plot.points, duration_s),
+        summary=_series_summary(plot.points, duration_s),
         details=short_first if settings.traffic == "tcp" else None,
         details_title=REASON_TITLE,
         telling=falls_short,
-    )
-
-
-def figure_8(settings: Settings) -> Figure:
-    """Rates and level over time, with and without memory."""
-    return _series_figure(
-        "8",
-        "Rates and level over time with and without memory, K_AF 0.81, EF 0.75",
-        "With memory the level falls while AF starves, and AF catches up afterwards; without, CS0 takes part at once.",
-        [Point("pss", 0.75, 0.75, 0.81, memory_s, True) for memory_s in (None, PERIOD_S)],
-        settings,
-        "memory_s",
-    )
-
-
-def figure_10(settings: Settings) -> Figure:
-    """Rates and level over time, with and without charging early ends."""
-    return _series_figure(
-        "10",
-        "Rates and level over time without and with charging packets that end early, K_AF 0.81, EF 0.25",
-        "At 15 s and 30 s, when the link is faster than nominal, the older algorithm gives AF more than its target.",
-        [Point(s, 0.25, 0.25, 0.81, PERIOD_S, True) for s in ("pss-early-ignored", "pss")],
-        settings,
-        "scheduler",
     )
 
 
@@ -637,16 +628,10 @@ def table_two_controlled(settings: Settings) -> Figure:
 
     def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
         wanted = dict(zip(("ef", "af1", "af2", "cs0"), (12e6, *expected, rest), strict=True))
+        pairs = [(row["class"], row["rate_bps"]) for _, tables in results for row in tables.rows("classes")]
         return [
-            dict(
-                zip(
-                    columns,
-                    ("pss", settings.traffic, r["class"], r["rate_bps"] / 1e6, wanted[r["class"]] / 1e6),
-                    strict=True,
-                )
-            )
-            for _, tables in results
-            for r in tables.rows("classes")
+            dict(zip(columns, ("pss", settings.traffic, name, bps / 1e6, wanted[name] / 1e6), strict=True))
+            for name, bps in pairs
         ]
 
     case = Case({"traffic": settings.traffic}, base)
@@ -663,17 +648,7 @@ def table_two_controlled(settings: Settings) -> Figure:
 
 def table_memory(settings: Settings) -> Figure:
     """How much memory the swinging capacity needs."""
-    spans = {0.75: (0.1, 1, 2, 3, 4, 5, 6.1, 7.5, 15), 0.5: (1, 2, 3, 4, 15), 0.25: (1, 2, 15)}
-    points = [Point("pss", ef, ef, 0.81 if ef == 0.75 else 0.9, float(m), True) for ef, ms in spans.items() for m in ms]
-    figure = _rates_figure(
-        "memory",
-        "AF's rate over the length of the memory",
-        "A memory of one period of the capacity is proposed; it is enough, not necessary.",
-        points,
-        Settings(settings.traffic, False, settings.duration_s, settings.seed),
-        ("ef_share",),
-        BOTH_PERIODS_S,
-    )
+    figure = _rates_figure("memory", MEMORY, replace(settings, quick=False))
     panel = Panel("AF rate", "memory_s", "af_mbps", "memory, s", "AF, Mbit/s", ("ef_share",), theory="af_theory_mbps")
     return Figure("memory", figure.title, figure.claim, figure.cases, rate_rows, (panel,), RATE_KEYS)
 
@@ -694,16 +669,8 @@ def table_ring(settings: Settings) -> Figure:
         made = []
         for case, tables in results:
             af_bps = next(row["rate_bps"] for row in tables.rows("classes") if row["class"] == "af")
-            labels = case.labels
-            made.append(
-                dict(
-                    zip(
-                        columns,
-                        (labels["scheduler"], labels["traffic"], labels["ring"], af_bps / 1e6, 8.0),
-                        strict=True,
-                    )
-                )
-            )
+            values = (*(case.labels[name] for name in ("scheduler", "traffic", "ring")), af_bps / 1e6, 8.0)
+            made.append(dict(zip(columns, values, strict=True)))
         return made
 
     return Figure(
@@ -717,17 +684,12 @@ def table_ring(settings: Settings) -> Figure:
     )
 
 
-FIGURES: dict[str, Callable[[Settings], Figure]] = {
-    "5": figure_5,
-    "6": figure_6,
-    "7": figure_7,
-    "8": figure_8,
-    "9": figure_9,
-    "10": figure_10,
-    "11": figure_11,
-    "12": figure_12,
+_MAKERS: dict[str, Callable[[Settings], Figure]] = {
+    **{name: partial(_rates_figure, name, plot) for name, plot in RATES.items()},
+    **{name: partial(_series_figure, name, plot) for name, plot in SERIES.items()},
     "13": figure_13,
 }
+FIGURES = {name: _MAKERS[name] for name in sorted(_MAKERS, key=int)}
 TABLES: dict[str, Callable[[Settings], Figure]] = {
     "two-controlled": table_two_controlled,
     "memory": table_memory,
