@@ -37,8 +37,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
-from linkweir import quality, quantity
+from linkweir import quality
 from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.papers.spread import half_width, means, with_spread
 
 DURATION_S = 100.0
 LINK_BPS = 50e6
@@ -224,6 +225,11 @@ QUIRKS = {
 """Keys of the satellite by mode."""
 
 
+def voice_starts_ms(users: int, mode: str) -> list[int]:
+    """When each user starts to talk."""
+    return [500 + 100 * user if mode == "published" else 1000 * user // users for user in range(users)]
+
+
 def scenario(
     paper: Paper,
     policy: str,
@@ -238,7 +244,7 @@ def scenario(
     scheduler, of_class = _scheduler(policy, mode, packet_bytes)
     limit = f"{queue_pkts(paper, policy, users, mode)}p"
     names = ["all"] if shared else [f"user{user}" for user in range(users)]
-    starts_ms = [500 + 100 * user if mode == "published" else 1000 * user // users for user in range(users)]
+    starts_ms = voice_starts_ms(users, mode)
     return {
         "name": f"{paper.name} {policy} {users} users, channel {seed}, {mode}",
         "duration": f"{duration_s:g}s",
@@ -278,8 +284,7 @@ def scenario(
 
 def least_duration_s(figures: Iterable[Figure]) -> int:
     """Whole seconds by which all users of these figures have started, the last one for a while."""
-    starts = {case.scenario["flow"][-1]["start"] for figure in figures for case in figure.cases}
-    return 1 + max(int(quantity.time_s("start", start)) for start in starts)
+    return 1 + max(case.labels["last_start_ms"] // 1000 for figure in figures for case in figure.cases)
 
 
 # --- From results to rows -------------------------------------------------------------------------------------------
@@ -340,43 +345,6 @@ def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float
     return {**found, "mos": heard.mos}
 
 
-STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""97.5 % quantiles of Student's distribution for 1, 2, ... degrees of freedom."""
-
-
-def student(freedom: int) -> float:
-    """97.5 % quantile of Student's distribution; beyond the table by the normal one's expansion, to 0.1 %.
-
-    >>> [round(student(freedom), 2) for freedom in (1, 9, 11, 39)]
-    [12.71, 2.26, 2.2, 2.02]
-    """
-    if freedom <= len(STUDENT):
-        return STUDENT[freedom - 1]
-    z = 1.959964
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
-
-
-def half_width(values: Sequence[float]) -> float | None:
-    """Half the width of the 95 % confidence interval of the mean, or None from one value.
-
-    >>> round(half_width([1.0, 2.0, 3.0]), 2)
-    2.48
-    """
-    if len(values) < 2:
-        return None
-    return student(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
-
-
-def means(runs: Sequence[Mapping[str, float]]) -> Row:
-    """Means over the runs, each with half the width of its interval as `_ci95`."""
-    row: Row = {}
-    for name in runs[0]:
-        values = [run[name] for run in runs]
-        row[name] = statistics.fmean(values)
-        row[f"{name}_ci95"] = half_width(values)
-    return row
-
-
 def _runs(
     paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]
 ) -> dict[tuple[str, int, str], dict[int, dict[str, float]]]:
@@ -416,18 +384,6 @@ def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables
     return made
 
 
-def with_spread(row: Row, name: str, digits: int) -> str:
-    """A mean and half the width of its interval.
-
-    >>> with_spread({"loss": 1.604, "loss_ci95": 0.25}, "loss", 2), with_spread({"x": None, "x_ci95": None}, "x", 2)
-    ('1.60 ± 0.25', '-')
-    """
-    if row[name] is None:
-        return "-"
-    spread = row[f"{name}_ci95"]
-    return f"{row[name]:.{digits}f}" + (f" ± {spread:.{digits}f}" if spread is not None else "")
-
-
 def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
     lines = []
     for row in sorted(made, key=lambda row: row["users"]):
@@ -446,7 +402,13 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
 @cache
 def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> Case:
     """One of the many that figures share."""
-    labels = {"policy": policy, "users": users, "mode": mode, "seed": seed}
+    labels = {
+        "policy": policy,
+        "users": users,
+        "mode": mode,
+        "seed": seed,
+        "last_start_ms": voice_starts_ms(users, mode)[-1],
+    }
     return Case(labels, scenario(paper, policy, users, seed, duration_s, mode))
 
 
@@ -570,7 +532,7 @@ class Plot:
     y_label: str
     policies: tuple[str, ...]
     digits: int
-    """Behind the point, in tables."""
+    """Digits after the decimal point in tables."""
     by: tuple[str, ...] = ("policy",)
 
 

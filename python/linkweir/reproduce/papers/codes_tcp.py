@@ -28,18 +28,8 @@ from functools import cache, partial
 from linkweir import quality
 from linkweir.reproduce.figure import Case, Figure, Grid, Measure, Panel, Row, Scenario, Tables
 from linkweir.reproduce.papers import codes
-from linkweir.reproduce.papers.codes import (
-    CODES,
-    JOURNAL,
-    LINK_MEASURES,
-    RIVALS,
-    Plot,
-    Settings,
-    by_users,
-    half_width,
-    means,
-    with_spread,
-)
+from linkweir.reproduce.papers.codes import CODES, JOURNAL, LINK_MEASURES, RIVALS, Plot, Settings, by_users
+from linkweir.reproduce.papers.spread import half_width, means, with_spread
 
 DURATION_S = 600.0
 QUICK_DURATION_S = 100.0
@@ -123,9 +113,9 @@ def duration_s(settings: Settings) -> float:
     return settings.duration_s or (QUICK_DURATION_S if settings.quick else DURATION_S)
 
 
-def start_s(user: int) -> float:
+def start_ms(user: int) -> int:
     """When a transfer starts."""
-    return 0.5 + 0.5 * user
+    return 500 + 500 * user
 
 
 def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Scenario:
@@ -147,7 +137,7 @@ def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -
                 "profile": "ns2",
                 "cc": setup.cc,
                 "access_delay": f"{setup.access_ms:g}ms",
-                "start": f"{1000 * start_s(user):.0f}ms",
+                "start": f"{start_ms(user)}ms",
             }
             for user in range(users)
         ],
@@ -160,7 +150,7 @@ def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -
 def goodputs_mbps(tables: Tables, lasts_s: float) -> list[float]:
     """Each transfer's goodput over its own time."""
     flows = tables.rows("flows")
-    return [1e-6 * flow["goodput_bps"] * lasts_s / (lasts_s - start_s(user)) for user, flow in enumerate(flows)]
+    return [1e-6 * flow["goodput_bps"] * lasts_s / (lasts_s - start_ms(user) / 1000) for user, flow in enumerate(flows)]
 
 
 def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
@@ -254,6 +244,7 @@ def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> C
         "reordering": setup.reordering,
         "seed": seed,
         "mode": setup.mode,
+        "last_start_ms": start_ms(users - 1),
     }
     return Case(labels, scenario(setup, policy, users, seed, lasts_s))
 
@@ -297,130 +288,62 @@ class _Curves(Plot):
     setups: tuple[Setup, ...] = ()
 
 
+@dataclass(frozen=True)
+class Quantity:
+    """What is plotted over the number of users: column, label of the axis, curves, and digits in tables."""
+
+    column: str
+    label: str
+    policies: tuple[str, ...]
+    digits: int
+
+
+def _curves(
+    title: str, claim: str, of: Quantity, setups: tuple[Setup, ...], by: tuple[str, ...] = ("policy",)
+) -> _Curves:
+    return _Curves(title, claim, of.column, of.label, of.policies, of.digits, by, setups)
+
+
 NONE, SHARED = Setup(), Setup(reordering="shared")
 RENO, RENO_SHARED = Setup("newreno"), Setup("newreno", "shared")
-OTHERS = ("DT_S", "RR", "PF", CODES)
-GAIN, RETX = "goodput above that of DT_H (%)", "retransmitted (% of the segments)"
+GAIN = Quantity("gain", "goodput above that of DT_H (%)", ("DT_S", "RR", "PF", CODES), 1)
+TOTAL = Quantity("total_mbps", "goodput (Mbit/s)", POLICIES, 2)
+RETX = Quantity("retx_share", "retransmitted (% of the segments)", POLICIES, 2)
+FIRST = Quantity("tx0", "decoded at once (%)", POLICIES, 2)
+MEAN_OF_RR = Quantity("goodput_mbps_mean", "goodput (Mbit/s)", ("RR",), 3)
+MEAN_OF_PF = Quantity("goodput_mbps_mean", "goodput (Mbit/s)", ("PF",), 3)
+TIMEOUTS_OF_PF = Quantity("rto_share", "after timeouts (% of the segments)", ("PF",), 2)
+ORDERS = ("reordering",)
 _PLOTS = {
-    "15": _Curves(
-        "goodput gain over DT_H, NewReno",
-        "PF and RR gain most, RR more than PF at few users.",
-        "gain",
-        GAIN,
-        OTHERS,
-        1,
-        ("policy",),
-        (RENO,),
+    "15": _curves(
+        "goodput gain over DT_H, NewReno", "PF and RR gain most, RR more than PF at few users.", GAIN, (RENO,)
     ),
-    "16": _Curves(
-        "goodput gain over DT_H, CUBIC",
-        "PF and RR gain most, RR up to 20 users and more.",
-        "gain",
-        GAIN,
-        OTHERS,
-        1,
-        ("policy",),
-        (NONE,),
+    "16": _curves("goodput gain over DT_H, CUBIC", "PF and RR gain most, RR up to 20 users and more.", GAIN, (NONE,)),
+    "17": _curves("goodput of all, CUBIC", "PF most, up to 20 Mbit/s.", TOTAL, (NONE,)),
+    "18": _curves("retransmissions, CUBIC", "Fewest with PF, RR and DT_H, most with DT_S.", RETX, (NONE,)),
+    "19": _curves("packets decoded at the first attempt, CUBIC", "Only PF and CoDeS choose.", FIRST, (NONE,)),
+    "20": _curves(
+        "RR with and without reordering, CUBIC", "Alike from 20 users on.", MEAN_OF_RR, (NONE, SHARED), ORDERS
     ),
-    "17": _Curves(
-        "goodput of all, CUBIC",
-        "PF most, up to 20 Mbit/s.",
-        "total_mbps",
-        "goodput (Mbit/s)",
-        POLICIES,
-        2,
-        ("policy",),
-        (NONE,),
+    "21": _curves(
+        "goodput gain over DT_H with reordering, NewReno", "PF gains most, RR nothing.", GAIN, (RENO_SHARED,)
     ),
-    "18": _Curves(
-        "retransmissions, CUBIC",
-        "Fewest with PF, RR and DT_H, most with DT_S.",
-        "retx_share",
-        RETX,
-        POLICIES,
-        2,
-        ("policy",),
-        (NONE,),
-    ),
-    "19": _Curves(
-        "packets decoded at the first attempt, CUBIC",
-        "Only PF and CoDeS choose.",
-        "tx0",
-        "decoded at once (%)",
-        POLICIES,
-        2,
-        ("policy",),
-        (NONE,),
-    ),
-    "20": _Curves(
-        "RR with and without reordering, CUBIC",
-        "Alike from 20 users on.",
-        "goodput_mbps_mean",
-        "goodput (Mbit/s)",
-        ("RR",),
-        3,
-        ("reordering",),
-        (NONE, SHARED),
-    ),
-    "21": _Curves(
-        "goodput gain over DT_H with reordering, NewReno",
-        "PF gains most, RR nothing.",
-        "gain",
-        GAIN,
-        OTHERS,
-        1,
-        ("policy",),
-        (RENO_SHARED,),
-    ),
-    "22": _Curves(
-        "goodput gain over DT_H with reordering, CUBIC",
-        "PF gains most, RR nothing.",
-        "gain",
-        GAIN,
-        OTHERS,
-        1,
-        ("policy",),
-        (SHARED,),
-    ),
-    "23": _Curves(
-        "goodput of all with reordering, CUBIC",
-        "PF most; DT_H like RR.",
-        "total_mbps",
-        "goodput (Mbit/s)",
-        POLICIES,
-        2,
-        ("policy",),
-        (SHARED,),
-    ),
-    "24": _Curves(
-        "retransmissions with reordering, CUBIC",
-        "More than without.",
-        "retx_share",
-        RETX,
-        POLICIES,
-        2,
-        ("policy",),
-        (SHARED,),
-    ),
-    "25": _Curves(
+    "22": _curves("goodput gain over DT_H with reordering, CUBIC", "PF gains most, RR nothing.", GAIN, (SHARED,)),
+    "23": _curves("goodput of all with reordering, CUBIC", "PF most; DT_H like RR.", TOTAL, (SHARED,)),
+    "24": _curves("retransmissions with reordering, CUBIC", "More than without.", RETX, (SHARED,)),
+    "25": _curves(
         "retransmissions after timeouts under PF, CUBIC",
         "More with reordering at few users.",
-        "rto_share",
-        "after timeouts (% of the segments)",
-        ("PF",),
-        2,
-        ("reordering",),
+        TIMEOUTS_OF_PF,
         (NONE, SHARED),
+        ORDERS,
     ),
-    "26": _Curves(
+    "26": _curves(
         "goodput under PF by congestion control and reordering",
         "Alike at saturation; below it CUBIC and reordering gain.",
-        "goodput_mbps_mean",
-        "goodput (Mbit/s)",
-        ("PF",),
-        3,
-        ("cc", "reordering"),
+        MEAN_OF_PF,
         (RENO, RENO_SHARED, NONE, SHARED),
+        ("cc", "reordering"),
     ),
 }
 
@@ -537,9 +460,10 @@ def table_5(settings: Settings) -> Figure:
     """What stands behind each of the paper's marks."""
     voice_users = JOURNAL.table_users[settings.mode][-1]
     users = QUICK_USERS[-1] if settings.quick else RANKED_USERS[settings.mode]
+    last_start_ms = codes.voice_starts_ms(voice_users, settings.mode)[-1]
     voice = [
         Case(
-            {"policy": policy, "voice_users": voice_users},
+            {"policy": policy, "voice_users": voice_users, "last_start_ms": last_start_ms},
             codes.scenario(JOURNAL, policy, voice_users, seed, settings.voice_s, settings.mode),
         )
         for policy in POLICIES
@@ -680,7 +604,8 @@ def table_assumptions(settings: Settings) -> Figure:
                     }
                     made.append(
                         Case(
-                            {**labels, "seed": seed, "lasts_s": lasts_s}, scenario(setup, policy, users, seed, lasts_s)
+                            {**labels, "seed": seed, "lasts_s": lasts_s, "last_start_ms": start_ms(users - 1)},
+                            scenario(setup, policy, users, seed, lasts_s),
                         )
                     )
     return Figure(
