@@ -151,7 +151,7 @@ def losing(parts: Sequence[float]) -> Any:
 def test_histories_are_judged_in_both() -> None:
     figure = pds.FIGURES["11"](pds.Settings(nseeds=1))
     runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
-    _, (shown,) = virtual.carry_out([[figure]], *runners, lambda: None)
+    _, (shown,) = virtual.run_all([[figure]], *runners, lambda: None)
     found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
     assert found == [
         (where, pytest.approx(ratio)) for where, ratio in (("kernel", 2.0), ("simulation", 4.0)) for _ in range(2)
@@ -160,7 +160,7 @@ def test_histories_are_judged_in_both() -> None:
 
 def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
     figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
-    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, lines = shown.figure.summary(shown.rows)
     found = {line[2]: line[3:] for line in lines if line[:2] == ["8 to 9", "delay ratio"]}
@@ -170,7 +170,7 @@ def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
 
 def test_lines_of_two_worlds_are_not_paired_where_one_lacks_some() -> None:
     figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
-    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, whole = shown.figure.summary(shown.rows)
     kept = [row for row in shown.rows if row["where"] == "kernel" or row["t_to_s"] != 9]

@@ -108,15 +108,15 @@ def run_pss(
     Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
     20 Mbit/s by the pace of a gateway. In real time it takes as long as it lasts.
     """
-    from linkweir.commands import reproduce
-    from linkweir.commands.reproduction import OnKernels, Request, carry_out
-    from linkweir.reproduce import ef_delay
+    from linkweir.commands.reproduce import figure_for_gateways, reproduce_over_gateways
+    from linkweir.commands.reproduction import Request
     from linkweir.reproduce import gateways as over
     from linkweir.reproduce.papers import pss
 
-    request = Request("pss", seed=seed, as_json=as_json, markdown=markdown, into=into, out=out, force=force)
+    request = Request(
+        "pss", seed=seed, as_json=as_json, markdown=markdown, into=into, out=out, force=force, duration=duration
+    )
     _check("gateway", where)
-    lasts_s = reproduce.duration_s("pss", duration)
     if figure not in pss.FIGURES or figure == "13":
         _refuse(f'--figure = "{figure}": must be one of 5 to 12')
     try:
@@ -124,20 +124,10 @@ def run_pss(
     except ValueError as fault:
         _refuse(f"--points: {fault}")
     names = None if schedulers is None else schedulers.split(",")
-    make = pss.FIGURES[figure]
-    sets = [[over.part(make(pss.Settings("tcp", False, lasts_s, seed + n)), wanted, names)] for n in range(seeds)]
+    sets = figure_for_gateways(request, figure, wanted, names, seeds)
     if not sets[0][0].cases:
         _refuse(f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run")
-    tools = choice.gateways(where, gateway, say=_say)
-    kernels = OnKernels(
-        sets,
-        lambda folder: over.runner(tools, folder, at_once, _say),
-        name=over.GATEWAY,
-        where=where,
-        delays=ef_delay.over_gateways,
-    )
-    suffix = "-gateway" if where == "real" else "-gateway-virtual"
-    carry_out(request, f"figure{figure}", suffix, kernels)
+    reproduce_over_gateways(request, sets, choice.gateways(where, gateway, say=_say), at_once, _say)
 
 
 @app.command("clean")

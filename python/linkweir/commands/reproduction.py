@@ -11,17 +11,18 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from linkweir import quantity
 from linkweir.commands.executor import executor_of
 from linkweir.provenance import free_directory, write_whole
-from linkweir.reproduce import ef_delay, keep, native, page, virtual
-from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
-from linkweir.reproduce.figure import Figure
+from linkweir.reproduce import keep, native, page
+from linkweir.reproduce.execute import distinct
+from linkweir.reproduce.reproduction import Reproduction
 from linkweir.terminal import print_table
 
 TITLES = {
@@ -52,6 +53,8 @@ class Request:
         out: directory to make; a new one below `runs` when None.
         force: an earlier reproduction is overwritten.
         wide: tables have all columns, however wide the terminal is.
+        quick: fewer points and channels, and shorter runs.
+        duration: of every run, as typed; as long as the figure says when None.
     """
 
     paper: str
@@ -65,6 +68,8 @@ class Request:
     out: Path | None
     force: bool
     wide: bool = False
+    quick: bool = False
+    duration: str | None = None
 
     def __post_init__(self) -> None:
         if self.as_json and self.markdown:
@@ -72,68 +77,21 @@ class Request:
         if self.into is not None and not self.into.is_file():
             refuse(self.paper, f'--into = "{self.into}": there is no such file')
 
-
-class Work(Protocol):
-    """Figures and where they run."""
-
     @property
-    def where(self) -> str:
-        """How the directory calls it."""
-
-    @property
-    def figures(self) -> Sequence[Figure]:
-        """All figures, of every seed."""
-
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:
-        """Runs them, with the directory of the reproduction to keep files in, and returns what there is to show."""
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """Figures that run in the simulator."""
-
-    figures: Sequence[Figure]
-    where: str = "sim"
-
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:  # noqa: ARG002
-        """What the simulator says."""
-        scenarios = distinct(self.figures)
-        with _bar(len(scenarios)) as advance:
-            outcome = execute(scenarios, simulator, advance)
-        return outcome, [show(figure, outcome) for figure in self.figures]
+    def duration_s(self) -> float | None:
+        """The time of every run, s; one that cannot be used ends the command."""
+        if self.duration is None:
+            return None
+        try:
+            value = quantity.time_s("--duration", self.duration)
+        except quantity.Fault as fault:
+            refuse(self.paper, str(fault))
+        if value < 1 or value != int(value):
+            refuse(self.paper, f'--duration = "{self.duration}": must be whole seconds, at least 1s')
+        return value
 
 
-@dataclass(frozen=True)
-class OnKernels:
-    """Figures that run on real kernels beside the simulator.
-
-    Attributes:
-        sets: the figures, once for every seed.
-        runner: makes what runs them, told the directory of the reproduction.
-        name: what their rows are called.
-        where: how the directory calls it.
-        delays: tables of EF's delays.
-    """
-
-    sets: Sequence[Sequence[Figure]]
-    runner: Callable[[Path], Runner]
-    name: str = virtual.KERNEL
-    where: str = "virtual"
-    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.Shown]] = ef_delay.in_kernel
-
-    @property
-    def figures(self) -> list[Figure]:
-        """All figures, of every seed."""
-        return [figure for figures in self.sets for figure in figures]
-
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:
-        """What kernels say beside the simulator, how far they are apart, and EF's delays."""
-        with _bar(2 * len(distinct(self.figures))) as advance:
-            outcome, shown = virtual.carry_out(self.sets, self.runner(folder), simulator, advance, self.name)
-        return outcome, [*shown, *virtual.distances(shown, self.name), *self.delays(self.sets, outcome)]
-
-
-def carry_out(request: Request, name: str, suffix: str, work: Work) -> None:
+def reproduce(request: Request, name: str, suffix: str, work: Reproduction) -> None:
     """Runs figures, shows them and writes the directory of the reproduction.
 
     Args:
@@ -149,7 +107,8 @@ def carry_out(request: Request, name: str, suffix: str, work: Work) -> None:
     with executor_of(request.jobs, request.dask) as executor:
         directory = keep.ReproductionDirectory(path, facts, work.figures, force=request.force)
         try:
-            outcome, shown = work.run(native.on(executor, directory.parts), path)
+            with _bar(work.runs) as advance:
+                outcome, shown = work.run(native.on(executor, directory.parts), path, advance)
             facts["runs"] = len(outcome.results)
             report = directory.write(TITLES[request.paper], command, facts, shown, complete=outcome.complete)
         except BaseException as error:

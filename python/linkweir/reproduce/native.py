@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where figures meet the simulator: their runs are done by whoever does those of a sweep."""
+"""Runs what figures need in the simulator, on the executors that sweeps use."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from linkweir.fault import RunError
 from linkweir.reproduce.execute import Runner
-from linkweir.reproduce.figure import Row, Scenario, Tables
+from linkweir.reproduce.figure import Row, Scenario, Tables, identity
 from linkweir.scenario import Scenario as Sound
 from linkweir.sweeps.execute import Executor
-from linkweir.sweeps.job import Answer, Job, identity, read_rows, read_tables
+from linkweir.sweeps.job import Answer, Job, read_rows, read_tables
 from linkweir.sweeps.local import LocalProcesses
 from linkweir.sweeps.parts import Parts
 
 
-class Run:
+class PackedTables:
     """The tables of a run, kept as small as they came: a reproduction has thousands."""
 
     def __init__(self, tables: dict[str, bytes]) -> None:
@@ -53,13 +53,13 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
 
         def missing() -> Iterator[Job]:
             for number, scenario in enumerate(scenarios, 1):
-                job = job_of(number, scenario)
-                found = None if parts is None else parts.read(job.identity, read_tables)
+                name = identity(scenario)
+                found = None if parts is None else parts.read(name, read_tables)
                 if found is not None:
-                    take(number - 1, Run(found))
+                    take(number - 1, PackedTables(found))
                 else:
-                    names[number] = job.identity
-                    yield job
+                    names[number] = name
+                    yield _job(number, name, scenario)
 
         def keep(answer: Answer) -> None:
             name = names.pop(answer.number, None)
@@ -69,7 +69,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
                 raise RunError(f"{scenarios[answer.number - 1].get('name', 'a run')}: {answer.fault}")
             if parts is not None:
                 parts.add(name, answer.rows)
-            take(answer.number - 1, Run(read_tables(answer.rows)))
+            take(answer.number - 1, PackedTables(read_tables(answer.rows)))
 
         executor.run(missing(), keep)
         if names:
@@ -78,9 +78,13 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     return run
 
 
-def job_of(number: int, scenario: Scenario) -> Job:
-    """A run of which all tables are wanted."""
+def _job(number: int, name: str, scenario: Scenario) -> Job:
+    """A run of which all tables are wanted.
+
+    Its identity is that of the figure's run, which is made of the scenario alone. So the scenario may name no files:
+    what they hold would not count.
+    """
     sound = Sound.from_dict(scenario)
-    inputs = tuple((name, content) for name, _, content in sound.inputs)
-    same = identity(sound.resolved, sound.seed, inputs)
-    return Job(number, same, sound.resolved, sound.seed, inputs, whole=True)
+    if sound.inputs:
+        raise ValueError(f"{sound.name}: names {sound.inputs[0][1]}; the scenarios of figures name no files")
+    return Job(number, name, sound.resolved, sound.seed, (), whole=True)

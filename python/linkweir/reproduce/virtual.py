@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables, identity
 from linkweir.reproduce.page import SIMULATION, Shown, rows_alone
 from linkweir.sweeps.job import read_tables, write_tables
 
@@ -54,7 +54,7 @@ def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
             if found is None:
                 missing.append((number, name))
             else:
-                take(number, native.Run(found))
+                take(number, native.PackedTables(found))
 
         def keep(which: int, result: Result) -> None:
             number, name = missing[which]
@@ -68,7 +68,7 @@ def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
 
 def _name(laboratory: Laboratory, scenario: Scenario) -> str:
     """What tells a run in this guest from its simulation and from one in any other guest."""
-    return hashlib.sha256(f"{laboratory.guest.identity} {native.job_of(0, scenario).identity}".encode()).hexdigest()
+    return hashlib.sha256(f"{laboratory.guest.identity} {identity(scenario)}".encode()).hexdigest()
 
 
 def possible(figure: Figure) -> Figure | None:
@@ -77,7 +77,7 @@ def possible(figure: Figure) -> Figure | None:
     return replace(figure, cases=cases) if cases else None
 
 
-def carry_out(
+def run_all(
     sets: Sequence[Sequence[Figure]],
     kernels: Runner,
     simulator: Runner,
