@@ -6,7 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any
 
 import typer
 
@@ -30,8 +30,6 @@ VIRTUAL_SEEDS = 3
 """Seeds in the kernel by default; with --quick 1, or 2 of WTP and PLR."""
 VIRTUAL_TENTHS = (5, 9)
 """K_AF in tenths with --quick in the kernel, where a run takes twenty times as long as in the simulator."""
-
-Own = ParamSpec("Own")
 
 
 def _common(
@@ -61,10 +59,10 @@ def _common(
 COMMON = tuple(inspect.signature(_common, eval_str=True).parameters.values())
 
 
-def _command(paper: str) -> Callable[[Callable[Concatenate[Request, Own], None]], Callable[..., None]]:
+def _command(paper: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function a command: its own options come first, then the common ones, which it gets as a `Request`."""
 
-    def register(function: Callable[Concatenate[Request, Own], None]) -> Callable[..., None]:
+    def register(function: Callable[..., None]) -> Callable[..., None]:
         _, *own = inspect.signature(function, eval_str=True).parameters.values()
 
         def command(**given: Any) -> None:

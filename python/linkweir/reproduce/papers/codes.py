@@ -284,7 +284,7 @@ def scenario(
 
 def least_duration_s(figures: Iterable[Figure]) -> int:
     """Whole seconds by which all users of these figures have started, the last one for a while."""
-    return 1 + max(case.labels["last_start_ms"] // 1000 for figure in figures for case in figure.cases)
+    return 1 + max(int(case.labels["last_start_ms"]) // 1000 for figure in figures for case in figure.cases)
 
 
 # --- From results to rows -------------------------------------------------------------------------------------------
