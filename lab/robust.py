@@ -143,7 +143,7 @@ def main() -> int:
         until = ", until the module was loaded again" if again else ""
         record.judge(f"the kernel's log after them has no complaint{until}", complaints(before))
 
-    tcp = pss.Settings("tcp", False, 30.0, 1)
+    tcp = pss.PssOptions("tcp", False, 30.0, 1)
     swinging = pss.FIGURES["7"](replace(tcp, duration_s=15.0)).cases[0].scenario
     variant = pds.Variant("6", delay=pds.USUAL, loss=pds.USUAL[::-1], history="decayed")
     for what, scenario in (

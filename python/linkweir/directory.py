@@ -42,7 +42,7 @@ from linkweir.tables import TableFile, read_table, table_files
 if TYPE_CHECKING:
     import pyarrow as pa
 
-REMARKS = ("gateway.json", "emulator.json", "memory.csv")
+EXTRA_FILES = ("gateway.json", "emulator.json", "memory.csv")
 """Files of real gateways besides the tables: their state at the end, the emulator's delays, and their memory."""
 IDENTICAL = "identical"
 SAME = "same values"
@@ -53,7 +53,7 @@ class RunDirectory(OwnDirectory):
     """The directory of a run."""
 
     KIND = "run"
-    OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT, *REMARKS)
+    OURS = (SCENARIO, INPUTS, RESULTS, SUMMARY, FIGURES, REPORT, *EXTRA_FILES)
 
     def __init__(self, path: Path, scenario: Scenario, *, force: bool = False, **more: str) -> None:
         self._scenario = scenario
@@ -89,8 +89,8 @@ class RunDirectory(OwnDirectory):
             self._files[name] = TableFile(self.path / RESULTS / f"{name}.parquet")
         self._files[name].add(table)
 
-    def remark(self, name: str, content: bytes) -> None:
-        """Writes one of `REMARKS`."""
+    def add_file(self, name: str, content: bytes) -> None:
+        """Writes one of `EXTRA_FILES`."""
         with writing(self.path):
             write_whole(self.path / name, content)
 

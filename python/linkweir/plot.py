@@ -38,7 +38,7 @@ STYLE: dict[Any, Any] = {
 
 
 @dataclass(frozen=True)
-class Panel:
+class Chart:
     """One picture: its file name, its title and what draws it."""
 
     name: str
@@ -94,19 +94,19 @@ def _label(name: str) -> str:
     return f" {line}" if line.startswith("_") else line or "?"
 
 
-def panels(run: RunTables) -> list[Panel]:
+def charts(run: RunTables) -> list[Chart]:
     """The figures there is something to draw for."""
     import numpy as np
 
     series = _Classes(run, "series", ["sent_bps", "delay_mean_s", *_GONE])
-    found: list[Panel] = []
+    found: list[Chart] = []
     if series.any:
         found += [
-            Panel("rates", "Rate of each class and capacity of the link", lambda axes: _rates(axes, run, series)),
-            Panel("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
-            Panel("drops", "Packets dropped and lost", lambda axes: _drops(axes, run, series)),
+            Chart("rates", "Rate of each class and capacity of the link", lambda axes: _rates(axes, run, series)),
+            Chart("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
+            Chart("drops", "Packets dropped and lost", lambda axes: _drops(axes, run, series)),
         ]
-    found += _beam_panels(run)
+    found += _beam_charts(run)
     stats = [stat for policy in policies() if policy.name == run.scenario.policy for stat in policy.stats]
     levels = _Classes(run, "levels", [stat.column for stat in stats])
     if levels.any:
@@ -116,21 +116,21 @@ def panels(run: RunTables) -> list[Panel]:
             if any(np.any(levels.get(of, stat.column) != 0) for of in levels.classes)
         }
         found += [
-            Panel(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
+            Chart(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
             for column, stat in shown.items()
         ]
     return found
 
 
-def _beam_panels(run: RunTables) -> list[Panel]:
+def _beam_charts(run: RunTables) -> list[Chart]:
     """What there is to draw of a beam."""
     channel = _Classes(run, "channel", ["rate_bps"])
     if not channel.any:
         return []
     return [
-        Panel("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, run, channel)),
-        Panel("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, run)),
-        Panel("terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, run)),
+        Chart("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, run, channel)),
+        Chart("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, run)),
+        Chart("terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, run)),
     ]
 
 
@@ -241,11 +241,11 @@ _UNITS = {"bits": "bits", "bytes": "bytes", "pkts": "packets", "bps": "bit/s", "
 
 def overview(run: RunTables) -> Figure:
     """All figures of a run below each other."""
-    shown = panels(run)
+    shown = charts(run)
     return _figure(shown)
 
 
-def _figure(shown: Sequence[Panel]) -> Figure:
+def _figure(shown: Sequence[Chart]) -> Figure:
     from matplotlib import rc_context
 
     from linkweir.picture import Picture
@@ -253,20 +253,20 @@ def _figure(shown: Sequence[Panel]) -> Figure:
     with rc_context(STYLE):
         figure = Picture(figsize=(8.0, 2.6 * max(len(shown), 1)), layout="constrained")
         grid = figure.subplots(max(len(shown), 1), 1, squeeze=False)
-        for axes, panel in zip(grid[:, 0], shown, strict=False):
-            axes.set_title(panel.title, loc="left")
-            panel.draw(axes)
+        for axes, chart in zip(grid[:, 0], shown, strict=False):
+            axes.set_title(chart.title, loc="left")
+            chart.draw(axes)
             axes.set_xlim(left=0)
     return figure
 
 
-def svg(panel: Panel) -> str:
-    """A panel as an SVG document, the same bytes for the same values."""
+def svg(chart: Chart) -> str:
+    """A chart as an SVG document, the same bytes for the same values."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
-        figure = _figure([panel])
+        figure = _figure([chart])
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

@@ -141,7 +141,7 @@ def e_model(
     found = CODECS.get(codec) if isinstance(codec, str) else codec
     if found is None:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
-    t_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
+    t_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
     _within("burstiness", burstiness, 1.0, 100.0)
     line = line or Line()
     basic, noise = _basic(line)
@@ -187,7 +187,7 @@ def cole_rosenbluth(
     """
     if codec not in COLE_ROSENBLUTH:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
-    d_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
+    d_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
     _within("base", base, 0.0, 100.0)
     a, b, c = COLE_ROSENBLUTH[codec]
     delay = 0.024 * d_ms + 0.11 * max(0.0, d_ms - 177.3)
@@ -304,8 +304,8 @@ def voice(
             loss = gone / (gone + flow["delivered_pkts"])
             # Beyond a minute a second more changes nothing.
             delay_s, jitter_s = (min(value or 0.0, _FACTOR_RANGE_S) for value in (row["delay_s"], row["jitter_s"]))
-            heard = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
-            row |= {"loss": loss, "rating": heard.rating, "mos": heard.mos}
+            call = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
+            row |= {"loss": loss, "rating": call.rating, "mos": call.mos}
         rows.append(row)
     texts = [(name, pa.string()) for name in ("flow", "class")]
     numbers = [(name, pa.float64()) for name in ("delay_s", "jitter_s", "loss", "rating", "mos")]
@@ -322,7 +322,7 @@ def _rating(
     return cole_rosenbluth(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
 
 
-def _heard_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
+def _effective_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
     """The delay that counts, ms; refuses what is outside its range."""
     _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
     _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)

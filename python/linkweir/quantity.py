@@ -7,7 +7,7 @@ from linkweir import _native
 from linkweir.fault import Error
 
 
-class Fault(Error, ValueError):  # noqa: N818 - named as the scenario parser names it
+class OptionError(Error, ValueError):
     """An input that cannot be used: which one, what was given, what is allowed."""
 
     def __init__(self, key: str, value: object, message: str) -> None:
@@ -22,12 +22,12 @@ def _number(key: str, text: str, kind: str) -> float:
     try:
         return _native.quantity(text, kind)
     except ValueError as error:
-        raise Fault(key, text, str(error)) from None
+        raise OptionError(key, text, str(error)) from None
 
 
 def _within(key: str, text: str, value: float, least: float, most: float, named: str) -> float:
     if not least <= value <= most:
-        raise Fault(key, text, f"must be {named}")
+        raise OptionError(key, text, f"must be {named}")
     return value
 
 
@@ -60,7 +60,7 @@ def count_pkts(key: str, text: str, least: int) -> int:
     """A number of packets."""
     value = _number(key, text, "packets")
     if value != int(value):
-        raise Fault(key, text, "must be a whole number of packets")
+        raise OptionError(key, text, "must be a whole number of packets")
     return int(_within(key, text, value, least, 1 << 20, f"{least}p .. {1 << 20}p"))
 
 
@@ -80,7 +80,7 @@ def rate_or_fraction_bps(key: str, text: str, link_bps: float) -> float:
     except ValueError:
         return _within(key, text, _number(key, text, "rate"), 0, 400e9, "0bit .. 400Gbit")
     if part > 1 and "%" not in text:
-        raise Fault(key, text, "needs a unit, like 5Mbit; a fraction of the link is 0 .. 1 or 0% .. 100%")
+        raise OptionError(key, text, "needs a unit, like 5Mbit; a fraction of the link is 0 .. 1 or 0% .. 100%")
     return fraction(key, text) * link_bps
 
 

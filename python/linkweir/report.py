@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from linkweir import _native, html_page
-from linkweir.plot import panels, svg
+from linkweir.plot import charts, svg
 from linkweir.provenance import FIGURES, PROVENANCE, REPORT, read_provenance, write_whole
 from linkweir.tables import RunTables
 
@@ -110,10 +110,10 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
     """
     figures: list[str] = []
     (directory / FIGURES).mkdir(exist_ok=True)
-    for panel in panels(run):
-        picture = svg(panel)
-        write_whole(directory / FIGURES / f"{panel.name}.svg", picture)
-        figures.append(html_page.figure(panel.name, panel.title, picture))
+    for chart in charts(run):
+        picture = svg(chart)
+        write_whole(directory / FIGURES / f"{chart.name}.svg", picture)
+        figures.append(html_page.figure(chart.name, chart.title, picture))
     scenario = run.scenario
     interrupted = ""
     if run.status != "complete":

@@ -22,14 +22,14 @@ AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 """What can be run: a `Scenario`, a dict, or the path of a TOML file."""
 
 
-class _Patience:
+class _DeferredInterrupt:
     """Holds Ctrl-C back until a safe point, so that no table is cut in the middle; a second one acts at once."""
 
     def __init__(self) -> None:
         self.pressed = False
         self._before: Any = None
 
-    def __enter__(self) -> _Patience:
+    def __enter__(self) -> _DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
             if callable(before):  # else Ctrl-C is ignored or not Python's business
@@ -87,13 +87,13 @@ def run(
 def _simulate(
     scenario: Scenario,
     take: Callable[[str, list[_native._Column]], None],
-    patience: _Patience,
+    interrupt: _DeferredInterrupt,
     progress: Callable[[float], None] | None,
 ) -> _native._Outcome:
     def look(simulated_s: float) -> None:
         if progress is not None:
             progress(simulated_s)
-        if patience.pressed:
+        if interrupt.pressed:
             raise KeyboardInterrupt
 
     return _native.run(scenario.native, take, look)
@@ -103,36 +103,36 @@ def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None)
     from linkweir import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {}
-    with _Patience() as patience:
+    with _DeferredInterrupt() as interrupt:
         outcome = _simulate(
-            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), patience, progress
+            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, progress
         )
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
         result = _in_memory(scenario, outcome, sources)
-    return _unless_interrupted(result, patience)
+    return _unless_interrupted(result, interrupt)
 
 
 def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None) -> Result:
     from linkweir import arrow
     from linkweir.directory import RunDirectory
 
-    with _Patience() as patience:
+    with _DeferredInterrupt() as interrupt:
         directory = RunDirectory(out, scenario, force=force)
         try:
             outcome = _simulate(
-                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), patience, progress
+                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, progress
             )
             result = directory.finish(outcome)
         except BaseException as error:
             directory.fail(error)
             raise
-    return _unless_interrupted(result, patience)
+    return _unless_interrupted(result, interrupt)
 
 
-def _unless_interrupted(result: Result, patience: _Patience) -> Result:
+def _unless_interrupted(result: Result, interrupt: _DeferredInterrupt) -> Result:
     if result.status != "complete":
         raise Interrupted(result)
-    if patience.pressed:
+    if interrupt.pressed:
         raise KeyboardInterrupt  # came after the last safe point: the result is whole
     return result
 

@@ -43,7 +43,8 @@ RUNS = 200
 _TRACED = """\
 import collections, json, os, runpy, signal, sys
 wanted, at, note = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-keepers = ("sweep/execute.py", "sweep/keep.py", "sweep/parts.py", "linkweir/directory.py")
+names = ("sweeps/execute", "sweeps/directory", "sweeps/parts", "provenance", "tables")
+keepers = tuple(f"linkweir/{name}.py" for name in names)
 counts = collections.Counter()
 
 def line(frame, event, arg):

@@ -54,7 +54,7 @@ def test_the_package_keeps_the_contracts(copy: Path) -> None:
         ("sweeps/keys.py", "from linkweir.sweeps.plan import Plan", "No import circles"),
         ("tables.py", "from linkweir.result import Result", "Commands above what they run"),
         ("lab/world.py", "from linkweir.reproduce.figure import Figure", "Commands above what they run"),
-        ("sweeps/keep.py", "import typer", "Only commands know the command line"),
+        ("sweeps/directory.py", "import typer", "Only commands know the command line"),
         ("sweeps/job.py", "from linkweir.terminal import room", "Only commands know the command line"),
         ("quality.py", "from linkweir.report import number", "Models and quality"),
         ("theory.py", "from linkweir import cli", "Models and quality"),

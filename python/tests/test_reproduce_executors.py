@@ -37,7 +37,7 @@ class Here:
 
 
 def ring() -> Figure:
-    return pss.table_ring(pss.Settings(duration_s=2.0))
+    return pss.table_ring(pss.PssOptions(duration_s=2.0))
 
 
 def rows(executor: Executor) -> list[Row]:

@@ -94,7 +94,7 @@ def test_over_gateways_ef_may_wait_three_packet_times_and_2_ms_where_capacity_is
     of_class = {"class": "ef", "dropped_limit_pkts": 1, "dropped_policy_pkts": 2}
     of_class |= {"delay_p50_s": 0.0005, "delay_p99_s": 0.002, "delay_max_s": None}
     of_flow = {"flow": "ef", "arrived_pkts": 100, "delivered_pkts": 97}
-    sets = [[pss.FIGURES[name](pss.Settings("tcp")) for name in ("6", "7")]]
+    sets = [[pss.FIGURES[name](pss.PssOptions("tcp")) for name in ("6", "7")]]
     fixed, changing = (figure.cases[0] for figure in sets[0])
     run = Made(classes=[{"class": "af"}, of_class], flows=[{"flow": "af"}, of_flow])
     outcome = Outcome({case.key: run for case in (fixed, changing)})
@@ -149,7 +149,7 @@ def losing(parts: Sequence[float]) -> Any:
 
 
 def test_histories_are_judged_in_both() -> None:
-    figure = pds.FIGURES["11"](pds.Settings(nseeds=1))
+    figure = pds.FIGURES["11"](pds.PdsOptions(nseeds=1))
     runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
     _, (shown,) = virtual.run_all([[figure]], *runners, lambda: None)
     found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
@@ -159,7 +159,7 @@ def test_histories_are_judged_in_both() -> None:
 
 
 def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
-    figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
+    figure = pds.FIGURES["4"](pds.PdsOptions(nseeds=1))
     _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, lines = shown.figure.summary(shown.rows)
@@ -169,7 +169,7 @@ def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
 
 
 def test_lines_of_two_worlds_are_not_paired_where_one_lacks_some() -> None:
-    figure = pds.FIGURES["4"](pds.Settings(nseeds=1))
+    figure = pds.FIGURES["4"](pds.PdsOptions(nseeds=1))
     _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, whole = shown.figure.summary(shown.rows)
@@ -227,7 +227,7 @@ class Counted:
 
 
 def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
-    case = pss.FIGURES["6"](pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
+    case = pss.FIGURES["6"](pss.PssOptions("tcp", False, 30.0, 1)).cases[0].scenario
     scenarios = [{**case, "seed": seed} for seed in (1, 2, 3)]
     parts = Parts(tmp_path)
     parts.make()
@@ -254,7 +254,7 @@ def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
 
 
 def test_figures_keep_what_a_kernel_can_run() -> None:
-    figure = pds.FIGURES["9"](pds.Settings(quick=True))
+    figure = pds.FIGURES["9"](pds.PdsOptions(quick=True))
     part = virtual.possible(figure)
     assert part is not None
     assert {case.scenario["link"]["ring"] for case in figure.cases} == {1, 2, 16}

@@ -11,7 +11,7 @@ import pytest
 from command import REPOSITORY
 
 from linkweir.reproduce.figure import Figure
-from linkweir.reproduce.page import Shown, report
+from linkweir.reproduce.page import FigureResult, report
 
 PDS = "docs/reproduction.md"
 CODES = "docs/reproduction-codes.md"
@@ -172,7 +172,7 @@ def test_the_largest_differences_of_kernel_and_simulation_are_those_named() -> N
 def test_tables_of_a_report_are_open() -> None:
     rows = [{"x": 1.0, "y": 2.0}]
     figure = Figure("one", "One", "claim", (), lambda _: rows, (), ("x", "y"))
-    page = report("title", "command", {}, [Shown(figure, rows, details=rows, other=rows)], complete=True)
+    page = report("title", "command", {}, [FigureResult(figure, rows, details=rows, other=rows)], complete=True)
     assert page.count("<table>") == 3
     assert page.count("<details open>") == page.count("<details") == 3
     for name in (PDS, CODES, CORRECTED):

@@ -11,10 +11,10 @@ import typer
 
 from linkweir import _native, quantity
 from linkweir.commands import plan_table
-from linkweir.quantity import Fault
+from linkweir.quantity import OptionError
 from linkweir.sizing import shortage
 from linkweir.sizing.answer import answer
-from linkweir.sizing.requirements import Memory, Weights, Wish
+from linkweir.sizing.requirements import Memory, Requirements, Weights
 
 app = typer.Typer(help="Parameters of a policy from what is wanted of it.", no_args_is_help=True, add_completion=False)
 
@@ -62,14 +62,14 @@ def pss(
         _only_one({"--rate": rate, "--share": share, "--weights": weights}, least=1)
         _only_one({"--memory": memory, "--longest-fade": longest_fade, "--trace": trace, "--lr": lr})
         if weights and burst is not None:
-            raise Fault("--burst", burst, "follows from --weights; leave one of them out")
+            raise OptionError("--burst", burst, "follows from --weights; leave one of them out")
         if sat not in ("exact", "paper"):
-            raise Fault("--sat", sat, "must be exact or paper")
+            raise OptionError("--sat", sat, "must be exact or paper")
         link_bps = quantity.rate_bps("--link", link)
         expected_bps = quantity.rate_or_fraction_bps("--ef-expected", ef_expected, link_bps)
         if expected_bps >= link_bps:
-            raise Fault("--ef-expected", ef_expected, "must leave something of the link")
-        wanted = Wish(
+            raise OptionError("--ef-expected", ef_expected, "must leave something of the link")
+        wanted = Requirements(
             link_bps=link_bps,
             ef_expected_bps=expected_bps,
             targets=_targets(link_bps, rate or [], share or []),
@@ -90,7 +90,7 @@ def pss(
             loads=tuple(quantity.rate_or_fraction_bps("--ef", text, link_bps) for text in ef or []),
         )
         found = answer(wanted)
-    except (Fault, _native.ScenarioError) as fault:
+    except (OptionError, _native.ScenarioError) as fault:
         typer.echo(f"linkweir plan pss: {fault}", err=True)
         raise typer.Exit(2) from None
     if as_json:
@@ -105,8 +105,8 @@ def _only_one(options: dict[str, object], least: int = 0) -> None:
         return
     rule = f"give {'exactly' if least else 'only'} one of {', '.join(options)}"
     if not given:
-        raise Fault("", "", rule)
-    raise Fault(" ".join(_typed(option, value) for option, value in given.items()), "", rule)
+        raise OptionError("", "", rule)
+    raise OptionError(" ".join(_typed(option, value) for option, value in given.items()), "", rule)
 
 
 def _typed(option: str, value: object) -> str:
@@ -119,11 +119,11 @@ def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[floa
     wanted += [("--share", text, quantity.fraction("--share", text) * link_bps) for text in shares]
     for key, text, target_bps in wanted:
         if not 10 <= target_bps < link_bps:
-            raise Fault(key, text, f"must be 10 bit/s up to below the link's {quantity.rate_text(link_bps)}")
+            raise OptionError(key, text, f"must be 10 bit/s up to below the link's {quantity.rate_text(link_bps)}")
     total_bps = sum(target_bps for _, _, target_bps in wanted)
     if total_bps > link_bps:
         sums = f"are {quantity.rate_text(total_bps)} together, more than the link's {quantity.rate_text(link_bps)}"
-        raise Fault(" ".join(_typed(key, text) for key, text, _ in wanted), "", f"{sums}: reserve less")
+        raise OptionError(" ".join(_typed(key, text) for key, text, _ in wanted), "", f"{sums}: reserve less")
     return tuple(target_bps for _, _, target_bps in wanted)
 
 
@@ -136,11 +136,11 @@ def _weights(text: str, sizes: str) -> Weights:
 def _pair(key: str, text: str) -> list[str]:
     parts = text.split(":")
     if len(parts) != 2:
-        raise Fault(key, text, "write it as AF:CS0, such as 16:4 or 1500B:1500B")
+        raise OptionError(key, text, "write it as AF:CS0, such as 16:4 or 1500B:1500B")
     return parts
 
 
 def _whole(key: str, given: str, text: str) -> int:
     if not text.strip().isdigit() or not 1 <= int(text) <= 65535:
-        raise Fault(key, given, "weights are whole numbers of packets, 1 .. 65535")
+        raise OptionError(key, given, "weights are whole numbers of packets, 1 .. 65535")
     return int(text)

@@ -105,11 +105,11 @@ def reproduce_pss(
     chosen = _chosen("pss", figure, table, pss.FIGURES, {} if where == "virtual" else pss.TABLES)
     if where == "virtual":
         n = seeds or (1 if request.quick else VIRTUAL_SEEDS)
-        each = [pss.Settings("tcp", request.quick, lasts_s, request.seed + k, VIRTUAL_TENTHS) for k in range(n)]
-        sets = [[make(settings) for make in chosen] for settings in each]
+        each = [pss.PssOptions("tcp", request.quick, lasts_s, request.seed + k, VIRTUAL_TENTHS) for k in range(n)]
+        sets = [[make(options) for make in chosen] for options in each]
         reproduce(request, _name(figure, table), "-virtual", _in_laboratory(sets, request.jobs))
     else:
-        figures = [make(pss.Settings(traffic, request.quick, lasts_s, request.seed)) for make in chosen]
+        figures = [make(pss.PssOptions(traffic, request.quick, lasts_s, request.seed)) for make in chosen]
         reproduce(request, _name(figure, table), f"-{traffic}", Simulated(figures))
 
 
@@ -122,8 +122,8 @@ def figure_for_gateways(
 ) -> list[list[Figure]]:
     """A figure of the PSS paper at these points and with these schedulers, all when None, once for every seed."""
     make = pss.FIGURES[figure]
-    each = [pss.Settings("tcp", False, request.duration_s, request.seed + n) for n in range(seeds)]
-    return [[over.part(make(settings), points, schedulers)] for settings in each]
+    each = [pss.PssOptions("tcp", False, request.duration_s, request.seed + n) for n in range(seeds)]
+    return [[over.part(make(options), points, schedulers)] for options in each]
 
 
 def reproduce_over_gateways(
@@ -164,8 +164,8 @@ def reproduce_pds(
     _check_where(request, where)
     if where == "virtual" and seeds is None and not request.quick:
         seeds = VIRTUAL_SEEDS
-    settings = pds.Settings(request.quick, request.duration_s, request.seed, seeds)
-    figures = [make(settings) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
+    options = pds.PdsOptions(request.quick, request.duration_s, request.seed, seeds)
+    figures = [make(options) for make in _chosen("pds", figure, None, pds.FIGURES, {})]
     if where == "virtual":
         reproduce(request, _name(figure), "-virtual", _in_laboratory([figures], request.jobs))
     else:
@@ -209,7 +209,7 @@ def reproduce_codes(
             if table in tables and table not in offered:
                 refuse("codes", f'--mode = "{mode}": --table {table} is published only')
         wanted = _chosen("codes", figure, table, figures, offered)
-        chosen += [make(codes.Settings(request.quick, lasts_s, request.seed, one)) for make in wanted]
+        chosen += [make(codes.CodesOptions(request.quick, lasts_s, request.seed, one)) for make in wanted]
     least_s = codes.least_duration_s(chosen)
     if lasts_s is not None and lasts_s < least_s:
         message = f'--duration = "{request.duration}": must be at least {least_s}s, when the last user has started'

@@ -20,7 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from linkweir import quantity
 from linkweir.commands.executor import executor_of
 from linkweir.provenance import free_directory, write_whole
-from linkweir.reproduce import keep, native, page
+from linkweir.reproduce import native, page
+from linkweir.reproduce.directory import ReproductionDirectory, figure_key, write_picture
 from linkweir.reproduce.execute import distinct
 from linkweir.reproduce.reproduction import Reproduction
 from linkweir.terminal import print_table
@@ -84,7 +85,7 @@ class Request:
             return None
         try:
             value = quantity.time_s("--duration", self.duration)
-        except quantity.Fault as fault:
+        except quantity.OptionError as fault:
             refuse(self.paper, str(fault))
         if value < 1 or value != int(value):
             refuse(self.paper, f'--duration = "{self.duration}": must be whole seconds, at least 1s')
@@ -105,7 +106,7 @@ def reproduce(request: Request, name: str, suffix: str, work: Reproduction) -> N
     facts: dict[str, Any] = {"seed": request.seed, "where": work.where, "runs_planned": planned}
     command = shlex.join(["linkweir", *sys.argv[1:]])
     with executor_of(request.jobs, request.dask) as executor:
-        directory = keep.ReproductionDirectory(path, facts, work.figures, force=request.force)
+        directory = ReproductionDirectory(path, facts, work.figures, force=request.force)
         try:
             with _bar(work.runs) as advance:
                 outcome, shown = work.run(native.on(executor, directory.parts), path, advance)
@@ -147,9 +148,9 @@ def _bar(total: int) -> Iterator[Callable[[], None]]:
         yield lambda: progress.advance(task)
 
 
-def _print(request: Request, figures: Sequence[page.Shown]) -> None:
+def _print(request: Request, figures: Sequence[page.FigureResult]) -> None:
     if request.as_json:
-        answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in figures]
+        answers = [{"figure": figure_key(s.figure.name), "rows": s.rows} for s in figures]
         typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
     elif request.markdown:
         for s in figures:
@@ -168,7 +169,7 @@ def _print(request: Request, figures: Sequence[page.Shown]) -> None:
                     console.print(f"not shown: {', '.join(left_out)}; --wide and the report have all", markup=False)
 
 
-def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
+def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.FigureResult]) -> None:
     """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
 
     Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
@@ -184,7 +185,7 @@ def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.
             missing.append(name)
         if s.picture and f"(images/{name}.svg)" in text:
             (path.parent / "images").mkdir(exist_ok=True)
-            keep.write_picture(path.parent / "images" / f"{name}.svg", s.picture)
+            write_picture(path.parent / "images" / f"{name}.svg", s.picture)
     if missing:
         typer.echo(
             f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '

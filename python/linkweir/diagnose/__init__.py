@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from linkweir.diagnose.finding import Finding
 from linkweir.diagnose.reservations import missed_reservations
+from linkweir.diagnose.resolved import ResolvedScenario
 from linkweir.diagnose.rules import long_delays, offered_above_capacity, short_trace, small_mtu
-from linkweir.diagnose.setting import Setting
 from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
@@ -28,13 +28,15 @@ def findings(run: RunTables) -> list[Finding]:
 
     A rule that fails does not fail the run: its failure becomes a warning of kind ``unjudged``.
     """
-    setting = Setting(run.scenario)
-    return [finding for rule in RULES for finding in _judged(rule, run, setting)]
+    resolved = ResolvedScenario(run.scenario)
+    return [finding for rule in RULES for finding in _judged(rule, run, resolved)]
 
 
-def _judged(rule: Callable[[RunTables, Setting], list[Finding]], run: RunTables, setting: Setting) -> list[Finding]:
+def _judged(
+    rule: Callable[[RunTables, ResolvedScenario], list[Finding]], run: RunTables, resolved: ResolvedScenario
+) -> list[Finding]:
     try:
-        return rule(run, setting)
+        return rule(run, resolved)
     except DirectoryError:  # a damaged table is no fault of the rule
         raise
     except Exception as error:

@@ -19,8 +19,8 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.diagnose.finding import Finding, megabits, merged
+from linkweir.diagnose.resolved import Entry, ResolvedScenario, size_bytes
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
-from linkweir.diagnose.setting import Entry, Setting, size_bytes
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
@@ -30,13 +30,13 @@ _BINS = 4096
 """Bins in memory at a time."""
 
 
-def missed_reservations(run: RunTables, setting: Setting) -> list[Finding]:
+def missed_reservations(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Reservations of which more was lost than one turn of the class (`burst` packets), and more than 1 %."""
-    reserved = [entry for entry in setting.entries if "low_level" in entry.keys]
+    reserved = [entry for entry in resolved.entries if "low_level" in entry.keys]
     if not reserved or not {"levels", "series", "link"} <= set(run.tables):
         return []
-    accounts = [Account(entry, n, setting) for entry in reserved for n in entry.numbers]
-    for bins in _bins(run, setting):
+    accounts = [Account(entry, n, resolved) for entry in reserved for n in entry.numbers]
+    for bins in _bins(run, resolved):
         for account in accounts:
             account.add(bins)
     found: list[Finding] = []
@@ -64,7 +64,7 @@ class Bins:
     credit_before_bits: Values
 
 
-def _bins(run: RunTables, setting: Setting) -> Iterator[Bins]:
+def _bins(run: RunTables, resolved: ResolvedScenario) -> Iterator[Bins]:
     classes = len(run.scenario.classes)
     interval_s = run.scenario.interval_s
     columns = ("sent_bytes", "sent_pkts", "backlog_bytes", "delay_mean_s")
@@ -78,12 +78,12 @@ def _bins(run: RunTables, setting: Setting) -> Iterator[Bins]:
         starts_s, capacity_bps, used_bps = carried[:, 0, :].T
         ends_s = np.minimum(starts_s + interval_s, run.simulated_s)
         lasts_s = (ends_s - starts_s)[:, None]
-        sent_bps = 8.0 * setting.wire_bytes(sent_bytes, sent_pkts) / lasts_s
+        sent_bps = 8.0 * resolved.wire_bytes(sent_bytes, sent_pkts) / lasts_s
         yield Bins(
             starts_s=starts_s,
             ends_s=ends_s,
             spans_s=spans_in_window_s(starts_s, run),
-            capacity_bps=setting.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
+            capacity_bps=resolved.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
             sent_bps=sent_bps,
             sent_bytes=sent_bytes,
             waiting_before_bytes=np.vstack([before_bytes, after_bytes[:-1]]),
@@ -123,17 +123,17 @@ def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
 class Account:
     """What was reserved for one class and what was lost of it."""
 
-    def __init__(self, entry: Entry, n: int, setting: Setting) -> None:
+    def __init__(self, entry: Entry, n: int, resolved: ResolvedScenario) -> None:
         self.entry = entry
         self._n = n
         self._above = [
-            (other, m) for other in setting.entries for m in other.numbers if other.level(m) < entry.level(n)
+            (other, m) for other in resolved.entries for m in other.numbers if other.level(m) < entry.level(n)
         ]
         self._rate_bps = _native.quantity(entry.keys["rate"], "rate")
-        self._packet_bits = 8 * setting.packet_wire_bytes(entry.largest_bytes())
+        self._packet_bits = 8 * resolved.packet_wire_bytes(entry.largest_bytes())
         self._share = _native.quantity(entry.keys["share"], "fraction")
-        self._nominal_bps = _native.quantity(setting.link["nominal"], "rate")
-        self._follow = bool(setting.link.get("follow", False))
+        self._nominal_bps = _native.quantity(resolved.link["nominal"], "rate")
+        self._follow = bool(resolved.link.get("follow", False))
         self._filled_s = list(_filled_s(entry, n))
         self._window_s = self._reserved_bits = self._capacity_bits = self._left_bits = 0.0
         self._lost_bits = self._used_up_s = self._used_up_reserved_bits = 0.0

@@ -173,16 +173,16 @@ def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[St
     got: dict[tuple[int, int], list[int]] = {}
     for text, where in ((senders, sent), (received, got)):
         for line in text.decode().splitlines():
-            at_ns, sender, *values = (int(word) for word in line.split())
-            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), values)
+            at_ns, sender, *counts = (int(word) for word in line.split())
+            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), counts)
     made: dict[int, list[Stream]] = {}
     for number, flow in enumerate(world.flows):
         if flow.kind != "tcp":
             continue
         made[number] = []
         for n in range(len(world.bins)):
-            told = sent.get((number, n))
-            window = (None, 0, 0, 0, 0) if told is None else told
+            values = sent.get((number, n))
+            window = (None, 0, 0, 0, 0) if values is None else values
             made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
     return made
 

@@ -45,7 +45,7 @@ class Experiments(ABC):
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files)
 
-    def _remarks(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         """Further files of a run directory."""
         return {}
 
@@ -85,8 +85,8 @@ class Experiments(ABC):
         try:
             files = self._files(made, processor)
             found = self._tables(made, files)
-            for name, content in self._remarks(files).items():
-                directory.remark(name, content)
+            for name, content in self._extra_files(files).items():
+                directory.add_file(name, content)
             for name, table in found.items():
                 directory.add(name, table)
             outcome = {

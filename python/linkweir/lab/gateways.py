@@ -43,7 +43,7 @@ class OverGateways(Experiments):
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files, gateway_counters)
 
-    def _remarks(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         last = list(_answers(_files["counters"]))[-1]
         return {
             "gateway.json": dump(last).encode(),

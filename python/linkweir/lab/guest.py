@@ -71,7 +71,7 @@ def _module(folder: Path) -> tuple[Path, list[Path]]:
     make = ["make", "--no-print-directory", "-s", "-C", str(source)]
     module = source / "build" / name / "sch_linkweir.ko"
     target = str(module.relative_to(source))
-    with kernel.alone("module"):
+    with kernel.locked("module"):
         _run([*make, target, f"HEADERS={folder}", "ARCH=um", "KBUILD_MODPOST_WARN=1"], "the module")
         _run([*make, "plugins"], "tc's plugins")
     return module, sorted((source / "build/tc").glob("q_*.so"))

@@ -48,10 +48,10 @@ def start(
         files = [Entry(f"job/{path}", content) for path, content in sorted(job.items())]
         extra = archive([*files, Entry("job/results", f"{results}\n".encode().ljust(256))])
         (folder / "image").write_bytes(guest.image + extra)
-        said = _boot(guest, folder, seed, processor, most_s)
+        printed = _boot(guest, folder, seed, processor, most_s)
         found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
     if found.get("status") != b"0\n":
-        words = found.get("log", b"").decode(errors="replace").strip() or said.strip() or "it said nothing"
+        words = found.get("log", b"").decode(errors="replace").strip() or printed.strip() or "it said nothing"
         last = "\n".join(words.splitlines()[-60:])
         raise LaboratoryError(f"the job in the laboratory's kernel failed:\n{last}")
     return found

@@ -115,7 +115,7 @@ def built(variant: str = "fast") -> Path | None:
 
 
 @contextlib.contextmanager
-def alone(name: str) -> Iterator[None]:
+def locked(name: str) -> Iterator[None]:
     """Whoever comes second waits, and then finds the work done."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"{name}.lock").open("w") as lock:
@@ -136,7 +136,7 @@ def _unpacked(archive: Path, say: Callable[[str], None]) -> Path:
     folder = cache() / f"source-{_hash(_identity(archive), str(_LEFT_OUT).encode())}"
     if (folder / "complete").exists():
         return folder
-    with alone(folder.name):
+    with locked(folder.name):
         if not (folder / "complete").exists():
             say(f"unpacking {archive}")
             shutil.rmtree(folder, ignore_errors=True)
@@ -169,7 +169,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     archive = sources()
     assert archive is not None
     folder = place(variant)
-    with alone(folder.name):
+    with locked(folder.name):
         if (folder / "complete").exists():
             return folder
         source = _unpacked(archive, say)

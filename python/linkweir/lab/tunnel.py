@@ -78,7 +78,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
             "receiver", {"rate": "10Gbit"}, {"policy": "fifo"}, [{"name": "all", "limit": "100000p"}]
         ),
         "asks": "".join(f"{round(1e9 * t_s)} now\n" for t_s in bins),
-        "capacity": _said(capacity, scenario.duration_s),
+        "capacity": _capacity_schedule(capacity, scenario.duration_s),
     }
     job = {name: text.encode() for name, text in files.items()} | {"due": due(flows, scenario).tobytes()}
     names = tuple(entry["name"] for entry in classes)
@@ -122,7 +122,7 @@ def _link(link: Mapping[str, Any], capacity: Signal, overhead: int) -> dict[str,
     return {"rate": f"{round(first_bps)}bit", "command": ["workload", "say", "capacity"], **keys}
 
 
-def _said(capacity: Signal, duration_s: float) -> str:
+def _capacity_schedule(capacity: Signal, duration_s: float) -> str:
     """Capacities at their times; one long after the end keeps the program that says them from ending."""
     if capacity.constant:
         return ""

@@ -110,7 +110,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     job = {
         "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
         "due": due(flows, scenario).tobytes(),
-        "said": _said(capacity, scenario, keys, bins, policy).encode(),
+        "said": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
     return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
@@ -352,7 +352,7 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 
-def _said(
+def _tc_schedule(
     capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
 ) -> str:
     """What tc is told, and when: ask for the counters at the ends of the bins, change the capacity in between."""
@@ -369,6 +369,6 @@ def _said(
             if keys["link"]["follow"]:
                 kind = keys["scheduler"]["policy"]
                 if f" {kind} classes " in policy[0]:
-                    told = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
-                    lines.append((t_s, 2, told))
+                    command = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
+                    lines.append((t_s, 2, command))
     return "".join(f"{round(t_s * 1e9)} {text}\n" for t_s, _, text in sorted(lines))

@@ -26,7 +26,7 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True)
-class Case:
+class FigureCase:
     """One run and what it stands for in the figure."""
 
     labels: Mapping[str, Any]
@@ -65,7 +65,7 @@ class Panel:
 Grid = tuple[list[str], list[list[str]]]
 """Column titles and lines of cells."""
 
-Measure = Callable[[Sequence[tuple[Case, Tables]]], list[Row]]
+Measure = Callable[[Sequence[tuple[FigureCase, Tables]]], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Figure:
     name: str
     title: str
     claim: str
-    cases: tuple[Case, ...]
+    cases: tuple[FigureCase, ...]
     measure: Measure
     panels: tuple[Panel, ...]
     columns: tuple[str, ...]
@@ -85,7 +85,7 @@ class Figure:
     details: Measure | None = None
     """Further rows under the figure, with keys of their own."""
     details_title: str = ""
-    telling: Callable[[Row], bool] | None = None
+    notable: Callable[[Row], bool] | None = None
     """Which details matter enough for a terminal; all when absent."""
     other_rows: Measure | None = None
     """The same rows over another stretch of time, under `other_title`."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from linkweir.fault import DirectoryError
 from linkweir.lab.gateways import OverGateways
 from linkweir.provenance import read_provenance
+from linkweir.reproduce.directory import RUNS
 from linkweir.reproduce.execute import Runner
-from linkweir.reproduce.figure import Case, Figure, Scenario, Tables
-from linkweir.reproduce.keep import RUNS
+from linkweir.reproduce.figure import Figure, FigureCase, Scenario, Tables
 from linkweir.result import Result, open_result
 from linkweir.scenario import as_scenario
 
@@ -54,7 +54,7 @@ def points(text: str) -> list[Chosen]:
 def part(figure: Figure, wanted: Sequence[Chosen] | None, schedulers: Sequence[str] | None) -> Figure:
     """The cases of a figure at these points and with these schedulers, all when None."""
 
-    def chosen(case: Case) -> bool:
+    def chosen(case: FigureCase) -> bool:
         point = case.labels["point"]
         at = (round(point.ef_share, 6), round(point.k_af, 6))
         return (wanted is None or at in wanted) and (schedulers is None or point.scheduler in schedulers)

@@ -18,7 +18,7 @@ SIMULATION = "simulation"
 
 
 @dataclass
-class Shown:
+class FigureResult:
     """A figure with everything that came out of its runs."""
 
     figure: Figure
@@ -28,9 +28,9 @@ class Shown:
     picture: str = ""
 
     @property
-    def telling(self) -> list[Row]:
+    def notable(self) -> list[Row]:
         """The details worth a terminal."""
-        return [row for row in self.details if self.figure.telling is None or self.figure.telling(row)]
+        return [row for row in self.details if self.figure.notable is None or self.figure.notable(row)]
 
     @property
     def table(self) -> list[Row]:
@@ -38,16 +38,16 @@ class Shown:
         return self.rows if self.figure.table_rows is None else self.figure.table_rows(self.rows)
 
 
-def rows_alone(
+def table_without_runs(
     name: str,
     title: str,
     claim: str,
     rows: list[Row],
     *,
     table_rows: Callable[[list[Row]], list[Row]] | None = None,
-) -> Shown:
+) -> FigureResult:
     """At least one row, as a table that has no runs of its own."""
-    return Shown(Figure(name, title, claim, (), lambda _: rows, (), tuple(rows[0]), table_rows=table_rows), rows)
+    return FigureResult(Figure(name, title, claim, (), lambda _: rows, (), tuple(rows[0]), table_rows=table_rows), rows)
 
 
 def cell(value: Any) -> str:
@@ -65,7 +65,7 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def terminal(shown: Shown) -> list[TitledGrid | str]:
+def terminal(shown: FigureResult) -> list[TitledGrid | str]:
     """Tables and sentences for the terminal."""
     title = shown.figure.heading
     items: list[TitledGrid | str] = []
@@ -77,22 +77,22 @@ def terminal(shown: Shown) -> list[TitledGrid | str]:
         items.append((title, _all_columns(shown.table, list(shown.figure.columns))))
     else:
         items.append(f"{title}: {len(shown.rows)} rows")
-    items += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
-    if shown.telling:
-        title, rows = _first_telling(shown)
+    items += [text for text in (deviation(shown.rows), _notable_sentence(shown)) if text]
+    if shown.notable:
+        title, rows = _first_notable(shown)
         items.append((title, _all_columns(rows, None)))
     return items
 
 
-MOST_TELLING = 8
+MOST_NOTABLE = 8
 """Lines of chosen details a terminal or a document shows; the report has all."""
 
 
-def _first_telling(shown: Shown) -> tuple[str, list[Row]]:
-    title, rows = shown.figure.details_title, shown.telling
-    if shown.figure.telling is None or len(rows) <= MOST_TELLING:
+def _first_notable(shown: FigureResult) -> tuple[str, list[Row]]:
+    title, rows = shown.figure.details_title, shown.notable
+    if shown.figure.notable is None or len(rows) <= MOST_NOTABLE:
         return title, rows
-    return f"{title}, the first {MOST_TELLING}", rows[:MOST_TELLING]
+    return f"{title}, the first {MOST_NOTABLE}", rows[:MOST_NOTABLE]
 
 
 def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
@@ -100,15 +100,15 @@ def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
     return columns, [[cell(row[column]) for column in columns] for row in rows]
 
 
-def _telling_sentence(shown: Shown) -> str:
-    if shown.figure.telling is None or not shown.details:
+def _notable_sentence(shown: FigureResult) -> str:
+    if shown.figure.notable is None or not shown.details:
         return ""
-    return f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
-        ": their queues run empty, or losses keep their windows small." if shown.telling else "."
+    return f"{len(shown.notable)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
+        ": their queues run empty, or losses keep their windows small." if shown.notable else "."
     )
 
 
-def _is_grid(shown: Shown) -> bool:
+def _is_grid(shown: FigureResult) -> bool:
     return bool(shown.rows and shown.figure.panels and shown.figure.panels[0].x == "k_af")
 
 
@@ -136,7 +136,7 @@ def deviation(rows: Sequence[Row]) -> str:
     return "Largest distance from theory: " + ", ".join(parts) + " (relative where theory is at least 0.1 Mbit/s)."
 
 
-def markdown(shown: Shown) -> str:
+def markdown(shown: FigureResult) -> str:
     """The values in Markdown, and what tells why they are as they are."""
     parts = []
     if _is_grid(shown):
@@ -147,9 +147,9 @@ def markdown(shown: Shown) -> str:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
     elif shown.table and shown.figure.terminal_table:
         parts.append(_markdown_table(*_all_columns(shown.table, list(shown.figure.columns))))
-    parts += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
-    if shown.telling:
-        title, rows = _first_telling(shown)
+    parts += [text for text in (deviation(shown.rows), _notable_sentence(shown)) if text]
+    if shown.notable:
+        title, rows = _first_notable(shown)
         parts.append(title + ":")
         parts.append(_markdown_table(*_all_columns(rows, None)))
     return "\n\n".join(parts) + "\n"
@@ -170,14 +170,14 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
             words.append("no memory" if row["memory_s"] is None else f"{row['memory_s']:g} s")
         return " ".join([*words, f"EF {row['ef_share']:g}"])
 
-    beside = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
+    simulated_at = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
     columns = list(dict.fromkeys(column(row) for row in rows))
     cells: dict[tuple[float, str], str] = {}
     for row in rows:
         pairs = []
         for name in ("af", "cs0"):
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
-            other = beside.get((row["k_af"], column(row)))
+            other = simulated_at.get((row["k_af"], column(row)))
             shown = f"{ours:.2f}" if other is None else f"{ours:.2f} / {other[f'{name}_mbps']:.2f}"
             pairs.append(f"{shown} ({wanted:.2f})" if with_theory else shown)
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
@@ -190,7 +190,7 @@ def _markdown_table(columns: list[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(text + ["| " + " | ".join(line) + " |" for line in lines])
 
 
-def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Shown], *, complete: bool) -> str:
+def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[FigureResult], *, complete: bool) -> str:
     """One page that needs no other file."""
     parts = []
     if not complete:
@@ -205,7 +205,7 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Sh
     return html_page.document(title, "\n".join(parts))
 
 
-def _section(shown: Shown) -> list[str]:
+def _section(shown: FigureResult) -> list[str]:
     figure = shown.figure
     claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
     parts = [f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>"]
@@ -217,7 +217,7 @@ def _section(shown: Shown) -> list[str]:
     if shown.other:
         parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
     if shown.details:
-        if text := _telling_sentence(shown):
+        if text := _notable_sentence(shown):
             parts.append(f"<p>{html.escape(text)}</p>")
         parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
     return parts

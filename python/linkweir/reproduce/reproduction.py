@@ -28,7 +28,9 @@ class Reproduction(Protocol):
     def runs(self) -> int:
         """How many runs that takes."""
 
-    def run(self, simulator: Runner, folder: Path, on_done: Callable[[], None]) -> tuple[Outcome, list[page.Shown]]:
+    def run(
+        self, simulator: Runner, folder: Path, on_done: Callable[[], None]
+    ) -> tuple[Outcome, list[page.FigureResult]]:
         """Runs the figures and returns what there is to show.
 
         Args:
@@ -55,7 +57,7 @@ class Simulated:
         simulator: Runner,
         folder: Path,  # noqa: ARG002
         on_done: Callable[[], None],
-    ) -> tuple[Outcome, list[page.Shown]]:
+    ) -> tuple[Outcome, list[page.FigureResult]]:
         """Results of the simulator."""
         outcome = execute(distinct(self.figures), simulator, on_done)
         return outcome, [show(figure, outcome) for figure in self.figures]
@@ -77,7 +79,7 @@ class OnKernels:
     runner: Callable[[Path], Runner]
     name: str = virtual.KERNEL
     where: str = "virtual"
-    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.Shown]] = ef_delay.in_kernel
+    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.FigureResult]] = ef_delay.in_kernel
 
     @property
     def figures(self) -> list[Figure]:
@@ -89,7 +91,9 @@ class OnKernels:
         """How many runs that takes: each in the kernel and in the simulator."""
         return 2 * len(distinct(self.figures))
 
-    def run(self, simulator: Runner, folder: Path, on_done: Callable[[], None]) -> tuple[Outcome, list[page.Shown]]:
+    def run(
+        self, simulator: Runner, folder: Path, on_done: Callable[[], None]
+    ) -> tuple[Outcome, list[page.FigureResult]]:
         """Results of kernels and of the simulator, how far they are apart, and EF's delays."""
         outcome, shown = virtual.run_all(self.sets, self.runner(folder), simulator, on_done, self.name)
         return outcome, [*shown, *virtual.distances(shown, self.name), *self.delays(self.sets, outcome)]

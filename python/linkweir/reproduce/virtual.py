@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables, identity
-from linkweir.reproduce.page import SIMULATION, Shown, rows_alone
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables, identity
+from linkweir.reproduce.page import SIMULATION, FigureResult, table_without_runs
 from linkweir.sweeps.job import read_tables, write_tables
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def run_all(
     simulator: Runner,
     on_done: Callable[[], None],
     name: str = KERNEL,
-) -> tuple[Outcome, list[Shown]]:
+) -> tuple[Outcome, list[FigureResult]]:
     """Runs figures in the simulator and in the kernel.
 
     Args:
@@ -110,7 +110,7 @@ def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
 # --- One figure -----------------------------------------------------------------------------------------------------
 
 
-def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> Shown:
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> FigureResult:
     figure = figures[0]
     ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
     theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
@@ -129,16 +129,16 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, na
         other_rows=None,
     )
     details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
-    if figure.details is not None and figure.telling is None:
+    if figure.details is not None and figure.notable is None:
         both = ((name, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
         details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
     picture = svg(drawn, rows) if drawn.panels and rows else ""
-    return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
+    return FigureResult(replace(drawn, details=figure.details), rows, details, [], picture)
 
 
-def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[Case, Tables]]:
+def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[FigureCase, Tables]]:
     keyed = [(case, outcome.results.get(case.key)) for case in figure.cases]
     return [(case, tables) for case, tables in keyed if tables is not None]
 
@@ -227,14 +227,14 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
+def distances(shown: Sequence[FigureResult], measured: str = KERNEL) -> list[FigureResult]:
     """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
     found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one, measured)) for one in shown]
     return [_distances(name, rows, measured) for name, rows in found if rows]
 
 
-def _distances(name: str, rows: list[Row], measured: str) -> Shown:
-    return rows_alone(
+def _distances(name: str, rows: list[Row], measured: str) -> FigureResult:
+    return table_without_runs(
         f"{name}-distances",
         f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
         f"The same scheduler behaves alike in the {measured} and in the simulator.",
@@ -254,7 +254,7 @@ def _largest(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _rate_distances(one: Shown, name: str) -> list[Row]:
+def _rate_distances(one: FigureResult, name: str) -> list[Row]:
     if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
         return []
     columns = ("scheduler", "memory_s", "ef_share", "k_af")
@@ -282,7 +282,7 @@ def _rate_distances(one: Shown, name: str) -> list[Row]:
     return made
 
 
-def _ratio_distances(one: Shown, measured: str) -> list[Row]:
+def _ratio_distances(one: FigureResult, measured: str) -> list[Row]:
     if "delay_ratio" not in one.figure.columns:
         return []
     columns = ("figure", "history", "limit", "t_from_s", "t_to_s")

@@ -8,90 +8,90 @@ from typing import Any
 
 from linkweir import quantity, theory
 from linkweir.sizing import pss
-from linkweir.sizing.requirements import Span, Wish
+from linkweir.sizing.requirements import Requirements, Span
 
 
-def answer(wish: Wish) -> dict[str, Any]:
+def answer(required: Requirements) -> dict[str, Any]:
     """Parameters of every queue, rates by theory for the loads asked for, and what is doubtful.
 
     Raises:
-        Fault: what is wanted cannot be had.
+        OptionError: what is wanted cannot be had.
     """
-    queues, spans = _queues(wish)
+    queues, spans = _queues(required)
     pss.check_together(queues)
     warnings: list[str] = []
     for queue, span in zip(queues, spans, strict=True):
-        warnings += pss.doubts([queue], 0.0, span.shortage_s, span.needed_s)
-    warnings += [text for text in pss.doubts(queues, wish.ef_expected_bps) if text not in warnings]
+        warnings += pss.warnings_about([queue], 0.0, span.shortage_s, span.needed_s)
+    warnings += [text for text in pss.warnings_about(queues, required.ef_expected_bps) if text not in warnings]
     reserved_bps = sum(queue.reserved_bps for queue in queues)
     targets = [queue.target_bps for queue in queues]
-    trace = wish.memory.trace
+    trace = required.memory.trace
     return {
-        "link_bps": wish.link_bps,
-        "ef_expected_bps": wish.ef_expected_bps,
+        "link_bps": required.link_bps,
+        "ef_expected_bps": required.ef_expected_bps,
         "mean_trace_bps": None if trace is None else trace.mean_bps(),
         "queues": [
-            _queue_answer(queue, wish.ef_expected_bps, reserved_bps, span)
+            _queue_answer(queue, required.ef_expected_bps, reserved_bps, span)
             for queue, span in zip(queues, spans, strict=True)
         ],
-        "published_map": _published(wish),
+        "published_map": _published(required),
         "rates": [
-            _rates_answer(load, wish.link_bps, targets, wish.k_af)
-            for load in sorted({0.0, wish.ef_expected_bps, *wish.loads})
+            _rates_answer(load, required.link_bps, targets, required.k_af)
+            for load in sorted({0.0, required.ef_expected_bps, *required.loads})
         ],
         "warnings": warnings,
-        "toml": _toml(wish, queues),
+        "toml": _toml(required, queues),
     }
 
 
-def _queues(wish: Wish) -> tuple[list[pss.Queue], list[Span]]:
-    bounds = {"other_mtu_bytes": wish.other_mtu_bytes, "burst_above_bytes": wish.burst_above_bytes}
-    targets, burst_pkts = wish.targets, wish.burst_pkts
-    if (w := wish.weights) is not None:
-        targets = (theory.reserved_bps(wish.link_bps, wish.ef_expected_bps, w.k_af),)
+def _queues(required: Requirements) -> tuple[list[pss.Queue], list[Span]]:
+    bounds = {"other_mtu_bytes": required.other_mtu_bytes, "burst_above_bytes": required.burst_above_bytes}
+    targets, burst_pkts = required.targets, required.burst_pkts
+    if (w := required.weights) is not None:
+        targets = (theory.reserved_bps(required.link_bps, required.ef_expected_bps, w.k_af),)
         burst_pkts = max(w.af, 2)
     queues: list[pss.Queue] = []
     spans: list[Span] = []
     for i, target_bps in enumerate(targets):
         name = "af" if len(targets) == 1 else f"af{i + 1}"
-        span = wish.memory.of(name, target_bps, wish.ef_expected_bps + sum(targets[:i]), wish.link_bps)
+        span = required.memory.of(name, target_bps, required.ef_expected_bps + sum(targets[:i]), required.link_bps)
         spans.append(span)
-        if w is not None and wish.resume_bits is None and wish.maximum_bits is None:
+        if w is not None and required.resume_bits is None and required.maximum_bits is None:
             queue = pss.from_weights(
-                wish.link_bps,
-                wish.ef_expected_bps,
+                required.link_bps,
+                required.ef_expected_bps,
                 w.af,
                 w.cs0,
                 af_bytes=w.af_bytes,
                 cs0_bytes=w.cs0_bytes,
-                mtu_bytes=wish.mtu_bytes,
+                mtu_bytes=required.mtu_bytes,
                 memory_s=span.memory_s,
-                sat=wish.sat,
+                sat=required.sat,
                 **bounds,
             )
         else:
             queue = pss.from_target(
                 name,
-                wish.link_bps,
+                required.link_bps,
                 target_bps,
                 burst_pkts=burst_pkts,
-                mtu_bytes=wish.mtu_bytes,
+                mtu_bytes=required.mtu_bytes,
                 memory_s=span.memory_s,
-                ef_expected_bps=wish.ef_expected_bps,
-                sat=wish.sat,
-                resume_bits=wish.resume_bits,
-                maximum_bits=wish.maximum_bits,
+                ef_expected_bps=required.ef_expected_bps,
+                sat=required.sat,
+                resume_bits=required.resume_bits,
+                maximum_bits=required.maximum_bits,
                 **bounds,
             )
         queues.append(queue)
     return queues, spans
 
 
-def _published(wish: Wish) -> dict[str, float] | None:
-    w = wish.weights
+def _published(required: Requirements) -> dict[str, float] | None:
+    w = required.weights
     if w is None or w.af < 2 or w.cs0 < 2:
         return None
-    printed = pss.published_map(wish.link_bps, wish.ef_expected_bps, w.af, w.cs0, w.af_bytes, w.cs0_bytes)
+    printed = pss.published_map(required.link_bps, required.ef_expected_bps, w.af, w.cs0, w.af_bytes, w.cs0_bytes)
     return {"k_af": printed.k_af, "b": printed.b, "bw": printed.bw, "lr_bits": 0.0, "lm_bits": printed.maximum_bits}
 
 
@@ -127,9 +127,11 @@ def _rates_answer(ef_bps: float, link_bps: float, targets: list[float], k_af: fl
     return answer
 
 
-def _toml(wish: Wish, queues: list[pss.Queue]) -> str:
-    explicit_lr = any(x is not None for x in (wish.resume_bits, wish.other_mtu_bytes, wish.burst_above_bytes))
-    explicit_lm = wish.maximum_bits is not None or wish.weights is not None
+def _toml(required: Requirements, queues: list[pss.Queue]) -> str:
+    explicit_lr = any(
+        x is not None for x in (required.resume_bits, required.other_mtu_bytes, required.burst_above_bytes)
+    )
+    explicit_lm = required.maximum_bits is not None or required.weights is not None
     lines = ["[scheduler]", 'policy = "pss"', f'sat = "{queues[0].sat}"', "", "[[class]]", 'name = "ef"', "level = 1"]
     for i, q in enumerate(queues):
         lines += [

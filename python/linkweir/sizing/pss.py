@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from linkweir import _native, theory
-from linkweir.quantity import Fault
+from linkweir.quantity import OptionError
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def from_target(
     (500000, 671000)
     """
     if not 0.0 < target_bps < link_bps:
-        raise Fault(
+        raise OptionError(
             "rate", f"{target_bps:g}bit", f"must be above 0 and below the link's {link_bps:g} bit/s: reserve less"
         )
     if burst_pkts < 2:
-        raise Fault("burst", f"{burst_pkts}p", "must be at least 2 packets")
+        raise OptionError("burst", f"{burst_pkts}p", "must be at least 2 packets")
     reserved = target_bps
     if sat == "paper":
         reserved = target_bps / (1.0 + saturation_excess(target_bps / link_bps, burst_pkts, ef_expected_bps / link_bps))
@@ -92,7 +92,7 @@ def from_target(
     if maximum <= resume:
         shown = _native.show(resume, "bits")
         cure = "raise --lm or lower --lr" if resume_bits is not None else "raise --lm or lower --memory, which sets it"
-        raise Fault("--lm", _native.show(maximum, "bits"), f"must be above lr, {shown}: {cure}")
+        raise OptionError("--lm", _native.show(maximum, "bits"), f"must be above lr, {shown}: {cure}")
     remembered_s = memory_s if resume_bits is None else resume / reserved
     return Queue(name, link_bps, reserved, target_bps, burst_pkts, mtu_bytes, remembered_s, resume, maximum, sat)
 
@@ -127,7 +127,9 @@ def published_map(
     (0.8, 0.8333, 0.4167, 105000)
     """
     if af_weight < 2 or cs0_weight < 2:
-        raise Fault("weights", f"{af_weight}:{cs0_weight}", "the published map needs both weights to be at least 2")
+        raise OptionError(
+            "weights", f"{af_weight}:{cs0_weight}", "the published map needs both weights to be at least 2"
+        )
     k_af = theory.wrr_share(af_weight, cs0_weight, af_bytes, cs0_bytes)
     b = theory.wrr_share(af_weight - 1, cs0_weight - 1, af_bytes, cs0_bytes)
     bw = b * (1.0 - ef_expected_bps / link_bps)
@@ -154,7 +156,7 @@ def from_weights(
     (8000000.0, 16)
     """
     if af_weight < 1 or cs0_weight < 1:
-        raise Fault("weights", f"{af_weight}:{cs0_weight}", "must be at least 1 packet each")
+        raise OptionError("weights", f"{af_weight}:{cs0_weight}", "must be at least 1 packet each")
     k_af = theory.wrr_share(af_weight, cs0_weight, af_bytes, cs0_bytes)
     burst_pkts = max(af_weight, 2)
     queue = from_target(
@@ -176,47 +178,47 @@ def check_together(queues: list[Queue]) -> None:
     """Refuses reservations that exceed the link together."""
     total = sum(q.reserved_bps for q in queues)
     if queues and total > queues[0].link_bps:
-        raise Fault(
+        raise OptionError(
             "rate",
             f"{total:g}bit",
             f"the reservations add up to more than the link's {queues[0].link_bps:g} bit/s: reserve less",
         )
 
 
-def doubts(
+def warnings_about(
     queues: list[Queue], ef_expected_bps: float, shortage_s: float | None = None, needed_s: float | None = None
 ) -> list[str]:
     """Sentences on what will not work as hoped; empty when all is well."""
-    said = []
+    found = []
     link_bps = queues[0].link_bps
     for q in queues:
         packet_bits = 8 * q.mtu_bytes
         if q.maximum_bits - q.resume_bits < packet_bits * (1.0 - q.bw):
-            said.append(
+            found.append(
                 f"{q.name}: LM - LR is less than one packet's worth, so every packet switches the priority; raise burst"
             )
         if q.resume_bits < q.bw * 2 * packet_bits * (1 - 1e-9):
-            said.append(
+            found.append(
                 f"{q.name}: LR is below BW * 2 packets, so the level empties while other packets are sent and "
                 f"{q.name} gets less than it reserves; raise memory"
             )
         if q.sat == "paper":
-            said.append(
+            found.append(
                 f"{q.name}: sat=paper keeps the rate only on average over packet patterns; sat=exact keeps it always"
             )
         if shortage_s is not None and q.memory_s < shortage_s:
-            said.append(
+            found.append(
                 f"{q.name}: memory {q.memory_s:g} s is shorter than the longest shortage, {shortage_s:g} s, so what is "
                 "missed beyond it is lost"
             )
         elif needed_s is not None and q.resume_s < needed_s:
-            said.append(
+            found.append(
                 f"{q.name}: shortages follow each other; to lose nothing on this trace takes {needed_s:g} s of memory"
             )
     total = sum(q.reserved_bps for q in queues)
     if total > link_bps - ef_expected_bps:
-        said.append(
+        found.append(
             f"reservations of {total:g} bit/s exceed what the expected EF leaves, "
             f"{max(link_bps - ef_expected_bps, 0):g} bit/s: the less urgent ones and CS0 will starve"
         )
-    return said
+    return found

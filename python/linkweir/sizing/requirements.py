@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkweir import quantity, theory
-from linkweir.quantity import Fault
-from linkweir.sizing.shortage import Trace
+from linkweir.quantity import OptionError
+from linkweir.sizing.shortage import CapacitySteps
 
 LEAST_MEMORY_S = 0.1
 
@@ -43,20 +43,20 @@ class Memory:
 
     given_s: float | None = None
     fade_s: float | None = None
-    trace: Trace | None = None
+    trace: CapacitySteps | None = None
     margin: float = 2.0
 
     def of(self, name: str, target_bps: float, ahead_bps: float, link_bps: float) -> Span:
         """Memory of a queue that wants `target_bps` of the link after `ahead_bps` of more urgent ones.
 
         Raises:
-            Fault: the trace does not carry that much in the long run, so no memory is enough.
+            OptionError: the trace does not carry that much in the long run, so no memory is enough.
         """
         if self.given_s is not None:
             return Span(self.given_s)
         if self.fade_s is not None:
             shortage_s = self.fade_s
-            if ahead_bps < link_bps:  # else it starves, as `pss.doubts` says
+            if ahead_bps < link_bps:  # else it starves, as `pss.warnings_about` says
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
             return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:
@@ -65,12 +65,12 @@ class Memory:
         needed_s = self.trace.needed_s(target_bps, ahead_bps)
         if math.isinf(shortage_s) or math.isinf(needed_s):
             wanted = quantity.rate_text(target_bps)
-            raise Fault("--trace", wanted, f"is more than the trace leaves {name} in the long run: reserve less")
+            raise OptionError("--trace", wanted, f"is more than the trace leaves {name} in the long run: reserve less")
         return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, needed_s)
 
 
 @dataclass(frozen=True)
-class Wish:
+class Requirements:
     """Everything the planner is asked; either `targets` or `weights`."""
 
     link_bps: float

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from linkweir import _native, theory
-from linkweir.quantity import Fault
+from linkweir.quantity import OptionError
 
 RATE_BIN_S = 0.1
 """Over which opportunities are counted to see when the rate is too low."""
@@ -18,14 +18,14 @@ EXACT_BIN_S = 0.001
 
 
 @dataclass(frozen=True)
-class Trace:
+class CapacitySteps:
     """Capacity in steps: `rates[i]` bit/s from ``starts_s[i]`` on; of opportunities also the `exact` steps."""
 
     starts_s: list[float]
     rates: list[float]
     end_s: float
     loops: bool
-    exact: Trace | None = None
+    exact: CapacitySteps | None = None
 
     def shortage_s(self, wanted_bps: float, ahead_bps: float) -> float:
         """Longest time in which traffic of `ahead_bps` that goes first leaves less than `wanted_bps`, seconds."""
@@ -49,24 +49,26 @@ class Trace:
         return theory.left_after(self.starts_s, self.rates, self.end_s, ahead_bps, loops=self.loops)
 
 
-def read(path: Path) -> Trace:
+def read(path: Path) -> CapacitySteps:
     """Reads a trace as the scenario's reader does.
 
     Raises:
         ScenarioError: the file, or the first line of it that is wrong.
-        Fault: it is too short to tell how long its last value lasts.
+        OptionError: it is too short to tell how long its last value lasts.
     """
     what, (starts_s, values, end_s, after) = _native.trace(path)
     if what == "opportunities":
         return replace(_counted(starts_s, values, RATE_BIN_S), exact=_counted(starts_s, values, EXACT_BIN_S))
     if end_s is None:
         if len(starts_s) < 2:
-            raise Fault("--trace", path, "needs at least two entries, or # period_s=SECONDS and # end=loop or stop")
+            raise OptionError(
+                "--trace", path, "needs at least two entries, or # period_s=SECONDS and # end=loop or stop"
+            )
         end_s = 2 * starts_s[-1] - starts_s[-2]
-    return Trace(starts_s, values, end_s, loops=after == "loop")
+    return CapacitySteps(starts_s, values, end_s, loops=after == "loop")
 
 
-def _counted(times_s: list[float], sizes_bytes: list[float], bin_s: float) -> Trace:
+def _counted(times_s: list[float], sizes_bytes: list[float], bin_s: float) -> CapacitySteps:
     """Opportunities as rates over bins; one at the end of a bin belongs to it. Empty bins in a row are one step."""
     end_s = times_s[-1]
     bits: defaultdict[int, float] = defaultdict(float)
@@ -82,4 +84,4 @@ def _counted(times_s: list[float], sizes_bytes: list[float], bin_s: float) -> Tr
         following = number + 1
         starts_s.append(number * bin_s)
         rates.append(bits[number] / (min(following * bin_s, end_s) - number * bin_s))
-    return Trace(starts_s, rates, end_s, loops=True)
+    return CapacitySteps(starts_s, rates, end_s, loops=True)

@@ -72,13 +72,13 @@ class DaskCluster:
             found = self._client.run(version, on_error="return")
         except (OSError, ImportError) as error:
             raise ExecutorError(f"the workers of the Dask cluster cannot be asked: {error}") from error
-        for worker, said in found.items():
-            if isinstance(said, ModuleNotFoundError):
-                raise ExecutorError(f"worker {worker}: {said}; {_CURE}")
-            if not isinstance(said, str):
-                raise ExecutorError(f"worker {worker}: cannot be asked for its version: {said}")
-            if said != version():
-                raise ExecutorError(f"worker {worker}: has linkweir {said}, here it is {version()}; {_CURE}")
+        for worker, answer in found.items():
+            if isinstance(answer, ModuleNotFoundError):
+                raise ExecutorError(f"worker {worker}: {answer}; {_CURE}")
+            if not isinstance(answer, str):
+                raise ExecutorError(f"worker {worker}: cannot be asked for its version: {answer}")
+            if answer != version():
+                raise ExecutorError(f"worker {worker}: has linkweir {answer}, here it is {version()}; {_CURE}")
 
 
 def _answer(future: Any, job: Job) -> Answer:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from linkweir.fault import ExecutorError
+from linkweir.sweeps.directory import SweepDirectory, assembled
 from linkweir.sweeps.job import Answer, Job, read_rows
-from linkweir.sweeps.keep import SweepDirectory, assembled
 from linkweir.sweeps.local import LocalProcesses
 from linkweir.sweeps.outcome import Failure, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Plan, Run
@@ -119,9 +119,9 @@ class _Tally:
         """In the order of the plan."""
         return tuple(failure for _, failure in sorted(self._failed.items()))
 
-    def carry_out(self, executor: Executor) -> None:
+    def run_all(self, executor: Executor) -> None:
         """Has all that is missing run."""
-        self._tell()
+        self._report()
         if self.missing:
             executor.run((run.job for run in self.missing), self._take)
         for run in self._open.values():
@@ -138,12 +138,12 @@ class _Tally:
             self._keep(run, answer.rows)
             self.runs_now += 1
         del self._open[run.number]
-        self._tell()
+        self._report()
 
     def _fail(self, run: Run, error: str) -> None:
         self._failed[run.number] = Failure(run.number, run.case.number, run.seed, str(run), error)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self._progress is not None:
             self._progress(self._found + self.runs_now, len(self._plan.runs), len(self._failed))
 
@@ -153,7 +153,7 @@ def _in_memory(plan: Plan, executor: Executor, progress: Callable[[int, int, int
     tally = _Tally(plan, set(), memory.add, progress)
     interrupted = False
     try:
-        tally.carry_out(executor)
+        tally.run_all(executor)
     except KeyboardInterrupt:
         interrupted = True
     tables = list(assembled(plan, memory.read))
@@ -180,7 +180,7 @@ def _on_disk(
     tally = _Tally(plan, directory.found(), directory.add, progress)
     try:
         directory.begin(executor=type(executor).__name__, runs_found=len(plan.runs) - len(tally.missing))
-        tally.carry_out(executor)
+        tally.run_all(executor)
     except KeyboardInterrupt as error:
         raise SweepInterrupted(directory.finish("interrupted", tally.failures, tally.runs_now)) from error
     except ExecutorError:

@@ -88,14 +88,14 @@ def show_values(values: Mapping[Key, Any]) -> str:
 def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The keys that nested tables give values to; dots separate words in the outermost keys only."""
     for text, value in tables.items():
-        yield from spread(split(text), value)
+        yield from expand(split(text), value)
 
 
-def spread(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
+def expand(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
     """A value, or the keys of a table, which stands for them."""
     if isinstance(value, Mapping) and value:
         for word, member in value.items():
-            yield from spread((*key, str(word)), member)
+            yield from expand((*key, str(word)), member)
     else:
         yield key, value
 

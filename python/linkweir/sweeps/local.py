@@ -65,9 +65,9 @@ class _Worker:
 
     def cause_of_death(self) -> str:
         code = self._process.wait()
-        said = self._errors.read_text(errors="replace").strip().splitlines()
+        errors = self._errors.read_text(errors="replace").strip().splitlines()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        return f"{how}: {said[-1]}" if said else how
+        return f"{how}: {errors[-1]}" if errors else how
 
 
 class LocalProcesses:
@@ -109,16 +109,16 @@ class LocalProcesses:
                         self._workers[-1].give(job)
                     if not self._workers:
                         return
-                    for worker in self._heard():
+                    for worker in self._with_messages():
                         try:
-                            heard = worker.connection.recv()
+                            message = worker.connection.recv()
                         except (EOFError, OSError):
-                            self._bury(worker, deaths, again, take)
+                            self._replace_dead(worker, deaths, again, take)
                             continue
-                        if not isinstance(heard, Answer):
+                        if not isinstance(message, Answer):
                             worker.ready = True
                             continue
-                        take(heard)
+                        take(message)
                         worker.job = _next(again, waiting)
                         if worker.job is None:
                             self._workers.remove(worker)
@@ -130,11 +130,13 @@ class LocalProcesses:
                     worker.end()
                 self._workers.clear()
 
-    def _heard(self) -> list[_Worker]:
+    def _with_messages(self) -> list[_Worker]:
         ready = wait([worker.connection for worker in self._workers])
         return [worker for worker in self._workers if worker.connection in ready]
 
-    def _bury(self, worker: _Worker, deaths: Counter[int], again: deque[Job], take: Callable[[Answer], None]) -> None:
+    def _replace_dead(
+        self, worker: _Worker, deaths: Counter[int], again: deque[Job], take: Callable[[Answer], None]
+    ) -> None:
         self._workers.remove(worker)
         why = worker.cause_of_death()
         worker.end()

@@ -68,7 +68,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     part.replace(path)
 
 
-def hold(path: Path, kind: str) -> int | None:
+def lock(path: Path, kind: str) -> int | None:
     """Holds a directory until the descriptor is closed or this process ends, however it ends.
 
     File systems without locks are trusted.

@@ -170,7 +170,7 @@ class Plan:
         made = []
         for number, (shown, scenario) in enumerate(cases, 1):
             values = {keys.split(key): _plain(value) for key, value in shown.items()}
-            made.append(Case(number, "", values, *_essence(scenario, contents), values))
+            made.append(Case(number, "", values, *_kept_of(scenario, contents), values))
         if not made:
             raise place.fault("case", None, "is empty; give at least one case")
         return cls(name, made, None if seeds is None else _seeds(list(seeds), None, place), "plan")
@@ -368,7 +368,7 @@ def _axes(plan: Mapping[str, Any], place: _Place) -> list[list[tuple[tuple[Key, 
         points = [_plain(value) for value in values]
         if not points:
             raise place.fault(shown, [], "has no values; give at least one or leave the key out")
-        axes.append([tuple(keys.spread(key, value)) for value in points])
+        axes.append([tuple(keys.expand(key, value)) for value in points])
     return axes
 
 
@@ -440,17 +440,17 @@ def _case(number: int, label: str, values: Values, place: _Place, bases: _Bases)
     try:
         scenario = Scenario.from_dict(changed, path=path)
     except _native.ScenarioError as fault:
-        raise _blamed(fault, case, base, path, changes, place) from fault
-    return Case(number, label, values, *_essence(scenario, bases.contents), {})
+        raise _attributed(fault, case, base, path, changes, place) from fault
+    return Case(number, label, values, *_kept_of(scenario, bases.contents), {})
 
 
-def _essence(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
+def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
     """What a case keeps of its scenario; files of the same content are kept once."""
     inputs = tuple((name, source, contents.setdefault(content, content)) for name, source, content in scenario.inputs)
     return scenario.resolved, scenario.seed, inputs
 
 
-def _blamed(
+def _attributed(
     fault: _native.ScenarioError, case: str, base: dict[str, Any], path: Path, changes: Values, place: _Place
 ) -> Exception:
     """Whose fault it is: of a value of the plan, of the scenario as it stands, or of the two together."""

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from linkweir import quality
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 from linkweir.reproduce.papers.spread import half_width, means, with_spread
 
 DURATION_S = 100.0
@@ -84,7 +84,7 @@ MEASURES = (*LINK_MEASURES, "mos")
 
 
 @dataclass(frozen=True)
-class Settings:
+class CodesOptions:
     """What the command line decides."""
 
     quick: bool = False
@@ -336,17 +336,17 @@ def link_measured(tables: Tables, duration_s: float, packet_bytes: int, *, of_de
 def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float]:
     """What one run of voice gave."""
     found = link_measured(tables, duration_s, PACKET_BYTES, of_decoded=paper.of_decoded)
-    heard = quality.e_model(
+    call = quality.e_model(
         found["latency_ms"] / 1e3,
         found["loss"] / 100,
         jitter_s=found["jitter_ms"] / 1e3,
         advantage=quality.SATELLITE_ADVANTAGE,
     )
-    return {**found, "mos": heard.mos}
+    return {**found, "mos": call.mos}
 
 
 def _runs(
-    paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]
+    paper: Paper, duration_s: float, results: Sequence[tuple[FigureCase, Tables]]
 ) -> dict[tuple[str, int, str], dict[int, dict[str, float]]]:
     """What runs gave, by policy, users and mode, and by channel."""
     groups: dict[tuple[str, int, str], dict[int, dict[str, float]]] = {}
@@ -361,7 +361,7 @@ def _row(key: tuple[str, int, str], runs: Mapping[int, Mapping[str, float]]) -> 
     return {"policy": policy, "users": users, "mode": mode, "runs": len(runs), **means(list(runs.values()))}
 
 
-def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def rows(paper: Paper, duration_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """One row for each policy and number of users: means over the channels, with their intervals."""
     return [_row(key, runs) for key, runs in _runs(paper, duration_s, results).items()]
 
@@ -369,15 +369,15 @@ def rows(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]
 RATIOS = ("latency_ms", "jitter_ms", "loss", "throughput_mbps", "coded_mbps")
 
 
-def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The rows, each with what its policy has of PF's value over the same channel, a mean over the channels."""
     groups = _runs(paper, duration_s, results)
     made: list[Row] = []
     for key, runs in groups.items():
         row = _row(key, runs)
-        beside = groups.get(("PF", *key[1:]), {})
+        of_pf = groups.get(("PF", *key[1:]), {})
         for name in RATIOS:
-            found = [run[name] / beside[seed][name] for seed, run in runs.items() if beside.get(seed, {}).get(name)]
+            found = [run[name] / of_pf[seed][name] for seed, run in runs.items() if of_pf.get(seed, {}).get(name)]
             row[f"{name}_ratio"] = statistics.fmean(found) if found else None
             row[f"{name}_ratio_ci95"] = half_width(found)
         made.append(row)
@@ -400,7 +400,7 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
 
 
 @cache
-def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> Case:
+def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> FigureCase:
     """One of the many that figures share."""
     labels = {
         "policy": policy,
@@ -409,56 +409,56 @@ def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, m
         "seed": seed,
         "last_start_ms": voice_starts_ms(users, mode)[-1],
     }
-    return Case(labels, scenario(paper, policy, users, seed, duration_s, mode))
+    return FigureCase(labels, scenario(paper, policy, users, seed, duration_s, mode))
 
 
 def _cases(
     paper: Paper,
     policies: Iterable[str],
     users: Sequence[int],
-    settings: Settings,
+    options: CodesOptions,
     fewer: Sequence[int] = (),
     seeds: Sequence[int] | None = None,
-) -> tuple[Case, ...]:
+) -> tuple[FigureCase, ...]:
     """The runs for all combinations over `seeds`: unless given the usual ones, fewer at the numbers `fewer`."""
     return tuple(
-        _case(paper, policy, count, seed, settings.voice_s, settings.mode)
+        _case(paper, policy, count, seed, options.voice_s, options.mode)
         for policy in policies
         for count in users
-        for seed in seeds or (settings.fewer_seeds if count in fewer else settings.seeds)
+        for seed in seeds or (options.fewer_seeds if count in fewer else options.seeds)
     )
 
 
-def _own(paper: Paper, policies: Sequence[str], settings: Settings) -> tuple[Case, ...]:
+def _own(paper: Paper, policies: Sequence[str], options: CodesOptions) -> tuple[FigureCase, ...]:
     """Runs of the paper's policies."""
-    users = paper.quick_users if settings.quick else paper.users
-    return _cases(paper, policies, users[settings.mode], settings, paper.far_users[settings.mode])
+    users = paper.quick_users if options.quick else paper.users
+    return _cases(paper, policies, users[options.mode], options, paper.far_users[options.mode])
 
 
-def _rivals(paper: Paper, settings: Settings, among: Sequence[int] | None = None) -> tuple[Case, ...]:
+def _rivals(paper: Paper, options: CodesOptions, among: Sequence[int] | None = None) -> tuple[FigureCase, ...]:
     """Runs of the policies beyond the paper's own, where there are some `among` these numbers of users."""
-    table_users = paper.table_users[settings.mode]
-    users = (paper.quick_users if settings.quick else paper.rival_users)[settings.mode]
+    table_users = paper.table_users[options.mode]
+    users = (paper.quick_users if options.quick else paper.rival_users)[options.mode]
     chosen = [count for count in users if among is None or count in among]
-    fewer = users if settings.quick else [count for count in users if count not in table_users]
-    return _cases(paper, tuple(RIVALS), chosen, settings, fewer)
+    fewer = users if options.quick else [count for count in users if count not in table_users]
+    return _cases(paper, tuple(RIVALS), chosen, options, fewer)
 
 
-def table_2(paper: Paper, settings: Settings) -> Figure:
+def table_2(paper: Paper, options: CodesOptions) -> Figure:
     """How many attempts packets take."""
     which = "Table 2" if paper is JOURNAL else "Table II"
-    users = paper.table_users[settings.mode]
+    users = paper.table_users[options.mode]
     return Figure(
-        f"{paper.name}-2{settings.suffix}",
-        f"{which} of the {paper.name} paper{settings.title}: packets by attempts, "
+        f"{paper.name}-2{options.suffix}",
+        f"{which} of the {paper.name} paper{options.title}: packets by attempts, "
         f"{' and '.join(str(count) for count in users)} users (the paper in brackets)",
         "PF decodes more packets at the first attempt than RR; one queue for all has one channel for all.",
         (
-            *_cases(paper, paper.table, users, settings, seeds=settings.table_seeds),
-            *_cases(paper, (CODES,), users, settings),
-            *_rivals(paper, settings, users),
+            *_cases(paper, paper.table, users, options, seeds=options.table_seeds),
+            *_cases(paper, (CODES,), users, options),
+            *_rivals(paper, options, users),
         ),
-        partial(rows, paper, settings.voice_s),
+        partial(rows, paper, options.voice_s),
         (),
         ("policy", "users", *SPLIT, "loss"),
         titled=True,
@@ -469,14 +469,14 @@ def table_2(paper: Paper, settings: Settings) -> Figure:
 CODES = "CoDeS 100 ms"
 
 
-def figure_ratios(paper: Paper, number: str, settings: Settings) -> Figure:
+def figure_ratios(paper: Paper, number: str, options: CodesOptions) -> Figure:
     """CoDeS as parts of PF."""
     return Figure(
-        f"{paper.name}-{number}{settings.suffix}",
-        f"Figure {number} of the {paper.name} paper{settings.title}: CoDeS with 100 ms, as parts of PF",
+        f"{paper.name}-{number}{options.suffix}",
+        f"Figure {number} of the {paper.name} paper{options.title}: CoDeS with 100 ms, as parts of PF",
         "Latency and jitter fall, nothing else changes.",
-        _own(paper, ("PF", CODES), settings),
-        partial(ratios, paper, settings.voice_s),
+        _own(paper, ("PF", CODES), options),
+        partial(ratios, paper, options.voice_s),
         tuple(
             Panel(
                 f"{name.split('_')[0].capitalize()}, CoDeS / PF",
@@ -505,14 +505,14 @@ def _ratio_grid(made: list[Row]) -> Grid:
     return ["users", *(name.split("_")[0] for name in RATIOS)], lines
 
 
-def figure_causes(paper: Paper, number: str, settings: Settings) -> Figure:
+def figure_causes(paper: Paper, number: str, options: CodesOptions) -> Figure:
     """Why packets are dropped."""
     return Figure(
-        f"{paper.name}-{number}{settings.suffix}",
-        f"Figure {number} of the {paper.name} paper{settings.title}: causes of drops under PF and CoDeS with 100 ms",
+        f"{paper.name}-{number}{options.suffix}",
+        f"Figure {number} of the {paper.name} paper{options.title}: causes of drops under PF and CoDeS with 100 ms",
         "Under CoDeS most drops are late packets, which free room for those that PF finds no room for.",
-        _own(paper, ("PF", CODES), settings),
-        partial(rows, paper, settings.voice_s),
+        _own(paper, ("PF", CODES), options),
+        partial(rows, paper, options.voice_s),
         tuple(
             Panel(title, "users", y, "users", "part of the arrivals (%)", ("policy",), lines=True)
             for title, y in (("No room", "loss_full"), ("Too late", "loss_late"))
@@ -624,39 +624,39 @@ _NUMBERS = {
 }
 
 
-def _figure(paper: Paper, number: str, plot: Plot, settings: Settings) -> Figure:
+def _figure(paper: Paper, number: str, plot: Plot, options: CodesOptions) -> Figure:
     x, x_label = ("useful_mbps", "useful bits (Mbit/s)") if plot.y == "coded_mbps" else ("users", "users")
-    beside = {"coded_mbps": ("useful_mbps",), "jitter_ms": ("jitter_rfc3550_ms",)}.get(plot.y, ())
+    further = {"coded_mbps": ("useful_mbps",), "jitter_ms": ("jitter_rfc3550_ms",)}.get(plot.y, ())
     return Figure(
-        f"{paper.name}-{number}{settings.suffix}",
+        f"{paper.name}-{number}{options.suffix}",
         f"{'Beyond the figures' if number == 'timeouts' else f'Figure {number}'} of the {paper.name} paper"
-        f"{settings.title}: {plot.title.lower()}",
+        f"{options.title}: {plot.title.lower()}",
         plot.claim,
-        (*_own(paper, plot.policies, settings), *_rivals(paper, settings)),
-        partial(rows, paper, settings.voice_s),
+        (*_own(paper, plot.policies, options), *_rivals(paper, options)),
+        partial(rows, paper, options.voice_s),
         (Panel(plot.title, x, plot.y, x_label, plot.y_label, ("policy",), lines=True),),
-        ("policy", "users", *(f"{name}{end}" for name in (plot.y, *beside) for end in ("", "_ci95"))),
+        ("policy", "users", *(f"{name}{end}" for name in (plot.y, *further) for end in ("", "_ci95"))),
         titled=True,
         summary=by_load if plot.y == "coded_mbps" else partial(by_users, plot),
     )
 
 
 PAPERS = {"journal": JOURNAL, "conference": CONFERENCE}
-_plots: dict[str, Callable[[Settings], Figure]] = {
+_plots: dict[str, Callable[[CodesOptions], Figure]] = {
     f"{name}-{number}": partial(_figure, PAPERS[name], number, _PLOTS[what])
     for name, numbers in _NUMBERS.items()
     for number, what in numbers.items()
 }
-_tables: dict[str, Callable[[Settings], Figure]] = {
+_tables: dict[str, Callable[[CodesOptions], Figure]] = {
     f"{name}-2": partial(table_2, paper) for name, paper in PAPERS.items()
 }
-_timeouts: dict[str, Callable[[Settings], Figure]] = {
+_timeouts: dict[str, Callable[[CodesOptions], Figure]] = {
     f"{name}-timeouts": partial(_figure, paper, "timeouts", _PLOTS["codes-latency"]) for name, paper in PAPERS.items()
 }
-FIGURES: dict[str, Callable[[Settings], Figure]] = {
+FIGURES: dict[str, Callable[[CodesOptions], Figure]] = {
     **_plots,
     "journal-11": partial(figure_ratios, JOURNAL, "11"),
     "conference-9": partial(figure_ratios, CONFERENCE, "9"),
     "conference-11": partial(figure_causes, CONFERENCE, "11"),
 }
-TABLES: dict[str, Callable[[Settings], Figure]] = {**_tables, **_timeouts}
+TABLES: dict[str, Callable[[CodesOptions], Figure]] = {**_tables, **_timeouts}

@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from linkweir import quality
-from linkweir.reproduce.figure import Case, Figure, Grid, Measure, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Measure, Panel, Row, Scenario, Tables
 from linkweir.reproduce.papers import codes
-from linkweir.reproduce.papers.codes import CODES, JOURNAL, LINK_MEASURES, RIVALS, Plot, Settings, by_users
+from linkweir.reproduce.papers.codes import CODES, JOURNAL, LINK_MEASURES, RIVALS, CodesOptions, Plot, by_users
 from linkweir.reproduce.papers.spread import half_width, means, with_spread
 
 DURATION_S = 600.0
@@ -108,9 +108,9 @@ class Setup:
         return replace(self, mode="corrected", reordering=self.reordering.replace("shared", "per_flow"))
 
 
-def duration_s(settings: Settings) -> float:
+def duration_s(options: CodesOptions) -> float:
     """How long every run lasts."""
-    return settings.duration_s or (QUICK_DURATION_S if settings.quick else DURATION_S)
+    return options.duration_s or (QUICK_DURATION_S if options.quick else DURATION_S)
 
 
 def start_ms(user: int) -> int:
@@ -180,8 +180,8 @@ def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
 LABELS = ("policy", "users", "cc", "reordering", "assumption", "mode")
 
 
-def _groups(results: Sequence[tuple[Case, Tables]]) -> dict[tuple[object, ...], list[tuple[Case, Tables]]]:
-    groups: dict[tuple[object, ...], list[tuple[Case, Tables]]] = {}
+def _groups(results: Sequence[tuple[FigureCase, Tables]]) -> dict[tuple[object, ...], list[tuple[FigureCase, Tables]]]:
+    groups: dict[tuple[object, ...], list[tuple[FigureCase, Tables]]] = {}
     for case, tables in results:
         key = tuple(case.labels[name] for name in LABELS if name in case.labels)
         groups.setdefault(key, []).append((case, tables))
@@ -193,7 +193,7 @@ def _row(labels: Mapping[str, object], runs: Sequence[Mapping[str, float]]) -> R
     return {"mode": "published", **known, "runs": len(runs), **means(runs)}
 
 
-def rows(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def rows(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """One row for each policy, number of users and setup: means over the channels, with their intervals."""
     made = []
     for pairs in _groups(results).values():
@@ -202,7 +202,7 @@ def rows(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return made
 
 
-def gains(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def gains(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The rows, each with how many per cent its policy's mean goodput is above that of DT_H over the same channel."""
     made = rows(lasts_s, results)
     means: dict[tuple[str, int, int], float] = {}
@@ -218,7 +218,7 @@ def gains(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return made
 
 
-def distribution(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def distribution(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The users' goodput by rank: `goodput_mbps`, each rank a mean over the channels, of a `cdf` of the users at or
     below it, beside what all users of the policy have.
     """
@@ -235,7 +235,7 @@ def distribution(lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list
 
 
 @cache
-def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Case:
+def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> FigureCase:
     """One of the many that figures share."""
     labels = {
         "policy": policy,
@@ -246,25 +246,25 @@ def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> C
         "mode": setup.mode,
         "last_start_ms": start_ms(users - 1),
     }
-    return Case(labels, scenario(setup, policy, users, seed, lasts_s))
+    return FigureCase(labels, scenario(setup, policy, users, seed, lasts_s))
 
 
 def cases(
-    settings: Settings,
+    options: CodesOptions,
     setups: Sequence[Setup],
     policies: Sequence[str],
     users: Sequence[int] | None = None,
     seeds: Sequence[int] | None = None,
-) -> tuple[Case, ...]:
+) -> tuple[FigureCase, ...]:
     """The runs for all combinations."""
-    lasts_s = duration_s(settings)
-    corrected = settings.mode == "corrected"
+    lasts_s = duration_s(options)
+    corrected = options.mode == "corrected"
     chosen = [setup.corrected() if corrected else setup for setup in setups]
-    counts = QUICK_USERS if settings.quick else CORRECTED_USERS if corrected else None
+    counts = QUICK_USERS if options.quick else CORRECTED_USERS if corrected else None
 
     def channels(cc: str, count: int) -> Sequence[int]:
         few = cc == "newreno" if corrected else count in FAR_USERS[cc]
-        return settings.fewer_seeds if few else settings.seeds
+        return options.fewer_seeds if few else options.seeds
 
     return tuple(
         _case(setup, policy, count, seed, lasts_s)
@@ -275,10 +275,10 @@ def cases(
     )
 
 
-def rivals(settings: Settings, setups: Sequence[Setup]) -> tuple[Case, ...]:
+def rivals(options: CodesOptions, setups: Sequence[Setup]) -> tuple[FigureCase, ...]:
     """Runs of the policies beyond the paper's own."""
-    users = [count for count in RIVAL_USERS[settings.mode] if not settings.quick or count in QUICK_USERS]
-    return cases(settings, setups, tuple(RIVALS), users, settings.seeds[:BEYOND_SEEDS])
+    users = [count for count in RIVAL_USERS[options.mode] if not options.quick or count in QUICK_USERS]
+    return cases(options, setups, tuple(RIVALS), users, options.seeds[:BEYOND_SEEDS])
 
 
 @dataclass(frozen=True)
@@ -348,15 +348,15 @@ _PLOTS = {
 }
 
 
-def _figure(number: str, plot: _Curves, settings: Settings) -> Figure:
-    measure: Measure = partial(gains if plot.y == "gain" else rows, duration_s(settings))
+def _figure(number: str, plot: _Curves, options: CodesOptions) -> Figure:
+    measure: Measure = partial(gains if plot.y == "gain" else rows, duration_s(options))
     # Gains are measured against it; its own are a line at 0.
     policies = ("DT_H", *plot.policies) if plot.y == "gain" else plot.policies
     return Figure(
-        f"journal-{number}{settings.suffix}",
-        f"Figure {number} of the journal paper{settings.title}: {plot.title}",
+        f"journal-{number}{options.suffix}",
+        f"Figure {number} of the journal paper{options.title}: {plot.title}",
         plot.claim,
-        (*cases(settings, plot.setups, policies), *(rivals(settings, plot.setups) if policies == POLICIES else ())),
+        (*cases(options, plot.setups, policies), *(rivals(options, plot.setups) if policies == POLICIES else ())),
         measure,
         (Panel(_sentence(plot.title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
@@ -374,16 +374,16 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def figure_cdf(number: str, setup: Setup, settings: Settings) -> Figure:
+def figure_cdf(number: str, setup: Setup, options: CodesOptions) -> Figure:
     """How goodput is spread over the users."""
     order = "with" if setup.reordering != "none" else "without"
     return Figure(
-        f"journal-{number}{settings.suffix}",
-        f"Figure {number} of the journal paper{settings.title}: goodput over {CDF_USERS} users, CUBIC {order} "
+        f"journal-{number}{options.suffix}",
+        f"Figure {number} of the journal paper{options.title}: goodput over {CDF_USERS} users, CUBIC {order} "
         "reordering",
         "RR is fairest; all users have more with PF than with the others.",
-        cases(settings, (setup,), POLICIES, (CDF_USERS,)),
-        partial(distribution, duration_s(settings)),
+        cases(options, (setup,), POLICIES, (CDF_USERS,)),
+        partial(distribution, duration_s(options)),
         (
             Panel(
                 f"CUBIC {order} reordering",
@@ -411,18 +411,18 @@ def _quantiles(made: list[Row]) -> Grid:
 
 
 def table_fairness(
-    number: str, setup: Setup, paper: Mapping[int, Mapping[str, Sequence[float]]], settings: Settings
+    number: str, setup: Setup, paper: Mapping[int, Mapping[str, Sequence[float]]], options: CodesOptions
 ) -> Figure:
     """Least, most, mean and standard deviation of the users' goodput."""
     order = "with" if setup.reordering != "none" else "without"
     return Figure(
-        f"journal-table-{number}{settings.suffix}",
-        f"Table {number} of the journal paper{settings.title}: goodput of the users {order} reordering, Mbit/s "
+        f"journal-table-{number}{options.suffix}",
+        f"Table {number} of the journal paper{options.title}: goodput of the users {order} reordering, Mbit/s "
         "(the paper in brackets)",
         "RR spreads least; the worst flow of PF has nearly always more than the best under DT_S or RR, and with "
         "reordering more than any of theirs.",
-        (*cases(settings, (setup,), FAIRNESS), *rivals(settings, (setup,))),
-        partial(rows, duration_s(settings)),
+        (*cases(options, (setup,), FAIRNESS), *rivals(options, (setup,))),
+        partial(rows, duration_s(options)),
         (),
         ("policy", "users", "cc", "reordering", *MEASURES[:5]),
         titled=True,
@@ -456,26 +456,26 @@ TABLE_5 = {
 RANKED_USERS = {"published": 60, "corrected": 40}
 
 
-def table_5(settings: Settings) -> Figure:
+def table_5(options: CodesOptions) -> Figure:
     """What stands behind each of the paper's marks."""
-    voice_users = JOURNAL.table_users[settings.mode][-1]
-    users = QUICK_USERS[-1] if settings.quick else RANKED_USERS[settings.mode]
-    last_start_ms = codes.voice_starts_ms(voice_users, settings.mode)[-1]
+    voice_users = JOURNAL.table_users[options.mode][-1]
+    users = QUICK_USERS[-1] if options.quick else RANKED_USERS[options.mode]
+    last_start_ms = codes.voice_starts_ms(voice_users, options.mode)[-1]
     voice = [
-        Case(
+        FigureCase(
             {"policy": policy, "voice_users": voice_users, "last_start_ms": last_start_ms},
-            codes.scenario(JOURNAL, policy, voice_users, seed, settings.voice_s, settings.mode),
+            codes.scenario(JOURNAL, policy, voice_users, seed, options.voice_s, options.mode),
         )
         for policy in POLICIES
-        for seed in settings.seeds
+        for seed in options.seeds
     ]
     return Figure(
-        f"journal-table-5{settings.suffix}",
-        f"Table 5 of the journal paper in numbers{settings.title}: voice at {voice_users} users, CUBIC at {users} "
+        f"journal-table-5{options.suffix}",
+        f"Table 5 of the journal paper in numbers{options.title}: voice at {voice_users} users, CUBIC at {users} "
         "without reordering (the paper's marks in brackets)",
         "CoDeS for voice, PF for TCP; RR is fairest.",
-        (*voice, *cases(settings, (NONE,), POLICIES, (users,))),
-        partial(_ranks, settings.voice_s, duration_s(settings)),
+        (*voice, *cases(options, (NONE,), POLICIES, (users,))),
+        partial(_ranks, options.voice_s, duration_s(options)),
         (),
         ("policy", "users", "mos", "goodput_mbps_mean", "spread", "link_bits_per_bit"),
         titled=True,
@@ -483,14 +483,14 @@ def table_5(settings: Settings) -> Figure:
     )
 
 
-def _ranks(voice_s: float, lasts_s: float, results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def _ranks(voice_s: float, lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     runs: dict[str, list[dict[str, float]]] = {}
-    heard: dict[str, list[dict[str, float]]] = {}
+    calls: dict[str, list[dict[str, float]]] = {}
     labels: dict[str, dict[str, object]] = {}
     for case, tables in results:
         policy = case.labels["policy"]
         if "voice_users" in case.labels:
-            heard.setdefault(policy, []).append({"mos": codes.measured(JOURNAL, tables, voice_s)["mos"]})
+            calls.setdefault(policy, []).append({"mos": codes.measured(JOURNAL, tables, voice_s)["mos"]})
             labels.setdefault(policy, {})["voice_users"] = case.labels["voice_users"]
             continue
         labels.setdefault(policy, {}).update(case.labels)
@@ -499,9 +499,9 @@ def _ranks(voice_s: float, lasts_s: float, results: Sequence[tuple[Case, Tables]
         run["spread"] = run["goodput_mbps_sd"] / run["goodput_mbps_mean"]
         run["link_bits_per_bit"] = codes.coded_bits(tables) / good_bits
         runs.setdefault(policy, []).append(run)
-    both = [policy for policy in runs if policy in heard]
+    both = [policy for policy in runs if policy in calls]
     return [
-        {**_row(labels[policy], runs[policy]), "voice_users": labels[policy]["voice_users"], **means(heard[policy])}
+        {**_row(labels[policy], runs[policy]), "voice_users": labels[policy]["voice_users"], **means(calls[policy])}
         for policy in both
     ]
 
@@ -526,15 +526,15 @@ def _ranking(made: list[Row]) -> Grid:
 PER_FLOW = Setup(reordering="per_flow")
 
 
-def table_reordering(settings: Settings) -> Figure:
+def table_reordering(options: CodesOptions) -> Figure:
     """One buffer for all against one for each flow."""
-    users = QUICK_USERS if settings.quick else BEYOND_USERS
+    users = QUICK_USERS if options.quick else BEYOND_USERS
     return Figure(
         "journal-reordering",
         "Beyond the journal paper: order by one buffer for all, and by one for each flow, CUBIC",
         "One buffer for all holds a flow back for what others lost; a buffer for each flow does not.",
-        cases(settings, (NONE, SHARED, PER_FLOW), ("RR", "PF"), users, settings.seeds[:BEYOND_SEEDS]),
-        partial(rows, duration_s(settings)),
+        cases(options, (NONE, SHARED, PER_FLOW), ("RR", "PF"), users, options.seeds[:BEYOND_SEEDS]),
+        partial(rows, duration_s(options)),
         (
             Panel(
                 "Goodput by order",
@@ -581,20 +581,20 @@ runs last, the first attempt without the uncoded packet, and repetitions over th
 ASSUMPTION_USERS = (20, 40)
 
 
-def table_assumptions(settings: Settings) -> Figure:
+def table_assumptions(options: CodesOptions) -> Figure:
     """Goodput when one assumption is another."""
     made = []
     for name, (setup, other_s) in ASSUMPTIONS.items():
-        lasts_s = other_s or duration_s(settings)
+        lasts_s = other_s or duration_s(options)
         if other_s is not None:
-            if other_s >= duration_s(settings):
+            if other_s >= duration_s(options):
                 continue
             name = f"{other_s:g} s"
         elif setup == NONE:
             name = f"{name}, {lasts_s:g} s"
         for policy in ("RR", "PF"):
             for users in ASSUMPTION_USERS:
-                for seed in settings.seeds[:BEYOND_SEEDS]:
+                for seed in options.seeds[:BEYOND_SEEDS]:
                     labels = {
                         "policy": policy,
                         "users": users,
@@ -603,7 +603,7 @@ def table_assumptions(settings: Settings) -> Figure:
                         "assumption": name,
                     }
                     made.append(
-                        Case(
+                        FigureCase(
                             {**labels, "seed": seed, "lasts_s": lasts_s, "last_start_ms": start_ms(users - 1)},
                             scenario(setup, policy, users, seed, lasts_s),
                         )
@@ -613,7 +613,7 @@ def table_assumptions(settings: Settings) -> Figure:
         "Beyond the journal paper: goodput without reordering, CUBIC, when one assumption is another, Mbit/s",
         "What the paper leaves open, one change at a time.",
         tuple(made),
-        partial(rows, duration_s(settings)),
+        partial(rows, duration_s(options)),
         (),
         ("policy", "users", "assumption", "goodput_mbps_mean", "goodput_mbps_sd"),
         titled=True,
@@ -635,15 +635,15 @@ def _assumed(made: list[Row]) -> Grid:
     return ["assumption", *(f"{policy}, {users} users" for policy, users in columns)], lines
 
 
-_plots: dict[str, Callable[[Settings], Figure]] = {
+_plots: dict[str, Callable[[CodesOptions], Figure]] = {
     f"journal-{number}": partial(_figure, number, plot) for number, plot in _PLOTS.items()
 }
-FIGURES: dict[str, Callable[[Settings], Figure]] = {
+FIGURES: dict[str, Callable[[CodesOptions], Figure]] = {
     **_plots,
     "journal-27": partial(figure_cdf, "27", NONE),
     "journal-28": partial(figure_cdf, "28", SHARED),
 }
-TABLES: dict[str, Callable[[Settings], Figure]] = {
+TABLES: dict[str, Callable[[CodesOptions], Figure]] = {
     "journal-3": partial(table_fairness, "3", NONE, TABLE_3),
     "journal-4": partial(table_fairness, "4", SHARED, TABLE_4),
     "journal-5": table_5,

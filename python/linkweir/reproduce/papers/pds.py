@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from linkweir import theory
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 
 LINK_BPS = 100e6
 PACKET_BYTES = 1500
@@ -53,7 +53,7 @@ ROW_KEYS = (
 
 
 @dataclass(frozen=True)
-class Settings:
+class PdsOptions:
     """What the command line decides."""
 
     quick: bool = False
@@ -228,14 +228,14 @@ def _window_rows(variant: Variant, bins: Bins, from_s: float, to_s: float) -> li
     ]
 
 
-def _by_variant(results: Sequence[tuple[Case, Tables]]) -> dict[Variant, list[tuple[Case, Tables]]]:
-    groups: dict[Variant, list[tuple[Case, Tables]]] = {}
+def _by_variant(results: Sequence[tuple[FigureCase, Tables]]) -> dict[Variant, list[tuple[FigureCase, Tables]]]:
+    groups: dict[Variant, list[tuple[FigureCase, Tables]]] = {}
     for case, tables in results:
         groups.setdefault(case.labels["variant"], []).append((case, tables))
     return groups
 
 
-def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """Rows of every variant: the phases first, then windows of 0.2 s.
 
     Delays are relative to class 1, losses to class 8; `loss` is a part of the arrivals.
@@ -261,7 +261,7 @@ def phases_only(made: list[Row]) -> list[Row]:
     return [row for row in made if not is_window(row)]
 
 
-def history_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def history_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """How near the loss ratios come to nominal: over a phase, and in single windows of 0.2 s.
 
     `error_in_windows` is the mean of |ratio / nominal - 1| over windows, seeds and all eight classes (class 8's is 0);
@@ -443,12 +443,12 @@ class Plot:
     details: bool = False
 
 
-def _figure(name: str, plot: Plot, settings: Settings) -> Figure:
-    duration_s = settings.duration_s or DURATION_S
+def _figure(name: str, plot: Plot, options: PdsOptions) -> Figure:
+    duration_s = options.duration_s or DURATION_S
     cases = tuple(
-        Case({"variant": v, "seed": seed, "duration_s": duration_s}, scenario(v, seed, duration_s))
+        FigureCase({"variant": v, "seed": seed, "duration_s": duration_s}, scenario(v, seed, duration_s))
         for v in plot.variants
-        for seed in settings.seeds
+        for seed in options.seeds
     )
     return Figure(
         name,
@@ -565,7 +565,7 @@ def _windows_of(pps: int) -> Callable[[Row], bool]:
     return lambda row: is_window(row) and row["figure"].endswith(f"-{pps}")
 
 
-def figure_8(settings: Settings) -> Figure:
+def figure_8(options: PdsOptions) -> Figure:
     """Delay differentiation disturbs a large loss differentiation."""
     variants = tuple(
         Variant(
@@ -577,7 +577,7 @@ def figure_8(settings: Settings) -> Figure:
             history=history,
             overhead_bytes=overhead,
         )
-        for overhead in ((OVERHEAD_BYTES,) if settings.quick else (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES))
+        for overhead in ((OVERHEAD_BYTES,) if options.quick else (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES))
         for pps in (1500, 1300)
         for history in ("ring", "peld")
         for name, delay in (("none", ALIKE), ("usual", USUAL), ("large", LARGE))
@@ -604,12 +604,12 @@ def figure_8(settings: Settings) -> Figure:
         variants,
         panels,
         what=("loss", "loss_ratio"),
-        spans=((1.0, settings.duration_s or DURATION_S),),
+        spans=((1.0, options.duration_s or DURATION_S),),
     )
-    return _figure("8", plot, settings)
+    return _figure("8", plot, options)
 
 
-def figure_9(settings: Settings) -> Figure:
+def figure_9(options: PdsOptions) -> Figure:
     """The limit bounds how exact ratios are."""
     variants = tuple(
         Variant("9" if ring == 1 else f"9-ring{ring}", delay=STEEP, limit_pkts=limit, ring=ring)
@@ -644,7 +644,7 @@ def figure_9(settings: Settings) -> Figure:
         what=("delay_ratio",),
         spans=((8.0, 9.0),),
     )
-    figure = _figure("9", plot, settings)
+    figure = _figure("9", plot, options)
     nominal = figure.reference
     assert nominal is not None
     return replace(figure, reference=lambda: [*nominal(), *map(_resolution_row, variants)])
@@ -663,7 +663,7 @@ def _resolution_row(variant: Variant) -> Row:
     }
 
 
-_MAKERS: dict[str, Callable[[Settings], Figure]] = {
+_MAKERS: dict[str, Callable[[PdsOptions], Figure]] = {
     **{name: partial(_figure, name, plot) for name, plot in PLOTS.items()},
     "8": figure_8,
     "9": figure_9,

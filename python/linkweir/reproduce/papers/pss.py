@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from linkweir import theory
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
 
 LINK_BPS = 20e6
 PACKET_BYTES = 1500
@@ -54,7 +54,7 @@ SERIES_KEYS = ("t_s", "ef_mbps", "af_mbps", "cs0_mbps", "level", "scheduler", "m
 
 
 @dataclass(frozen=True)
-class Settings:
+class PssOptions:
     """What the command line decides."""
 
     traffic: str = "backlogged"
@@ -86,9 +86,9 @@ class Point:
         return theory.reserved_bps(LINK_BPS, self.expected_share * LINK_BPS, self.k_af)
 
 
-def scenario(point: Point, settings: Settings, duration_s: float) -> Scenario:
+def scenario(point: Point, options: PssOptions, duration_s: float) -> Scenario:
     """The run behind a point."""
-    tcp = settings.traffic == "tcp"
+    tcp = options.traffic == "tcp"
     ef_bps = point.ef_share * LINK_BPS
     if point.changing:
         capacity: object = {"mean": _bit(LINK_BPS), "amplitude": CAPACITY.amplitude, "period": f"{PERIOD_S:g}s"}
@@ -104,9 +104,9 @@ def scenario(point: Point, settings: Settings, duration_s: float) -> Scenario:
     return {
         "name": f"{point.scheduler} K_AF {point.k_af:g} EF {point.ef_share:g}",
         "duration": f"{duration_s:g}s",
-        "warmup": f"{settings.warmup_s(duration_s):g}s",
+        "warmup": f"{options.warmup_s(duration_s):g}s",
         "interval": "1s",
-        "seed": settings.seed,
+        "seed": options.seed,
         "link": link,
         "scheduler": scheduler,
         "class": [{"name": name, **keys} for name, keys in classes.items()],
@@ -191,7 +191,7 @@ def _fluid(point: Point, duration_s: float, step_s: float) -> theory.Fluid:
 # --- From results to rows -------------------------------------------------------------------------------------------
 
 
-def _rate_row(case: Case, af_ef_cs0_bps: dict[str, float], expected: theory.Rates) -> Row:
+def _rate_row(case: FigureCase, af_ef_cs0_bps: dict[str, float], expected: theory.Rates) -> Row:
     point: Point = case.labels["point"]
     return {
         "scheduler": point.scheduler,
@@ -206,7 +206,7 @@ def _rate_row(case: Case, af_ef_cs0_bps: dict[str, float], expected: theory.Rate
     }
 
 
-def rate_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def rate_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """One row per run: mean rates beside theory, over the whole run or, with TCP, without its slow start."""
     rows = []
     for case, tables in results:
@@ -215,11 +215,11 @@ def rate_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return rows
 
 
-def _expected(case: Case) -> theory.Rates:
+def _expected(case: FigureCase) -> theory.Rates:
     return expected_rates(case.labels["point"], case.labels["from_s"], case.labels["to_s"])
 
 
-def first_seconds_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def first_seconds_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The same over the first 100 s: the paper's run length, slow start included."""
     rows = []
     for case, tables in results:
@@ -232,7 +232,7 @@ def first_seconds_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return rows
 
 
-def series_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def series_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """One row per second and run: rates in the second that starts at t_s, AF's level in bits at t_s."""
     rows = []
     for case, tables in results:
@@ -279,7 +279,7 @@ def series_theory(points: Iterable[Point], duration_s: float) -> list[Row]:
 REASON_TITLE = "Queues and windows of the TCP classes"
 
 
-def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def reason_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """Queue and windows of each TCP class: a class with an empty queue takes less than the scheduler would give.
 
     `cwnd_mean_pkts` is the sum over the class's flows; `queue_empty_share` the part of the seconds that end with
@@ -322,7 +322,7 @@ def reason_rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
     return rows
 
 
-def short_first(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+def short_first(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The same, those furthest below theory first."""
     return sorted(reason_rows(results), key=lambda row: row["rate_mbps"] / max(row["theory_mbps"], 1e-9))
 
@@ -440,30 +440,30 @@ def _panels_of_rates(curves: tuple[str, ...]) -> tuple[Panel, ...]:
     )
 
 
-def _case(point: Point, settings: Settings, duration_s: float) -> Case:
-    span = {"from_s": settings.warmup_s(duration_s), "to_s": duration_s}
-    return Case({"point": point, "traffic": settings.traffic, **span}, scenario(point, settings, duration_s))
+def _case(point: Point, options: PssOptions, duration_s: float) -> FigureCase:
+    span = {"from_s": options.warmup_s(duration_s), "to_s": duration_s}
+    return FigureCase({"point": point, "traffic": options.traffic, **span}, scenario(point, options, duration_s))
 
 
-def _rates_figure(name: str, plot: Rates, settings: Settings) -> Figure:
-    tcp = settings.traffic == "tcp"
-    duration_s = settings.duration_s or (PAPER_S if tcp else plot.long_s)
-    if settings.quick and settings.duration_s is None:
+def _rates_figure(name: str, plot: Rates, options: PssOptions) -> Figure:
+    tcp = options.traffic == "tcp"
+    duration_s = options.duration_s or (PAPER_S if tcp else plot.long_s)
+    if options.quick and options.duration_s is None:
         duration_s = PAPER_S if plot.long_s == BOTH_PERIODS_S or tcp else 30.0
-    chosen = [p for p in plot.points if not settings.quick or round(10 * p.k_af, 6) in settings.quick_tenths]
+    chosen = [p for p in plot.points if not options.quick or round(10 * p.k_af, 6) in options.quick_tenths]
     # A run of both periods, or without its slow start, is also shown over the time that the paper ran.
     shown_twice = duration_s >= PAPER_S and (tcp or plot.long_s == BOTH_PERIODS_S)
     return Figure(
         name=name,
         title=plot.title,
         claim=plot.claim,
-        cases=tuple(_case(point, settings, duration_s) for point in chosen),
+        cases=tuple(_case(point, options, duration_s) for point in chosen),
         measure=rate_rows,
         panels=_panels_of_rates(plot.curves),
         columns=RATE_KEYS,
         details=short_first if tcp else None,
         details_title=REASON_TITLE,
-        telling=falls_short,
+        notable=falls_short,
         other_rows=first_seconds_rows if shown_twice else None,
         other_title="Over the first 100 s, the paper's run length" + (", slow start included" if tcp else ""),
     )
@@ -532,13 +532,13 @@ def _series_summary(points: Sequence[Point], duration_s: float) -> Callable[[lis
     return grid
 
 
-def _series_figure(name: str, plot: Series, settings: Settings) -> Figure:
-    duration_s = settings.duration_s or (30.0 if settings.quick else PAPER_S)
+def _series_figure(name: str, plot: Series, options: PssOptions) -> Figure:
+    duration_s = options.duration_s or (30.0 if options.quick else PAPER_S)
     return Figure(
         name,
         plot.title,
         plot.claim,
-        tuple(_case(point, settings, duration_s) for point in plot.points),
+        tuple(_case(point, options, duration_s) for point in plot.points),
         series_rows,
         tuple(
             Panel(title, "t_s", column, "time (s)", label, (plot.curve,), theory=column, lines=True)
@@ -548,17 +548,17 @@ def _series_figure(name: str, plot: Series, settings: Settings) -> Figure:
         terminal_table=False,
         reference=lambda: series_theory(plot.points, duration_s),
         summary=_series_summary(plot.points, duration_s),
-        details=short_first if settings.traffic == "tcp" else None,
+        details=short_first if options.traffic == "tcp" else None,
         details_title=REASON_TITLE,
-        telling=falls_short,
+        notable=falls_short,
     )
 
 
-def figure_13(settings: Settings) -> Figure:
+def figure_13(options: PssOptions) -> Figure:
     """Theory only: AF over EF."""
-    del settings
+    del options
 
-    def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    def rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
         del results
         return [
             {
@@ -607,10 +607,10 @@ def figure_13(settings: Settings) -> Figure:
 # --- Tables beyond the figures --------------------------------------------------------------------------------------
 
 
-def table_two_controlled(settings: Settings) -> Figure:
+def table_two_controlled(options: PssOptions) -> Figure:
     """Two reservations that do not fit: the more urgent one is served first."""
-    duration_s = settings.duration_s or 30.0
-    base = scenario(Point("pss", 0.6, 0.6, 0.5, 0.1, False), settings, duration_s)
+    duration_s = options.duration_s or 30.0
+    base = scenario(Point("pss", 0.6, 0.6, 0.5, 0.1, False), options, duration_s)
     flows = {flow["name"]: flow for flow in base["flow"]}
     common = {"burst": f"{BURST_PKTS}p", "mtu": f"{PACKET_BYTES}B", "memory": "100ms"}
     base |= {
@@ -626,15 +626,15 @@ def table_two_controlled(settings: Settings) -> Figure:
     expected, rest = theory.controlled_rates(8e6, [6e6, 4e6])
     columns = ("scheduler", "traffic", "class", "rate_mbps", "theory_mbps")
 
-    def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    def rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
         wanted = dict(zip(("ef", "af1", "af2", "cs0"), (12e6, *expected, rest), strict=True))
         pairs = [(row["class"], row["rate_bps"]) for _, tables in results for row in tables.rows("classes")]
         return [
-            dict(zip(columns, ("pss", settings.traffic, name, bps / 1e6, wanted[name] / 1e6), strict=True))
+            dict(zip(columns, ("pss", options.traffic, name, bps / 1e6, wanted[name] / 1e6), strict=True))
             for name, bps in pairs
         ]
 
-    case = Case({"traffic": settings.traffic}, base)
+    case = FigureCase({"traffic": options.traffic}, base)
     return Figure(
         "two-controlled",
         "Two controlled queues, 6 and 4 Mbit/s reserved, EF leaves 8",
@@ -646,26 +646,26 @@ def table_two_controlled(settings: Settings) -> Figure:
     )
 
 
-def table_memory(settings: Settings) -> Figure:
+def table_memory(options: PssOptions) -> Figure:
     """How much memory the swinging capacity needs."""
-    figure = _rates_figure("memory", MEMORY, replace(settings, quick=False))
+    figure = _rates_figure("memory", MEMORY, replace(options, quick=False))
     panel = Panel("AF rate", "memory_s", "af_mbps", "memory, s", "AF, Mbit/s", ("ef_share",), theory="af_theory_mbps")
     return Figure("memory", figure.title, figure.claim, figure.cases, rate_rows, (panel,), RATE_KEYS)
 
 
-def table_ring(settings: Settings) -> Figure:
+def table_ring(options: PssOptions) -> Figure:
     """A driver that pulls bursts, against both algorithms: 8 of 20 Mbit/s reserved, EF at 5."""
-    duration_s = settings.duration_s or 30.0
+    duration_s = options.duration_s or 30.0
     columns = ("scheduler", "traffic", "ring_pkts", "af_mbps", "af_theory_mbps")
     cases = []
     for scheduler in ("pss-early-ignored", "pss"):
         for ring in (1, 2, 4, 8, 16):
             point = Point(scheduler, 0.25, 0.5, 0.8, FIXED_MEMORY_S, changing=False)
-            run = scenario(point, settings, duration_s)
+            run = scenario(point, options, duration_s)
             run["link"]["ring"] = ring
-            cases.append(Case({"scheduler": scheduler, "ring": ring, "traffic": settings.traffic}, run))
+            cases.append(FigureCase({"scheduler": scheduler, "ring": ring, "traffic": options.traffic}, run))
 
-    def rows(results: Sequence[tuple[Case, Tables]]) -> list[Row]:
+    def rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
         made = []
         for case, tables in results:
             af_bps = next(row["rate_bps"] for row in tables.rows("classes") if row["class"] == "af")
@@ -684,13 +684,13 @@ def table_ring(settings: Settings) -> Figure:
     )
 
 
-_MAKERS: dict[str, Callable[[Settings], Figure]] = {
+_MAKERS: dict[str, Callable[[PssOptions], Figure]] = {
     **{name: partial(_rates_figure, name, plot) for name, plot in RATES.items()},
     **{name: partial(_series_figure, name, plot) for name, plot in SERIES.items()},
     "13": figure_13,
 }
 FIGURES = {name: _MAKERS[name] for name in sorted(_MAKERS, key=int)}
-TABLES: dict[str, Callable[[Settings], Figure]] = {
+TABLES: dict[str, Callable[[PssOptions], Figure]] = {
     "two-controlled": table_two_controlled,
     "memory": table_memory,
     "ring": table_ring,

@@ -34,7 +34,7 @@ from linkweir.fault import DirectoryError
 from linkweir.provenance import REMOVING, REPORT, SUMMARY, OwnDirectory, dump, read_provenance, write_whole, writing
 from linkweir.reproduce import page
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweeps.parts import PARTS, Parts, hold
+from linkweir.sweeps.parts import PARTS, Parts, lock
 
 ROWS = "rows.json"
 RUNS = "runs"
@@ -83,7 +83,7 @@ class ReproductionDirectory(OwnDirectory):
         with writing(path):
             if not path.exists() or path.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
-                self._lock = hold(path, self.KIND)
+                self._lock = lock(path, self.KIND)
         try:
             earlier = None if force else _unfinished(path, same)
             if earlier is None:
@@ -106,7 +106,7 @@ class ReproductionDirectory(OwnDirectory):
             self._lock = None
 
     def write(
-        self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.Shown], *, complete: bool
+        self, title: str, command: str, facts: dict[str, Any], figures: Sequence[page.FigureResult], *, complete: bool
     ) -> Path:
         """Writes everything and returns the path of the report."""
         with writing(self.path):
@@ -131,7 +131,7 @@ class ReproductionDirectory(OwnDirectory):
         text = json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False)
         write_whole(self.path / SCENARIOS, gzip.compress(text.encode(), mtime=0))
 
-    def _write_figure(self, shown: page.Shown) -> None:
+    def _write_figure(self, shown: page.FigureResult) -> None:
         stem = f"figure-{shown.figure.name}"
         if shown.rows:
             part = self.path / f".{stem}.parquet.part"
@@ -162,7 +162,7 @@ def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _rows(shown: page.Shown) -> dict[str, Any]:
+def _rows(shown: page.FigureResult) -> dict[str, Any]:
     found: dict[str, Any] = {
         "figure": figure_key(shown.figure.name),
         "title": shown.figure.title,

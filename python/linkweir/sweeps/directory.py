@@ -41,7 +41,7 @@ from linkweir.provenance import (
 from linkweir.sweeps import keys
 from linkweir.sweeps.job import read_rows
 from linkweir.sweeps.outcome import KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
-from linkweir.sweeps.parts import PARTS, Parts, hold, write_bytes
+from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
 from linkweir.sweeps.plan import Plan, Run
 from linkweir.tables import TableFile
 
@@ -85,7 +85,7 @@ class SweepDirectory(OwnDirectory):
         with writing(path):
             if not path.exists() or path.is_dir():
                 path.mkdir(parents=True, exist_ok=True)
-                self._lock = hold(path, self.KIND)
+                self._lock = lock(path, self.KIND)
         try:
             earlier = None if force else _earlier(path)
             if earlier is None:

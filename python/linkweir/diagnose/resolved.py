@@ -52,7 +52,7 @@ class Entry:
         return max((packet_bytes(flow)[1] for flow in self.flows), default=0.0)
 
 
-class Setting:
+class ResolvedScenario:
     """A resolved scenario.
 
     Attributes:
