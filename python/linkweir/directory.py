@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directory of a run: written while the run goes on, and compared with that of another.
+"""The directory of a run: written during the run, and compared with that of another.
 
 A run leaves::
 
     scenario.toml      the scenario with every default, which alone repeats the run
     inputs/            copies of the files it names
     provenance.json    what ran, when and where, and how it ended; nothing of this is in the results
-    results/*.parquet  the tables, which grow on disk while the run goes on
+    results/*.parquet  the tables, which grow on disk during the run
     summary.json       totals, with units in the keys
     figures/*.svg
     report.html        figures and tables in one file
@@ -95,14 +95,14 @@ class RunDirectory(OwnDirectory):
             write_whole(self.path / name, content)
 
     def fail(self, error: BaseException) -> None:
-        """Notes that the run ended without a result; what it had written is removed."""
+        """Records that the run ended without a result, and removes its tables."""
         for file in self._files.values():
-            with contextlib.suppress(Exception):  # whatever broke the run may break this too
+            with contextlib.suppress(Exception):  # the cause of the failure, such as a full disk, may break this too
                 file.close(keep=False)
         super().fail(error)
 
     def finish(self, outcome: _native._Outcome) -> Result:
-        """Writes all that is left; the directory has a status other than ``running`` only when everything is there."""
+        """Writes tables, summary and report, and last the status, which stays ``running`` until all are there."""
         for file in self._files.values():
             file.close(keep=True)
         status = "complete" if outcome["complete"] else "interrupted"

@@ -3,7 +3,7 @@
 
 ``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
 ``failed``, and ``removing`` while it is overwritten; it changes by renaming a whole file. A run that was killed says
-``running`` for ever, and nothing reads it as a result.
+``running`` for ever and is never read as a result.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FORMAT = 1
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Writes a file that is either the old one or the new one, whole, whatever happens."""
+    """Replaces a file as a whole: a killed process leaves the old one or the new one."""
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -87,13 +87,15 @@ def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
 
 @contextlib.contextmanager
 def writing(directory: Path) -> Iterator[None]:
-    """Makes an operating system's refusal to write into a directory a `DirectoryError`."""
+    """Turns an error of the operating system while writing into a `DirectoryError`."""
     try:
         yield
     except OSError as error:
         where = error.filename or directory
         why = error.strerror or error
-        raise DirectoryError(f"{where}: cannot be written: {why}; choose another directory or mend this one") from error
+        raise DirectoryError(
+            f"{where}: cannot be written: {why}; choose another directory or repair this one"
+        ) from error
 
 
 class OwnDirectory:
@@ -102,7 +104,7 @@ class OwnDirectory:
     Args:
         path: where; it may exist if it is empty.
         force: an earlier directory of the same kind is overwritten.
-        facts: what its provenance says beside what is known here.
+        facts: what its provenance says in addition to version, time and machine.
 
     Raises:
         DirectoryError: the directory cannot be made or written, or holds something.
@@ -120,7 +122,7 @@ class OwnDirectory:
                 self._clear(force=force)
             path.mkdir(parents=True, exist_ok=True)
             self._provenance = self._known() | facts
-            self._note()  # first of all, so that whatever is left can be told to be ours
+            self._note()  # before anything else, so that leftovers are recognised as ours
 
     def _known(self) -> dict[str, Any]:
         return {
@@ -154,7 +156,7 @@ class OwnDirectory:
         rest = sorted(entry.name for entry in self.path.iterdir() if entry.name not in known and not _cut_off(entry))
         if rest:
             raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
-        # Noted first: what is left when this stops half-way is no result, but can be told to be ours.
+        # Written before anything is removed: if this stops half-way, the rest is no result but is recognised as ours.
         write_whole(self.path / PROVENANCE, dump(provenance | {"status": REMOVING}))
         for target in ours:
             if target.is_dir() and not target.is_symlink():
@@ -167,7 +169,7 @@ class OwnDirectory:
         self._provenance.update(changes)  # after it is written: a disk that is full leaves the status as it was
 
     def fail(self, error: BaseException) -> None:
-        """Notes that the work ended without a result; what is complete stays so."""
+        """Records that the work ended without a result, unless it is complete already."""
         if self._provenance["status"] == "complete":
             return
         with contextlib.suppress(OSError):

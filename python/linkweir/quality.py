@@ -3,9 +3,9 @@
 
 The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
 
-A packet call hears delay and loss. What it makes of delays that differ is up to its play-out buffer, of which three
-are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later (`fixed_buffer`), and
-none.
+A packet call suffers from delay and loss. How it suffers from varying delays depends on its play-out buffer, of which
+three are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later
+(`fixed_buffer`), and none.
 
 >>> round(e_model().rating, 1), round(e_model().mos, 2)
 (93.2, 4.41)
@@ -56,7 +56,7 @@ SATELLITE_ADVANTAGE = 20.0
 
 @dataclass(frozen=True)
 class Line:
-    """Everything the E-model knows beside delay, loss and codec, with its default values (dB unless said otherwise)."""
+    """The parameters of the E-model besides delay, loss and codec; in dB unless stated otherwise."""
 
     slr: float = 8.0
     rlr: float = 2.0
@@ -128,7 +128,7 @@ def e_model(
         loss: part of the packets that are lost, 0 .. 1.
         codec: a `Codec`, or a name in `CODECS`.
         jitter_s: mean difference between the delays of successive packets, seconds.
-        jitter: what is made of it: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
+        jitter: how it counts: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
             (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out, as where
             delay and loss are those behind a buffer (`fixed_buffer`).
         burstiness: BurstR, 1 for losses at random.
@@ -200,9 +200,9 @@ class PlayOut:
     """What a play-out buffer leaves of a flow.
 
     Attributes:
-        delay_s: delay of every packet that is heard, seconds.
-        late: part of the packets received that come too late to be heard.
-        loss: part of the packets sent that are not heard: lost on the way, or late.
+        delay_s: delay of every packet that is played, seconds.
+        late: part of the packets received that come too late to be played.
+        loss: part of the packets sent that are not played: lost on the way, or late.
     """
 
     delay_s: float
@@ -220,7 +220,7 @@ def fixed_buffer(
 ) -> PlayOut:
     """A play-out buffer of fixed length, as in ITU-T G.1020, section 7.2.
 
-    Every packet is heard `reference + buffer` after it was sent; one that takes longer counts as lost.
+    Every packet is played `reference + buffer` after it was sent; one that takes longer counts as lost.
 
     Args:
         delays_s: one-way delays of the packets received, seconds: one each, or with `counts` the values of a histogram.

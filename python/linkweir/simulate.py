@@ -23,7 +23,7 @@ AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 
 
 class _DeferredInterrupt:
-    """Holds Ctrl-C back until a safe point, so that no table is cut in the middle; a second one acts at once."""
+    """Defers Ctrl-C to a safe point, so that no table is cut in the middle; a second Ctrl-C acts at once."""
 
     def __init__(self) -> None:
         self.pressed = False
@@ -67,7 +67,7 @@ def run(
             `linkweir.traces.Trace`, or a data frame; see `Scenario.load`.
         out: directory for the results, made by the run; without it they are kept in memory.
         force: `out` may be an earlier run directory, which is overwritten.
-        progress: told now and then how far simulated time has come, in seconds.
+        progress: called now and then with the simulated time reached, in seconds.
 
     Returns:
         The result. The same scenario and seed give the same tables on any machine.
@@ -173,8 +173,8 @@ def run_many(
     Args:
         scenarios: what `run` takes, each.
         jobs: how many at a time; as many as there are processors when None.
-        progress: told how many of how many are done, after each.
-        on_result: told the number and result of each as it ends, from the calling thread.
+        progress: called after each with how many are done, of how many.
+        on_result: called with the number and result of each as it ends, from the calling thread.
 
     Returns:
         The results, in the order of the scenarios.
@@ -183,7 +183,7 @@ def run_many(
         ScenarioError: one of them is wrong; nothing was run.
         TypeError: `scenarios` is one scenario instead of several.
         RunError: the first that failed; the others are stopped.
-        KeyboardInterrupt: Ctrl-C; what `on_result` was told of is whole.
+        KeyboardInterrupt: Ctrl-C; the results that `on_result` got are whole.
 
     >>> base = {"duration": "1s", "scheduler": {"policy": "fifo"}, "class": [{"name": "all"}],
     ...         "flow": [{"class": "all", "kind": "greedy"}]}

@@ -98,7 +98,7 @@ def test_an_interrupted_reproduction_goes_on(tmp_path: Path, monkeypatch: pytest
     use(monkeypatch, Here(stop_after(4, KeyboardInterrupt())))
     first = linkweir(*FIGURE, "--out", out, "--json")
     assert first.returncode == 1
-    assert f"interrupted after 4 of {RUNS} runs; {out} holds those and says so; the same command with --out" in (
+    assert f"interrupted after 4 of {RUNS} runs; {out} holds the runs that are done; the same command with --out" in (
         first.stderr
     )
     assert kept(out) == [".arrow"] * 4

@@ -199,7 +199,7 @@ def test_an_interrupted_reproduction_can_be_gone_on_with(faked: Path, monkeypatc
     result = runner.invoke(app, command)
     assert result.exit_code == 1
     assert "interrupted after 2 of 54 runs" in result.output
-    assert "the same command with --out out goes on from there" in result.output
+    assert "the same command with --out out resumes it" in result.output
     refused = runner.invoke(app, ["pss", "--traffic", "tcp", "--figure", "6", "--out", "out"])
     assert isinstance(refused.exception, DirectoryError)  # the same runs, but not the same reproduction
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda _: 5e6))

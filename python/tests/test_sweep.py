@@ -209,7 +209,9 @@ def test_a_disk_that_fails_and_executors_that_go_keep_what_was_done(tmp_path: Pa
     with pytest.raises(OSError, match="No such file"):
         run_plan(plan, Here(take_away), out=out)
     assert provenance(out)["status"] == "failed"
-    with pytest.raises(package.DirectoryError, match=r"the sweep failed: .*No such file.*; the same command goes on"):
+    with pytest.raises(
+        package.DirectoryError, match=r"the sweep failed: .*No such file.*; the same command resumes it"
+    ):
         Sweep.load(out)
     (out / "elsewhere").rename(out / "parts")
     last = Here()
@@ -249,7 +251,7 @@ def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: P
     shown, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert said.count("\n") == 1
-    assert "the same command goes on from there" in said
+    assert "the same command resumes it" in said
     partial = Sweep.load(out)
     assert partial.status == "interrupted"
     assert 20 <= partial.runs_done < 500
@@ -437,7 +439,7 @@ def test_two_processes_do_not_do_the_same_sweep(tmp_path: Path, plan_file: Path)
     with pytest.raises(package.SweepInterrupted):
         run_plan(Plan.load(plan_file), Here(second), out=tmp_path / "out")
     assert said[0].returncode == 2
-    assert "another process is at this sweep; wait for it or choose another --out" in said[0].stderr
+    assert "another process is writing this sweep; wait for it or choose another --out" in said[0].stderr
 
 
 @pytest.mark.usefixtures("bounded")
@@ -455,7 +457,7 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path, monkey
     process.communicate()
     while list(tmp_path.glob("linkweir-sweep-*")):
         time.sleep(0.01)  # its workers end and clean up after it
-    with pytest.raises(package.DirectoryError, match="still running or was killed; the same command goes on"):
+    with pytest.raises(package.DirectoryError, match="still running or was killed; the same command resumes it"):
         Sweep.load(out)
     found = len(list((out / "parts").glob("*.arrow")))
     done = linkweir("sweep", plan_file, "--out", out, "--json")
@@ -531,7 +533,7 @@ def test_a_sweep_that_ended_while_its_data_set_was_put_together_is_resumed(
         run_plan(plan, Here(), out=out)
     monkeypatch.undo()
     assert len(list((out / "parts").glob("*.arrow"))) == 20
-    with pytest.raises(package.DirectoryError, match="the same command goes on with it"):
+    with pytest.raises(package.DirectoryError, match="the same command resumes it"):
         Sweep.load(out)
     second = Here()
     assert run_plan(plan, second, out=out).status == "complete"

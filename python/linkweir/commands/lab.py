@@ -46,7 +46,7 @@ def lab() -> None:
 
 @app.command("build-kernel")
 def build_kernel(
-    debug: Annotated[bool, typer.Option("--debug", help="One that watches memory and locks.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="A kernel that checks memory and locks.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Commands at a time (default: one per processor).", min=1)] = None,
 ) -> None:
     """Build the laboratory's kernel from Debian's linux-source, unless it is in the cache already; print its folder."""
@@ -103,10 +103,10 @@ def run_pss(
     out: Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/...).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")] = False,
 ) -> None:
-    """A figure of the PSS paper over real gateways and an emulated link, beside simulation and theory.
+    """A figure of the PSS paper over real gateways and an emulated link, compared with simulation and theory.
 
     Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
-    20 Mbit/s by the pace of a gateway. In real time it takes as long as it lasts.
+    20 Mbit/s by the pace of a gateway. In real time a run takes its simulated time.
     """
     from linkweir.commands.reproduce import figure_for_gateways, reproduce_over_gateways
     from linkweir.commands.reproduction import Request

@@ -26,10 +26,10 @@ def plan() -> None:
 
 @app.command("pss")
 def pss(
-    link: Annotated[str, typer.Option(help="Nominal (mean) rate of the link, as the scheduler is told it.")],
+    link: Annotated[str, typer.Option(help="Nominal (mean) rate of the link, as configured in the scheduler.")],
     rate: Annotated[list[str] | None, typer.Option(help="Rate to reserve; repeat, most urgent first.")] = None,
     share: Annotated[list[str] | None, typer.Option(help="The same as a part of the link: 0.25 or 25%.")] = None,
-    weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to stand in for, packets per visit.")] = None,
+    weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to replace, packets per visit.")] = None,
     sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 behind the weights.")] = "1500B:1500B",
     burst: Annotated[
         str | None, typer.Option(help="N: packets sent in a row before the priority drops (default: 20p).")
@@ -44,17 +44,17 @@ def pss(
     ef_expected: Annotated[
         str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
     ] = "0%",
-    ef: Annotated[list[str] | None, typer.Option(help="Further loads to tell the rates for; repeat.")] = None,
+    ef: Annotated[list[str] | None, typer.Option(help="Further loads to show the rates for; repeat.")] = None,
     memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered (default: 100ms).")] = None,
     longest_fade: Annotated[str | None, typer.Option(help="Longest shortage; sets the memory.")] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to look for it.")] = None,
     margin: Annotated[float, typer.Option(help="Memory per longest fade.", min=1.0, max=100.0)] = 2.0,
     sat: Annotated[str, typer.Option(help="exact, or paper: as published; the rate is corrected.")] = "exact",
-    lr: Annotated[str | None, typer.Option(help="Resume level itself, instead of the memory.")] = None,
-    lm: Annotated[str | None, typer.Option(help="Maximum level itself, instead of the burst.")] = None,
+    lr: Annotated[str | None, typer.Option(help="Resume level, instead of the memory.")] = None,
+    lm: Annotated[str | None, typer.Option(help="Maximum level, instead of the burst.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Parameters of PSS, the rates to expect, and what will not work as hoped.
+    """Parameters of PSS, the rates to expect, and warnings.
 
     Give --rate, --share or --weights.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shows the planner's answer to people."""
+"""Prints the answer of `linkweir plan`."""
 
 from __future__ import annotations
 

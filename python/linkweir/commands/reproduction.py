@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reproduction from what the user asked for to its directory: it is run, shown and kept."""
+"""Runs a reproduction that the user asked for, shows it and writes its directory."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ TITLES = {
 
 
 def refuse(paper: str, message: str) -> NoReturn:
-    """Ends the command as one that was asked for what cannot be."""
+    """Ends the command because of an option that cannot be used."""
     typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
     raise typer.Exit(2)
 
 
 @dataclass(frozen=True)
 class Request:
-    """What every reproduction is asked, whatever its figures; one that cannot be met ends the command.
+    """The options of every reproduction; one that cannot be used ends the command.
 
     Attributes:
         paper: a key of `TITLES`.
@@ -97,8 +97,8 @@ def reproduce(request: Request, name: str, suffix: str, work: Reproduction) -> N
 
     Args:
         request: what is wanted.
-        name: what of the paper it is, in the name of a new directory.
-        suffix: what tells it from the same figures run otherwise, in that name and in those of a document's tables.
+        name: which part of the paper it is, for the name of a new directory.
+        suffix: tells it apart, there and in a document, from the same figures run in another way.
         work: the figures.
     """
     path = request.out or free_directory(f"reproduce-{request.paper}-{name}{suffix}")
@@ -123,8 +123,8 @@ def reproduce(request: Request, name: str, suffix: str, work: Reproduction) -> N
     if not outcome.complete:
         typer.echo(
             f"linkweir reproduce {request.paper}: interrupted after {len(outcome.results)} of {planned} runs; "
-            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + (f"; {request.into} is as it was" if request.into is not None else ""),
+            f"{path} holds the runs that are done; the same command with --out {shlex.quote(str(path))} resumes it"
+            + (f"; {request.into} was not changed" if request.into is not None else ""),
             err=True,
         )
         raise typer.Exit(1)
@@ -172,7 +172,7 @@ def _print(request: Request, figures: Sequence[page.FigureResult]) -> None:
 def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.FigureResult]) -> None:
     """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
 
-    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
+    Pictures that the document shows as `images/NAME.svg` are drawn again there.
     """
     text = path.read_text(encoding="utf-8")
     missing = []

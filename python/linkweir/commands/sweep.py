@@ -37,13 +37,13 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Directory of the sweep (default: runs/sweep-PLAN).")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Start over, whatever sweep is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Start over: overwrite the sweep that is there.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Check the plan and list its runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
     """Run a grid or list over the keys of a scenario, times seeds, into one data set.
 
-    The same command goes on with a sweep that was interrupted: only what is missing is run.
+    The same command resumes a sweep that was interrupted: it runs only what is missing.
     """
     made = Plan.load(plan, seed=seed)
     if dry_run:
@@ -55,7 +55,7 @@ def sweep(
             done = run_plan(made, executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         _show(interrupted.sweep, as_json=as_json)
-        print(f"linkweir: {interrupted}; the same command goes on from there", file=sys.stderr)
+        print(f"linkweir: {interrupted}; the same command resumes it", file=sys.stderr)
         raise typer.Exit(1) from interrupted
     _show(done, as_json=as_json)
     if done.failures:

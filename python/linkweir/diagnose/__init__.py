@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Looks through a finished run for what its user would want to know before trusting it: the warnings a run ends with.
+"""The warnings a run ends with: what its user should know before trusting it.
 
 Each rule is a function of the resolved scenario and the run's tables. docs/diagnosis.md explains rules and thresholds.
 """
@@ -24,7 +24,7 @@ RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, lo
 
 
 def findings(run: RunTables) -> list[Finding]:
-    """Everything a run is to be warned of, in the order of `RULES`.
+    """The warnings about a run, in the order of `RULES`.
 
     A rule that fails does not fail the run: its failure becomes a warning of kind ``unjudged``.
     """

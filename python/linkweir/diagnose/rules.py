@@ -22,7 +22,7 @@ LONG_DELAY_S = 1.0
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 _FIXED_LOAD = ("cbr", "poisson", "onoff")
-"""Flows that send whatever becomes of their packets."""
+"""Flows that send at their rate even if packets are lost."""
 
 
 def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From what a job left to the tables of a run.
+"""Makes the tables of a run from the files that a job left.
 
 Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
-all of a class's flows are datagrams, and are else the kernel's own mean sojourn, if its scheduler keeps one. What real
-kernels do not tell is null: quantiles of a TCP class's delays, drops by flow, and which retransmissions were needless.
+all of a class's flows are datagrams; otherwise they are the kernel's mean sojourn, if its scheduler keeps one. What
+real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and needless retransmissions.
 Columns mean what they mean in a simulation, except:
 
 * a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;
@@ -117,12 +117,12 @@ def _size(word: str) -> int:
 Shown = Mapping[str, int]
 """What tc's text says of a class."""
 Counted = tuple[list[Counters], list[list[Counters]], list[list[Shown]]]
-"""Counters of the link and of the classes at the ends of the bins, and all that was said of the classes."""
+"""Counters of the link and of the classes at the ends of the bins, and all that tc showed of the classes."""
 ReadCounters = Callable[[World, bytes], Counted]
 
 
 def shown(text: str) -> list[dict[str, Shown]]:
-    """What each `tc -s class show` of a text said, by handle."""
+    """The output of each `tc -s class show` in a text, by handle."""
     answers: list[dict[str, Shown]] = []
     for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
         kind, handle, *_ = part.split(maxsplit=2)
@@ -144,7 +144,7 @@ def shown(text: str) -> list[dict[str, Shown]]:
 
 
 def tc_counters(world: World, text: bytes) -> Counted:
-    """What tc said."""
+    """Counters from the output of tc."""
     answers = shown(text.decode())
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Experiments(ABC):
-    """Something that runs scenarios on real kernels. Those who inherit say how."""
+    """Runs scenarios on real kernels; subclasses say how."""
 
     on = ""
     """What queues: qdisc or gateway."""
     where = ""
     """In which time: virtual or real."""
     identity = ""
-    """What tells it from one with any other content."""
+    """Hash of everything it is made of."""
 
     @abstractmethod
     def _made(self, scenario: Scenario) -> World:
@@ -66,9 +66,9 @@ class Experiments(ABC):
             processor: to stay on; one of those allowed when None.
 
         Raises:
-            ScenarioError: the scenario is wrong, or cannot be had from a real kernel; nothing was run.
+            ScenarioError: the scenario is wrong, or cannot run on a real kernel; nothing was run.
             DirectoryError: `out` cannot be written; nothing was run.
-            LaboratoryError: the kernel did not come to its end.
+            LaboratoryError: the kernel did not finish the job.
         """
         made = self._made(as_scenario(scenario, seed=seed))
         if processor is None:

@@ -27,7 +27,7 @@ MEMORY_OF = ("sender", "receiver", "emulator")
 
 
 class OverGateways(Experiments):
-    """The same job, wherever it runs."""
+    """Runs over gateways, in real or in virtual time."""
 
     on = "gateway"
 
@@ -83,7 +83,7 @@ class Gateways(OverGateways):
 class VirtualGateways(OverGateways):
     """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
-    Args: those of `Gateways`, and `say`, told what is built.
+    Args: those of `Gateways`, and `say`, called with what is built.
 
     Raises:
         LaboratoryError: it cannot be built, or there is no gateway.

@@ -30,7 +30,7 @@ class Guest:
         image: the archive it starts from; a job's files are put behind it.
         preload: library that stands before the host's C library.
         kinds: queueing disciplines that the module brings.
-        identity: what tells it from a guest with any other content.
+        identity: hash of everything it is made of.
     """
 
     linux: Path
@@ -41,7 +41,7 @@ class Guest:
 
 
 def why_not() -> str | None:
-    """What keeps a guest from being made here, with the cure; None if nothing does."""
+    """Why no guest can be made here, with the cure; None if one can."""
     packages = sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None})
     return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root" if packages else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host of an experiment: starts a kernel with a job's files, and gives back the files the job left.
+"""The host of an experiment: starts a kernel with a job's files, and returns the files the job left.
 
 It knows nothing of schedulers or traffic. Two starts with the same guest, files and seed give the same bytes.
 """
@@ -35,7 +35,7 @@ def start(
         most_s: real time after which a guest that hangs is ended.
 
     Returns:
-        The files of /out; among them `log`, what the job said, and `dmesg`.
+        The files of /out; among them `log`, the job's output, and `dmesg`.
 
     Raises:
         LaboratoryError: the job failed, or the kernel did not come to its end.
@@ -51,7 +51,7 @@ def start(
         printed = _boot(guest, folder, seed, processor, most_s)
         found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
     if found.get("status") != b"0\n":
-        words = found.get("log", b"").decode(errors="replace").strip() or printed.strip() or "it said nothing"
+        words = found.get("log", b"").decode(errors="replace").strip() or printed.strip() or "it printed nothing"
         last = "\n".join(words.splitlines()[-60:])
         raise LaboratoryError(f"the job in the laboratory's kernel failed:\n{last}")
     return found

@@ -64,7 +64,7 @@ def sources() -> Path | None:
 
 
 def why_not() -> str | None:
-    """What keeps a kernel from being built here, with the cure; None if nothing does."""
+    """Why no kernel can be built here, with the cure; None if one can."""
     if platform.machine() != "x86_64":
         return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
     packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
@@ -116,7 +116,7 @@ def built(variant: str = "fast") -> Path | None:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[None]:
-    """Whoever comes second waits, and then finds the work done."""
+    """Holds a lock: a second process waits here, and then finds the work done."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -153,7 +153,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     Args:
         variant: fast; or debug, which watches memory and locks.
         jobs: commands at a time; as many as there are processors when None.
-        say: told what is done now.
+        say: called with what is done now.
 
     Returns:
         The folder with `linux`, against which modules are built.

@@ -9,8 +9,8 @@
              and pace
 
 The bottleneck is the pace of the sender's gateway; the emulated link is faster (`LINK_BELOW`) and has the delays. Both
-gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken off again. A capacity that changes is
-told to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
+gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken off again. A changing capacity is
+reported to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
 
 The job is one for any host that has `workload`, `linkweir-gateway` and iproute2: namespaces in real time, or a kernel
 in virtual time. TCP is the kernel's; acknowledgements find a link on which they never wait.
@@ -123,7 +123,7 @@ def _link(link: Mapping[str, Any], capacity: Signal, overhead: int) -> dict[str,
 
 
 def _capacity_schedule(capacity: Signal, duration_s: float) -> str:
-    """Capacities at their times; one long after the end keeps the program that says them from ending."""
+    """Capacities at their times; one long after the end keeps the program that reports them running."""
     if capacity.constant:
         return ""
     jumps = capacity.jumps_s

@@ -10,7 +10,7 @@
 
 HTB paces: its class lets one packet go and the next when the first has left a link of that rate, as the simulator's
 link does. The policy is its only child. A size table makes the kernel count the scenario's bytes (`link.overhead`) and
-not Ethernet's 14. A capacity that changes is told to HTB, and with `link.follow` to the policy, in steps of 50 ms.
+not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in steps of 50 ms.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
@@ -39,7 +39,7 @@ else:
 
 ETHERNET_BYTES = 14
 ZERO_NS = 5_000_000_000
-"""Uptime at which the experiment begins; whatever prepares it is done by then."""
+"""Uptime at which the experiment begins; all preparation is done by then."""
 CHANGE_S = 0.05
 """A smooth capacity changes so often."""
 STAGGER_S = 0.1
@@ -92,7 +92,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     """Makes a scenario ready; `kinds` are the policies that are queueing disciplines of linkweir.
 
     Raises:
-        ScenarioError: something in it cannot be had from a real kernel.
+        ScenarioError: something in it cannot run on a real kernel.
     """
     keys = tomllib.loads(scenario.resolved)
     link = keys["link"]
@@ -120,7 +120,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
 
 
 def check_link(link: Mapping[str, Any]) -> None:
-    """Refuses links that only the simulator has."""
+    """Refuses links that only the simulator supports."""
     for key in ("satellite", "beam", "trace"):
         if key in link:
             raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
@@ -135,7 +135,7 @@ def check_link(link: Mapping[str, Any]) -> None:
 
 
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
-    """Refuses flows that only the simulator has."""
+    """Refuses flows that only the simulator supports."""
     if len(flows) > 1024:
         raise unfit("flow", len(flows), "the laboratory has room for 1024 flows")
     classes = sum(entry["count"] for entry in keys["class"])
@@ -355,7 +355,7 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
 def _tc_schedule(
     capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
 ) -> str:
-    """What tc is told, and when: ask for the counters at the ends of the bins, change the capacity in between."""
+    """Commands for tc and their times: read the counters at the ends of the bins, change the capacity in between."""
     lines = [(t_s, 0, "class show dev r1") for t_s in bins]
     if not capacity.constant:
         jumps = capacity.jumps_s

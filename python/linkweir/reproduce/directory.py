@@ -61,7 +61,7 @@ def figure_key(name: str) -> int | str:
 class ReproductionDirectory(OwnDirectory):
     """The directory of a reproduction, held by one process at a time.
 
-    One of the same figures and the same version of Linkweir that did not come to its end is gone on with.
+    An unfinished one of the same figures and the same version of Linkweir is resumed.
 
     Args:
         path: where.
@@ -70,7 +70,7 @@ class ReproductionDirectory(OwnDirectory):
         force: an earlier reproduction is overwritten.
 
     Raises:
-        DirectoryError: it cannot be made or written, holds something else, or another process is at it.
+        DirectoryError: it cannot be made or written, holds something else, or another process is writing it.
     """
 
     KIND = "reproduction"
@@ -100,7 +100,7 @@ class ReproductionDirectory(OwnDirectory):
             raise
 
     def release(self) -> None:
-        """Lets other processes at it."""
+        """Unlocks the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -125,7 +125,7 @@ class ReproductionDirectory(OwnDirectory):
         return self.path / REPORT
 
     def _write_scenarios(self, figures: Sequence[Figure]) -> None:
-        """Each scenario once, however many figures share its run; most of a thousand are alike, so they pack well."""
+        """Each scenario once, even if several figures share its run; they are similar, so they compress well."""
         keys = {figure.name: [case.key for case in figure.cases] for figure in figures}
         scenarios = {case.key: case.scenario for figure in figures for case in figure.cases}
         text = json.dumps({"figures": keys, "scenarios": scenarios}, allow_nan=False)
@@ -142,7 +142,7 @@ class ReproductionDirectory(OwnDirectory):
 
 
 def _sha256(figures: Sequence[Figure]) -> str:
-    """What tells the runs of these figures from others."""
+    """SHA-256 of the runs of these figures."""
     digest = hashlib.sha256()
     for figure in figures:
         digest.update(f"{figure.name}\n".encode())
@@ -152,7 +152,7 @@ def _sha256(figures: Sequence[Figure]) -> str:
 
 
 def _unfinished(path: Path, facts: dict[str, Any]) -> dict[str, Any] | None:
-    """The provenance of the same reproduction, if it is there and did not come to its end."""
+    """The provenance of the same reproduction, if it is there and did not finish."""
     with contextlib.suppress(DirectoryError):
         earlier = read_provenance(path, ReproductionDirectory.KIND)
         same = facts | build()

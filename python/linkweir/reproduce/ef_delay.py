@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-way delays of EF where something real ran, beside what strict priority allows.
+"""One-way delays of EF on real kernels and gateways, compared with what strict priority allows.
 
 A packet of EF, which comes at a constant rate below the link's, waits for at most one of another class: the one that is
-being sent when it comes. What is above that is the machine's. Of the papers only that on PSS has this class.
+being sent when it comes. Anything above that is due to the machine. Of the papers only that on PSS has this class.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def over_gateways(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Fi
 
 
 def _runs(figures: Iterable[Figure], outcome: Outcome) -> list[tuple[FigureCase, Tables]]:
-    """What ran of the PSS paper's points, each run once."""
+    """The runs of the PSS paper's points, each once."""
     found: dict[str, tuple[FigureCase, Tables]] = {}
     for case in (case for figure in figures for case in figure.cases):
         if "point" in case.labels and case.key in outcome.results:

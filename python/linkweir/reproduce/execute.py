@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs what figures ask for: every distinct scenario once, however many figures share it."""
+"""Runs what figures ask for: every distinct scenario once, even if several figures share it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A figure as data: the runs it needs, how rows follow from their results, and what is plotted.
 
-A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py`
-and `reproduction.py` show them all alike.
+A figure is not a program. The modules of `papers` list figures; `execute.py` runs what they ask for; `plot.py` and
+`page.py` show all of them in the same way.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class FigureCase:
 
     @cached_property
     def key(self) -> str:
-        """Cases of one key are one run."""
+        """The identity of its run: cases of one key are one run."""
         return identity(self.scenario)
 
 
 def identity(scenario: Scenario) -> str:
-    """What makes two runs the same: everything but the name."""
+    """The identity of a run, wherever it is kept: SHA-256 of everything in its scenario but the name."""
     text = json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,12 +81,12 @@ class Figure:
     columns: tuple[str, ...]
     """Columns of the printed table; the rows themselves may hold more."""
     reference: Callable[[], list[Row]] | None = None
-    """Rows of theory to draw beside a series."""
+    """Rows of theory to draw with a series."""
     details: Measure | None = None
     """Further rows under the figure, with keys of their own."""
     details_title: str = ""
     notable: Callable[[Row], bool] | None = None
-    """Which details matter enough for a terminal; all when absent."""
+    """Which details a terminal shows; all when absent."""
     other_rows: Measure | None = None
     """The same rows over another stretch of time, under `other_title`."""
     other_title: str = ""

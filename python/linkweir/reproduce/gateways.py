@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of the PSS paper over real gateways: which points, and who runs them.
+"""Figures of the PSS paper over real gateways: which points, and what runs them.
 
 A point is a run of its own, in a run directory like a simulation's below `runs/` of the reproduction. Those that are
 there already, whole and of the same scenario and program, are not run again.

@@ -16,7 +16,7 @@ from linkweir.sweeps.parts import Parts
 
 
 class PackedTables:
-    """The tables of a run, kept as small as they came: a reproduction has thousands."""
+    """The tables of a run, still compressed: a reproduction keeps thousands."""
 
     def __init__(self, tables: dict[str, bytes]) -> None:
         self._tables = tables
@@ -37,10 +37,10 @@ def runner(jobs: int | None) -> Runner:
 
 
 def on(executor: Executor, parts: Parts | None = None) -> Runner:
-    """Runs scenarios wherever the executor has them run.
+    """Runs scenarios on an executor.
 
     Args:
-        executor: who does the runs.
+        executor: does the runs.
         parts: where the results of single runs are kept; what is there already is not run again.
 
     Returns:

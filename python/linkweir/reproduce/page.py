@@ -14,12 +14,12 @@ from linkweir.reproduce.figure import Figure, Grid, Row
 TitledGrid = tuple[str, Grid]
 
 SIMULATION = "simulation"
-"""What `where` says in rows of the simulator beside those of something real."""
+"""The value of `where` in rows of the simulator, where there are also rows of real kernels."""
 
 
 @dataclass
 class FigureResult:
-    """A figure with everything that came out of its runs."""
+    """A figure with the results of its runs."""
 
     figure: Figure
     rows: list[Row]
@@ -29,12 +29,12 @@ class FigureResult:
 
     @property
     def notable(self) -> list[Row]:
-        """The details worth a terminal."""
+        """The details that a terminal shows."""
         return [row for row in self.details if self.figure.notable is None or self.figure.notable(row)]
 
     @property
     def table(self) -> list[Row]:
-        """The rows worth a table."""
+        """The rows that a table shows."""
         return self.rows if self.figure.table_rows is None else self.figure.table_rows(self.rows)
 
 
@@ -137,7 +137,7 @@ def deviation(rows: Sequence[Row]) -> str:
 
 
 def markdown(shown: FigureResult) -> str:
-    """The values in Markdown, and what tells why they are as they are."""
+    """The values in Markdown, and the details that explain them."""
     parts = []
     if _is_grid(shown):
         sides = dict.fromkeys(row["where"] for row in shown.rows if "where" in row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures with real kernels: the same scenarios in the laboratory, beside their simulation and theory.
+"""Figures with real kernels: the same scenarios in the laboratory, compared with simulation and theory.
 
 A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator. Rows gain a column
 `where`, and pictures both. Rows of several seeds are averaged, unless a figure adds its seeds up itself.
@@ -67,7 +67,7 @@ def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
 
 
 def _name(laboratory: Laboratory, scenario: Scenario) -> str:
-    """What tells a run in this guest from its simulation and from one in any other guest."""
+    """The name of a run in this guest: another guest, or the simulator, gives another name."""
     return hashlib.sha256(f"{laboratory.guest.identity} {identity(scenario)}".encode()).hexdigest()
 
 
@@ -148,7 +148,7 @@ def _measured(column: str) -> bool:
 
 
 def _mean(sets: Sequence[list[Row]]) -> list[Row]:
-    """One row for all that agree in everything that was not measured."""
+    """The mean of all rows that agree in everything that was not measured."""
     if len(sets) == 1:
         return sets[0]
     groups: dict[tuple[object, ...], list[Row]] = {}
@@ -191,7 +191,7 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once.
+    """Lines of the kernel, each with the simulation's below; what was wanted is the same for both and stands once.
 
     Where one side lacks a line nothing says which belong together, and the simulation's come after the kernel's.
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linkweir plan`: parameters of a policy from what is wanted of it."""
+"""Sizing, the arithmetic of `linkweir plan`: parameters of a policy from the rates wanted."""

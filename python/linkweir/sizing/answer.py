@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planner's answer: parameters, expected rates, warnings and a piece of a scenario, ready for JSON."""
+"""The answer of `linkweir plan`: parameters, expected rates, warnings and a piece of a scenario, ready for JSON."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from linkweir.sizing.requirements import Requirements, Span
 
 
 def answer(required: Requirements) -> dict[str, Any]:
-    """Parameters of every queue, rates by theory for the loads asked for, and what is doubtful.
+    """Parameters of every queue, rates by theory for the loads asked for, and warnings.
 
     Raises:
-        OptionError: what is wanted cannot be had.
+        OptionError: the requirements cannot be met.
     """
     queues, spans = _queues(required)
     pss.check_together(queues)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parameters of PSS from what an operator wants, and what is doubtful about them.
+"""Parameters of PSS for the rates an operator wants, and warnings about them.
 
 The level of a controlled queue rises by each packet it sends and falls at the reserved rate rho = BW * C. Below LR it
 is urgent, from LM on it is not. So LM - LR sets the burst (N packets) and LR the memory: how long a starvation is
@@ -21,7 +21,7 @@ from linkweir.quantity import OptionError
 
 @dataclass(frozen=True)
 class Queue:
-    """A controlled queue as PSS understands it."""
+    """A controlled queue with the parameters of PSS."""
 
     name: str
     link_bps: float
@@ -41,7 +41,7 @@ class Queue:
 
     @property
     def resume_s(self) -> float:
-        """LR as a time: the longest full starvation that is made up for."""
+        """LR as a time: the longest full starvation that is compensated."""
         return self.resume_bits / self.reserved_bps
 
     @property
@@ -175,7 +175,7 @@ def from_weights(
 
 
 def check_together(queues: list[Queue]) -> None:
-    """Refuses reservations that exceed the link together."""
+    """Refuses reservations whose sum exceeds the link."""
     total = sum(q.reserved_bps for q in queues)
     if queues and total > queues[0].link_bps:
         raise OptionError(
@@ -188,7 +188,7 @@ def check_together(queues: list[Queue]) -> None:
 def warnings_about(
     queues: list[Queue], ef_expected_bps: float, shortage_s: float | None = None, needed_s: float | None = None
 ) -> list[str]:
-    """Sentences on what will not work as hoped; empty when all is well."""
+    """Warnings about what will not work as intended, a sentence each."""
     found = []
     link_bps = queues[0].link_bps
     for q in queues:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What somebody wants of PSS, in base units."""
+"""What the user wants of PSS, in base units."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_MEMORY_S = 0.1
 
 @dataclass(frozen=True)
 class Weights:
-    """WRR weights to stand in for: packets per visit, and the mean packet sizes behind them."""
+    """WRR weights to replace: packets per visit, and the mean packet sizes."""
 
     af: int
     cs0: int
@@ -71,7 +71,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Requirements:
-    """Everything the planner is asked; either `targets` or `weights`."""
+    """All that the user asked for; either `targets` or `weights`."""
 
     link_bps: float
     ef_expected_bps: float

@@ -12,9 +12,9 @@ from linkweir import _native, theory
 from linkweir.quantity import OptionError
 
 RATE_BIN_S = 0.1
-"""Over which opportunities are counted to see when the rate is too low."""
+"""Length of the bins over which opportunities are counted to find when the rate is too low."""
 EXACT_BIN_S = 0.001
-"""Over which they are counted to see what is missed until then: as exactly as they are written."""
+"""Length of the bins for what is missed: as exact as opportunities are written."""
 
 
 @dataclass(frozen=True)

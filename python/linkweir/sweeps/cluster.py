@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _CURE = "install the same version on every worker"
 _LEAST_AHEAD = 64
 _AHEAD_PER_THREAD = 16
-"""Runs given to the cluster beyond those answered, so that a long sweep does not wait in the scheduler's memory."""
+"""Runs submitted ahead of their answers; more would only fill the scheduler's memory in a long sweep."""
 
 
 class DaskCluster:
     """Does runs on a Dask cluster.
 
-    A run on a worker that dies is done again on another; one that takes several workers with it (the scheduler's
-    ``allowed-failures``) has failed. Runs going on when a sweep ends early go on to their end on the workers.
+    A run on a worker that dies is repeated on another; one on which several workers died (the scheduler's
+    ``allowed-failures``) has failed. When a sweep ends early, workers finish the runs they have begun.
 
     Args:
         client: a client of `dask.distributed`, which stays open.
@@ -39,7 +39,7 @@ class DaskCluster:
         """Does the runs and hands over each answer once, in any order, from the calling thread.
 
         Raises:
-            ExecutorError: a worker has no Linkweir or another version of it, or the cluster went away.
+            ExecutorError: a worker has no Linkweir or another version of it, or the cluster was lost.
         """
         from distributed import as_completed
 
@@ -67,7 +67,7 @@ class DaskCluster:
                     self._client.cancel(list(open_jobs), force=True)
 
     def _check_workers(self) -> None:
-        """Workers that come later are found out by their answers."""
+        """Checks the workers there are; those that join later are checked by their answers."""
         try:
             found = self._client.run(version, on_error="return")
         except (OSError, ImportError) as error:
@@ -92,7 +92,7 @@ def _answer(future: Any, job: Job) -> Answer:
         )
     except Exception as error:
         if future.status in ("cancelled", "lost") or isinstance(error, OSError):
-            message = "the Dask cluster went away; what was done is kept, the same command goes on from there"
+            message = "the Dask cluster was lost; finished runs are kept, and the same command runs the others"
             raise ExecutorError(message) from error
         return Answer(job.number, None, f"{type(error).__name__}: {error}")
     assert isinstance(answer, Answer)

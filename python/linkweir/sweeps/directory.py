@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directory of a sweep: what is done stays done, whatever ends it.
+"""The directory of a sweep, which keeps finished runs however the sweep ends.
 
 ::
 
@@ -10,7 +10,7 @@
     summary.json           how many runs, and what failed
     provenance.json        what ran, when and where, and how it ended, as in a run directory
 
-The data set is made of the parts in the order of the plan, so its bytes do not tell who did the runs, or when.
+The data set is made of the parts in the order of the plan, so its bytes do not depend on where or when runs were done.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class SweepDirectory(OwnDirectory):
     """The directory of a sweep, held by one process at a time.
 
     Args:
-        path: where; a sweep of the same plan that is there goes on.
+        path: where; a sweep of the same plan that is there is resumed.
         plan: what is to be done.
         force: an earlier sweep of another plan is overwritten.
 
     Raises:
-        DirectoryError: it cannot be made or written, holds something else, or another process is at it.
+        DirectoryError: it cannot be made or written, holds something else, or another process is writing it.
     """
 
     KIND = KIND
@@ -99,7 +99,7 @@ class SweepDirectory(OwnDirectory):
             raise
 
     def _prepare(self) -> None:
-        """Writes what the runs are made of; what is there already is left alone."""
+        """Writes the plan and the inputs, unless they are there."""
         with writing(self.path):
             if not (self.path / PLAN).exists():
                 for _, content in self._plan.inputs:
@@ -109,7 +109,7 @@ class SweepDirectory(OwnDirectory):
                 write_whole(self.path / PLAN, dump(_described(self._plan)))
 
     def release(self) -> None:
-        """Lets other processes at it."""
+        """Unlocks the directory."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -248,7 +248,7 @@ def _earlier(path: Path) -> dict[str, Any] | None:
 
 
 def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> None:
-    """Refuses to go on with what is not the same sweep."""
+    """Refuses to resume another sweep."""
     cure = "choose another --out, or start over with --force"
     for key, here in build().items():
         if earlier.get(key) != here:

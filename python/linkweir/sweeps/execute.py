@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Carrying out a plan: what is missing is run, wherever, and the data set is made of all that is there."""
+"""Runs a plan: an executor does the runs that are missing, and the data set is made of all runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Executor(Protocol):
-    """Whoever does runs."""
+    """Does runs: on this machine, on a cluster, or in a test."""
 
     def run(self, jobs: Iterable[Job], take: Callable[[Answer], None]) -> None:
         """Does the runs and hands over an answer for each, in any order, from the calling thread."""
@@ -70,19 +70,19 @@ def run_plan(
     force: bool = False,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Sweep:
-    """Carries out a plan.
+    """Runs a plan.
 
     Args:
         plan: what to run.
-        executor: who does the runs: `LocalProcesses` (as many as there are processors, when None) or `DaskCluster`.
-        out: directory for the data set, made by the sweep; one of the same plan is gone on with, and only what is
-            missing is run. Without it everything stays in memory.
+        executor: does the runs: `LocalProcesses` (as many as there are processors, when None) or `DaskCluster`.
+        out: directory for the data set, made by the sweep. A sweep of the same plan that is there is resumed: only
+            what is missing is run. Without it everything stays in memory.
         force: `out` may be a sweep of another plan, which is overwritten.
-        progress: told after each run how many are done, how many there are, and how many failed.
+        progress: called after each run with how many are done, how many there are, and how many failed.
 
     Returns:
-        The sweep. Runs that failed are in `Sweep.failures`; the others are in the data set all the same, and the same
-        call runs the failed ones again.
+        The sweep. Runs that failed are in `Sweep.failures`; the others are in the data set. The same call repeats the
+        failed ones.
 
     Raises:
         DirectoryError: `out` cannot be written, or holds something else; nothing was run.
@@ -99,7 +99,7 @@ def run_plan(
 
 
 class _Tally:
-    """Runs done and failed; every run counts once, however often it is answered."""
+    """Runs done and failed; every run counts once, even if it is answered twice."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class _Tally:
         return tuple(failure for _, failure in sorted(self._failed.items()))
 
     def run_all(self, executor: Executor) -> None:
-        """Has all that is missing run."""
+        """Runs everything that is missing."""
         self._report()
         if self.missing:
             executor.run((run.job for run in self.missing), self._take)
@@ -216,7 +216,7 @@ def sweep(
         progress: as for `run_plan`.
 
     Returns:
-        The sweep; `Sweep.table` is the data set, the same wherever it ran.
+        The sweep; `Sweep.table` is the data set, the same bytes on every executor.
 
     Raises:
         PlanError: the plan is wrong; nothing was run.

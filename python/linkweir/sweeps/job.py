@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of a sweep, as it travels to whoever does it, and what comes back: the same bytes wherever it was done.
+"""One run of a sweep as it is sent to an executor, and the answer, whose bytes do not depend on where it ran.
 
-A sweep wants of a run the rows its data set is made of; a reproduction wants all tables, whole.
+A sweep needs the rows of a run for its data set; a reproduction needs all its tables.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Job:
 
     Attributes:
         number: which run of the plan, from 1.
-        identity: SHA-256 of all that its results depend on but the version of Linkweir; names its results.
+        identity: SHA-256 of everything its results depend on, except the version of Linkweir; names its results.
         text: the scenario with every default written out.
         seed: seed of every random number.
         inputs: the files that `text` names, as (name, content).
-        whole: all its tables are wanted, in place of its rows in a data set.
+        whole: the answer holds all tables of the run instead of its rows in a data set.
     """
 
     number: int
@@ -47,7 +47,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a run.
+    """The answer to a job.
 
     Attributes:
         number: which run of the plan, from 1.
@@ -63,7 +63,7 @@ class Answer:
 
     @property
     def fault(self) -> str:
-        """Why there is nothing to use: it failed, or another version of Linkweir did it; empty if all is well."""
+        """Why the answer cannot be used: the run failed, or another version of Linkweir did it; empty if it can."""
         if self.rows is None:
             return self.error
         if self.version != version():
@@ -78,7 +78,7 @@ def version() -> str:
 
 
 def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:
-    """What tells a run from every other."""
+    """SHA-256 of everything that the results of a run depend on."""
     digest = hashlib.sha256(f"{seed}\n{len(text)}\n{text}".encode())
     for name, content in inputs:
         digest.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode())
@@ -86,10 +86,10 @@ def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str
 
 
 def work(job: Job) -> Answer:
-    """Does a run. A failure is an answer, too."""
+    """Does a run; a failure is also an answer."""
     try:
         return Answer(job.number, _content(job), version=version())
-    except Exception as fault:  # whatever it is, the other runs go on
+    except Exception as fault:  # one failed run must not end the others
         return Answer(job.number, None, str(fault) or type(fault).__name__, version())
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs on processes of this machine, started by and ended with this one."""
+"""Runs on processes of this machine, which end with the one that started them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linkweir.simulate import processors
 from linkweir.sweeps.job import Answer, Job
 
 _ATTEMPTS = 3
-"""How often a run may be lost with its process before the run itself is taken to be the cause."""
+"""After so many deaths of its process the run itself is taken to be the cause."""
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from linkweir.sweeps.worker import main; main()"
 
@@ -54,7 +54,7 @@ class _Worker:
 
     def give(self, job: Job) -> None:
         self.job = job
-        with contextlib.suppress(OSError):  # one that has died is seen when it is listened to
+        with contextlib.suppress(OSError):  # a worker that has died is noticed when its connection is read
             self.connection.send(job)
 
     def end(self) -> None:
@@ -73,7 +73,7 @@ class _Worker:
 class LocalProcesses:
     """Does runs on processes of this machine.
 
-    A process that dies is replaced and its run done again; a run that takes three processes with it has failed.
+    A process that dies is replaced and its run repeated; a run on which three processes died has failed.
 
     Args:
         processes: how many; as many as there are processors when None.

@@ -76,7 +76,7 @@ class Sweep:
         Columns: ``run``, ``case``, ``seed``, the keys of the plan as written and, where they are quantities, as
         numbers with the unit in the name; ``scope``, ``class``, ``flow``; then those of `linkweir.Result.classes` and
         `linkweir.Result.flows`, and of the link the means ``capacity_bps`` and ``used_bps`` from the warm-up on. What
-        does not apply is null. Rows stand in the order of the plan, whatever the order in which runs ended.
+        does not apply is null. Rows are in the order of the plan, in whichever order the runs ended.
         """
         return self.read()
 
@@ -128,9 +128,9 @@ def open_sweep(directory: Path) -> Sweep:
     """
     provenance = read_provenance(directory, KIND)
     if provenance["status"] not in _ENDED:
-        raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command goes on with it")
+        raise DirectoryError(f"{directory}: the sweep is still running or was killed; the same command resumes it")
     if "error" in provenance:
-        raise DirectoryError(f"{directory}: the sweep failed: {provenance['error']}; the same command goes on with it")
+        raise DirectoryError(f"{directory}: the sweep failed: {provenance['error']}; the same command resumes it")
     try:
         summary = json.loads((directory / SUMMARY).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is done stays done: results of single runs, kept until all are there, so that nothing is run twice.
+"""Results of single runs, kept until all are there, so that an interrupted sweep does not repeat them.
 
 A part gets its name, which is the SHA-256 of all that its run depends on, when it is whole.
 """
@@ -35,18 +35,18 @@ class Parts:
         self._folder.mkdir(exist_ok=True)
 
     def add(self, identity: str, content: bytes) -> None:
-        """Keeps what a run gave."""
+        """Keeps the result of a run."""
         write_bytes(self._path(identity), content)
 
     def read(self, identity: str, decode: Callable[[bytes], Content]) -> Content | None:
-        """What a run gave, if it is there and `decode` does not refuse it with a ValueError."""
+        """The result of a run, if it is there and `decode` does not refuse it with a ValueError."""
         try:
             return decode(self._path(identity).read_bytes())
         except (FileNotFoundError, ValueError):
             return None
 
     def tidy(self) -> None:
-        """Removes what was cut off while it was written."""
+        """Removes files that were only partly written."""
         for cut_off in self._folder.glob(".*.part"):
             cut_off.unlink()
 
@@ -59,7 +59,7 @@ class Parts:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Writes a file that is either not there or whole, whatever happens."""
+    """Writes a file so that it is either missing or whole, even if the process is killed."""
     part = path.with_name(f".{path.name}.part")
     with part.open("wb") as file:
         file.write(content)
@@ -69,12 +69,12 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def lock(path: Path, kind: str) -> int | None:
-    """Holds a directory until the descriptor is closed or this process ends, however it ends.
+    """Locks a directory until the descriptor is closed or this process ends, even by a kill.
 
-    File systems without locks are trusted.
+    On file systems without locks nothing is locked, and None is returned.
 
     Raises:
-        DirectoryError: another process holds it.
+        DirectoryError: another process has locked it.
     """
     held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -83,7 +83,7 @@ def lock(path: Path, kind: str) -> int | None:
         os.close(held)
         if error.errno in (errno.EWOULDBLOCK, errno.EAGAIN):
             raise DirectoryError(
-                f"{path}: another process is at this {kind}; wait for it or choose another --out"
+                f"{path}: another process is writing this {kind}; wait for it or choose another --out"
             ) from error
         return None
     return held

@@ -45,7 +45,7 @@ class Case:
         text: the scenario with these values and every default written out.
         seed: the scenario's own.
         inputs: files the scenario names: name in `text`, path it was read from, content.
-        shown: `values`, and of the keys only other cases give, what the scenario says.
+        shown: `values`, and the scenario's own values of the keys that only other cases change.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Run:
-    """A case with a seed, as a job for whoever does it."""
+    """A case with a seed, and the job that an executor gets."""
 
     case: Case
     job: Job
@@ -193,7 +193,7 @@ class Plan:
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of all that decides what the data set holds, but the version of Linkweir."""
+        """SHA-256 of everything that determines the data set, except the version of Linkweir."""
         digest = hashlib.sha256()
         for run in self.runs:
             digest.update(f"{run.case.number} {run.job.identity}\n".encode())
@@ -421,7 +421,7 @@ def _cases(plan: Mapping[str, Any], place: _Place, bases: _Bases) -> Iterator[Ca
             for key in values:
                 inside = [other for other in values if len(other) < len(key) and other == key[: len(other)]]
                 if inside and inside[0] not in (("class",), ("flow",)):
-                    message = f"is given beside {keys.show(key)}, which is a part of it; keep one"
+                    message = f"overlaps {keys.show(key)}, which is a part of it; keep one"
                     raise place.fault(keys.show(inside[0]), values[inside[0]], message)
             yield _case(number, label, values, place, bases)
 
@@ -445,7 +445,7 @@ def _case(number: int, label: str, values: Values, place: _Place, bases: _Bases)
 
 
 def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int, tuple[tuple[str, str, bytes], ...]]:
-    """What a case keeps of its scenario; files of the same content are kept once."""
+    """The parts of a scenario that a case keeps; files of the same content are kept once."""
     inputs = tuple((name, source, contents.setdefault(content, content)) for name, source, content in scenario.inputs)
     return scenario.resolved, scenario.seed, inputs
 
@@ -453,7 +453,7 @@ def _kept_of(scenario: Scenario, contents: dict[bytes, bytes]) -> tuple[str, int
 def _attributed(
     fault: _native.ScenarioError, case: str, base: dict[str, Any], path: Path, changes: Values, place: _Place
 ) -> Exception:
-    """Whose fault it is: of a value of the plan, of the scenario as it stands, or of the two together."""
+    """The error to report: of a value of the plan, of the unchanged scenario, or of the two together."""
     own = [key for key in changes if keys.indexed(base, key) == fault.key]
     inside = [key for key in changes if str(fault.key).startswith(f"{keys.indexed(base, key)}.")]
     for key in own or inside[:1]:
@@ -469,7 +469,7 @@ def _attributed(
 
 
 def _filled(cases: list[Case], bases: _Bases) -> list[Case]:
-    """Shows of every key what the case, or else its scenario, says."""
+    """Adds the value of every key: the case's, or else its scenario's."""
     found = dict.fromkeys(key for case in cases for key in case.values)
     filled = []
     for case in cases:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A process that does runs for `linkweir.sweeps.local`: jobs come in and answers go out on one connection."""
+"""A worker process of `linkweir.sweeps.local`: it receives jobs and sends answers over one connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from linkweir.sweeps.job import Job, work
 
 READY = "ready"
-"""What is said first."""
+"""The first message of a worker."""
 
 
 def main() -> None:
@@ -34,11 +34,11 @@ def main() -> None:
 
 
 def _listen(connection: Connection, jobs: queue.SimpleQueue[Job], parent: int, folder: str) -> None:
-    """Ends the process, in the middle of a run if need be, when nobody waits for its answers any more."""
+    """Passes jobs on; ends the process, even during a run, when the parent has died or closed the connection."""
     with contextlib.suppress(EOFError, OSError):
         while True:
             jobs.put(connection.recv())
-    for _ in range(40):  # a parent that was killed is noted a little later than its end of the connection
+    for _ in range(40):  # the kernel reports a killed parent a little later than the closed connection
         if os.getppid() != parent:
             shutil.rmtree(folder, ignore_errors=True)  # was the parent's to remove
             break

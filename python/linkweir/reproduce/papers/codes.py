@@ -11,14 +11,14 @@ What the papers leave out, their simulation did, and is kept in the published mo
 queues hold at least 10 packets and one more; users start 0.1 s apart; PF is linear in dB. Delays are constant here: 100
 ms to the last satellite and 7.6 ms, the mean of the trace they used, from there.
 
-The corrected mode has none of that: every packet meets its own user's channel at each attempt, whatever queue it
-shares; only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and
-CoDeS are those of the core, told every 10 ms what the channel gives each user, as old as reports take to the satellite.
+The corrected mode has none of that: every packet meets its own user's channel at each attempt, in shared queues too;
+only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and CoDeS
+are those of the core; every 10 ms they get the rate of each user's channel, delayed by the way to the satellite.
 
 FQ-CoDel's quantum and mtu are the length of a packet in its queues, 210 bytes in both papers: with the default of 1514
 a queue would never hold enough for a drop.
 
-Latency is a mean over the packets. Jitter is a mean over the users, whatever they sent: `jitter_ms` of the mean
+Latency is a mean over the packets. Jitter is a mean over the users, each with the same weight: `jitter_ms` of the mean
 absolute difference between the delays of packets delivered one after the other, `jitter_rfc3550_ms` of the estimate a
 receiver of RTP has at the end (RFC 3550, section 6.4.1). The E-model is given the first. `coded_mbps` is what the code
 adds, without the packet that goes uncoded with the first attempt; `useful_mbps` is the packets decoded, each in its own
@@ -85,7 +85,7 @@ MEASURES = (*LINK_MEASURES, "mos")
 
 @dataclass(frozen=True)
 class CodesOptions:
-    """What the command line decides."""
+    """The options of the command line that change the runs."""
 
     quick: bool = False
     duration_s: float | None = None
@@ -109,14 +109,14 @@ class CodesOptions:
 
     @property
     def table_seeds(self) -> range:
-        """Those where values of ours stand beside printed ones, as single channels differ by several points."""
+        """Seeds where our values are compared with printed ones, as single channels differ by several points."""
         if self.mode != "published":
             return self.seeds
         return range(self.seed, self.seed + (QUICK_TABLE_SEEDS if self.quick else TABLE_SEEDS))
 
     @property
     def fewer_seeds(self) -> range:
-        """Those where less is to be told apart."""
+        """Seeds where fewer channels show the difference."""
         return self.seeds[: 1 if self.quick else FEWER_SEEDS]
 
     @property
@@ -370,7 +370,7 @@ RATIOS = ("latency_ms", "jitter_ms", "loss", "throughput_mbps", "coded_mbps")
 
 
 def ratios(paper: Paper, duration_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
-    """The rows, each with what its policy has of PF's value over the same channel, a mean over the channels."""
+    """The rows, each with the ratio of its policy's values to PF's over the same channel, a mean over the channels."""
     groups = _runs(paper, duration_s, results)
     made: list[Row] = []
     for key, runs in groups.items():
@@ -548,7 +548,7 @@ def by_users(plot: Plot, made: list[Row]) -> Grid:
 
 
 def by_load(made: list[Row]) -> Grid:
-    """Coded bits beside the useful ones."""
+    """Coded bits, useful bits and their ratio."""
     lines = [
         [
             str(row["users"]),

@@ -45,7 +45,7 @@ BEYOND_USERS = (10, 20, 40, 100)
 BEYOND_SEEDS = 3
 """Channels of the tables and policies beyond the paper."""
 FAR_USERS = {"cubic": (), "newreno": (100,)}
-"""Published, where all is alike: over fewer channels."""
+"""Numbers of users at which the published figures hardly differ, with fewer channels."""
 RIVAL_USERS = {"published": (20, 40, 100), "corrected": (40,)}
 CDF_USERS = 40
 POLICIES = ("DT_S", "DT_H", "RR", "PF", CODES)
@@ -220,7 +220,7 @@ def gains(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[
 
 def distribution(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     """The users' goodput by rank: `goodput_mbps`, each rank a mean over the channels, of a `cdf` of the users at or
-    below it, beside what all users of the policy have.
+    below it, together with the totals of the policy.
     """
     made = []
     for pairs in _groups(results).values():
@@ -576,8 +576,8 @@ ASSUMPTIONS: dict[str, tuple[Setup, float | None]] = {
     "coded only": (Setup(satellite=(("first_attempt", "coded"),)), None),
     "repetitions see own": (Setup(satellite=(("repeats_see", "own"),)), None),
 }
-"""What is assumed beside the paper, and one change at a time: delays to the last satellite and from there, how long
-runs last, the first attempt without the uncoded packet, and repetitions over the channel of their own user."""
+"""What is assumed in addition to the paper, and one change at a time: delays to the last satellite and from there, how
+long runs last, the first attempt without the uncoded packet, and repetitions over the channel of their own user."""
 ASSUMPTION_USERS = (20, 40)
 
 

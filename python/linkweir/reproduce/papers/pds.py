@@ -54,7 +54,7 @@ ROW_KEYS = (
 
 @dataclass(frozen=True)
 class PdsOptions:
-    """What the command line decides."""
+    """The options of the command line that change the runs."""
 
     quick: bool = False
     duration_s: float | None = None
@@ -257,7 +257,7 @@ def is_window(row: Row) -> bool:
 
 
 def phases_only(made: list[Row]) -> list[Row]:
-    """The rows worth printing."""
+    """The rows that are printed."""
     return [row for row in made if not is_window(row)]
 
 
@@ -296,11 +296,11 @@ def history_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
     return made
 
 
-# --- Beside theory --------------------------------------------------------------------------------------------------
+# --- Comparison with theory -----------------------------------------------------------------------------------------
 
 
 def expected(variant: Variant, pps: float) -> dict[str, list[float]]:
-    """What theory says of a full limit under this many packets per second of each class; keys as in rows."""
+    """Theory of a full limit under this many packets per second of each class; keys as in rows."""
     losses = theory.plr_losses(max(1 - variant.capacity_pps / (8 * pps), 0.0), variant.loss)
     served = [pps * (1 - loss) for loss in losses]
     delays_s = theory.wtp_delays_s(variant.limit_pkts, variant.delay, served, 1 / variant.capacity_pps, variant.ring)
@@ -313,7 +313,7 @@ def expected(variant: Variant, pps: float) -> dict[str, list[float]]:
 
 
 MEAN_PPS = {(0.9, 1.5): 1100.0, (4.0, 5.0): 1140.0, (8.0, 9.0): 1460.0, (1.2, 1.4): 1100.0}
-"""Mean load of a class in spans of the report's traffic in which all classes send alike."""
+"""Mean load of a class in spans of the report's traffic in which all classes send at the same rate."""
 
 SHOWN = {
     "delay_ms": ("delay, ms", 1.0),

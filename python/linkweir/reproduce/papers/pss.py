@@ -55,7 +55,7 @@ SERIES_KEYS = ("t_s", "ef_mbps", "af_mbps", "cs0_mbps", "level", "scheduler", "m
 
 @dataclass(frozen=True)
 class PssOptions:
-    """What the command line decides."""
+    """The options of the command line that change the runs."""
 
     traffic: str = "backlogged"
     quick: bool = False
@@ -207,7 +207,7 @@ def _rate_row(case: FigureCase, af_ef_cs0_bps: dict[str, float], expected: theor
 
 
 def rate_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
-    """One row per run: mean rates beside theory, over the whole run or, with TCP, without its slow start."""
+    """One row per run: mean rates and those of theory, over the whole run or, with TCP, without its slow start."""
     rows = []
     for case, tables in results:
         rates = {row["class"]: row["rate_bps"] for row in tables.rows("classes")}
@@ -255,7 +255,7 @@ def series_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
 
 
 def series_theory(points: Iterable[Point], duration_s: float) -> list[Row]:
-    """The fluid's one-second rates, to draw beside the run's."""
+    """The fluid's one-second rates, to draw with the run's."""
     rows = []
     for point in points:
         run = _fluid(point, duration_s, 0.01)
