@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import pty
@@ -339,8 +338,7 @@ def test_a_failing_case_is_named_and_the_others_go_on(
     assert loaded.failures == sweep.failures
     assert not {4, 190} & set(loaded.table["run"].to_pylist())
 
-    command = importlib.import_module("linkweir.commands.sweep")
-    monkeypatch.setattr(command, "LocalProcesses", lambda jobs: Spoilt())
+    monkeypatch.setattr("linkweir.sweeps.execute.LocalProcesses", lambda jobs: Spoilt())
     done = linkweir("sweep", plan_file, "--out", out)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == f"linkweir: failed: {first}"
