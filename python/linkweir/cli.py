@@ -46,7 +46,7 @@ _PACKAGES = {
 
 
 def _words() -> list[str]:
-    """Words of the command line, also of one that a shell asks to complete (bash; zsh and fish)."""
+    """Words of the command line, or of one that a shell asks to complete (bash; zsh and fish)."""
     return [*sys.argv, *(word for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS") for word in _environment_words(name))]
 
 
@@ -302,7 +302,7 @@ def _rerun(
 
 
 def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """What may explain a difference."""
+    """Possible reasons for a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
     for key in ("linkweir", "commit", "sources_sha256", "pyarrow", "machine", "guest"):

@@ -34,7 +34,7 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "linkweir",
     "text.parse_math": False,  # a name may hold a dollar sign
 }
-"""How every figure looks; with it the same values give the same bytes."""
+"""The look of every figure; with it the same values give the same bytes."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Chart:
 
 
 class _Classes:
-    """What is drawn of a table, by class; classes beyond the twelfth are left out."""
+    """The series of a table that are drawn, by class; classes beyond the twelfth are left out."""
 
     def __init__(self, run: RunTables, table: str, columns: Sequence[str]) -> None:
         self.classes = run.scenario.classes[:_MOST_CLASSES]
@@ -74,7 +74,7 @@ def _outline(run: RunTables, table: str, columns: Sequence[str], classes: Sequen
 
 
 def _steps(times: Values, values: Values, end_s: float) -> tuple[Values, Values]:
-    """With the last value lasting until `end_s`; to be drawn as steps."""
+    """The points of a step curve whose last value lasts until `end_s`."""
     import numpy as np
 
     if not len(times) or times[-1] >= end_s:
@@ -95,7 +95,7 @@ def _label(name: str) -> str:
 
 
 def charts(run: RunTables) -> list[Chart]:
-    """The figures there is something to draw for."""
+    """The charts of a run; those without data are left out."""
     import numpy as np
 
     series = _Classes(run, "series", ["sent_bps", "delay_mean_s", *_GONE])
@@ -123,7 +123,7 @@ def charts(run: RunTables) -> list[Chart]:
 
 
 def _beam_charts(run: RunTables) -> list[Chart]:
-    """What there is to draw of a beam."""
+    """The charts of a beam; none without one."""
     channel = _Classes(run, "channel", ["rate_bps"])
     if not channel.any:
         return []

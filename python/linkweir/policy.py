@@ -76,7 +76,7 @@ class Policy:
     stats: tuple[Statistic, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists and dicts."""
+        """The policy as plain lists and dicts."""
         return asdict(self)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all directories of results have in common: names of files, files written whole, and provenance.json.
+"""The common part of all directories of results: names of files, files written whole, and provenance.json.
 
 ``status`` of provenance.json is ``running`` until everything is written, then ``complete``, ``interrupted`` or
 ``failed``, and ``removing`` while it is overwritten; it changes by renaming a whole file. A run that was killed says
@@ -62,12 +62,12 @@ def free_directory(name: str) -> Path:
 
 
 def _cut_off(entry: Path) -> bool:
-    """Whether a file was being written by one of us that was killed."""
+    """Whether a file is what a killed process of ours had only partly written."""
     return entry.name.startswith(".") and entry.name.endswith(".part")
 
 
 def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
-    """What a directory says of the run (or the reproduction) it holds.
+    """The provenance of the run (or the reproduction, or the sweep) in a directory.
 
     Raises:
         DirectoryError: it is no such directory.

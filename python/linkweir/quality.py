@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How good a conversation sounds: the E-model of ITU-T G.107 (06/2015), a simpler one, and what goes into them.
+"""The quality of conversations: the E-model of ITU-T G.107 (06/2015), a simpler one, and their inputs.
 
 The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
 
@@ -31,7 +31,7 @@ _NANOSECOND = 1e-9
 
 @dataclass(frozen=True)
 class Codec:
-    """What a codec costs.
+    """The impairments of a codec.
 
     Attributes:
         impairment: equipment impairment factor Ie without loss.
@@ -74,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Quality:
-    """What the E-model says.
+    """The result of the E-model.
 
     Attributes:
         rating: transmission rating factor R.
@@ -197,7 +197,7 @@ def cole_rosenbluth(
 
 @dataclass(frozen=True)
 class PlayOut:
-    """What a play-out buffer leaves of a flow.
+    """A flow behind a play-out buffer.
 
     Attributes:
         delay_s: delay of every packet that is played, seconds.
@@ -269,7 +269,7 @@ def voice(
     jitter: str = "twice",
     advantage: float = 0.0,
 ) -> pa.Table:
-    """How the on/off flows of a run would sound as conversations.
+    """The quality of the on/off flows of a run, taken for conversations.
 
     Delay and jitter are a flow's means. Loss is the part dropped or lost among its packets that were delivered, dropped
     or lost from the warm-up to the end; packets on their way at the end are not counted.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run gives: tables, a summary, figures."""
+"""The result of a run: tables, a summary, figures."""
 
 from __future__ import annotations
 

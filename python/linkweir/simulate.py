@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
-"""What can be run: a `Scenario`, a dict, or the path of a TOML file."""
+"""A scenario to run: a `Scenario`, a dict, or the path of a TOML file."""
 
 
 class _DeferredInterrupt:

@@ -256,12 +256,12 @@ def _in_order(names: Iterable[str]) -> list[str]:
 
 
 def _name(figure: str | None, table: str | None = None) -> str:
-    """Which part of a paper this is, as directories are called."""
+    """The part of a paper that is run, for the names of directories."""
     return f"figure{figure}" if figure and figure != "all" else table or "all"
 
 
 def _in_laboratory(sets: Sequence[Sequence[Figure]], jobs: int | None) -> OnKernels:
-    """What the laboratory's kernels can run of the figures.
+    """The part of the figures that the laboratory's kernels can run.
 
     Raises:
         LaboratoryError: there can be no laboratory here.

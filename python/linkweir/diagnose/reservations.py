@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether `pss` gave its controlled classes what they reserve.
+"""Finds reservations that `pss` missed.
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
 waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
@@ -53,7 +53,7 @@ class Bins:
     starts_s: Values
     ends_s: Values
     spans_s: Values
-    """How much of each lies in the time that totals cover."""
+    """The part of each in the time that totals cover."""
     capacity_bps: Values
     sent_bps: Values
     """On the wire."""
@@ -109,7 +109,7 @@ def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: in
 
 
 def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
-    """When greedy flows keep the queue of a class filled: each packet that leaves is replaced at once."""
+    """Times in which greedy flows keep the queue of a class filled: they replace each packet that leaves at once."""
     for flow in entry.flows:
         start_s, stop_s, delay_s, stagger_s = (
             _native.quantity(flow[key], "time") for key in ("start", "stop", "access_delay", "stagger")
@@ -121,7 +121,7 @@ def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
 
 
 class Account:
-    """What was reserved for one class and what was lost of it."""
+    """The reservation of one class, and the part of it that was lost."""
 
     def __init__(self, entry: Entry, n: int, resolved: ResolvedScenario) -> None:
         self.entry = entry

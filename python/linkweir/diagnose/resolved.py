@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the rules need to know of a scenario, read from its resolved form."""
+"""The facts of a scenario that the rules need, read from its resolved form."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Entry:
     flows: tuple[Keys, ...]
 
     def where(self, n: int) -> str:
-        """How a warning calls one of the classes."""
+        """The name of one of the classes in a warning."""
         return f"class {self.names[n - self.numbers.start]}"
 
     def level(self, n: int) -> int:
@@ -82,7 +82,7 @@ class ResolvedScenario:
 
     @property
     def default_mtu_bytes(self) -> float:
-        """What the policy's parameter `mtu` is when it is not given; 0 if it has none."""
+        """The default of the policy's parameter `mtu`; 0 if it has none."""
         (policy,) = (policy for policy in _native.policies() if policy["name"] == self.scheduler["policy"])
         defaults = [
             param["default"] for param in (*policy["params"], *policy["class_params"]) if param["name"] == "mtu"
@@ -100,7 +100,7 @@ class ResolvedScenario:
         return "satellite" in self.link
 
     def wire_bytes(self, size: Values, packets: Values) -> Values:
-        """What the scheduler counts for packets of so many bytes in all. A satellite's link has no overhead."""
+        """Bytes on the wire of packets with so many bytes in all. A satellite's link has no overhead."""
         if self.satellite:
             return size
         overhead, least = size_bytes(self.link["overhead"]), size_bytes(self.link["mpu"])
@@ -108,7 +108,7 @@ class ResolvedScenario:
         return counted
 
     def packet_wire_bytes(self, size: float) -> float:
-        """The same for one packet."""
+        """Bytes on the wire of one packet."""
         return float(self.wire_bytes(np.array(size), np.array(1.0)))
 
     def carried_bps(self, capacity_bps: Values, used_bps: Values, sent_bps: Values) -> Values:

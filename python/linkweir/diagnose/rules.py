@@ -45,7 +45,7 @@ def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[F
 
 
 def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, float]:
-    """What flows of fixed load put on the wire, were all of it sent; from a satellite in coded bits.
+    """The load of flows with a fixed rate, on the wire; of a satellite in coded bits.
 
     Also how much of it one packet per flow is, by which the edges of the time may change it.
     """
@@ -72,7 +72,7 @@ def _capacity_bps(run: RunTables) -> float | None:
 
 
 def spans_in_window_s(starts_s: Values, run: RunTables) -> Values:
-    """How much of each bin lies in the time that totals cover."""
+    """The part of each bin in the time that totals cover."""
     return 1e-9 * bins.spans_ns(starts_s, **_covered(run))
 
 
@@ -138,7 +138,7 @@ def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
 
 
 def _grows(run: RunTables) -> Values:
-    """Of which classes the queue is longer throughout the last third of the time than ever in the first."""
+    """Classes whose queue is longer throughout the last third of the time than ever in the first."""
     first_s, end_s = run.scenario.warmup_s, run.simulated_s
     third_s = (end_s - first_s) / 3
     classes, row = len(run.scenario.classes), 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which of the laboratory's ways to run a scenario: over queueing disciplines or gateways, in real or virtual time."""
+"""Picks the laboratory's way to run a scenario: queueing disciplines or gateways, real or virtual time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linkweir.lab.gateways import Gateways, OverGateways, VirtualGateways
 
 
 def experiments(on: str, where: str, gateway: Path | None = None, *, say: Callable[[str], None]) -> Experiments:
-    """What runs scenarios.
+    """Something that runs scenarios.
 
     Args:
         on: qdisc or gateway.
@@ -26,5 +26,5 @@ def experiments(on: str, where: str, gateway: Path | None = None, *, say: Callab
 
 
 def gateways(where: str, gateway: Path | None = None, *, say: Callable[[str], None]) -> OverGateways:
-    """What runs scenarios over gateways; arguments and errors are those of `experiments`."""
+    """Runs scenarios over gateways; arguments and errors are those of `experiments`."""
     return Gateways(gateway) if where == "real" else VirtualGateways(gateway, say=say)

@@ -40,7 +40,7 @@ Ns = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counters:
-    """What a class had done up to an instant."""
+    """Counters of a class at an instant."""
 
     sent_pkts: int = 0
     sent_bytes: int = 0
@@ -68,7 +68,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Stream:
-    """What a TCP connection had done up to an instant."""
+    """Counters of a TCP connection at an instant."""
 
     cwnd_pkts: int | None = None
     srtt_us: int = 0
@@ -80,7 +80,7 @@ class Stream:
 
 
 class Record:
-    """What a job left, read."""
+    """The files of a job, parsed."""
 
     def __init__(self, world: World, files: Mapping[str, bytes], read: ReadCounters) -> None:
         self.world = world
@@ -115,7 +115,7 @@ def _size(word: str) -> int:
 
 
 Shown = Mapping[str, int]
-"""What tc's text says of a class."""
+"""The values that tc shows of a class."""
 Counted = tuple[list[Counters], list[list[Counters]], list[list[Shown]]]
 """Counters of the link and of the classes at the ends of the bins, and all that tc showed of the classes."""
 ReadCounters = Callable[[World, bytes], Counted]
@@ -168,7 +168,7 @@ def _one(entry: Shown) -> Counters:
 
 
 def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[Stream]]:
-    """By flow, what its connection had done at the ends of the bins."""
+    """Counters of each flow's connection at the ends of the bins."""
     sent: dict[tuple[int, int], list[int]] = {}
     got: dict[tuple[int, int], list[int]] = {}
     for text, where in ((senders, sent), (received, got)):
@@ -239,7 +239,7 @@ class Delays:
         self.jitter_ns: Ns = np.concatenate([np.zeros(0, np.int64), *differences])
 
     def within(self, from_s: float, to_s: float) -> Ns:
-        """Of those that left the queue within a bin."""
+        """Delays of the packets that left the queue within a bin."""
         ends = (round(1e9 * from_s), round(1e9 * to_s))
         return self.waits_ns[(self.left_ns >= ends[0]) & (self.left_ns < ends[1])]
 

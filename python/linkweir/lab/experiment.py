@@ -28,19 +28,19 @@ class Experiments(ABC):
     """Runs scenarios on real kernels; subclasses say how."""
 
     on = ""
-    """What queues: qdisc or gateway."""
+    """Where packets queue: qdisc or gateway."""
     where = ""
-    """In which time: virtual or real."""
+    """Virtual or real time."""
     identity = ""
     """Hash of everything it is made of."""
 
     @abstractmethod
     def _made(self, scenario: Scenario) -> World:
-        """What the scenario is made of there."""
+        """The job of a scenario."""
 
     @abstractmethod
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
-        """Runs it; what it leaves."""
+        """Runs a job and returns the files it left."""
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files)

@@ -120,7 +120,7 @@ def _answers(text: bytes) -> Iterator[dict[str, Any]]:
 
 
 def gateway_counters(world: World, text: bytes) -> Counted:
-    """What the sender's gateway showed at the ends of the bins."""
+    """Counters of the sender's gateway at the ends of the bins."""
     answers = list(_answers(text))
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"the gateway answered {len(answers)} times, not {len(world.bins)}")
@@ -151,7 +151,7 @@ def _sum(classes: list[Counters]) -> Counters:
 
 
 def _shown(row: Mapping[str, Any], columns: Mapping[str, str]) -> Shown:
-    """What the policy shows, by its own names."""
+    """The state that the policy shows, by its own names."""
     state = {columns[column]: value for column, value in row["state"].items()}
     return {**state, "sojourn_max": row["sojourn_max_ns"]}
 

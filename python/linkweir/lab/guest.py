@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs in the laboratory's kernel: the module, tc with its plugins, a shell, the traffic tool, as one archive."""
+"""The files of the laboratory's kernel in one archive: the module, tc with its plugins, a shell, the traffic tool."""
 
 from __future__ import annotations
 

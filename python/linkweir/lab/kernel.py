@@ -52,7 +52,7 @@ def tree() -> Path:
 
 
 def cache() -> Path:
-    """Where kernels are kept."""
+    """The folder of kernels and sources."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "linkweir" / "lab"
 
@@ -82,7 +82,7 @@ def _hash(*parts: bytes) -> str:
 
 
 def _identity(archive: Path) -> bytes:
-    """What tells one archive of sources from another, without reading 150 MB."""
+    """A fingerprint of an archive of sources, without reading all 150 MB."""
     with archive.open("rb") as file:
         file.seek(-65536, os.SEEK_END)
         return str(archive.stat().st_size).encode() + file.read()
@@ -93,7 +93,7 @@ def _configs(variant: str) -> list[Path]:
 
 
 def place(variant: str = "fast") -> Path:
-    """Where a build of the installed sources is, or will be.
+    """The folder of a build of the installed sources, whether it is there or not.
 
     Raises:
         LaboratoryError: the sources are not installed.

@@ -25,7 +25,7 @@ from linkweir.lab.fault import LaboratoryError
 PREPARATION_NS = 5_000_000_000
 """From the start of a job to the beginning of its experiment."""
 MOST_S = 60.0
-"""What a job may take beyond its experiment."""
+"""Most time that a job may take beyond its experiment."""
 NO_GATEWAY = "linkweir-gateway: cargo build --release -p linkweir-gateway, or name it with --gateway"
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin"
 _PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "setpriv": "util-linux", "gcc": "gcc and libc6-dev"}
@@ -37,7 +37,7 @@ _FIRST = 'mount -t tmpfs run /run && mkdir /run/netns && cd "$JOB" && exec $PRIO
 
 @dataclass(frozen=True)
 class Tools:
-    """What jobs run on.
+    """Programs and processes of jobs.
 
     Attributes:
         programs: folder with `workload` and `linkweir-gateway`.

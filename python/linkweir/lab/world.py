@@ -338,7 +338,7 @@ def _htb(rate_bps: float) -> str:
 
 
 def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
-    """What the datagram flows send, in order of time."""
+    """The packets of the datagram flows, in order of time."""
     parts = []
     for number, flow in enumerate(flows):
         if flow.kind == "tcp" or flow.stop_s <= flow.start_s:

@@ -46,7 +46,7 @@ def in_kernel(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Figure
 
 
 def over_gateways(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[FigureResult]:
-    """What EF lost between the hosts, and its delay less the emulated link's; p99 may be three packet times."""
+    """EF's losses between the hosts, and its delay without the emulated link's; p99 may be three packet times."""
     rows: list[Row] = []
     for case, tables in _runs((figure for figures in sets for figure in figures), outcome):
         of_class, of_flow = _of_ef(tables, "classes", "class"), _of_ef(tables, "flows", "flow")

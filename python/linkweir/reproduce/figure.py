@@ -86,24 +86,24 @@ class Figure:
     """Further rows under the figure, with keys of their own."""
     details_title: str = ""
     notable: Callable[[Row], bool] | None = None
-    """Which details a terminal shows; all when absent."""
+    """Selects the details that a terminal shows; all when absent."""
     other_rows: Measure | None = None
     """The same rows over another stretch of time, under `other_title`."""
     other_title: str = ""
     terminal_table: bool = True
     """Whether the rows go to a terminal; a series is better seen as a picture."""
     table_rows: Callable[[list[Row]], list[Row]] | None = None
-    """Which rows the report's table shows; all when absent."""
+    """Selects the rows of the report's table; all when absent."""
     summary: Callable[[list[Row]], Grid] | None = None
     """The values in a small grid, for a terminal and for Markdown."""
     titled: bool = False
-    """Whether the title says already which figure of which paper it is."""
+    """Whether the title names figure and paper, so that the heading need not."""
     claimed: bool = True
     """Whether the claim is the paper's; it is a sentence of ours otherwise."""
 
     @property
     def heading(self) -> str:
-        """Which figure it is, and what of."""
+        """Number and title."""
         return (
             self.title if self.titled else f"{'Figure' if self.name.isdigit() else 'Table'} {self.name}: {self.title}"
         )

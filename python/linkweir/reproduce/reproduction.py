@@ -26,7 +26,7 @@ class Reproduction(Protocol):
 
     @property
     def runs(self) -> int:
-        """How many runs that takes."""
+        """Number of runs."""
 
     def run(
         self, simulator: Runner, folder: Path, on_done: Callable[[], None]
@@ -49,7 +49,7 @@ class Simulated:
 
     @property
     def runs(self) -> int:
-        """How many runs that takes."""
+        """Number of runs."""
         return len(distinct(self.figures))
 
     def run(
@@ -88,7 +88,7 @@ class OnKernels:
 
     @property
     def runs(self) -> int:
-        """How many runs that takes: each in the kernel and in the simulator."""
+        """Number of runs: each in the kernel and in the simulator."""
         return 2 * len(distinct(self.figures))
 
     def run(

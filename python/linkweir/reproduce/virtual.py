@@ -27,7 +27,7 @@ KERNEL = "kernel"
 
 
 def laboratory(say: Callable[[str], None]) -> Laboratory:
-    """Where kernels run, made ready.
+    """The laboratory, made ready.
 
     Raises:
         LaboratoryError: there can be no laboratory here.
@@ -228,7 +228,7 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 
 
 def distances(shown: Sequence[FigureResult], measured: str = KERNEL) -> list[FigureResult]:
-    """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
+    """The distance of the kernel from theory and simulation, in percent, for each figure that has both."""
     found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one, measured)) for one in shown]
     return [_distances(name, rows, measured) for name, rows in found if rows]
 

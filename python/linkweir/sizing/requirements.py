@@ -30,7 +30,7 @@ class Weights:
 
 
 class Span(NamedTuple):
-    """How long a starvation is remembered, and what is known about shortages."""
+    """The memory of a queue, and the shortages of the trace."""
 
     memory_s: float
     shortage_s: float | None = None
@@ -39,7 +39,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """Where the memory comes from: given, the longest fade, or a trace; `margin` is memory per longest shortage."""
+    """The source of the memory: given, the longest fade, or a trace; `margin` is memory per longest shortage."""
 
     given_s: float | None = None
     fade_s: float | None = None

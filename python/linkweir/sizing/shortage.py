@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a capacity trace leaves a reservation short."""
+"""The longest time for which a capacity trace leaves less than a reservation."""
 
 from __future__ import annotations
 

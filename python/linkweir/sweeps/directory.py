@@ -116,7 +116,7 @@ class SweepDirectory(OwnDirectory):
 
     @property
     def complete(self) -> bool:
-        """Whether the data set of all runs is there, whole."""
+        """Whether the data set of all runs is there and undamaged."""
         if self._provenance["status"] != "complete":
             return False
         return as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))

@@ -101,7 +101,7 @@ def expand(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """What may have been meant, as the end of a sentence.
+    """A guess at the word that was meant, as the end of a sentence.
 
     >>> nearest("vioce", ["voice", "web"])
     '; did you mean voice?'

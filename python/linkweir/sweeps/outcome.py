@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a sweep gives: one data set, and what failed."""
+"""The outcome of a sweep: one data set, and the runs that failed."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ def read_data(file: Path) -> pa.Table:
 
 
 def as_noted(file: Path, sha256: str | None, runs: int) -> bool:
-    """Whether the data set of so many runs is what was written; without a hash, as earlier versions left it, if it is
-    there. Without runs there is no file.
+    """Whether the data set of so many runs is unchanged. Earlier versions recorded no hash: then it need only be there.
+    Without runs there is no file.
     """
     return file.exists() or not runs if sha256 is None else file_sha256(file) == sha256
 

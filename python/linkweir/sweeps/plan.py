@@ -36,7 +36,7 @@ _WIDEST = 2**63
 
 @dataclass(frozen=True)
 class Case:
-    """What is run with every seed.
+    """A scenario that is run with every seed.
 
     Attributes:
         number: from 1.
@@ -241,14 +241,14 @@ class Plan:
 
 
 class _Place:
-    """Where a plan stands, for messages."""
+    """The file of a plan and its lines, for messages."""
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self._lines = text.splitlines()
 
     def fault(self, key: str, value: object, message: str) -> PlanError:
-        """What is wrong with a key of the plan."""
+        """The error for a key of the plan."""
         line = self._line(key)
         where = f"{self.file}:{line}" if line else self.file
         given = "" if value is None else f" = {keys.show_value(value)}"

@@ -65,7 +65,7 @@ RIVALS: dict[str, Scenario] = {
     "BBS-like": {"policy": "bbs_like"},
     "BPS-like": {"policy": "bps_like"},
 }
-"""Those the papers announce to compare with, and do not; the last three are reconstructions from abstracts."""
+"""Policies that the papers announce to compare with, and do not; the last three are reconstructed from abstracts."""
 SPLIT = ("tx0", "tx1", "tx2", "tx3", "drop")
 LINK_MEASURES = (
     *SPLIT,
@@ -79,7 +79,7 @@ LINK_MEASURES = (
     "coded_mbps",
     "useful_mbps",
 )
-"""What voice and TCP have in common."""
+"""Columns that voice and TCP have in common."""
 MEASURES = (*LINK_MEASURES, "mos")
 
 
@@ -104,7 +104,7 @@ class CodesOptions:
 
     @property
     def seeds(self) -> range:
-        """One channel and one realisation of the traffic each."""
+        """Seeds, each of a channel and a realisation of the traffic."""
         return range(self.seed, self.seed + (QUICK_SEEDS if self.quick else SEEDS))
 
     @property
@@ -121,14 +121,14 @@ class CodesOptions:
 
     @property
     def voice_s(self) -> float:
-        """How long runs of voice last."""
+        """The duration of runs of voice."""
         shorter = self.quick and self.mode == "corrected"
         return self.duration_s or (QUICK_CORRECTED_DURATION_S if shorter else DURATION_S)
 
 
 @dataclass(frozen=True, eq=False)
 class Paper:
-    """What differs between the two papers."""
+    """The differences between the two papers."""
 
     name: str
     coded_bytes: int
@@ -136,13 +136,13 @@ class Paper:
     users: dict[str, tuple[int, ...]]
     """Numbers of users by mode; without the uncoded bits the link holds more."""
     far_users: dict[str, tuple[int, ...]]
-    """Those far from saturation, with fewer channels."""
+    """Numbers of users far from saturation, run over fewer channels."""
     quick_users: dict[str, tuple[int, ...]]
-    """Before and at saturation, or at and beyond it."""
+    """Numbers of users with --quick: before and at saturation, or at and beyond it."""
     table_users: dict[str, tuple[int, ...]]
-    """Those whose splits are shown; the first are the paper's."""
+    """Numbers of users in the table of attempts; the first is the paper's."""
     rival_users: dict[str, tuple[int, ...]]
-    """Those of the policies beyond the paper's own."""
+    """Numbers of users of the policies beyond the paper's own."""
     of_decoded: bool
     """Whether the splits are parts of the packets decoded, not of all that were sent."""
     table: dict[str, tuple[float, ...]]
@@ -226,7 +226,7 @@ QUIRKS = {
 
 
 def voice_starts_ms(users: int, mode: str) -> list[int]:
-    """When each user starts to talk."""
+    """The start of each user."""
     return [500 + 100 * user if mode == "published" else 1000 * user // users for user in range(users)]
 
 
@@ -300,12 +300,12 @@ def attempts_pkts(tables: Tables) -> list[int]:
 
 
 def coded_bits(tables: Tables) -> int:
-    """What the code added, of all attempts."""
+    """Bits that the code added, over all attempts."""
     return sum(row["coded_bits"] for row in tables.rows("harq"))
 
 
 def link_measured(tables: Tables, duration_s: float, packet_bytes: int, *, of_decoded: bool) -> dict[str, float]:
-    """What voice and TCP have in common, per cent where it is a part; losses are parts of what came to the queues."""
+    """The columns of voice and TCP, parts in per cent; losses are parts of the packets that arrived at the queues."""
     *decoded, given_up = attempts_pkts(tables)
     everything = sum(decoded) + given_up
     flows = tables.rows("flows")
@@ -334,7 +334,7 @@ def link_measured(tables: Tables, duration_s: float, packet_bytes: int, *, of_de
 
 
 def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float]:
-    """What one run of voice gave."""
+    """The results of a run of voice."""
     found = link_measured(tables, duration_s, PACKET_BYTES, of_decoded=paper.of_decoded)
     call = quality.e_model(
         found["latency_ms"] / 1e3,
@@ -348,7 +348,7 @@ def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float
 def _runs(
     paper: Paper, duration_s: float, results: Sequence[tuple[FigureCase, Tables]]
 ) -> dict[tuple[str, int, str], dict[int, dict[str, float]]]:
-    """What runs gave, by policy, users and mode, and by channel."""
+    """The results of runs by policy, users and mode, and by channel."""
     groups: dict[tuple[str, int, str], dict[int, dict[str, float]]] = {}
     for case, tables in results:
         key = (case.labels["policy"], case.labels["users"], case.labels["mode"])
@@ -401,7 +401,7 @@ def _beside_the_paper(paper: Paper, made: list[Row]) -> Grid:
 
 @cache
 def _case(paper: Paper, policy: str, users: int, seed: int, duration_s: float, mode: str) -> FigureCase:
-    """One of the many that figures share."""
+    """A case; cached, as many figures share it."""
     labels = {
         "policy": policy,
         "users": users,
@@ -445,7 +445,7 @@ def _rivals(paper: Paper, options: CodesOptions, among: Sequence[int] | None = N
 
 
 def table_2(paper: Paper, options: CodesOptions) -> Figure:
-    """How many attempts packets take."""
+    """Packets by the number of their attempts."""
     which = "Table 2" if paper is JOURNAL else "Table II"
     users = paper.table_users[options.mode]
     return Figure(

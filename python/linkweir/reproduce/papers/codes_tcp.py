@@ -36,7 +36,7 @@ QUICK_DURATION_S = 100.0
 ACCESS_MS = 75.0
 LAST_HOP_MS = 6.0
 SEGMENT_BYTES = 1040
-"""What a segment takes in a queue."""
+"""Bytes of a segment in a queue."""
 GROUND_MS = 1.0
 USERS = {"cubic": (10, 20, 40, 60, 80, 100), "newreno": (10, 20, 40, 100)}
 QUICK_USERS = (20, 40)
@@ -80,12 +80,12 @@ TABLE_4 = {
     80: {"PF": (0.20, 0.28, 0.24, 0.018), "DT_S": (0.12, 0.16, 0.11, 0.020), "RR": (0.19, 0.21, 0.19, 0.004)},
     100: {"PF": (0.16, 0.22, 0.19, 0.013), "DT_S": (0.03, 0.12, 0.08, 0.015), "RR": (0.15, 0.17, 0.16, 0.004)},
 }
-"""The same with reordering."""
+"""The paper's goodput with reordering, in the same form."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What stays the same in a figure: congestion control, the receiver's order, and what the paper leaves open.
+    """The settings of a figure: congestion control, the receiver's order, and what the paper leaves open.
 
     Attributes:
         cc: newreno or cubic.
@@ -104,17 +104,17 @@ class Setup:
     mode: str = "published"
 
     def corrected(self) -> Setup:
-        """The same with the order kept flow by flow, where it is kept, and what the mode brings."""
+        """The corrected mode of this setup: order, where it is kept, is kept for each flow."""
         return replace(self, mode="corrected", reordering=self.reordering.replace("shared", "per_flow"))
 
 
 def duration_s(options: CodesOptions) -> float:
-    """How long every run lasts."""
+    """The duration of every run."""
     return options.duration_s or (QUICK_DURATION_S if options.quick else DURATION_S)
 
 
 def start_ms(user: int) -> int:
-    """When a transfer starts."""
+    """The start of a transfer."""
     return 500 + 500 * user
 
 
@@ -154,7 +154,7 @@ def goodputs_mbps(tables: Tables, lasts_s: float) -> list[float]:
 
 
 def measured(tables: Tables, lasts_s: float) -> dict[str, float]:
-    """What one run gave; shares are means over the flows of per cent of the segments they sent."""
+    """The results of a run; shares are means over the flows, in per cent of the segments they sent."""
     flows = tables.rows("flows")
     goodputs = goodputs_mbps(tables, lasts_s)
 
@@ -236,7 +236,7 @@ def distribution(lasts_s: float, results: Sequence[tuple[FigureCase, Tables]]) -
 
 @cache
 def _case(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> FigureCase:
-    """One of the many that figures share."""
+    """A case; cached, as many figures share it."""
     labels = {
         "policy": policy,
         "users": users,
@@ -290,7 +290,7 @@ class _Curves(Plot):
 
 @dataclass(frozen=True)
 class Quantity:
-    """What is plotted over the number of users: column, label of the axis, curves, and digits in tables."""
+    """A column plotted over the number of users: label of the axis, curves, and digits in tables."""
 
     column: str
     label: str
@@ -375,7 +375,7 @@ def _sentence(text: str) -> str:
 
 
 def figure_cdf(number: str, setup: Setup, options: CodesOptions) -> Figure:
-    """How goodput is spread over the users."""
+    """The distribution of goodput over the users."""
     order = "with" if setup.reordering != "none" else "without"
     return Figure(
         f"journal-{number}{options.suffix}",
@@ -457,7 +457,7 @@ RANKED_USERS = {"published": 60, "corrected": 40}
 
 
 def table_5(options: CodesOptions) -> Figure:
-    """What stands behind each of the paper's marks."""
+    """The numbers behind the paper's marks."""
     voice_users = JOURNAL.table_users[options.mode][-1]
     users = QUICK_USERS[-1] if options.quick else RANKED_USERS[options.mode]
     last_start_ms = codes.voice_starts_ms(voice_users, options.mode)[-1]

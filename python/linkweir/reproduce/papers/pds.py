@@ -262,7 +262,7 @@ def phases_only(made: list[Row]) -> list[Row]:
 
 
 def history_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
-    """How near the loss ratios come to nominal: over a phase, and in single windows of 0.2 s.
+    """The distance of the loss ratios from nominal: over a phase, and in single windows of 0.2 s.
 
     `error_in_windows` is the mean of |ratio / nominal - 1| over windows, seeds and all eight classes (class 8's is 0);
     windows in which class 8 lost nothing are left out.

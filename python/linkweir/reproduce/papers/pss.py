@@ -82,7 +82,7 @@ class Point:
 
     @property
     def reserved_bps(self) -> float:
-        """What PSS reserves for AF, equation (3)."""
+        """Rate that PSS reserves for AF, equation (3)."""
         return theory.reserved_bps(LINK_BPS, self.expected_share * LINK_BPS, self.k_af)
 
 
@@ -220,7 +220,7 @@ def _expected(case: FigureCase) -> theory.Rates:
 
 
 def first_seconds_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
-    """The same over the first 100 s: the paper's run length, slow start included."""
+    """Mean rates over the first 100 s: the paper's run length, slow start included."""
     rows = []
     for case, tables in results:
         sent = {"ef": 0.0, "af": 0.0, "cs0": 0.0}
@@ -323,12 +323,12 @@ def reason_rows(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
 
 
 def short_first(results: Sequence[tuple[FigureCase, Tables]]) -> list[Row]:
-    """The same, those furthest below theory first."""
+    """`reason_rows`, those furthest below theory first."""
     return sorted(reason_rows(results), key=lambda row: row["rate_mbps"] / max(row["theory_mbps"], 1e-9))
 
 
 def falls_short(row: Row) -> bool:
-    """Whether a TCP class stays more than 5 % below theory, unless it is the older PSS that keeps it there."""
+    """Whether a TCP class stays more than 5 % below theory; under the older PSS that is expected."""
     return bool(row["scheduler"] != "pss-early-ignored" and row["rate_mbps"] < 0.95 * row["theory_mbps"])
 
 
@@ -647,7 +647,7 @@ def table_two_controlled(options: PssOptions) -> Figure:
 
 
 def table_memory(options: PssOptions) -> Figure:
-    """How much memory the swinging capacity needs."""
+    """The memory that a swinging capacity needs."""
     figure = _rates_figure("memory", MEMORY, replace(options, quick=False))
     panel = Panel("AF rate", "memory_s", "af_mbps", "memory, s", "AF, Mbit/s", ("ef_share",), theory="af_theory_mbps")
     return Figure("memory", figure.title, figure.claim, figure.cases, rate_rows, (panel,), RATE_KEYS)
