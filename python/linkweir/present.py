@@ -41,7 +41,7 @@ def say(text: str) -> None:
 
 
 def emit(text: str) -> None:
-    """To stdout; a reader that has gone away is no failure of ours."""
+    """To stdout, at once, so that a closed pipe is noticed here."""
     sys.stdout.write(text)
     sys.stdout.flush()
 

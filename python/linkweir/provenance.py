@@ -42,7 +42,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     with part.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
-        os.fsync(file.fileno())
+        os.fsync(file.fileno())  # before the renaming, or a power cut may leave the new name with no content
     part.replace(path)
 
 

@@ -153,7 +153,7 @@ class TableFile:
         if not keep:
             self._part.unlink(missing_ok=True)
         elif self._waiting:
-            self._write()
+            self._write()  # the last row group, which may be short
         if self._writer is not None:
             self._writer.close()
         if keep:

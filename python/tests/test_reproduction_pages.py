@@ -177,3 +177,18 @@ def test_tables_of_a_report_are_open() -> None:
     assert page.count("<details open>") == page.count("<details") == 3
     for name in (PDS, CODES, CORRECTED):
         assert "<details" not in text(name)
+
+
+def test_pictures_of_a_report_keep_their_identifiers_apart() -> None:
+    """matplotlib gives the parts of every picture the same names, and a page has many pictures."""
+    picture = '<svg><clipPath id="a"/><use href="#a"/><path clip-path="url(#a)"/></svg>'
+    rows = [{"x": 1.0}]
+    shown = [
+        FigureResult(Figure(name, name.title(), "claim", (), lambda _: rows, (), ("x",)), rows, picture=picture)
+        for name in ("one", "two")
+    ]
+    page = report("title", "command", {}, shown, complete=False)
+    for name in ("one", "two"):
+        assert page.count(f'id="{name}-a"') == page.count(f'href="#{name}-a"') == page.count(f"url(#{name}-a)") == 1
+    assert 'id="a"' not in page
+    assert '<p class="warning">Interrupted: only the runs that had finished are shown.</p>' in page

@@ -117,6 +117,7 @@ class Experiments(ABC):
         """
         made = [self._made(as_scenario(scenario)) for scenario in scenarios]
         allowed = sorted(os.sched_getaffinity(0))
+        # A kernel in virtual time runs on one processor; with more jobs than processors they share in turn.
         free: SimpleQueue[int] = SimpleQueue()
         for n in range(jobs or processors()):
             free.put(allowed[n % len(allowed)])

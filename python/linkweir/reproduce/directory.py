@@ -119,6 +119,7 @@ class ReproductionDirectory(OwnDirectory):
             write_whole(self.path / REPORT, report)
             made = {"title": title, "command": command, **facts, "figures": [s.figure.name for s in figures]}
             write_whole(self.path / SUMMARY, dump(made | {"complete": complete}))
+            # The parts go last: until the status is written, an interrupted write is resumed from them.
             self._note(status="complete" if complete else "interrupted", wall_s=self._wall_s())
             if complete:
                 self.parts.remove()

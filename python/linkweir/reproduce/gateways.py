@@ -85,6 +85,7 @@ def runner(gateways: OverGateways, folder: Path, at_once: int, say: Callable[[st
                 for done in as_completed(waiting):
                     take(waiting[done], done.result())
             except BaseException:
+                # First those that wait, or they would begin when the running ones are stopped.
                 for later in waiting:
                     later.cancel()
                 gateways.stop()

@@ -51,6 +51,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         names: dict[int, str] = {}
 
+        # The executor draws jobs while it hands over answers: `names` has just the runs that are drawn and unanswered.
         def missing() -> Iterator[Job]:
             for number, scenario in enumerate(scenarios, 1):
                 name = identity(scenario)

@@ -154,6 +154,7 @@ class SweepDirectory(OwnDirectory):
         done = self._assemble()
         sweep = self._summed_up(status, failures, done, runs_now)
         self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
+        # The parts go last: until the data set and its hash are recorded, they are the only copy of the results.
         self._note(status=status, runs_done=done, runs_sha256=file_sha256(self._data))
         if status == "complete":
             self._parts.remove()
@@ -192,6 +193,7 @@ def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa
     """The data set, a run at a time in the order of the plan, all with the columns of the whole."""
     import pyarrow as pa
 
+    # Two passes: the first finds the columns of all runs, so that the second needs one run in memory at a time.
     done, schemas = [], []
     for run in plan.runs:
         rows = read(run)

@@ -124,6 +124,7 @@ class _Tally:
         self._report()
         if self.missing:
             executor.run((run.job for run in self.missing), self._take)
+        # An executor that lost a job says nothing about it: what is still open now has failed.
         for run in self._open.values():
             self._fail(run, "the executor gave no answer")
         self._open.clear()
@@ -131,7 +132,7 @@ class _Tally:
     def _take(self, answer: Answer) -> None:
         run = self._open.get(answer.number)
         if run is None:
-            return
+            return  # a second answer: a cluster may repeat a run whose worker it had given up
         if answer.rows is None or answer.fault:
             self._fail(run, answer.fault)
         else:

@@ -109,6 +109,7 @@ class LocalProcesses:
                         self._workers[-1].give(job)
                     if not self._workers:
                         return
+                    # At least one worker has a job here, so the wait ends: with an answer, or with the worker's death.
                     for worker in self._with_messages():
                         try:
                             message = worker.connection.recv()

@@ -335,6 +335,7 @@ def _summary(variants: Sequence[Variant], what: Sequence[str], spans: Sequence[S
         lines: list[list[str]] = []
         for span, name in ((span, name) for span in spans for name in what):
             above: list[list[str]] = []
+            # Lines of theory are left out where the variant before had the same ones.
             for v in variants:
                 mine = found.get((v.figure, v.history_name, v.limit_pkts, span))
                 if mine is None:
