@@ -38,7 +38,7 @@ BAD_INPUT = 2
 
 _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Make the figures of the papers again and compare them."),
-    "plan": ("linkweir.commands.plan", "Parameters of a scheduler from what it is to reach."),
+    "plan": ("linkweir.commands.plan", "Parameters of a policy for the rates wanted."),
     "sweep": ("linkweir.commands.sweep", "Run a grid or list over the keys of a scenario into one data set."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
@@ -129,7 +129,7 @@ def _simulate(
             return linkweir.run(scenario, out=out, force=force, progress=progress)
     except Interrupted as interrupted:
         show_result(interrupted.result, as_json=as_json, codec=codec, wide=wide)
-        say(f"linkweir: {interrupted}; what was recorded is in {interrupted.result.directory}")
+        say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
         raise typer.Exit(FAILED) from interrupted
 
 
@@ -178,7 +178,7 @@ def _check(
     trace: _Trace = None,
     seed: _Seed = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Print it as a run directory holds it, with every default.")
+        bool, typer.Option("--resolved", help="Print the scenario with every default, as run directories keep it.")
     ] = False,
 ) -> None:
     """Check a scenario and the files it names without running it."""
@@ -192,7 +192,7 @@ def _check(
 
 @app.command("policies")
 def _policies(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, with its parameters.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A policy; its parameters are shown.")] = None,
     as_json: _Json = False,
 ) -> None:
     """List the scheduling policies and their parameters."""

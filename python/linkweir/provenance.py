@@ -75,11 +75,11 @@ def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
     try:
         provenance = json.loads((directory / PROVENANCE).read_text(encoding="utf-8"))
     except OSError as error:
-        raise DirectoryError(f"{directory}: is no run directory ({PROVENANCE}: {error.strerror})") from error
+        raise DirectoryError(f"{directory}: is not a run directory ({PROVENANCE}: {error.strerror})") from error
     except ValueError as error:
         raise DirectoryError(f"{directory}: {PROVENANCE} is damaged ({error})") from error
     if not isinstance(provenance, dict) or "linkweir" not in provenance or "status" not in provenance:
-        raise DirectoryError(f"{directory}: {PROVENANCE} is not of a run of linkweir")
+        raise DirectoryError(f"{directory}: {PROVENANCE} was not written by linkweir")
     if provenance.get("kind", "run") != kind:
         raise DirectoryError(f"{directory}: holds a {provenance['kind']}, not a {kind}")
     return provenance
@@ -145,7 +145,7 @@ class OwnDirectory:
         try:
             provenance = read_provenance(self.path, self.KIND)
         except DirectoryError as fault:
-            message = f"{self.path}: is not empty and no earlier {self.KIND}; choose another --out"
+            message = f"{self.path}: is not empty and is not an earlier {self.KIND}; choose another --out"
             raise DirectoryError(message) from fault
         if not force and provenance["status"] != REMOVING:
             raise DirectoryError(

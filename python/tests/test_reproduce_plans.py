@@ -355,7 +355,7 @@ def test_unwritable_directory(faked: Path) -> None:
 def test_directory_with_other_files_is_left_alone(faked: Path) -> None:
     (faked / "mine").mkdir()
     (faked / "mine/report.html").write_text("my thesis")
-    with pytest.raises(DirectoryError, match="is not empty and no earlier reproduction; choose another"):
+    with pytest.raises(DirectoryError, match="is not empty and is not an earlier reproduction; choose another"):
         runner.invoke(app, ["pss", "--figure", "13", "--out", "mine"], catch_exceptions=False)
     assert (faked / "mine/report.html").read_text() == "my thesis"
 

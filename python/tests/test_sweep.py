@@ -417,7 +417,7 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, plan_file: 
     for force in ([], ["--force"]):
         done = linkweir("sweep", plan_file, "--out", out, *force)
         assert done.returncode == 2
-        assert "is not empty and no earlier sweep; choose another --out" in done.stderr
+        assert "is not empty and is not an earlier sweep; choose another --out" in done.stderr
     assert [path.name for path in out.iterdir()] == ["thesis.tex"]
     assert linkweir("run", small, "--out", tmp_path / "run").returncode == 0
     done = linkweir("sweep", plan_file, "--out", tmp_path / "run", "--force")

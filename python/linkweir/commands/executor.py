@@ -20,6 +20,6 @@ def executor_of(jobs: int | None, address: str | None) -> Iterator[Executor]:
         try:
             chosen = stack.enter_context(executor(jobs, address))
         except ValueError as error:
-            message = f'"{address}" is no address ({error}); give one like tcp://host:8786'
+            message = f'"{address}" is not an address ({error}); give one like tcp://host:8786'
             raise typer.BadParameter(message, param_hint="--dask") from error
         yield chosen

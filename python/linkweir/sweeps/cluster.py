@@ -71,12 +71,12 @@ class DaskCluster:
         try:
             found = self._client.run(version, on_error="return")
         except (OSError, ImportError) as error:
-            raise ExecutorError(f"the workers of the Dask cluster cannot be asked: {error}") from error
+            raise ExecutorError(f"the workers of the Dask cluster cannot be reached: {error}") from error
         for worker, answer in found.items():
             if isinstance(answer, ModuleNotFoundError):
                 raise ExecutorError(f"worker {worker}: {answer}; {_CURE}")
             if not isinstance(answer, str):
-                raise ExecutorError(f"worker {worker}: cannot be asked for its version: {answer}")
+                raise ExecutorError(f"worker {worker}: cannot tell its version: {answer}")
             if answer != version():
                 raise ExecutorError(f"worker {worker}: has linkweir {answer}, here it is {version()}; {_CURE}")
 

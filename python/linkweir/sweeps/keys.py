@@ -59,7 +59,7 @@ def split(text: str) -> Key:
     while at < len(text) or not words or text.rstrip().endswith("."):
         found = _WORD.match(text, at)
         if found is None:
-            raise KeyPathError('is no key; write one like "link.rate" or "flow.NAME.rate"')
+            raise KeyPathError('is not a key; write one like "link.rate" or "flow.NAME.rate"')
         word = found[1]
         words.append(json.loads(word) if word.startswith('"') else word.strip("'"))
         at = found.end()

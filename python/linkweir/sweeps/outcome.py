@@ -182,5 +182,5 @@ def as_noted(file: Path, sha256: str | None, runs: int) -> bool:
 
 def _read_checked(file: Path, sha256: str | None, runs: int) -> pa.Table:
     if not as_noted(file, sha256, runs):
-        raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to have it made again")
+        raise DirectoryError(f"{file}: is damaged or missing; repeat the sweep to rebuild it")
     return read_data(file)
