@@ -58,6 +58,7 @@ def test_the_package_keeps_the_contracts(copy: Path) -> None:
         ("sweeps/job.py", "from linkweir.terminal import room", "Only commands know the command line"),
         ("quality.py", "from linkweir.report import number", "Models and quality"),
         ("theory.py", "from linkweir import cli", "Models and quality"),
+        ("sizing/pss.py", "from linkweir.sweeps.job import Job", "Commands above what they run"),
     ],
 )
 def test_it_fails_on_a_planted_import(module: str, line: str, broken: str, copy: Path) -> None:
@@ -69,6 +70,13 @@ def test_it_fails_on_a_planted_import(module: str, line: str, broken: str, copy:
     done = lint(copy)
     assert done.returncode == 1, done.stdout + done.stderr
     assert [text for text in done.stdout.splitlines() if text.startswith(broken) and "BROKEN" in text]
+
+
+def test_it_fails_on_a_module_without_a_place(copy: Path) -> None:
+    (copy / "linkweir/helper.py").write_text("")
+    done = lint(copy)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "linkweir.helper" in done.stdout
 
 
 def taken_from_the_package(source: str) -> list[str]:
