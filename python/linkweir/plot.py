@@ -162,7 +162,7 @@ def _terminals(axes: Axes, run: RunTables) -> None:
         got = run.table("classes")["rate_bps"].to_numpy().astype(float) / 1e6
         airtime = run.table("terminals")["airtime"].to_numpy().astype(float)
         axes.plot(given, got, "o", markersize=3, label="rate")
-        # The straight line of those who get the same time each.
+        # On this line each terminal would get the same time.
         ends = np.array([0.0, float(np.nanmax(given))])
         axes.plot(ends, ends * np.nanmean(airtime), color="0.6", linewidth=1, label="equal time")
     axes.set(xlabel="rate its channel gives, alone (Mbit/s)", ylabel="rate (Mbit/s)")

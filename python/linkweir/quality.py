@@ -255,7 +255,7 @@ def fixed_buffer(
     _within("lost", lost, 0.0, 1.0)
     reference = float(known.min()) if reference_s is None else reference_s
     _within("reference_s", reference, 0.0, _FACTOR_RANGE_S)
-    # Half a nanosecond, the finest any delay here is known to, keeps roundings from deciding.
+    # Half a nanosecond, as delays are known to a nanosecond: rounding errors must not decide.
     too_late = delays > reference + buffer_s + _NANOSECOND / 2
     late = float(weights[too_late].sum()) / float(weights.sum())
     return PlayOut(reference + buffer_s, late, 1 - (1 - lost) * (1 - late))
@@ -302,7 +302,7 @@ def voice(
         row |= {"jitter_s": flow["jitter_mad_s"], "loss": None, "rating": None, "mos": None}
         if flow["delivered_pkts"]:
             loss = gone / (gone + flow["delivered_pkts"])
-            # Beyond a minute a second more changes nothing.
+            # Beyond a minute of delay the rating does not change any more.
             delay_s, jitter_s = (min(value or 0.0, _FACTOR_RANGE_S) for value in (row["delay_s"], row["jitter_s"]))
             call = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
             row |= {"loss": loss, "rating": call.rating, "mos": call.mos}

@@ -209,7 +209,7 @@ def _key(key: object) -> str:
 @lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
     """Scenarios of many users say the same words again and again."""
-    # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only what must be is escaped.
+    # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only characters that must be escaped are.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 

@@ -32,7 +32,7 @@ class _DeferredInterrupt:
     def __enter__(self) -> _DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
-            if callable(before):  # else Ctrl-C is ignored or not Python's business
+            if callable(before):  # otherwise Ctrl-C is ignored, or not handled by Python
                 self._before = before
                 signal.signal(signal.SIGINT, self._press)
         return self

@@ -164,7 +164,7 @@ class Account:
         short_bits = (reserved_bps - bins.sent_bps[:, n]) * spans_s
         no_credit = credit_bits <= self._packet_bits
         used_up = waits & (surely | (bins.waiting_mean_pkts[:, n] >= 1)) & no_credit
-        # Credit is that of the bin's beginning, so a bin that the warm-up cuts tells nothing by it.
+        # Credit is that of the bin's beginning, so it says nothing about a bin that the warm-up cuts.
         whole = np.isclose(spans_s, bins.ends_s - bins.starts_s, rtol=1e-6)
         exceeded = waits & surely & whole & ~no_credit & (short_bits > credit_bits + self._packet_bits)
         short_bits[exceeded] -= credit_bits[exceeded] + self._packet_bits

@@ -351,7 +351,7 @@ def _levels(record: Record) -> list[Row]:
     world = record.world
     policy = world.scenario.policy
     if "sojourn_max" not in record.stats[0][0]:
-        return []  # a scheduler of the kernel's own
+        return []  # the kernel's own schedulers show no state
     stats = next(p["stats"] for p in _native.policies() if p["name"] == policy)
     return [
         {"t_s": t_s, "class": name, **{stat["column"]: record.stats[n][at].get(stat["name"], 0) for stat in stats}}

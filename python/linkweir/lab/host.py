@@ -44,7 +44,7 @@ def start(
         folder = Path(name)
         results = folder / "results"
         results.mkdir()
-        # One name for all runs: two runs must not differ in anything.
+        # The path of the results differs between runs; padded, it leaves the size of the image the same.
         files = [Entry(f"job/{path}", content) for path, content in sorted(job.items())]
         extra = archive([*files, Entry("job/results", f"{results}\n".encode().ljust(256))])
         (folder / "image").write_bytes(guest.image + extra)

@@ -31,7 +31,7 @@ _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin"
 _PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "setpriv": "util-linux", "gcc": "gcc and libc6-dev"}
 _ALONE = ["unshare", "--net", "--pid", "--mount", "--mount-proc", "--fork", "--kill-child"]
 _PRIORITY = "chrt --fifo 20"
-# A file system of its own, so that names of namespaces are seen by this job alone.
+# A file system of its own at /run, so that only this job sees the names of its network namespaces.
 _FIRST = 'mount -t tmpfs run /run && mkdir /run/netns && cd "$JOB" && exec $PRIORITY sh ./run'
 
 

@@ -243,7 +243,7 @@ def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tu
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "the kernel's prio has 16 bands")
     bands = max(2, len(levels))
-    others = " ".join([str(bands - 1)] * 16)  # what no filter knows
+    others = " ".join([str(bands - 1)] * 16)  # the band of packets that no filter matches
     lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]
     handles = [""] * len(classes)
     for band, (_, mine) in enumerate(sorted(levels.items()), 1):

@@ -56,7 +56,7 @@ class Memory:
             return Span(self.given_s)
         if self.fade_s is not None:
             shortage_s = self.fade_s
-            if ahead_bps < link_bps:  # else it starves, as `pss.warnings_about` says
+            if ahead_bps < link_bps:  # otherwise it starves, and `pss.warnings_about` warns
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
             return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:

@@ -147,7 +147,7 @@ def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any
         KeyPathError: a key leads nowhere.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(scenario))
-    for key in sorted(values, key=len):  # whole tables and lists first
+    for key in sorted(values, key=len):  # tables and lists first, so that single keys then change what is in them
         _put(changed, key, values[key])
     return changed
 
@@ -161,7 +161,7 @@ def _put(scenario: dict[str, Any], key: Key, value: object) -> None:
             raise KeyPathError("is a whole entry; give a table of its keys, or one key behind the name", key)
     for word in rest[:-1]:
         if not isinstance(place.get(word), dict):
-            place[word] = {}  # a rate becomes one over time
+            place[word] = {}  # a constant rate becomes one that changes over time
         place = place[word]
     place[rest[-1]] = copy.deepcopy(value)
 

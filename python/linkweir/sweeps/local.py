@@ -33,10 +33,10 @@ class _Worker:
         self.job: Job | None = None
         self.ready = False
         self.connection, theirs = Pipe()
-        # Our number is an argument, as a worker that asks for its parent's may do so when this process is already dead.
+        # Our process number is an argument: when a worker asks for its parent's, this process may already be dead.
         numbers = str(theirs.fileno()), str(folder), str(os.getpid())
         words = [sys.executable, "-c", _START, json.dumps(sys.path), *numbers]
-        # A session of its own: Ctrl-C on the terminal is for the parent, which then ends it.
+        # A session of its own, so that Ctrl-C reaches only this process, which then ends the worker.
         with self._errors.open("wb") as errors, theirs:
             self._process = subprocess.Popen(
                 words,
