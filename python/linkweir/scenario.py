@@ -208,8 +208,8 @@ def _key(key: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
-    """Scenarios of many users say the same words again and again."""
-    # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only characters that must be escaped are.
+    """A string in TOML; cached, as scenarios of many users repeat the same words."""
+    # Escaped, JSON writes code points beyond 16 bits as pairs, which TOML does not know: so these stay as they are.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 

@@ -38,7 +38,7 @@ def start(
         The files of /out; among them `log`, the job's output, and `dmesg`.
 
     Raises:
-        LaboratoryError: the job failed, or the kernel did not come to its end.
+        LaboratoryError: the job failed, or the kernel did not end in time.
     """
     with tempfile.TemporaryDirectory(prefix="linkweir-") as name:
         folder = Path(name)
