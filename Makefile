@@ -106,6 +106,7 @@ check: $(VENV)/.built $(VENV)/.test-packages
 	$(lint-rust)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/lint-imports --no-logo --no-cache
 	$(VENV)/bin/mypy
 	$(MAKE) -C core quick
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)

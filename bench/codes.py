@@ -25,7 +25,7 @@ from pathlib import Path
 import instructions
 import linkweir
 import report
-from linkweir.reproduce import codes
+from linkweir.reproduce.papers import codes
 
 CASES = (
     ("published", "PF", 300),

@@ -24,7 +24,7 @@ import linkweir
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
 from linkweir.lab.world import world
-from linkweir.reproduce import pds, pss
+from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = (("rows", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
@@ -143,11 +143,11 @@ def main() -> int:
         until = ", until the module was loaded again" if again else ""
         record.judge(f"the kernel's log after them has no complaint{until}", complaints(before))
 
-    tcp = pss.Settings("tcp", False, 30.0, 1)
-    swinging = pss.figure_7(replace(tcp, duration_s=15.0)).cases[0].scenario
+    tcp = pss.PssOptions("tcp", False, 30.0, 1)
+    swinging = pss.FIGURES["7"](replace(tcp, duration_s=15.0)).cases[0].scenario
     variant = pds.Variant("6", delay=pds.USUAL, loss=pds.USUAL[::-1], history="decayed")
     for what, scenario in (
-        ("PSS, fixed capacity, 30 s", pss.figure_6(tcp).cases[0].scenario),
+        ("PSS, fixed capacity, 30 s", pss.FIGURES["6"](tcp).cases[0].scenario),
         ("PSS, swinging capacity, 15 s", swinging),
         ("WTP and PLR, 9 s", pds.scenario(variant, 1, 9.0)),
     ):

@@ -16,28 +16,62 @@ A scenario says what to simulate, as a TOML file or as a dict with the same keys
 [13.33, 6.67]
 
 Tables are `pyarrow.Table`, so `result.series.to_pandas()` and `polars.from_arrow(result.series)` work as they are.
+
+Running:
+
+- `run`: simulates a scenario.
+- `run_many`: simulates several at a time, results in memory.
+- `sweep`: runs a grid or list over the keys of a scenario, times seeds, into one data set.
+- `Scenario`: what to simulate, read from a file, a text or a dict and checked.
+- `Result`: what a run gave: tables, a summary, warnings, a figure.
+
+Models and lists:
+
+- `policies`: all scheduling policies, each a `Policy`.
+- `Policy`: name and meaning of a policy, its parameters and what it shows over time.
+- `Parameter`: a key of ``[scheduler]`` or ``[[class]]``: unit, range, default.
+- `Statistic`: a column that a policy adds to the table `levels`.
+- `quality`: how conversations sound and how fair shares are (module).
+- `traces`: capacities over time, and generators of some (module).
+
+Errors:
+
+- `Error`: base of every error below.
+- `ScenarioError`: a scenario, or a file it names, is wrong.
+- `PlanError`: a plan of a sweep is wrong.
+- `DirectoryError`: a directory of results cannot be made, or is not what it should be.
+- `TableError`: there is no table of this name.
+- `RunError`: a run failed although its scenario is sound.
+- `ExecutorError`: a sweep's executor has no workers, or lost them.
+
+Ctrl-C, which is no `Error`:
+
+- `Interrupted`: ended a run; it holds what was recorded.
+- `SweepInterrupted`: ended a sweep; it holds what was done.
+
+`linkweir.sweeps` has the parts of a sweep: plans, executors and outcomes. `__version__` is the version.
 """
 
 from __future__ import annotations
 
-from linkweir import quality, traces
+import sys
+
+from linkweir import quality, sweeps, traces
 from linkweir._native import __version__
 from linkweir.fault import (
     DirectoryError,
     Error,
     ExecutorError,
-    Interrupted,
     PlanError,
     RunError,
     ScenarioError,
-    SweepInterrupted,
     TableError,
 )
-from linkweir.policies import Parameter, Policy, Statistic, policies
-from linkweir.result import Result
+from linkweir.policy import Parameter, Policy, Statistic, policies
+from linkweir.result import Interrupted, Result
 from linkweir.scenario import Scenario
 from linkweir.simulate import run, run_many
-from linkweir.sweep import sweep
+from linkweir.sweeps import SweepInterrupted, sweep
 
 __all__ = [
     "DirectoryError",
@@ -62,3 +96,6 @@ __all__ = [
     "sweep",
     "traces",
 ]
+
+# Earlier versions had `linkweir.sweeps` under the name of the function; `from linkweir.sweep import Plan` still works.
+sys.modules["linkweir.sweep"] = sweeps

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def spans_ns(starts_s: Values, *, interval_s: float, from_s: float, to_s: float) -> Values:
-    """How much of each bin lies between two times, in whole nanoseconds, so that whole bins are `interval_s` exactly.
+    """The part of each bin between two times, in whole nanoseconds, so that whole bins have exactly `interval_s`.
 
     Args:
         starts_s: where the bins begin; any shape.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which build of Linkweir this is: results of different builds are not put together."""
+"""The build of Linkweir: results of different builds are never combined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linkweir import _native
 
 @functools.cache
 def build() -> dict[str, str]:
-    """What tells this build from others, by the names it has in provenance.json.
+    """Version, commit and hash of the sources, with their names in provenance.json.
 
     Two builds of one commit differ in ``sources_sha256`` if their tree was changed in between, and so do those whose
     commit is unknown. It covers the sources that the native module was built from, and those of this package.

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import json
 import os
 import re
-import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -25,8 +23,10 @@ from typer.core import TyperGroup
 
 import linkweir
 from linkweir import _native
-from linkweir.fault import DirectoryError, Interrupted, PlanError
-from linkweir.policies import IN_SIMULATOR, Parameter
+from linkweir.fault import DirectoryError, PlanError
+from linkweir.policy import IN_SIMULATOR, Parameter
+from linkweir.present import emit, emit_json, say, show_result
+from linkweir.result import Interrupted
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,16 +37,16 @@ FAILED = 1
 BAD_INPUT = 2
 
 _PACKAGES = {
-    "reproduce": ("linkweir.reproduce", "Make the figures of the papers again and compare them."),
-    "plan": ("linkweir.plan", "Parameters of a scheduler from what it is to reach."),
-    "sweep": ("linkweir.sweep.command", "Run a grid or list over the keys of a scenario into one data set."),
-    "lab": ("linkweir.lab.command", "Run scenarios on real kernels and gateways."),
+    "reproduce": ("linkweir.commands.reproduce", "Make the figures of the papers again and compare them."),
+    "plan": ("linkweir.commands.plan", "Parameters of a policy for the rates wanted."),
+    "sweep": ("linkweir.commands.sweep", "Run a grid or list over the keys of a scenario into one data set."),
+    "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
 
 
 def _words() -> list[str]:
-    """Words of the command line, also of one that a shell asks to complete (bash; zsh and fish)."""
+    """Words of the command line, or of one that a shell asks to complete (bash; zsh and fish)."""
     return [*sys.argv, *(word for name in ("COMP_WORDS", "_TYPER_COMPLETE_ARGS") for word in _environment_words(name))]
 
 
@@ -94,11 +94,6 @@ _Wide = Annotated[bool, typer.Option("--wide", help="All columns of the table, a
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
 
-def _say(text: str) -> None:
-    """To stderr, as it is: no markup, no wrapping."""
-    print(text, file=sys.stderr)
-
-
 @contextlib.contextmanager
 def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] | None]:
     """A bar on a terminal, nothing in a pipe."""
@@ -120,81 +115,6 @@ def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] 
         yield lambda simulated_s: bar.update(task, completed=simulated_s)
 
 
-def _emit(text: str) -> None:
-    """To stdout; a reader that has gone away is no failure of ours."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def _emit_json(value: object) -> None:
-    _emit(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-
-
-_VOICE_COLUMNS = (
-    ("delay mean (ms)", "delay_s", 1e3, 2),
-    ("jitter mean (ms)", "jitter_s", 1e3, 2),
-    ("loss (%)", "loss", 100.0, 2),
-    ("rating R", "rating", 1.0, 1),
-    ("MOS", "mos", 1.0, 2),
-)
-_MOST_ROWS = 50
-_IMPORTANT = (
-    "rate_bps",
-    "loss",
-    "delay_mean_s",
-    "delay_p99_s",
-    "sent_pkts",
-    "backlog_mean_pkts",
-    "jitter_mad_s",
-    "delay_max_s",
-)
-"""Columns of classes that a narrow terminal keeps longest."""
-
-
-def _show(result: linkweir.Result, *, as_json: bool, codec: str | None = None, wide: bool = False) -> None:
-    from linkweir.directory import REPORT
-    from linkweir.report import CLASS_COLUMNS
-
-    directory = result.directory
-    assert directory is not None
-    voice = None if codec is None else linkweir.quality.voice(result, codec).to_pylist()
-    if as_json:
-        heard = {} if voice is None else {"voice": voice}
-        _emit_json({**result.summary, **heard, "directory": str(directory)})
-        return
-    classes = result.classes
-    left_out = _show_rows(classes.slice(0, _MOST_ROWS).to_pylist(), classes.num_rows, "class", CLASS_COLUMNS, wide=wide)
-    if left_out:
-        again = shlex.join(["linkweir", "report", str(directory), "--wide"])
-        _emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
-    if voice is not None:
-        left_out = _show_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
-        if left_out:
-            _emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
-    for note in result.scenario.notes:
-        _emit(f"note: {note}\n")
-    for finding in result.warnings:
-        _emit(f"warning: {finding}\n")
-    _emit(f"report: {directory / REPORT}\n")
-
-
-def _show_rows(
-    rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...], *, wide: bool
-) -> list[str]:
-    """Prints a table; returns the headings of columns for which the terminal is too narrow."""
-    from linkweir.report import number
-    from linkweir.terminal import print_table
-
-    keys = [key for _, key, _, _ in columns]
-    important = [1 + keys.index(key) for key in _IMPORTANT if key in keys]
-    importance = [*important, *(i for i in range(1, len(keys) + 1) if i not in important)]
-    cells = [[str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in columns)] for row in rows]
-    left_out = print_table([first, *(title for title, *_ in columns)], cells, wide=wide, importance=importance)
-    if count > len(rows):
-        _emit(f"and {count - len(rows)} more\n")
-    return left_out
-
-
 def _simulate(
     scenario: linkweir.Scenario,
     out: Path,
@@ -208,8 +128,8 @@ def _simulate(
         with _progress(scenario.name, scenario.duration_s) as progress:
             return linkweir.run(scenario, out=out, force=force, progress=progress)
     except Interrupted as interrupted:
-        _show(interrupted.result, as_json=as_json, codec=codec, wide=wide)
-        _say(f"linkweir: {interrupted}; what was recorded is in {interrupted.result.directory}")
+        show_result(interrupted.result, as_json=as_json, codec=codec, wide=wide)
+        say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
         raise typer.Exit(FAILED) from interrupted
 
 
@@ -219,10 +139,10 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
 ) -> None:
     if version:
-        _emit(f"linkweir {_native.__version__}\n")
+        emit(f"linkweir {_native.__version__}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        _emit(context.get_help() + "\n")
+        emit(context.get_help() + "\n")
         raise typer.Exit
 
 
@@ -238,7 +158,7 @@ def _run(
     as_json: _Json = False,
 ) -> None:
     """Simulate a scenario and write a run directory with tables, figures and a report."""
-    from linkweir.directory import free_directory
+    from linkweir.provenance import free_directory
 
     if mos is not None and mos not in linkweir.quality.CODECS:
         codecs = ", ".join(linkweir.quality.CODECS)
@@ -249,7 +169,7 @@ def _run(
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
     result = _simulate(sound, directory, force=force, as_json=as_json, codec=mos, wide=wide)
-    _show(result, as_json=as_json, codec=mos, wide=wide)
+    show_result(result, as_json=as_json, codec=mos, wide=wide)
 
 
 @app.command("check")
@@ -258,21 +178,21 @@ def _check(
     trace: _Trace = None,
     seed: _Seed = None,
     resolved: Annotated[
-        bool, typer.Option("--resolved", help="Print it as a run directory holds it, with every default.")
+        bool, typer.Option("--resolved", help="Print the scenario with every default, as run directories keep it.")
     ] = False,
 ) -> None:
     """Check a scenario and the files it names without running it."""
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
     if resolved:
-        _emit(sound.resolved)
+        emit(sound.resolved)
         return
     counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
-    _emit(f"{scenario}: sound: {counts}\n")
+    emit(f"{scenario}: sound: {counts}\n")
 
 
 @app.command("policies")
 def _policies(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, with its parameters.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="A policy; its parameters are shown.")] = None,
     as_json: _Json = False,
 ) -> None:
     """List the scheduling policies and their parameters."""
@@ -287,23 +207,23 @@ def _policies(
         if not found:
             raise typer.BadParameter(f"no policy is called {name}; there are {', '.join(names)}", param_hint="NAME")
     if as_json:
-        _emit_json([policy.to_dict() for policy in found])
+        emit_json([policy.to_dict() for policy in found])
         return
     if name is None:
         for policy in found:
-            _emit(f"{policy.name:<9} {policy.help}\n")
-        _emit("\nlinkweir policies NAME shows the parameters of one.\n")
+            emit(f"{policy.name:<9} {policy.help}\n")
+        emit("\nlinkweir policies NAME shows the parameters of one.\n")
         return
     policy = found[0]
-    _emit(f"{policy.name}: {policy.help}\n")
+    emit(f"{policy.name}: {policy.help}\n")
     for title, params in (("[scheduler]", policy.params), ("[[class]]", policy.class_params)):
         if params:
-            _emit(f"\n{title}\n")
+            emit(f"\n{title}\n")
             _print_parameters(params)
     if policy.stats:
-        _emit("\ncolumns of the table levels\n")
+        emit("\ncolumns of the table levels\n")
         for stat in policy.stats:
-            _emit(f"{stat.column:<16}{stat.help}\n")
+            emit(f"{stat.column:<16}{stat.help}\n")
 
 
 def _print_parameters(params: Sequence[Parameter]) -> None:
@@ -324,13 +244,13 @@ _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory
 @app.command("report")
 def _report(directory: _Directory, wide: _Wide = False, as_json: _Json = False) -> None:
     """Draw figures and report of a run again."""
-    from linkweir.directory import writing
+    from linkweir.provenance import writing
     from linkweir.report import write_report
 
     result = linkweir.Result.load(directory)
     with writing(directory):
-        write_report(result, directory)
-    _show(result, as_json=as_json, wide=wide)
+        write_report(result, result.warnings, directory)
+    show_result(result, as_json=as_json, wide=wide)
 
 
 @app.command("rerun")
@@ -344,7 +264,8 @@ def _rerun(
 
     Tables are compared by their values: another version of pyarrow writes the same values as other bytes.
     """
-    from linkweir.directory import IDENTICAL, SAME, SCENARIO, compare, read_provenance
+    from linkweir.directory import IDENTICAL, SAME, compare
+    from linkweir.provenance import SCENARIO, read_provenance
 
     provenance = read_provenance(directory)
     resolved = directory.resolve()
@@ -353,9 +274,11 @@ def _rerun(
         raise DirectoryError(f"{target}: is the run itself; choose another --out")
     scenario = linkweir.Scenario.load(directory / SCENARIO)
     if "where" in provenance:
-        from linkweir.lab.command import experiments
+        from linkweir.lab.choice import experiments
 
-        kernels = experiments(provenance.get("on", "qdisc"), provenance["where"])
+        kernels = experiments(
+            provenance.get("on", "qdisc"), provenance["where"], say=lambda text: say(f"linkweir lab: {text}")
+        )
         result = kernels.run(scenario, out=target, force=force)
     else:
         result = _simulate(scenario, target, force=force, as_json=as_json)
@@ -365,23 +288,23 @@ def _rerun(
     repeated = read_provenance(target)
     if as_json:
         files = [{"file": name, "verdict": verdict} for name, verdict in verdicts]
-        _emit_json({"directory": str(result.directory), "identical": identical, "same": same, "files": files})
+        emit_json({"directory": str(result.directory), "identical": identical, "same": same, "files": files})
     else:
         for name, verdict in verdicts:
-            _emit(f"{verdict:<12}{name}\n")
+            emit(f"{verdict:<12}{name}\n")
         how = "identical" if identical else "same results" if same else "different"
-        _emit(f"{how}: {directory} and {target}\n")
+        emit(f"{how}: {directory} and {target}\n")
     if same and not identical:
         writers = f"pyarrow {provenance.get('pyarrow')} and {repeated.get('pyarrow')}"
-        _say(f"linkweir: the same results, which {writers} wrote as different bytes")
+        say(f"linkweir: the same results, which {writers} wrote as different bytes")
     if not same:
         for reason in _reasons(provenance, repeated):
-            _say(f"linkweir: {reason}")
+            say(f"linkweir: {reason}")
         raise typer.Exit(FAILED)
 
 
 def _reasons(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """What may explain a difference."""
+    """Possible reasons for a difference."""
     if before["status"] != "complete":
         yield f"the first run has status {before['status']}, so its files hold less"
     for key in ("linkweir", "commit", "sources_sha256", "pyarrow", "machine", "guest"):
@@ -397,19 +320,19 @@ def main() -> int:
         code = end.code if isinstance(end.code, int) else 0 if end.code is None else FAILED
         if code in (0, FAILED, BAD_INPUT):
             return code
-        _say("linkweir: interrupted")  # typer says 130 for Ctrl-C
+        say("linkweir: interrupted")  # typer says 130 for Ctrl-C
     except KeyboardInterrupt:
-        _say("linkweir: interrupted")
+        say("linkweir: interrupted")
     except (_native.ScenarioError, DirectoryError, PlanError) as fault:
-        _say(f"linkweir: {fault}")
+        say(f"linkweir: {fault}")
         return BAD_INPUT
     except _native.RunError as fault:
-        _say(f"linkweir: the run failed: {fault}")
+        say(f"linkweir: the run failed: {fault}")
     except OSError as fault:
         where = f"{fault.filename}: " if fault.filename else ""
-        _say(f"linkweir: {where}{fault.strerror or fault}")
+        say(f"linkweir: {where}{fault.strerror or fault}")
     except linkweir.Error as fault:
-        _say(f"linkweir: {fault}")
+        say(f"linkweir: {fault}")
     return FAILED
 
 

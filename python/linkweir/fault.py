@@ -1,13 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can go wrong: the exceptions of the package."""
+"""The errors of the package. Exceptions that carry a result are defined with it, in result.py and sweeps/outcome.py."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from linkweir.result import Result
-    from linkweir.sweep.outcome import Sweep
 
 
 class Error(Exception):
@@ -59,27 +53,3 @@ class PlanError(Error, ValueError):
 
 class ExecutorError(Error):
     """The sweep's executor has no workers, or lost them; the message says why and what to do."""
-
-
-class SweepInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended a sweep early.
-
-    Attributes:
-        sweep: the runs done until then, with ``status == "interrupted"``.
-    """
-
-    def __init__(self, sweep: Sweep) -> None:
-        super().__init__(f"interrupted after {sweep.runs_done} of {sweep.runs_planned} runs")
-        self.sweep = sweep
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a run early.
-
-    Attributes:
-        result: what was recorded until then, with ``status == "interrupted"``.
-    """
-
-    def __init__(self, result: Result) -> None:
-        super().__init__(f"interrupted at {result.simulated_s:g} s of {result.scenario.duration_s:g} s")
-        self.result = result

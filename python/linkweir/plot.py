@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from linkweir.policies import Statistic, policies
-from linkweir.result import Result
+from linkweir.policy import Statistic, policies
+from linkweir.tables import RunTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,11 +34,11 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "linkweir",
     "text.parse_math": False,  # a name may hold a dollar sign
 }
-"""How every figure looks; with it the same values give the same bytes."""
+"""The look of every figure; with it the same values give the same bytes."""
 
 
 @dataclass(frozen=True)
-class Panel:
+class Chart:
     """One picture: its file name, its title and what draws it."""
 
     name: str
@@ -47,12 +47,12 @@ class Panel:
 
 
 class _Classes:
-    """What is drawn of a table, by class; classes beyond the twelfth are left out."""
+    """The series of a table that are drawn, by class; classes beyond the twelfth are left out."""
 
-    def __init__(self, result: Result, table: str, columns: Sequence[str]) -> None:
-        self.classes = result.scenario.classes[:_MOST_CLASSES]
-        self.left_out = len(result.scenario.classes) - len(self.classes)
-        self._outline = _outline(result, table, columns, self.classes)
+    def __init__(self, run: RunTables, table: str, columns: Sequence[str]) -> None:
+        self.classes = run.scenario.classes[:_MOST_CLASSES]
+        self.left_out = len(run.scenario.classes) - len(self.classes)
+        self._outline = _outline(run, table, columns, self.classes)
 
     def get(self, name: str, column: str) -> Values:
         return self._outline.get(column, name)
@@ -65,16 +65,16 @@ class _Classes:
         return self._outline.any
 
 
-def _outline(result: Result, table: str, columns: Sequence[str], classes: Sequence[str] = ()) -> Outline:
+def _outline(run: RunTables, table: str, columns: Sequence[str], classes: Sequence[str] = ()) -> Outline:
     from linkweir.outline import MOST_POINTS, Outline
 
-    bins = math.ceil(result.simulated_s / result.scenario.interval_s)
+    bins = math.ceil(run.simulated_s / run.scenario.interval_s)
     read = [*(["class"] if classes else []), "t_s", *columns]
-    return Outline(result.batches(table, read), columns, classes, max(1, math.ceil(bins / MOST_POINTS)))
+    return Outline(run.batches(table, read), columns, classes, max(1, math.ceil(bins / MOST_POINTS)))
 
 
 def _steps(times: Values, values: Values, end_s: float) -> tuple[Values, Values]:
-    """With the last value lasting until `end_s`; to be drawn as steps."""
+    """The points of a step curve whose last value lasts until `end_s`."""
     import numpy as np
 
     if not len(times) or times[-1] >= end_s:
@@ -94,21 +94,21 @@ def _label(name: str) -> str:
     return f" {line}" if line.startswith("_") else line or "?"
 
 
-def panels(result: Result) -> list[Panel]:
-    """The figures there is something to draw for."""
+def charts(run: RunTables) -> list[Chart]:
+    """The charts of a run; those without data are left out."""
     import numpy as np
 
-    series = _Classes(result, "series", ["sent_bps", "delay_mean_s", *_GONE])
-    found: list[Panel] = []
+    series = _Classes(run, "series", ["sent_bps", "delay_mean_s", *_GONE])
+    found: list[Chart] = []
     if series.any:
         found += [
-            Panel("rates", "Rate of each class and capacity of the link", lambda axes: _rates(axes, result, series)),
-            Panel("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
-            Panel("drops", "Packets dropped and lost", lambda axes: _drops(axes, result, series)),
+            Chart("rates", "Rate of each class and capacity of the link", lambda axes: _rates(axes, run, series)),
+            Chart("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
+            Chart("drops", "Packets dropped and lost", lambda axes: _drops(axes, run, series)),
         ]
-    found += _beam_panels(result)
-    stats = [stat for policy in policies() if policy.name == result.scenario.policy for stat in policy.stats]
-    levels = _Classes(result, "levels", [stat.column for stat in stats])
+    found += _beam_charts(run)
+    stats = [stat for policy in policies() if policy.name == run.scenario.policy for stat in policy.stats]
+    levels = _Classes(run, "levels", [stat.column for stat in stats])
     if levels.any:
         shown = {
             stat.column: stat
@@ -116,55 +116,53 @@ def panels(result: Result) -> list[Panel]:
             if any(np.any(levels.get(of, stat.column) != 0) for of in levels.classes)
         }
         found += [
-            Panel(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
+            Chart(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
             for column, stat in shown.items()
         ]
     return found
 
 
-def _beam_panels(result: Result) -> list[Panel]:
-    """What there is to draw of a beam."""
-    channel = _Classes(result, "channel", ["rate_bps"])
+def _beam_charts(run: RunTables) -> list[Chart]:
+    """The charts of a beam; none without one."""
+    channel = _Classes(run, "channel", ["rate_bps"])
     if not channel.any:
         return []
     return [
-        Panel("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, result, channel)),
-        Panel("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, result)),
-        Panel(
-            "terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, result)
-        ),
+        Chart("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, run, channel)),
+        Chart("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, run)),
+        Chart("terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, run)),
     ]
 
 
-def _channel(axes: Axes, result: Result, channel: _Classes) -> None:
+def _channel(axes: Axes, run: RunTables, channel: _Classes) -> None:
     for name in channel.classes:
         rate = channel.get(name, "rate_bps") / 1e6
-        axes.plot(*_steps(channel.times(name), rate, result.simulated_s), drawstyle="steps-post", label=_label(name))
+        axes.plot(*_steps(channel.times(name), rate, run.simulated_s), drawstyle="steps-post", label=_label(name))
     axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
     axes.set_ylim(bottom=0)
     _legend(axes, channel.left_out)
 
 
-def _carrier(axes: Axes, result: Result) -> None:
+def _carrier(axes: Axes, run: RunTables) -> None:
     shown = {"occupancy": "carrier sends", "outage": "terminals in outage"}
-    carrier = _outline(result, "carrier", list(shown))
+    carrier = _outline(run, "carrier", list(shown))
     for column, label in shown.items():
         part = carrier.get(column) * 100
-        axes.plot(*_steps(carrier.get("t_s"), part, result.simulated_s), drawstyle="steps-post", label=label)
+        axes.plot(*_steps(carrier.get("t_s"), part, run.simulated_s), drawstyle="steps-post", label=label)
     axes.set(xlabel="time (s)", ylabel="share (%)")
     axes.set_ylim(0, 105)
     _legend(axes, 0)
 
 
-def _terminals(axes: Axes, result: Result) -> None:
+def _terminals(axes: Axes, run: RunTables) -> None:
     import numpy as np
 
-    if "terminals" in result.tables and "classes" in result.tables:
-        given = result.terminals["channel_rate_bps"].to_numpy().astype(float) / 1e6
-        got = result.classes["rate_bps"].to_numpy().astype(float) / 1e6
-        airtime = result.terminals["airtime"].to_numpy().astype(float)
+    if "terminals" in run.tables and "classes" in run.tables:
+        given = run.table("terminals")["channel_rate_bps"].to_numpy().astype(float) / 1e6
+        got = run.table("classes")["rate_bps"].to_numpy().astype(float) / 1e6
+        airtime = run.table("terminals")["airtime"].to_numpy().astype(float)
         axes.plot(given, got, "o", markersize=3, label="rate")
-        # The straight line of those who get the same time each.
+        # On this line each terminal would get the same time.
         ends = np.array([0.0, float(np.nanmax(given))])
         axes.plot(ends, ends * np.nanmean(airtime), color="0.6", linewidth=1, label="equal time")
     axes.set(xlabel="rate its channel gives, alone (Mbit/s)", ylabel="rate (Mbit/s)")
@@ -172,14 +170,14 @@ def _terminals(axes: Axes, result: Result) -> None:
     _legend(axes, 0)
 
 
-def _rates(axes: Axes, result: Result, series: _Classes) -> None:
-    if "link" in result.tables:
-        link = _outline(result, "link", ["capacity_bps"])
-        steps = _steps(link.get("t_s"), link.get("capacity_bps") / 1e6, result.simulated_s)
+def _rates(axes: Axes, run: RunTables, series: _Classes) -> None:
+    if "link" in run.tables:
+        link = _outline(run, "link", ["capacity_bps"])
+        steps = _steps(link.get("t_s"), link.get("capacity_bps") / 1e6, run.simulated_s)
         axes.fill_between(*steps, step="post", color="0.9", label="capacity", linewidth=0)
     for name in series.classes:
         rate = series.get(name, "sent_bps") / 1e6
-        axes.plot(*_steps(series.times(name), rate, result.simulated_s), drawstyle="steps-post", label=_label(name))
+        axes.plot(*_steps(series.times(name), rate, run.simulated_s), drawstyle="steps-post", label=_label(name))
     axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
@@ -193,13 +191,13 @@ def _delays(axes: Axes, series: _Classes) -> None:
     _legend(axes, series.left_out)
 
 
-def _drops(axes: Axes, result: Result, series: _Classes) -> None:
+def _drops(axes: Axes, run: RunTables, series: _Classes) -> None:
     import numpy as np
 
-    interval_s = result.scenario.interval_s
+    interval_s = run.scenario.interval_s
     for name in series.classes:
         gone = np.sum([series.get(name, column) for column in _GONE], axis=0) / interval_s
-        axes.plot(*_steps(series.times(name), gone, result.simulated_s), drawstyle="steps-post", label=_label(name))
+        axes.plot(*_steps(series.times(name), gone, run.simulated_s), drawstyle="steps-post", label=_label(name))
     axes.set(xlabel="time (s)", ylabel="drops and losses (packets/s)")
     axes.set_ylim(bottom=0)
     _legend(axes, series.left_out)
@@ -241,13 +239,13 @@ _UNITS = {"bits": "bits", "bytes": "bytes", "pkts": "packets", "bps": "bit/s", "
 """Units by the suffix of a column."""
 
 
-def overview(result: Result) -> Figure:
+def overview(run: RunTables) -> Figure:
     """All figures of a run below each other."""
-    shown = panels(result)
+    shown = charts(run)
     return _figure(shown)
 
 
-def _figure(shown: Sequence[Panel]) -> Figure:
+def _figure(shown: Sequence[Chart]) -> Figure:
     from matplotlib import rc_context
 
     from linkweir.picture import Picture
@@ -255,20 +253,20 @@ def _figure(shown: Sequence[Panel]) -> Figure:
     with rc_context(STYLE):
         figure = Picture(figsize=(8.0, 2.6 * max(len(shown), 1)), layout="constrained")
         grid = figure.subplots(max(len(shown), 1), 1, squeeze=False)
-        for axes, panel in zip(grid[:, 0], shown, strict=False):
-            axes.set_title(panel.title, loc="left")
-            panel.draw(axes)
+        for axes, chart in zip(grid[:, 0], shown, strict=False):
+            axes.set_title(chart.title, loc="left")
+            chart.draw(axes)
             axes.set_xlim(left=0)
     return figure
 
 
-def svg(panel: Panel) -> str:
-    """A panel as an SVG document, the same bytes for the same values."""
+def svg(chart: Chart) -> str:
+    """A chart as an SVG document, the same bytes for the same values."""
     from matplotlib import rc_context
 
     buffer = io.StringIO()
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
-        figure = _figure([panel])
+        figure = _figure([chart])
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How good a conversation sounds: the E-model of ITU-T G.107 (06/2015), a simpler one, and what goes into them.
+"""The quality of conversations: the E-model of ITU-T G.107 (06/2015), a simpler one, and their inputs.
 
 The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
 
-A packet call hears delay and loss. What it makes of delays that differ is up to its play-out buffer, of which three
-are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later (`fixed_buffer`), and
-none.
+A packet call suffers from delay and loss. How it suffers from varying delays depends on its play-out buffer, of which
+three are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later
+(`fixed_buffer`), and none.
 
 >>> round(e_model().rating, 1), round(e_model().mos, 2)
 (93.2, 4.41)
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 _FACTOR_RANGE_S = 60.0
 _NANOSECOND = 1e-9
@@ -31,7 +31,7 @@ _NANOSECOND = 1e-9
 
 @dataclass(frozen=True)
 class Codec:
-    """What a codec costs.
+    """The impairments of a codec.
 
     Attributes:
         impairment: equipment impairment factor Ie without loss.
@@ -56,7 +56,7 @@ SATELLITE_ADVANTAGE = 20.0
 
 @dataclass(frozen=True)
 class Line:
-    """Everything the E-model knows beside delay, loss and codec, with its default values (dB unless said otherwise)."""
+    """The parameters of the E-model besides delay, loss and codec; in dB unless stated otherwise."""
 
     slr: float = 8.0
     rlr: float = 2.0
@@ -74,7 +74,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Quality:
-    """What the E-model says.
+    """The result of the E-model.
 
     Attributes:
         rating: transmission rating factor R.
@@ -128,7 +128,7 @@ def e_model(
         loss: part of the packets that are lost, 0 .. 1.
         codec: a `Codec`, or a name in `CODECS`.
         jitter_s: mean difference between the delays of successive packets, seconds.
-        jitter: what is made of it: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
+        jitter: how it counts: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
             (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out, as where
             delay and loss are those behind a buffer (`fixed_buffer`).
         burstiness: BurstR, 1 for losses at random.
@@ -141,7 +141,7 @@ def e_model(
     found = CODECS.get(codec) if isinstance(codec, str) else codec
     if found is None:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
-    t_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
+    t_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
     _within("burstiness", burstiness, 1.0, 100.0)
     line = line or Line()
     basic, noise = _basic(line)
@@ -187,7 +187,7 @@ def cole_rosenbluth(
     """
     if codec not in COLE_ROSENBLUTH:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
-    d_ms = _heard_ms(delay_s, loss, jitter_s, jitter, advantage)
+    d_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
     _within("base", base, 0.0, 100.0)
     a, b, c = COLE_ROSENBLUTH[codec]
     delay = 0.024 * d_ms + 0.11 * max(0.0, d_ms - 177.3)
@@ -197,12 +197,12 @@ def cole_rosenbluth(
 
 @dataclass(frozen=True)
 class PlayOut:
-    """What a play-out buffer leaves of a flow.
+    """A flow behind a play-out buffer.
 
     Attributes:
-        delay_s: delay of every packet that is heard, seconds.
-        late: part of the packets received that come too late to be heard.
-        loss: part of the packets sent that are not heard: lost on the way, or late.
+        delay_s: delay of every packet that is played, seconds.
+        late: part of the packets received that come too late to be played.
+        loss: part of the packets sent that are not played: lost on the way, or late.
     """
 
     delay_s: float
@@ -220,7 +220,7 @@ def fixed_buffer(
 ) -> PlayOut:
     """A play-out buffer of fixed length, as in ITU-T G.1020, section 7.2.
 
-    Every packet is heard `reference + buffer` after it was sent; one that takes longer counts as lost.
+    Every packet is played `reference + buffer` after it was sent; one that takes longer counts as lost.
 
     Args:
         delays_s: one-way delays of the packets received, seconds: one each, or with `counts` the values of a histogram.
@@ -255,21 +255,21 @@ def fixed_buffer(
     _within("lost", lost, 0.0, 1.0)
     reference = float(known.min()) if reference_s is None else reference_s
     _within("reference_s", reference, 0.0, _FACTOR_RANGE_S)
-    # Half a nanosecond, the finest any delay here is known to, keeps roundings from deciding.
+    # Half a nanosecond, as delays are known to a nanosecond: rounding errors must not decide.
     too_late = delays > reference + buffer_s + _NANOSECOND / 2
     late = float(weights[too_late].sum()) / float(weights.sum())
     return PlayOut(reference + buffer_s, late, 1 - (1 - lost) * (1 - late))
 
 
 def voice(
-    result: Result,
+    result: RunTables,
     codec: Codec | str = "g711",
     *,
     model: str = "g107",
     jitter: str = "twice",
     advantage: float = 0.0,
 ) -> pa.Table:
-    """How the on/off flows of a run would sound as conversations.
+    """The quality of the on/off flows of a run, taken for conversations.
 
     Delay and jitter are a flow's means. Loss is the part dropped or lost among its packets that were delivered, dropped
     or lost from the warm-up to the end; packets on their way at the end are not counted.
@@ -302,10 +302,10 @@ def voice(
         row |= {"jitter_s": flow["jitter_mad_s"], "loss": None, "rating": None, "mos": None}
         if flow["delivered_pkts"]:
             loss = gone / (gone + flow["delivered_pkts"])
-            # Beyond a minute a second more changes nothing.
+            # Beyond a minute of delay the rating does not change any more.
             delay_s, jitter_s = (min(value or 0.0, _FACTOR_RANGE_S) for value in (row["delay_s"], row["jitter_s"]))
-            heard = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
-            row |= {"loss": loss, "rating": heard.rating, "mos": heard.mos}
+            call = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
+            row |= {"loss": loss, "rating": call.rating, "mos": call.mos}
         rows.append(row)
     texts = [(name, pa.string()) for name in ("flow", "class")]
     numbers = [(name, pa.float64()) for name in ("delay_s", "jitter_s", "loss", "rating", "mos")]
@@ -322,7 +322,7 @@ def _rating(
     return cole_rosenbluth(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
 
 
-def _heard_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
+def _effective_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
     """The delay that counts, ms; refuses what is outside its range."""
     _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
     _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)

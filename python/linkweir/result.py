@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run gives: tables, a summary, figures."""
+"""The result of a run: tables, a summary, figures."""
 
 from __future__ import annotations
 
-import difflib
 import html
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir import bins
-from linkweir.fault import TableError
+from linkweir import _native, bins
+from linkweir.fault import DirectoryError
+from linkweir.provenance import SCENARIO, read_provenance
 from linkweir.scenario import Scenario
+from linkweir.tables import RunTables, table_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,41 +24,23 @@ if TYPE_CHECKING:
 
     from linkweir.diagnose import Finding
 
-TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq", "channel", "carrier", "terminals")
-"""Names of the tables, of which a run has those for which there is something to say."""
+_ENDED = ("complete", "interrupted")
+"""Status of the runs whose result can be read."""
 
 
-def _known(name: str) -> None:
-    """Refuses what is no name of a table."""
-    if name not in TABLES:
-        near = difflib.get_close_matches(str(name), TABLES, n=1)
-        cure = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(TABLES)}"
-        raise TableError(f'no table is called "{name}"; {cure}')
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended a run early.
+
+    Attributes:
+        result: what was recorded until then, with ``status == "interrupted"``.
+    """
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(f"interrupted at {result.simulated_s:g} s of {result.scenario.duration_s:g} s")
+        self.result = result
 
 
-class _Tables(Mapping[str, "pa.Table"]):
-    """Tables by name, read when first asked for."""
-
-    def __init__(self, sources: Mapping[str, Callable[[], pa.Table]]) -> None:
-        self._sources = {name: sources[name] for name in TABLES if name in sources}
-        self._read: dict[str, pa.Table] = {}
-
-    def __getitem__(self, name: str) -> pa.Table:
-        if name not in self._read:
-            _known(name)
-            if name not in self._sources:
-                raise TableError(f"tables[{name!r}]: this run has none; it has {', '.join(self._sources)}")
-            self._read[name] = self._sources[name]()
-        return self._read[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
-
-    def __len__(self) -> int:
-        return len(self._sources)
-
-
-class Result:
+class Result(RunTables):
     """The result of a run.
 
     Tables are `pyarrow.Table`. Their columns carry units (`_s`, `_bps`, `_bytes`, `_pkts`); what is undefined is null.
@@ -84,13 +67,9 @@ class Result:
         packets: int,
         directory: Path | None = None,
     ) -> None:
-        self.scenario = scenario
-        self.status = status
-        self.simulated_s = simulated_s
+        super().__init__(scenario, sources, status=status, simulated_s=simulated_s, directory=directory)
         self.events = events
         self.packets = packets
-        self.directory = directory
-        self.tables: Mapping[str, pa.Table] = _Tables(sources)
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Result:
@@ -102,43 +81,27 @@ class Result:
         Raises:
             DirectoryError: it is no run directory, or its run did not end.
         """
-        from linkweir.directory import open_result
-
         return open_result(Path(directory))
-
-    def _table(self, name: str) -> pa.Table:
-        """The table, without rows if the run has none of this name."""
-        _known(name)
-        if name in self.tables:
-            return self.tables[name]
-        from linkweir import _native, arrow
-
-        optional = _native.optional_tables()
-        if name in optional:
-            return arrow.table(optional[name])
-        import pyarrow as pa
-
-        return pa.table({"t_s": pa.array([], pa.float64()), "class": pa.array([], pa.string())})
 
     @property
     def series(self) -> pa.Table:
         """One row per bin and class: packets and bytes that came, left and were lost, sent_bps, delay, backlog."""
-        return self._table("series")
+        return self.table("series")
 
     @property
     def link(self) -> pa.Table:
         """One row per bin: mean capacity_bps and used_bps. A beam's capacity is that of its best terminal alone."""
-        return self._table("link")
+        return self.table("link")
 
     @property
     def flow_series(self) -> pa.Table:
         """One row per bin and flow: delivered packets and bytes, goodput_bps; cwnd_pkts and srtt_s of TCP."""
-        return self._table("flow_series")
+        return self.table("flow_series")
 
     @property
     def levels(self) -> pa.Table:
         """One row per instant and class: what the policy shows, such as credits; no rows if it shows nothing."""
-        return self._table("levels")
+        return self.table("levels")
 
     @property
     def classes(self) -> pa.Table:
@@ -153,7 +116,7 @@ class Result:
         Jitter is the absolute difference between the one-way delays of packets that a flow of the class delivers one
         after the other: mean (``jitter_mad_s``), 50th, 95th and 99th percentile.
         """
-        return self._table("classes")
+        return self.table("classes")
 
     @property
     def flows(self) -> pa.Table:
@@ -166,14 +129,14 @@ class Result:
         ``jitter_mad_s`` and the percentiles are of the absolute difference between successive delays, and
         ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
         """
-        return self._table("flows")
+        return self.table("flows")
 
     @property
     def harq(self) -> pa.Table:
         """One row per flow of a satellite link over warmup .. duration: packets by attempts, coded bits, and packets
         the receiver held for too long and dropped.
         """
-        return self._table("harq")
+        return self.table("harq")
 
     @property
     def channel(self) -> pa.Table:
@@ -182,12 +145,12 @@ class Result:
         ``outage`` is the part of the time without a rate, ``airtime`` the part in which the carrier sent to this
         terminal, ``modcod`` what the terminal had at the end (``none`` in an outage).
         """
-        return self._table("channel")
+        return self.table("channel")
 
     @property
     def carrier(self) -> pa.Table:
         """One row per bin of a beam: the carrier's occupancy, means over terminals of rate_mean_bps and outage."""
-        return self._table("carrier")
+        return self.table("carrier")
 
     @property
     def terminals(self) -> pa.Table:
@@ -195,37 +158,7 @@ class Result:
 
         ``modcod_changes`` counts changes of modulation and code, outages among them.
         """
-        return self._table("terminals")
-
-    def batches(self, table: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows of a table piece by piece: from a run directory, without ever holding the table.
-
-        Args:
-            table: name of a table; one the run does not have gives no rows.
-            columns: names of the columns wanted.
-
-        Raises:
-            DirectoryError: the file is damaged.
-            TableError: no table is called so.
-        """
-        _known(table)
-        if table not in self.tables:
-            return
-        if self.directory is None:
-            yield from self.tables[table].select(list(columns)).to_batches()
-        else:
-            from linkweir.directory import read_batches
-
-            yield from read_batches(self.directory, table, columns)
-
-    def rows(self, table: str) -> list[dict[str, Any]]:
-        """All rows of a table as dicts, null as None; none if the run does not have the table.
-
-        Raises:
-            TableError: no table is called so.
-        """
-        rows: list[dict[str, Any]] = self._table(table).to_pylist()
-        return rows
+        return self.table("terminals")
 
     def to_pandas(self, table: str) -> pd.DataFrame:
         """A table as a pandas data frame.
@@ -233,7 +166,7 @@ class Result:
         Raises:
             TableError: no table is called so.
         """
-        return self._table(table).to_pandas()
+        return self.table(table).to_pandas()
 
     def to_polars(self, table: str) -> pl.DataFrame:
         """A table as a polars data frame.
@@ -243,7 +176,7 @@ class Result:
         """
         import polars as pl
 
-        frame = pl.from_arrow(self._table(table))
+        frame = pl.from_arrow(self.table(table))
         assert isinstance(frame, pl.DataFrame)
         return frame
 
@@ -312,3 +245,29 @@ class Result:
         from linkweir.report import class_table
 
         return f"<p><b>{html.escape(self.scenario.name)}</b>: {self.status}</p>{class_table(self)}"
+
+
+def open_result(directory: Path) -> Result:
+    """Opens the result in a run directory.
+
+    Raises:
+        DirectoryError: it is no run directory, or its run did not end.
+    """
+    provenance = read_provenance(directory)
+    status = provenance["status"]
+    if status not in _ENDED:
+        why = "failed" if status == "failed" else "is still running or was killed"
+        raise DirectoryError(f"{directory}: the run {why} (status {status}); there is no result to read")
+    try:
+        scenario = Scenario.load(directory / SCENARIO)
+    except _native.ScenarioError as fault:
+        raise DirectoryError(f"{directory}: its scenario cannot be read: {fault}") from fault
+    return Result(
+        scenario,
+        table_files(directory),
+        status=status,
+        simulated_s=float(provenance["simulated_s"]),
+        events=int(provenance["events"]),
+        packets=int(provenance["packets"]),
+        directory=directory,
+    )

@@ -15,13 +15,13 @@ from typing import Any, TypedDict
 from linkweir import _native, traces
 
 AnyTrace = str | os.PathLike[str] | traces.Trace | traces.Frame
-"""What can be a capacity trace: the path of a file, a `linkweir.traces.Trace`, or a data frame."""
+"""A capacity trace: the path of a file, a `linkweir.traces.Trace`, or a data frame."""
 
 _WIDEST = 2**63
 
 
 class Scenario:
-    """A scenario that was read and found to be sound; nothing in it needs a further check.
+    """A scenario that was read and checked; nothing in it needs a further check.
 
     Make one with `load`, `parse` or `from_dict`; all raise `linkweir.ScenarioError`, whose message names file, line,
     key, value, the range allowed and what to do.
@@ -163,7 +163,7 @@ class Scenario:
 
     @property
     def notes(self) -> list[str]:
-        """What the models made of the scenario that its writer may not expect: outages of a constellation, pairs of
+        """Effects of the models that the writer of the scenario may not expect: outages of a constellation, pairs of
         rain that its model misses. A sentence each, beginning with the key.
         """
         return self._native.notes
@@ -208,8 +208,8 @@ def _key(key: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _quoted(text: str) -> str:
-    """Scenarios of many users say the same words again and again."""
-    # JSON writes code points beyond 16 bits as pairs, which TOML does not know, so only what must be is escaped.
+    """A string in TOML; cached, as scenarios of many users repeat the same words."""
+    # Escaped, JSON writes code points beyond 16 bits as pairs, which TOML does not know: so these stay as they are.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
@@ -245,7 +245,7 @@ def as_scenario(
     seed: int | None = None,
     trace: AnyTrace | None = None,
 ) -> Scenario:
-    """What `linkweir.run` takes, made a `Scenario`: a dict, a path, or one already."""
+    """Makes a `Scenario` of what `linkweir.run` takes: a dict, a path, or a `Scenario`."""
     if isinstance(scenario, Scenario):
         if seed is None and trace is None:
             return scenario

@@ -12,28 +12,27 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
-from linkweir.fault import Interrupted
-from linkweir.result import Result
+from linkweir.result import Interrupted, Result
 from linkweir.scenario import AnyTrace, Scenario, as_scenario
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
-"""What can be run: a `Scenario`, a dict, or the path of a TOML file."""
+"""A scenario to run: a `Scenario`, a dict, or the path of a TOML file."""
 
 
-class _Patience:
-    """Holds Ctrl-C back until a safe point, so that no table is cut in the middle; a second one acts at once."""
+class _DeferredInterrupt:
+    """Defers Ctrl-C to a safe point, so that no table is cut in the middle; a second Ctrl-C acts at once."""
 
     def __init__(self) -> None:
         self.pressed = False
         self._before: Any = None
 
-    def __enter__(self) -> _Patience:
+    def __enter__(self) -> _DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
-            if callable(before):  # else Ctrl-C is ignored or not Python's business
+            if callable(before):  # otherwise Ctrl-C is ignored, or not handled by Python
                 self._before = before
                 signal.signal(signal.SIGINT, self._press)
         return self
@@ -68,7 +67,7 @@ def run(
             `linkweir.traces.Trace`, or a data frame; see `Scenario.load`.
         out: directory for the results, made by the run; without it they are kept in memory.
         force: `out` may be an earlier run directory, which is overwritten.
-        progress: told now and then how far simulated time has come, in seconds.
+        progress: called now and then with the simulated time reached, in seconds.
 
     Returns:
         The result. The same scenario and seed give the same tables on any machine.
@@ -88,13 +87,13 @@ def run(
 def _simulate(
     scenario: Scenario,
     take: Callable[[str, list[_native._Column]], None],
-    patience: _Patience,
+    interrupt: _DeferredInterrupt,
     progress: Callable[[float], None] | None,
 ) -> _native._Outcome:
     def look(simulated_s: float) -> None:
         if progress is not None:
             progress(simulated_s)
-        if patience.pressed:
+        if interrupt.pressed:
             raise KeyboardInterrupt
 
     return _native.run(scenario.native, take, look)
@@ -104,42 +103,36 @@ def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None)
     from linkweir import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {}
-    with _Patience() as patience:
+    with _DeferredInterrupt() as interrupt:
         outcome = _simulate(
-            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), patience, progress
+            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, progress
         )
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
         result = _in_memory(scenario, outcome, sources)
-    return _unless_interrupted(result, patience)
+    return _unless_interrupted(result, interrupt)
 
 
 def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None) -> Result:
     from linkweir import arrow
     from linkweir.directory import RunDirectory
 
-    with _Patience() as patience:
+    with _DeferredInterrupt() as interrupt:
         directory = RunDirectory(out, scenario, force=force)
         try:
             outcome = _simulate(
-                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), patience, progress
+                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, progress
             )
-            result = directory.finish(outcome, _figures)
+            result = directory.finish(outcome)
         except BaseException as error:
             directory.fail(error)
             raise
-    return _unless_interrupted(result, patience)
+    return _unless_interrupted(result, interrupt)
 
 
-def _figures(result: Result, directory: Path) -> None:
-    from linkweir.report import write_report
-
-    write_report(result, directory)
-
-
-def _unless_interrupted(result: Result, patience: _Patience) -> Result:
+def _unless_interrupted(result: Result, interrupt: _DeferredInterrupt) -> Result:
     if result.status != "complete":
         raise Interrupted(result)
-    if patience.pressed:
+    if interrupt.pressed:
         raise KeyboardInterrupt  # came after the last safe point: the result is whole
     return result
 
@@ -180,8 +173,8 @@ def run_many(
     Args:
         scenarios: what `run` takes, each.
         jobs: how many at a time; as many as there are processors when None.
-        progress: told how many of how many are done, after each.
-        on_result: told the number and result of each as it ends, from the calling thread.
+        progress: called after each with how many are done, of how many.
+        on_result: called with the number and result of each as it ends, from the calling thread.
 
     Returns:
         The results, in the order of the scenarios.
@@ -190,7 +183,7 @@ def run_many(
         ScenarioError: one of them is wrong; nothing was run.
         TypeError: `scenarios` is one scenario instead of several.
         RunError: the first that failed; the others are stopped.
-        KeyboardInterrupt: Ctrl-C; what `on_result` was told of is whole.
+        KeyboardInterrupt: Ctrl-C; the results that `on_result` got are whole.
 
     >>> base = {"duration": "1s", "scheduler": {"policy": "fifo"}, "class": [{"name": "all"}],
     ...         "flow": [{"class": "all", "kind": "greedy"}]}

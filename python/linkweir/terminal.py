@@ -20,12 +20,12 @@ _LEAST_FIRST = 12
 
 
 def room() -> int | None:
-    """Columns of the terminal; None where there is none and lines may be as long as they are."""
+    """Width of the terminal; None where there is none, so that lines may have any length."""
     return Console().width if sys.stdout.isatty() else None
 
 
 def fitting(widths: Sequence[int], most: int, importance: Sequence[int] | None = None) -> list[int]:
-    """Which columns fit into `most`, in their order: the first always, the others as their importance says."""
+    """The columns that fit into `most`, in their order: the first always, the others the most important first."""
     kept, used = [0], widths[0]
     for column in importance if importance is not None else range(1, len(widths)):
         if used + _GAP + widths[column] <= most:
@@ -42,7 +42,7 @@ def print_table(
     importance: Sequence[int] | None = None,
     left: int = 1,
 ) -> list[str]:
-    """Prints a table without what does not fit.
+    """Prints a table without the columns that do not fit.
 
     Args:
         headings: of the columns; the first column is always there.

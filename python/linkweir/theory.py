@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the schedulers ought to give: closed forms and fluid models, independent of the simulator.
+"""The theory of the schedulers: closed forms and fluid models, independent of the simulator.
 
 Pure functions of plain numbers; every name carries its unit. Rates are bit/s, levels bit, times seconds.
 
@@ -221,7 +221,7 @@ def fluid(
 def left_after(
     starts_s: Sequence[float], rates: Sequence[float], end_s: float, taken_bps: float, *, loops: bool = False
 ) -> tuple[list[float], list[float]]:
-    """What a capacity given in steps leaves after traffic of a constant rate that goes first and queues when it must.
+    """The rest of a capacity given in steps, after traffic of a constant rate that is served first and may queue.
 
     After a shortage nothing is left until that queue is empty. In a record that loops, the queue left at its end is
     there when it starts again; one that grows with each round leaves nothing at all.

@@ -105,7 +105,7 @@ def as_csv(trace: Trace | Frame) -> str:
 
 
 _SPECIAL = set(',"\r\n')
-"""What neither names nor text of a trace can hold."""
+"""Characters that names and text in a trace cannot have."""
 _PER_SECOND = {"_ms": 1e3, "_us": 1e6, "_ns": 1e9}
 """Units of times by the end of a column's name; seconds without one of these."""
 

@@ -10,7 +10,7 @@ from command import SCENARIOS, SMALL
 
 import linkweir
 from linkweir import Result, Scenario, TableError
-from linkweir.result import TABLES
+from linkweir.tables import TABLES
 
 OPTIONAL = ("harq", "channel", "carrier", "terminals")
 

@@ -192,7 +192,7 @@ def test_generators_keep_to_their_word() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["linkweir", "linkweir.policies", "linkweir.scenario", "linkweir.simulate", "linkweir.traces"]
+    "name", ["linkweir", "linkweir.policy", "linkweir.scenario", "linkweir.simulate", "linkweir.traces"]
 )
 def test_examples_in_docstrings_run(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(name))

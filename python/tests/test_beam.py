@@ -18,7 +18,7 @@ from command import REPOSITORY, SCENARIOS, SMALL, linkweir, strict_json
 
 import linkweir as package
 from linkweir import Result, Scenario, ScenarioError
-from linkweir.plot import panels, svg
+from linkweir.plot import charts, svg
 
 THRESHOLDS_DB = {
     "QPSK 1/4": -2.35,
@@ -234,10 +234,10 @@ def test_a_directory_has_it_all(tmp_path: Path) -> None:
     again = linkweir("rerun", tmp_path / "out")
     assert again.returncode == 0, again.stderr
     assert "different" not in again.stdout
-    figures = {panel.name: panel for panel in panels(loaded)}
+    figures = {chart.name: chart for chart in charts(loaded)}
     assert svg(figures["terminals"]) == svg(figures["terminals"])
     plain = package.run({**beam(), "link": {"rate": "2Mbit"}})
-    assert not {"channel", "carrier", "terminals"} & {panel.name for panel in panels(plain)}
+    assert not {"channel", "carrier", "terminals"} & {chart.name for chart in charts(plain)}
     assert not {"channel", "carrier", "terminals"} & set(plain.tables)
     assert "carrier" not in plain.summary
 

@@ -9,8 +9,8 @@ import pytest
 from command import SCENARIOS, SMALL, linkweir
 
 from linkweir import Scenario
-from linkweir.policies import IN_SIMULATOR
-from linkweir.reproduce import codes
+from linkweir.policy import IN_SIMULATOR
+from linkweir.reproduce.papers import codes
 
 
 def refused(path: Path, *options: object) -> str:
@@ -121,7 +121,7 @@ def test_a_directory_with_other_things_is_never_touched(tmp_path: Path, small: P
     for options in ([], ["--force"]):
         done = linkweir("run", small, "--out", out, *options)
         assert done.returncode == 2
-        assert "is not empty and no earlier run" in done.stderr
+        assert "is not empty and is not an earlier run" in done.stderr
     assert [path.name for path in out.iterdir()] == ["thesis.tex"]
 
 
@@ -179,4 +179,4 @@ def test_no_run_directory(tmp_path: Path) -> None:
     for command in ("report", "rerun"):
         done = linkweir(command, tmp_path)
         assert done.returncode == 2
-        assert "is no run directory" in done.stderr
+        assert "is not a run directory" in done.stderr

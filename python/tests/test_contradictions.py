@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import linkweir
 from linkweir import Scenario
-from linkweir.plan.command import app
+from linkweir.commands.plan import app
 
 ONE: dict[str, Any] = {
     "duration": "1s",

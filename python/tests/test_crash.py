@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 from command import COMMAND, SMALL, linkweir, strict_json
 
-from linkweir.sweep import Plan, Sweep
+from linkweir.sweeps import Plan, Sweep
 
 INSTANTS = int(os.environ.get("LINKWEIR_CRASHES", "10"))
 SEED = int(os.environ.get("LINKWEIR_CRASH_SEED", "1"))
@@ -43,7 +43,8 @@ RUNS = 200
 _TRACED = """\
 import collections, json, os, runpy, signal, sys
 wanted, at, note = json.loads(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-keepers = ("sweep/execute.py", "sweep/keep.py", "sweep/parts.py", "linkweir/directory.py")
+names = ("sweeps/execute", "sweeps/directory", "sweeps/parts", "provenance", "tables")
+keepers = tuple(f"linkweir/{name}.py" for name in names)
 counts = collections.Counter()
 
 def line(frame, event, arg):
@@ -124,7 +125,7 @@ def await_removal(folder: Path, pattern: str) -> None:
 _KILLED_EARLY = """\
 import os, signal, sys
 from pathlib import Path
-from linkweir.sweep import Plan, local, run_plan
+from linkweir.sweeps import Plan, local, run_plan
 local._Worker.give = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 run_plan(Plan.load(Path(sys.argv[1])), local.LocalProcesses(1))
 """

@@ -19,7 +19,7 @@ BUILT_IN = {
     "DirectoryError": Exception,
     "Error": Exception,
     "ExecutorError": Exception,
-    "Fault": ValueError,
+    "OptionError": ValueError,
     "Interrupted": KeyboardInterrupt,
     "KeyPathError": ValueError,
     "LaboratoryError": Exception,
@@ -56,7 +56,7 @@ def test_every_error_becomes_an_exit_code_and_one_line(name: str, monkeypatch: p
     kind = exceptions()[name]
 
     def fail(**_: object) -> None:
-        raise kind(*("made up",) * (3 if name == "Fault" else 1))
+        raise kind(*("made up",) * (3 if name == "OptionError" else 1))
 
     monkeypatch.setattr(cli, "app", fail)
     done = command("policies")

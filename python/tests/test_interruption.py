@@ -15,7 +15,7 @@ import pytest
 from command import ENDLESS, SMALL, await_status, linkweir, linkweir_process, start
 
 import linkweir as package
-from linkweir import directory
+from linkweir import provenance
 
 
 @pytest.fixture
@@ -112,14 +112,14 @@ def test_a_disk_that_is_full_when_the_run_ends_leaves_a_failed_run(
     tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only the note that it is complete finds no room; the shorter one that it failed does."""
-    write_whole = directory.write_whole
+    write_whole = provenance.write_whole
 
     def full(path: Path, content: str) -> None:
         if path.name == "provenance.json" and '"status": "complete"' in content:
             raise OSError(28, "No space left on device")
         write_whole(path, content)
 
-    monkeypatch.setattr(directory, "write_whole", full)
+    monkeypatch.setattr(provenance, "write_whole", full)
     with pytest.raises(OSError, match="No space left"):
         package.run(small, out=tmp_path / "out")
     assert status(tmp_path / "out") == "failed"

@@ -25,7 +25,7 @@ from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import world
-from linkweir.reproduce import pds, pss
+from linkweir.reproduce.papers import pds, pss
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
 
@@ -132,19 +132,19 @@ def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key:
 
 
 def test_tc_is_told_the_papers_parameters() -> None:
-    settings = pss.Settings("tcp", True, 30.0, 1)
-    case = next(case for case in pss.figure_7(settings).cases if case.labels["point"].memory_s is None)
+    settings = pss.PssOptions("tcp", True, 30.0, 1)
+    case = next(case for case in pss.FIGURES["7"](settings).cases if case.labels["point"].memory_s is None)
     script = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["run"].decode()
     assert "class 2 limit 833 level 2 low_level 4 rate 1500000 mtu 1500 lr 900" in script
-    dwrr = next(case for case in pss.figure_6(settings).cases if case.labels["point"].scheduler == "dwrr")
+    dwrr = next(case for case in pss.FIGURES["6"](settings).cases if case.labels["point"].scheduler == "dwrr")
     script = world(linkweir.Scenario.from_dict(dwrr.scenario), KINDS).job["run"].decode()
     assert "drr quantum 1500\n" in script
     assert "drr quantum 13500\n" in script
 
 
 def test_a_changing_capacity_is_told_in_steps_with_its_mean() -> None:
-    settings = pss.Settings("tcp", True, 15.0, 1)
-    case = pss.figure_7(settings).cases[0]
+    settings = pss.PssOptions("tcp", True, 15.0, 1)
+    case = pss.FIGURES["7"](settings).cases[0]
     told = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["said"].decode()
     rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in told.splitlines() if "change" in line]
     assert len(rates) == 15 / 0.05 - 1  # the first is what the link begins with
@@ -197,8 +197,8 @@ def laboratory() -> Laboratory:
 
 
 def thirty_seconds() -> dict[str, Any]:
-    settings = pss.Settings("tcp", False, 30.0, 1)
-    cases = pss.figure_6(settings).cases
+    settings = pss.PssOptions("tcp", False, 30.0, 1)
+    cases = pss.FIGURES["6"](settings).cases
     return next(
         case.scenario
         for case in cases

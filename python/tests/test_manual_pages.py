@@ -13,7 +13,7 @@ import pytest
 from command import REPOSITORY
 
 import linkweir
-from linkweir.policies import Parameter
+from linkweir.policy import Parameter
 
 KERNEL = REPOSITORY / "kernel"
 MAKEFILE = (KERNEL / "Makefile").read_text()

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import linkweir
-from linkweir.sweep import Job, work
-from linkweir.sweep.job import read_rows
+from linkweir.sweeps import Job, work
+from linkweir.sweeps.job import read_rows
 
 
 def scenario(duration: str, rate: Any = "10Mbit", **keys: Any) -> dict[str, Any]:

@@ -12,8 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 import linkweir
-from linkweir import ScenarioError
-from linkweir.plan import app, quantity, shortage, sizing
+from linkweir import ScenarioError, quantity
+from linkweir.commands.plan import app
+from linkweir.sizing import pss as sizing
+from linkweir.sizing import shortage
 
 runner = CliRunner()
 
@@ -267,14 +269,17 @@ def test_refusals_say_what_is_allowed(args: list[str], part: str) -> None:
 def test_doubts() -> None:
     """Each warning of the specification, provoked."""
     narrow = sizing.from_target("af", 20e6, 5e6, resume_bits=100e3, maximum_bits=101e3)
-    assert "every packet switches" in sizing.doubts([narrow], 0.0)[0]
+    assert "every packet switches" in sizing.warnings_about([narrow], 0.0)[0]
     shallow = sizing.from_target("af", 20e6, 5e6, resume_bits=100.0)
-    assert "below BW * 2 packets" in sizing.doubts([shallow], 0.0)[0]
+    assert "below BW * 2 packets" in sizing.warnings_about([shallow], 0.0)[0]
     fine = sizing.from_target("af", 20e6, 5e6)
-    assert sizing.doubts([fine], 10e6) == []
-    assert "starve" in sizing.doubts([fine], 16e6)[0]
-    assert "longest shortage" in sizing.doubts([fine], 0.0, 3.0)[0]
-    assert "follow each other" in sizing.doubts([sizing.from_target("af", 20e6, 5e6, memory_s=4.0)], 0.0, 3.0, 5.0)[0]
+    assert sizing.warnings_about([fine], 10e6) == []
+    assert "starve" in sizing.warnings_about([fine], 16e6)[0]
+    assert "longest shortage" in sizing.warnings_about([fine], 0.0, 3.0)[0]
+    assert (
+        "follow each other"
+        in sizing.warnings_about([sizing.from_target("af", 20e6, 5e6, memory_s=4.0)], 0.0, 3.0, 5.0)[0]
+    )
 
 
 def test_table_for_people() -> None:

@@ -13,9 +13,9 @@ from command import REPOSITORY
 from result_tables import Fake
 
 import linkweir
-from linkweir.reproduce import codes
-from linkweir.reproduce.codes import CONFERENCE, JOURNAL
-from linkweir.reproduce.figure import Case
+from linkweir.reproduce.figure import FigureCase
+from linkweir.reproduce.papers import codes
+from linkweir.reproduce.papers.codes import CONFERENCE, JOURNAL
 
 KEYS = ("policy", "users", "mode", *codes.MEASURES)
 
@@ -86,8 +86,8 @@ def test_latency_counts_packets_and_jitter_users() -> None:
     assert (found["jitter_ms"], found["jitter_rfc3550_ms"]) == pytest.approx((20.0, 6.0))
 
 
-def labelled(policy: str, users: int = 300, seed: int = 1, mode: str = "published") -> Case:
-    return Case({"policy": policy, "users": users, "mode": mode, "seed": seed}, {})
+def labelled(policy: str, users: int = 300, seed: int = 1, mode: str = "published") -> FigureCase:
+    return FigureCase({"policy": policy, "users": users, "mode": mode, "seed": seed}, {})
 
 
 def waiting(delay_s: float) -> Fake:
@@ -110,7 +110,7 @@ def test_ratios_are_over_pf_on_the_same_channel() -> None:
     assert timed["latency_ms_ratio"] == pytest.approx(1.0)
     assert timed["latency_ms_ratio_ci95"] == pytest.approx(12.706 * 0.5)
     assert timed["loss_ratio"] == pytest.approx(1.0)
-    summary = codes.figure_ratios(JOURNAL, "11", codes.Settings(quick=True)).summary
+    summary = codes.figure_ratios(JOURNAL, "11", codes.CodesOptions(quick=True)).summary
     assert summary is not None
     columns, lines = summary([pf, timed])
     assert columns == ["users", "latency", "jitter", "loss", "throughput", "coded"]
@@ -118,7 +118,7 @@ def test_ratios_are_over_pf_on_the_same_channel() -> None:
 
 
 def test_table_2_stands_beside_the_paper() -> None:
-    summary = codes.table_2(JOURNAL, codes.Settings(mode="corrected")).summary
+    summary = codes.table_2(JOURNAL, codes.CodesOptions(mode="corrected")).summary
     assert summary is not None
     results = [(labelled("RR", users), by_hand()) for users in (450, 300)] + [(labelled(codes.CODES), by_hand())]
     columns, lines = summary(codes.rows(JOURNAL, 0.5, results))
@@ -133,7 +133,7 @@ def test_table_2_stands_beside_the_paper() -> None:
 
 
 def test_causes_are_full_queues_and_late_packets() -> None:
-    figure = codes.figure_causes(CONFERENCE, "11", codes.Settings(quick=True))
+    figure = codes.figure_causes(CONFERENCE, "11", codes.CodesOptions(quick=True))
     assert {case.labels["policy"] for case in figure.cases} == {"PF", codes.CODES}
     assert [(panel.title, panel.y) for panel in figure.panels] == [("No room", "loss_full"), ("Too late", "loss_late")]
     (row,) = figure.measure([(labelled("PF"), by_hand())])
@@ -183,7 +183,7 @@ def test_what_the_modes_tell_the_link() -> None:
 
 
 def test_channels_are_ten_at_saturation_and_five_far_from_it() -> None:
-    cases = codes.FIGURES["journal-8"](codes.Settings()).cases
+    cases = codes.FIGURES["journal-8"](codes.CodesOptions()).cases
     for policy, users, channels in (
         ("PF", 50, 5),
         ("PF", 200, 10),
@@ -202,7 +202,7 @@ def test_the_conference_counts_decoded_packets() -> None:
 
 
 def test_rows_have_means_and_intervals() -> None:
-    one, two = (Case({"policy": "RR", "users": 7, "mode": "published", "seed": seed}, {}) for seed in (1, 2))
+    one, two = (FigureCase({"policy": "RR", "users": 7, "mode": "published", "seed": seed}, {}) for seed in (1, 2))
     (row,) = codes.rows(JOURNAL, 0.5, [(one, by_hand(49)), (two, by_hand(51))])
     assert {*KEYS, *(f"{name}_ci95" for name in codes.MEASURES)} <= set(row)
     assert (row["policy"], row["users"], row["mode"]) == ("RR", 7, "published")
@@ -258,7 +258,7 @@ def test_corrected_every_packet_meets_its_own_users_channel() -> None:
 @pytest.mark.parametrize("mode", codes.MODES)
 def test_every_figure_is_a_plan(mode: str) -> None:
     for make in (*codes.FIGURES.values(), *codes.TABLES.values()):
-        figure = make(codes.Settings(quick=True, mode=mode))
+        figure = make(codes.CodesOptions(quick=True, mode=mode))
         assert figure.cases
         assert figure.name.endswith("-corrected") == (mode == "corrected")
         assert figure.name.split("-")[0] in codes.PAPERS
@@ -268,11 +268,11 @@ def test_every_figure_is_a_plan(mode: str) -> None:
 @pytest.mark.parametrize("paper", [JOURNAL, CONFERENCE])
 @pytest.mark.parametrize("policy", ["RR", "PF"])
 def test_quick_tables_are_as_close_to_the_printed_values_as_the_page_says(paper: codes.Paper, policy: str) -> None:
-    settings = codes.Settings(quick=True)
-    figure = codes.table_2(paper, settings)
+    options = codes.CodesOptions(quick=True)
+    figure = codes.table_2(paper, options)
     cases = [case for case in figure.cases if case.labels["policy"] == policy]
     results = linkweir.run_many([case.scenario for case in cases])
-    splits = [codes.measured(paper, result, settings.voice_s) for result in results]
+    splits = [codes.measured(paper, result, options.voice_s) for result in results]
     ours = [statistics.fmean(split[name] for split in splits) for name in codes.SPLIT]
     assert ours == pytest.approx(paper.table[policy], abs=2.5)
     page = (REPOSITORY / "docs" / "results" / "codes.md").read_text()

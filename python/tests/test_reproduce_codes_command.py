@@ -12,7 +12,8 @@ import pytest
 from result_tables import Fake
 from typer.testing import CliRunner
 
-from linkweir.reproduce import app, native
+from linkweir.commands.reproduce import app
+from linkweir.reproduce import native
 from linkweir.reproduce.figure import Scenario, Tables
 
 runner = CliRunner()
@@ -150,7 +151,7 @@ def test_an_interrupted_run_leaves_documents_alone(faked: Path, monkeypatch: pyt
     (faked / "doc.md").write_text(place)
     answer = codes("--table", "2", "--into", "doc.md", "--out", "out")
     assert answer.exit_code == 1
-    assert "doc.md is as it was" in answer.stderr
+    assert "doc.md was not changed" in answer.stderr
     assert (faked / "doc.md").read_text() == place
 
 

@@ -10,13 +10,13 @@ import pytest
 from result_tables import Fake
 
 import linkweir
-from linkweir.reproduce import codes_tcp
-from linkweir.reproduce.codes import Settings
-from linkweir.reproduce.codes_tcp import NONE, SHARED, Setup
 from linkweir.reproduce.execute import distinct
-from linkweir.reproduce.figure import Case, identity
+from linkweir.reproduce.figure import FigureCase, identity
+from linkweir.reproduce.papers import codes_tcp
+from linkweir.reproduce.papers.codes import CodesOptions
+from linkweir.reproduce.papers.codes_tcp import NONE, SHARED, Setup
 
-QUICK = Settings(quick=True)
+QUICK = CodesOptions(quick=True)
 MAKERS = {**codes_tcp.FIGURES, **codes_tcp.TABLES}
 
 
@@ -72,8 +72,8 @@ def test_measures_worked_by_hand() -> None:
     assert found["coded_bits_per_pkt"] == pytest.approx(18_607)
 
 
-def labelled(policy: str, seed: int) -> Case:
-    return Case({"policy": policy, "users": 2, "cc": "cubic", "reordering": "none", "seed": seed}, {})
+def labelled(policy: str, seed: int) -> FigureCase:
+    return FigureCase({"policy": policy, "users": 2, "cc": "cubic", "reordering": "none", "seed": seed}, {})
 
 
 def test_rows_have_means_and_intervals() -> None:
@@ -122,7 +122,7 @@ def test_ranks_carry_what_all_users_have() -> None:
 
 def test_table_5_by_hand() -> None:
     """1 860 700 coded bits for 1.4 Mbit/s of goodput in 10 s; voice of which a fifth is lost is no conversation."""
-    voice = Case({"policy": "PF", "voice_users": 300}, {})
+    voice = FigureCase({"policy": "PF", "voice_users": 300}, {})
     heard = by_hand(0.0)
     heard.tables["flows"][0] |= {"dropped_limit_pkts": 38}
     row = codes_tcp._ranks(0.5, 10.0, [(voice, heard), (labelled("PF", 1), by_hand(0.95e6, 0.45e6))])[0]
@@ -142,7 +142,9 @@ def test_table_5_by_hand() -> None:
 
 def test_fairness_stands_beside_the_paper() -> None:
     labels = {"users": 20, "cc": "cubic", "reordering": "none", "seed": 1}
-    results = [(Case({"policy": policy, **labels}, {}), by_hand(0.95e6, 0.45e6)) for policy in ("M-LWDF", "RR", "PF")]
+    results = [
+        (FigureCase({"policy": policy, **labels}, {}), by_hand(0.95e6, 0.45e6)) for policy in ("M-LWDF", "RR", "PF")
+    ]
     summary = MAKERS["journal-3"](QUICK).summary
     assert summary is not None
     _, lines = summary(codes_tcp.rows(10.0, results))
@@ -163,10 +165,10 @@ def test_retransmissions_by_cause() -> None:
 
 
 def test_assumptions_are_named_by_how_long_runs_last() -> None:
-    def names(settings: Settings) -> list[str]:
-        return list(dict.fromkeys(case.labels["assumption"] for case in MAKERS["journal-assumptions"](settings).cases))
+    def names(options: CodesOptions) -> list[str]:
+        return list(dict.fromkeys(case.labels["assumption"] for case in MAKERS["journal-assumptions"](options).cases))
 
-    assert names(Settings())[:3] == ["75 ms, 6 ms, 600 s", "100 s", "75 ms, 7.3 ms"]
+    assert names(CodesOptions())[:3] == ["75 ms, 6 ms, 600 s", "100 s", "75 ms, 7.3 ms"]
     # Runs of 100 s are no other assumption then.
     assert names(QUICK)[:2] == ["75 ms, 6 ms, 100 s", "75 ms, 7.3 ms"]
     assert names(dataclasses.replace(QUICK, duration_s=50.0))[0] == "75 ms, 6 ms, 50 s"
@@ -230,8 +232,8 @@ def test_the_papers_tables_have_every_cell() -> None:
 @pytest.fixture(scope="module")
 def small() -> dict[str, Any]:
     """Figures of 25 s with two channels, and the results of their runs by scenario name."""
-    settings = dataclasses.replace(QUICK, duration_s=25.0)
-    made = {name: MAKERS[name](settings) for name in ("journal-16", "journal-4", "journal-28", "journal-assumptions")}
+    options = dataclasses.replace(QUICK, duration_s=25.0)
+    made = {name: MAKERS[name](options) for name in ("journal-16", "journal-4", "journal-28", "journal-assumptions")}
     runs = distinct(made.values())
     results = zip((identity(run) for run in runs), linkweir.run_many(runs), strict=True)
     return {"figures": made, "results": dict(results)}

@@ -12,9 +12,11 @@ import pytest
 from command import linkweir, linkweir_process
 
 import linkweir as package
-from linkweir.reproduce import execute, native, pss, reproduction
+from linkweir.commands import reproduction
+from linkweir.reproduce import execute, native
 from linkweir.reproduce.figure import Figure, Row
-from linkweir.sweep import Answer, Executor, Job, LocalProcesses, work
+from linkweir.reproduce.papers import pss
+from linkweir.sweeps import Answer, Executor, Job, LocalProcesses, work
 
 FIGURE = ("reproduce", "pss", "--table", "ring", "--duration", "2s")
 RUNS = 10
@@ -35,7 +37,7 @@ class Here:
 
 
 def ring() -> Figure:
-    return pss.table_ring(pss.Settings(duration_s=2.0))
+    return pss.table_ring(pss.PssOptions(duration_s=2.0))
 
 
 def rows(executor: Executor) -> list[Row]:
@@ -96,7 +98,7 @@ def test_an_interrupted_reproduction_goes_on(tmp_path: Path, monkeypatch: pytest
     use(monkeypatch, Here(stop_after(4, KeyboardInterrupt())))
     first = linkweir(*FIGURE, "--out", out, "--json")
     assert first.returncode == 1
-    assert f"interrupted after 4 of {RUNS} runs; {out} holds those and says so; the same command with --out" in (
+    assert f"interrupted after 4 of {RUNS} runs; {out} holds the runs that are done; the same command with --out" in (
         first.stderr
     )
     assert kept(out) == [".arrow"] * 4

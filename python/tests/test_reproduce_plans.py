@@ -13,12 +13,14 @@ import pytest
 from result_tables import Fake
 from typer.testing import CliRunner
 
+from linkweir.commands.reproduce import app
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, execute, keep, native, page, pds, plot, pss
-from linkweir.reproduce.figure import Case, Row, Scenario, Tables
+from linkweir.reproduce import directory, execute, native, page, plot
+from linkweir.reproduce.figure import FigureCase, Row, Scenario, Tables
+from linkweir.reproduce.papers import pds, pss
 
 runner = CliRunner()
-BACKLOGGED = pss.Settings()
+BACKLOGGED = pss.PssOptions()
 
 
 def class_of(scenario: Scenario, name: str) -> dict[str, Any]:
@@ -38,7 +40,7 @@ def test_fifty_four_points(name: str) -> None:
 def test_figures_5_and_6_share_runs() -> None:
     """DWRR knows no expectation; at half the link both expect the same; 15 K = 10 K' three times, 5 K = 10 K' four
     times."""
-    figures = [pss.figure_5(BACKLOGGED), pss.figure_6(BACKLOGGED)]
+    figures = [pss.FIGURES["5"](BACKLOGGED), pss.FIGURES["6"](BACKLOGGED)]
     assert len(execute.distinct(figures)) == 54 + 18 - 3 - 4
 
 
@@ -70,7 +72,7 @@ def test_dwrr_quanta(k: float, quanta: tuple[int, int]) -> None:
 
 
 def test_tcp_run() -> None:
-    run = pss.scenario(pss.Point("pss", 0.5, 0.5, 0.5, 0.01, False), pss.Settings("tcp"), 100.0)
+    run = pss.scenario(pss.Point("pss", 0.5, 0.5, 0.5, 0.01, False), pss.PssOptions("tcp"), 100.0)
     assert (run["link"]["delay"], run["link"]["return_delay"]) == ("250ms", "250ms")
     assert [f["count"] for f in run["flow"] if f["kind"] == "tcp"] == [10, 10]
     assert class_of(run, "af")["limit"] == "833p"
@@ -113,7 +115,7 @@ def test_early_loss_needs_decayed_history() -> None:
 
 
 def test_every_figure_names_its_cases_apart() -> None:
-    for figure in [make(pds.Settings()) for make in pds.FIGURES.values()]:
+    for figure in [make(pds.PdsOptions()) for make in pds.FIGURES.values()]:
         assert len({(c.labels["variant"], c.labels["seed"]) for c in figure.cases}) == len(figure.cases)
         assert len(execute.distinct([figure])) == len(figure.cases)
 
@@ -128,7 +130,7 @@ def rates(**mbps: float) -> list[Row]:
 def test_rate_rows_have_the_promised_keys() -> None:
     case = next(
         c
-        for c in pss.figure_6(BACKLOGGED).cases
+        for c in pss.FIGURES["6"](BACKLOGGED).cases
         if (c.labels["point"].scheduler, c.labels["point"].ef_share, c.labels["point"].k_af) == ("pss", 0.75, 0.6)
     )
     assert pss.rate_rows([(case, Fake(classes=rates(ef=15.0, af=4.99, cs0=0.01)))]) == [
@@ -149,7 +151,7 @@ def test_rate_rows_have_the_promised_keys() -> None:
 
 
 def test_first_seconds_come_from_the_series() -> None:
-    case = Case({"point": pss.Point("dwrr", 0.5, 0.5, 0.5, None, True), "traffic": "backlogged"}, {})
+    case = FigureCase({"point": pss.Point("dwrr", 0.5, 0.5, 0.5, None, True), "traffic": "backlogged"}, {})
     series = [
         {"t_s": float(t), "class": c, "sent_bytes": 125_000 if t < 100 else 0}
         for t in range(101)
@@ -160,7 +162,7 @@ def test_first_seconds_come_from_the_series() -> None:
 
 
 def test_series_rows() -> None:
-    case = Case({"point": pss.Point("pss", 0.75, 0.75, 0.81, 15.0, True), "traffic": "backlogged"}, {})
+    case = FigureCase({"point": pss.Point("pss", 0.75, 0.75, 0.81, 15.0, True), "traffic": "backlogged"}, {})
     series = [{"t_s": 0.0, "class": c, "sent_bps": b} for c, b in (("ef", 9e6), ("af", 4e6), ("cs0", 7e6))]
     levels = [{"t_s": 0.0, "class": c, "credit_bits": b} for c, b in (("ef", 0), ("af", 60_750_000), ("cs0", 0))]
     assert pss.series_rows([(case, Fake(series=series, levels=levels))]) == [
@@ -193,7 +195,7 @@ def series_of_pds(losses: Sequence[float], delays_s: Sequence[float], bins: int)
 
 
 def test_pds_rows_pool_bins_and_seeds() -> None:
-    cases = pds.figure_6(pds.Settings()).cases[:2]
+    cases = pds.FIGURES["6"](pds.PdsOptions()).cases[:2]
     results = [
         (cases[0], Fake(series=series_of_pds([0.2] * 7 + [0.1], [0.001] * 8, 90))),
         (cases[1], Fake(series=series_of_pds([0.6] * 7 + [0.1], [0.003] * 8, 90))),
@@ -211,7 +213,7 @@ def test_pds_rows_pool_bins_and_seeds() -> None:
 
 
 def test_no_loss_gives_no_ratio() -> None:
-    case = pds.figure_4(pds.Settings()).cases[0]
+    case = pds.FIGURES["4"](pds.PdsOptions()).cases[0]
     rows = pds.rows([(case, Fake(series=series_of_pds([0.0] * 8, [0.001] * 8, 90)))])
     assert {row["loss"] for row in rows} == {0.0}
     assert {row["loss_ratio"] for row in rows} == {None}
@@ -219,7 +221,7 @@ def test_no_loss_gives_no_ratio() -> None:
 
 def test_history_rows_measure_the_error() -> None:
     """Nominal 157/19; every window at 0.4 to 0.1 is 4, and the other classes at 1 times class 8."""
-    case = next(c for c in pds.figure_11(pds.Settings()).cases if c.labels["variant"].k == 400)
+    case = next(c for c in pds.FIGURES["11"](pds.PdsOptions()).cases if c.labels["variant"].k == 400)
     rows = pds.history_rows([(case, Fake(series=series_of_pds([0.4] + [0.1] * 7, [0.001] * 8, 90)))])
     assert [row["phase"] for row in rows] == ["light", "loaded"]
     nominal = [157 / lo for lo in pds.USUAL[::-1]]
@@ -353,13 +355,13 @@ def test_unwritable_directory(faked: Path) -> None:
 def test_directory_with_other_files_is_left_alone(faked: Path) -> None:
     (faked / "mine").mkdir()
     (faked / "mine/report.html").write_text("my thesis")
-    with pytest.raises(DirectoryError, match="is not empty and no earlier reproduction; choose another"):
+    with pytest.raises(DirectoryError, match="is not empty and is not an earlier reproduction; choose another"):
         runner.invoke(app, ["pss", "--figure", "13", "--out", "mine"], catch_exceptions=False)
     assert (faked / "mine/report.html").read_text() == "my thesis"
 
 
 def test_same_rows_same_picture() -> None:
-    figure = pss.figure_13(BACKLOGGED)
+    figure = pss.FIGURES["13"](BACKLOGGED)
     rows = figure.measure([])
     assert plot.svg(figure, rows) == plot.svg(figure, rows)
 
@@ -385,12 +387,12 @@ def test_deviation_names_the_worst() -> None:
 
 
 def test_parquet_keeps_empty_columns_as_numbers() -> None:
-    assert str(keep.arrow([{"memory_s": None, "k": 1.0}]).schema.field("memory_s").type) == "double"
+    assert str(directory.arrow([{"memory_s": None, "k": 1.0}]).schema.field("memory_s").type) == "double"
 
 
 def test_summary_puts_theory_above_ours() -> None:
     """Class 1 loses 8 p (1/19) / sum(1/l) of p = 1 - 8127/8800 and so on; one line of theory serves all histories."""
-    figure = pds.figure_5(pds.Settings(quick=True))
+    figure = pds.FIGURES["5"](pds.PdsOptions(quick=True))
     tables = Fake(series=series_of_pds([0.1] * 8, [0.001] * 8, 90))
     assert figure.summary is not None
     columns, lines = figure.summary(pds.rows([(case, tables) for case in figure.cases]))

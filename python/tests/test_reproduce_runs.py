@@ -16,14 +16,15 @@ from proportional_model import Link, losses
 
 import linkweir
 from linkweir import theory
-from linkweir.reproduce import execute, native, page, pds, pss
+from linkweir.reproduce import execute, native, page
 from linkweir.reproduce.figure import Figure, Row
+from linkweir.reproduce.papers import pds, pss
 
 slow = pytest.mark.slow
 Grid = dict[tuple[float, float], Row]
 
 
-def shown(figure: Figure) -> page.Shown:
+def shown(figure: Figure) -> page.FigureResult:
     outcome = execute.execute(execute.distinct([figure]), native.runner(None), lambda: None)
     assert outcome.complete
     return execute.show(figure, outcome)
@@ -49,8 +50,8 @@ def assert_theory(rows: list[Row], relative: float, names: tuple[str, ...] = ("a
 
 def test_corners_of_figures_5_and_6() -> None:
     """A few points over 30 s; the slow tests have all."""
-    settings = pss.Settings(quick=True)
-    for make in (pss.figure_5, pss.figure_6):
+    settings = pss.PssOptions(quick=True)
+    for make in (pss.FIGURES["5"], pss.FIGURES["6"]):
         figure = make(settings)
         rows = shown(figure).rows
         assert len(rows) == 30
@@ -58,9 +59,9 @@ def test_corners_of_figures_5_and_6() -> None:
 
 
 @slow
-@pytest.mark.parametrize("make", [pss.figure_5, pss.figure_6])
-def test_all_points_at_fixed_capacity(make: Callable[[pss.Settings], Figure]) -> None:
-    rows = shown(make(pss.Settings())).rows
+@pytest.mark.parametrize("make", [pss.FIGURES["5"], pss.FIGURES["6"]])
+def test_all_points_at_fixed_capacity(make: Callable[[pss.PssOptions], Figure]) -> None:
+    rows = shown(make(pss.PssOptions())).rows
     assert len(rows) == 54
     for row in rows:
         ef_bps = row["ef_share"] * 20e6
@@ -75,7 +76,7 @@ def test_all_points_at_fixed_capacity(make: Callable[[pss.Settings], Figure]) ->
 
 
 def test_two_controlled_queues() -> None:
-    rows = {r["class"]: r["rate_mbps"] for r in shown(pss.table_two_controlled(pss.Settings())).rows}
+    rows = {r["class"]: r["rate_mbps"] for r in shown(pss.table_two_controlled(pss.PssOptions())).rows}
     assert rows["af1"] == pytest.approx(6.0, rel=0.005)
     assert rows["af2"] == pytest.approx(2.0, rel=0.005)
     assert rows["cs0"] == pytest.approx(0.0, abs=0.001)
@@ -83,7 +84,7 @@ def test_two_controlled_queues() -> None:
 
 def test_bursts_of_the_driver() -> None:
     """Target 8: the older algorithm gives AF more the more packets are pulled at once, the newer one never."""
-    rows = shown(pss.table_ring(pss.Settings())).rows
+    rows = shown(pss.table_ring(pss.PssOptions())).rows
     wanted = {
         "pss-early-ignored": dict(zip((1, 2, 4, 8, 16), (8.00, 9.19, 10.91, 12.00, 12.63), strict=True)),
         "pss": dict.fromkeys((1, 2, 4, 8, 16), 8.00),
@@ -116,7 +117,7 @@ MEASURED = [
 def test_memory_and_branch_over_both_periods() -> None:
     """Figures 7 and 9 and the fourth combination, over 915 s, within 1 %."""
     kinds = [("pss-early-ignored", None), ("pss", None), ("pss-early-ignored", 15.0), ("pss", 15.0)]
-    settings = pss.Settings()
+    settings = pss.PssOptions()
     cells = [
         (row[3 + i], pss.Point(scheduler, row[0], row[0], row[1], memory_s, changing=True))
         for row in MEASURED
@@ -131,7 +132,7 @@ def test_memory_and_branch_over_both_periods() -> None:
 @slow
 def test_figure_11_over_both_periods_and_over_100_s() -> None:
     """AF 10 K and CS0 10 (1 - K) over 915 s; over 100 s what was measured elsewhere."""
-    figure = shown(pss.figure_11(pss.Settings()))
+    figure = shown(pss.FIGURES["11"](pss.PssOptions()))
     for row in figure.rows:
         assert within(row["af_mbps"], 10 * row["k_af"], 0.01), row
         assert within(row["cs0_mbps"], 10 * (1 - row["k_af"]), 0.01), row
@@ -146,7 +147,7 @@ def test_figure_11_over_both_periods_and_over_100_s() -> None:
 
 @slow
 def test_figure_12_over_both_periods() -> None:
-    rows = shown(pss.figure_12(pss.Settings())).rows
+    rows = shown(pss.FIGURES["12"](pss.PssOptions())).rows
     ours, theirs = grid(rows, "pss"), grid(rows, "dwrr")
     late_af = [1.00, 2.00, 3.00, 4.00, 4.99, 5.65, 5.66, 5.66, 5.67]
     late_cs0 = [4.67, 3.67, 2.67, 1.67, 0.68, 0.02, 0.01, 0.01, 0.01]
@@ -165,7 +166,7 @@ def test_figure_12_over_both_periods() -> None:
 def test_memory_table() -> None:
     """Error of AF in per cent over the length of the memory, EF 0.75 and K 0.81."""
     wanted = {0.1: -44, 1: -31, 2: -22, 3: -15, 4: -8.4, 5: -3.9, 6.1: -1.0, 7.5: 0.0, 15: 0.0}
-    rows = [r for r in shown(pss.table_memory(pss.Settings())).rows if r["ef_share"] == 0.75]
+    rows = [r for r in shown(pss.table_memory(pss.PssOptions())).rows if r["ef_share"] == 0.75]
     for row in rows:
         assert 100 * (row["af_mbps"] / 4.05 - 1) == pytest.approx(wanted[row["memory_s"]], abs=0.6), row
 
@@ -176,7 +177,7 @@ def seconds(figure: Figure, key: str, value: object) -> dict[float, Row]:
 
 def test_figure_8_series() -> None:
     """Starvation, catching up, target: AF and CS0 second by second."""
-    figure = pss.figure_8(pss.Settings(quick=True))
+    figure = pss.FIGURES["8"](pss.PssOptions(quick=True))
     memory, none = seconds(figure, "memory_s", 15.0), seconds(figure, "memory_s", None)
     for rows, wanted in (
         (memory, {5: (0, 0), 6: (0, 0), 7: (0, 0), 9: (9.1, 0.0), 14: (17.0, 0.0), 15: (7.7, 11.5), 27: (16.6, 0.0)}),
@@ -193,7 +194,7 @@ def test_figure_8_series() -> None:
 
 def test_figure_10_series() -> None:
     """AF with and without charging packets that end early, around the capacity's peak at 15 s."""
-    figure = pss.figure_10(pss.Settings(quick=True))
+    figure = pss.FIGURES["10"](pss.PssOptions(quick=True))
     older, ours = seconds(figure, "scheduler", "pss-early-ignored"), seconds(figure, "scheduler", "pss")
     for t_s, (before, after) in {0: (13.3, 12.2), 14: (14.4, 12.2), 15: (13.8, 12.2), 29: (13.3, 12.1)}.items():
         assert older[t_s]["af_mbps"] == pytest.approx(before, abs=0.15), t_s
@@ -209,17 +210,17 @@ def test_figure_10_series() -> None:
 
 
 @slow
-@pytest.mark.parametrize("make", [pss.figure_5, pss.figure_6])
-def test_tcp_fills_what_pss_reserves(make: Callable[[pss.Settings], Figure]) -> None:
+@pytest.mark.parametrize("make", [pss.FIGURES["5"], pss.FIGURES["6"]])
+def test_tcp_fills_what_pss_reserves(make: Callable[[pss.PssOptions], Figure]) -> None:
     """AF within 5 % of theory; under DWRR it follows EF, under PSS it does not."""
-    result = shown(make(pss.Settings("tcp")))
+    result = shown(make(pss.PssOptions("tcp")))
     ours, theirs = grid(result.rows, "pss"), grid(result.rows, "dwrr")
     assert len(ours) == len(theirs) == 27
     assert_theory(list(ours.values()), 0.05, ("af",))
     assert len(result.details) == 108
     for k in pss.TENTHS:
         assert theirs[0.25, k]["af_mbps"] > 1.35 * theirs[0.5, k]["af_mbps"] > 1.8 * theirs[0.75, k]["af_mbps"]
-    if make is pss.figure_6:
+    if make is pss.FIGURES["6"]:
         for k in (0.1, 0.2, 0.3, 0.4, 0.5):
             rates = [ours[ef, k]["af_mbps"] for ef in pss.SHARES]
             assert max(rates) < 1.05 * min(rates)
@@ -228,9 +229,9 @@ def test_tcp_fills_what_pss_reserves(make: Callable[[pss.Settings], Figure]) -> 
 @slow
 def test_classes_that_fall_short_have_shown_losses_or_idle_queues() -> None:
     """With everything swinging TCP does not always fill its share; the report names those classes with the reason."""
-    result = shown(pss.figure_12(pss.Settings("tcp")))
-    assert result.telling
-    for row in result.telling:
+    result = shown(pss.FIGURES["12"](pss.PssOptions("tcp")))
+    assert result.notable
+    for row in result.notable:
         assert row["rate_mbps"] < 0.95 * row["theory_mbps"]
         assert row["queue_empty_share"] > 0
         assert row["timeouts"] > 0
@@ -256,7 +257,7 @@ LOADED_LOSS_RATIOS = [8.00, 6.92, 5.88, 4.92, 3.93, 2.97, 1.98, 1]
 
 
 def test_figure_4_delays() -> None:
-    rows = shown(pds.figure_4(pds.Settings(quick=True))).rows
+    rows = shown(pds.FIGURES["4"](pds.PdsOptions(quick=True))).rows
     for span, loss in (((0.9, 1.5), 0.077), ((8.0, 9.0), 0.304)):
         for row, delay_ms, ratio in zip(phase(rows, *span), DELAYS_MS, DELAY_RATIOS, strict=True):
             assert row["delay_ms"] == pytest.approx(delay_ms, rel=0.03)
@@ -267,7 +268,7 @@ def test_figure_4_delays() -> None:
 @slow
 def test_figure_5_losses() -> None:
     """Losses within half a point in all phases, ratios under load within 3 %; delays all alike."""
-    rows = shown(pds.figure_5(pds.Settings())).rows
+    rows = shown(pds.FIGURES["5"](pds.PdsOptions())).rows
     wanted = {
         (0.9, 1.5): [13.7, 11.8, 10.0, 8.6, 6.8, 5.2, 3.6, 2.0],
         (4.0, 5.0): [19.5, 16.8, 14.3, 12.0, 9.7, 7.3, 4.9, 2.7],
@@ -284,7 +285,7 @@ def test_figure_5_losses() -> None:
 
 @slow
 def test_figure_6_both_at_once() -> None:
-    rows = shown(pds.figure_6(pds.Settings())).rows
+    rows = shown(pds.FIGURES["6"](pds.PdsOptions())).rows
     delays_ms = [1.95, 3.85, 5.75, 7.63, 9.57, 11.4, 13.4, 15.6]
     delay_ratios = [1, 1.98, 2.95, 3.92, 4.92, 5.86, 6.90, 7.99]
     loss_ratios = [7.99, 6.90, 5.85, 4.92, 3.93, 2.97, 1.98, 1]
@@ -300,7 +301,7 @@ def test_figure_6_both_at_once() -> None:
 
 @slow
 def test_figure_7_delays_rise_while_load_falls() -> None:
-    rows = [r for r in shown(pds.figure_7(pds.Settings())).rows if pds.is_window(r)]
+    rows = [r for r in shown(pds.FIGURES["7"](pds.PdsOptions())).rows if pds.is_window(r)]
 
     def window(figure: str, from_s: float, class_number: int) -> float:
         return next(
@@ -319,7 +320,7 @@ def test_figure_7_delays_rise_while_load_falls() -> None:
 
 @slow
 def test_figure_9_limit_and_ring() -> None:
-    rows = shown(pds.figure_9(pds.Settings())).rows
+    rows = shown(pds.FIGURES["9"](pds.PdsOptions())).rows
     wanted = {"9": (20.0, 21.5, 22.3, 22.7), "9-ring2": (17.8, 20.2, 21.6, 22.4), "9-ring16": (5.4, 10.3, 14.5, 18.2)}
     for figure, ratios in wanted.items():
         for limit, ratio in zip((40, 80, 160, 320), ratios, strict=True):
@@ -330,7 +331,7 @@ def test_figure_9_limit_and_ring() -> None:
 @slow
 def test_figure_11_history() -> None:
     """Class 1 to class 8 in windows of 0.2 s, and the mean error of all ratios there, in the loaded phase."""
-    result = shown(pds.figure_11(pds.Settings()))
+    result = shown(pds.FIGURES["11"](pds.PdsOptions()))
     found = {r["history"]: r for r in result.details if r["phase"] == "loaded"}
     wanted = {
         "ring 100": (4.4, 35), "ring 400": (6.7, 15), "ring 800": (7.5, 9), "ring 1500": (7.8, 10),
@@ -369,7 +370,7 @@ def test_figure_8_against_a_model(name: str, pps: float, history: str, delay: tu
 @slow
 def test_figure_8_delay_differentiation_disturbs_loss() -> None:
     """Without it class 1 loses all; with it the ring lets packets through, and early loss does not."""
-    rows = shown(pds.figure_8(pds.Settings())).rows
+    rows = shown(pds.FIGURES["8"](pds.PdsOptions())).rows
     lost = {
         (r["figure"], r["history"]): (100 * r["loss"], r["loss_ratio"])
         for r in rows

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+from linkweir.commands.reproduce import app
 from linkweir.fault import DirectoryError
-from linkweir.reproduce import app, ef_delay, native, pds, pss, virtual
+from linkweir.reproduce import ef_delay, native, virtual
 from linkweir.reproduce.compact import compact
 from linkweir.reproduce.execute import Outcome
 from linkweir.reproduce.figure import Row, Scenario, Tables
-from linkweir.sweep.parts import Parts
+from linkweir.reproduce.papers import pds, pss
+from linkweir.sweeps.parts import Parts
 
 runner = CliRunner()
 
@@ -93,7 +95,7 @@ def test_over_gateways_ef_may_wait_three_packet_times_and_2_ms_where_capacity_is
     of_class = {"class": "ef", "dropped_limit_pkts": 1, "dropped_policy_pkts": 2}
     of_class |= {"delay_p50_s": 0.0005, "delay_p99_s": 0.002, "delay_max_s": None}
     of_flow = {"flow": "ef", "arrived_pkts": 100, "delivered_pkts": 97}
-    sets = [[pss.FIGURES[name](pss.Settings("tcp")) for name in ("6", "7")]]
+    sets = [[pss.FIGURES[name](pss.PssOptions("tcp")) for name in ("6", "7")]]
     fixed, changing = (figure.cases[0] for figure in sets[0])
     run = Made(classes=[{"class": "af"}, of_class], flows=[{"flow": "af"}, of_flow])
     outcome = Outcome({case.key: run for case in (fixed, changing)})
@@ -151,9 +153,9 @@ def losing(parts: Sequence[float]) -> Any:
 
 
 def test_histories_are_judged_in_both() -> None:
-    figure = pds.figure_11(pds.Settings(nseeds=1))
+    figure = pds.FIGURES["11"](pds.PdsOptions(nseeds=1))
     runners = [losing([first, *(0.1,) * 7]) for first in (0.2, 0.4)]
-    _, (shown,) = virtual.carry_out([[figure]], *runners, lambda: None)
+    _, (shown,) = virtual.run_all([[figure]], *runners, lambda: None)
     found = [(row["where"], row["ratio"]) for row in shown.details if row["history"] == "ring 1500"]
     assert found == [
         (where, pytest.approx(ratio)) for where, ratio in (("kernel", 2.0), ("simulation", 4.0)) for _ in range(2)
@@ -161,8 +163,8 @@ def test_histories_are_judged_in_both() -> None:
 
 
 def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
-    figure = pds.figure_4(pds.Settings(nseeds=1))
-    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    figure = pds.FIGURES["4"](pds.PdsOptions(nseeds=1))
+    _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, lines = shown.figure.summary(shown.rows)
     found = {line[2]: line[3:] for line in lines if line[:2] == ["8 to 9", "delay ratio"]}
@@ -171,8 +173,8 @@ def test_ratios_that_were_asked_for_stand_above_those_found() -> None:
 
 
 def test_lines_of_two_worlds_are_not_paired_where_one_lacks_some() -> None:
-    figure = pds.figure_4(pds.Settings(nseeds=1))
-    _, (shown,) = virtual.carry_out([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
+    figure = pds.FIGURES["4"](pds.PdsOptions(nseeds=1))
+    _, (shown,) = virtual.run_all([[figure]], losing([0.1] * 8), losing([0.2] * 8), lambda: None)
     assert shown.figure.summary is not None
     _, whole = shown.figure.summary(shown.rows)
     kept = [row for row in shown.rows if row["where"] == "kernel" or row["t_to_s"] != 9]
@@ -201,7 +203,7 @@ def test_an_interrupted_reproduction_can_be_gone_on_with(faked: Path, monkeypatc
     result = runner.invoke(app, command)
     assert result.exit_code == 1
     assert "interrupted after 2 of 54 runs" in result.output
-    assert "the same command with --out out goes on from there" in result.output
+    assert "the same command with --out out resumes it" in result.output
     refused = runner.invoke(app, ["pss", "--traffic", "tcp", "--figure", "6", "--out", "out"])
     assert isinstance(refused.exception, DirectoryError)  # the same runs, but not the same reproduction
     monkeypatch.setattr(virtual, "runner", lambda *_: af_of(lambda _: 5e6))
@@ -229,7 +231,7 @@ class Counted:
 
 
 def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
-    case = pss.figure_6(pss.Settings("tcp", False, 30.0, 1)).cases[0].scenario
+    case = pss.FIGURES["6"](pss.PssOptions("tcp", False, 30.0, 1)).cases[0].scenario
     scenarios = [{**case, "seed": seed} for seed in (1, 2, 3)]
     parts = Parts(tmp_path)
     parts.make()
@@ -256,7 +258,7 @@ def test_a_kernels_run_is_done_once_by_each_guest(tmp_path: Path) -> None:
 
 
 def test_figures_keep_what_a_kernel_can_run() -> None:
-    figure = pds.figure_9(pds.Settings(quick=True))
+    figure = pds.FIGURES["9"](pds.PdsOptions(quick=True))
     part = virtual.possible(figure)
     assert part is not None
     assert {case.scenario["link"]["ring"] for case in figure.cases} == {1, 2, 16}

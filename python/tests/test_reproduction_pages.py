@@ -11,7 +11,7 @@ import pytest
 from command import REPOSITORY
 
 from linkweir.reproduce.figure import Figure
-from linkweir.reproduce.page import Shown, report
+from linkweir.reproduce.page import FigureResult, report
 
 RESULTS = REPOSITORY / "docs" / "results"
 PDS = "pss pds pss-pds-kernel pss-gateways"
@@ -270,8 +270,23 @@ def test_the_largest_differences_of_kernel_and_simulation_are_those_named() -> N
 def test_tables_of_a_report_are_open() -> None:
     rows = [{"x": 1.0, "y": 2.0}]
     figure = Figure("one", "One", "claim", (), lambda _: rows, (), ("x", "y"))
-    page = report("title", "command", {}, [Shown(figure, rows, details=rows, other=rows)], complete=True)
+    page = report("title", "command", {}, [FigureResult(figure, rows, details=rows, other=rows)], complete=True)
     assert page.count("<table>") == 3
     assert page.count("<details open>") == page.count("<details") == 3
     for name in (PDS, CODES, CORRECTED):
         assert "<details" not in text(name)
+
+
+def test_pictures_of_a_report_keep_their_identifiers_apart() -> None:
+    """matplotlib gives the parts of every picture the same names, and a page has many pictures."""
+    picture = '<svg><clipPath id="a"/><use href="#a"/><path clip-path="url(#a)"/></svg>'
+    rows = [{"x": 1.0}]
+    shown = [
+        FigureResult(Figure(name, name.title(), "claim", (), lambda _: rows, (), ("x",)), rows, picture=picture)
+        for name in ("one", "two")
+    ]
+    page = report("title", "command", {}, shown, complete=False)
+    for name in ("one", "two"):
+        assert page.count(f'id="{name}-a"') == page.count(f'href="#{name}-a"') == page.count(f"url(#{name}-a)") == 1
+    assert 'id="a"' not in page
+    assert '<p class="warning">Interrupted: only the runs that had finished are shown.</p>' in page

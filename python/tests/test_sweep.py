@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import pty
@@ -24,7 +23,7 @@ import pytest
 from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
 
 import linkweir as package
-from linkweir.sweep import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
+from linkweir.sweeps import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
 
 PLAN = """\
 scenario = "base.toml"
@@ -209,7 +208,9 @@ def test_a_disk_that_fails_and_executors_that_go_keep_what_was_done(tmp_path: Pa
     with pytest.raises(OSError, match="No such file"):
         run_plan(plan, Here(take_away), out=out)
     assert provenance(out)["status"] == "failed"
-    with pytest.raises(package.DirectoryError, match=r"the sweep failed: .*No such file.*; the same command goes on"):
+    with pytest.raises(
+        package.DirectoryError, match=r"the sweep failed: .*No such file.*; the same command resumes it"
+    ):
         Sweep.load(out)
     (out / "elsewhere").rename(out / "parts")
     last = Here()
@@ -249,7 +250,7 @@ def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: P
     shown, said = process.communicate(timeout=60)
     assert process.returncode == 1
     assert said.count("\n") == 1
-    assert "the same command goes on from there" in said
+    assert "the same command resumes it" in said
     partial = Sweep.load(out)
     assert partial.status == "interrupted"
     assert 20 <= partial.runs_done < 500
@@ -337,8 +338,7 @@ def test_a_failing_case_is_named_and_the_others_go_on(
     assert loaded.failures == sweep.failures
     assert not {4, 190} & set(loaded.table["run"].to_pylist())
 
-    command = importlib.import_module("linkweir.sweep.command")
-    monkeypatch.setattr(command, "LocalProcesses", lambda jobs: Spoilt())
+    monkeypatch.setattr("linkweir.sweeps.execute.LocalProcesses", lambda jobs: Spoilt())
     done = linkweir("sweep", plan_file, "--out", out)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0] == f"linkweir: failed: {first}"
@@ -417,7 +417,7 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, plan_file: 
     for force in ([], ["--force"]):
         done = linkweir("sweep", plan_file, "--out", out, *force)
         assert done.returncode == 2
-        assert "is not empty and no earlier sweep; choose another --out" in done.stderr
+        assert "is not empty and is not an earlier sweep; choose another --out" in done.stderr
     assert [path.name for path in out.iterdir()] == ["thesis.tex"]
     assert linkweir("run", small, "--out", tmp_path / "run").returncode == 0
     done = linkweir("sweep", plan_file, "--out", tmp_path / "run", "--force")
@@ -437,7 +437,7 @@ def test_two_processes_do_not_do_the_same_sweep(tmp_path: Path, plan_file: Path)
     with pytest.raises(package.SweepInterrupted):
         run_plan(Plan.load(plan_file), Here(second), out=tmp_path / "out")
     assert said[0].returncode == 2
-    assert "another process is at this sweep; wait for it or choose another --out" in said[0].stderr
+    assert "another process is writing this sweep; wait for it or choose another --out" in said[0].stderr
 
 
 @pytest.mark.usefixtures("bounded")
@@ -455,7 +455,7 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path, plan_file: Path, monkey
     process.communicate()
     while list(tmp_path.glob("linkweir-sweep-*")):
         time.sleep(0.01)  # its workers end and clean up after it
-    with pytest.raises(package.DirectoryError, match="still running or was killed; the same command goes on"):
+    with pytest.raises(package.DirectoryError, match="still running or was killed; the same command resumes it"):
         Sweep.load(out)
     found = len(list((out / "parts").glob("*.arrow")))
     done = linkweir("sweep", plan_file, "--out", out, "--json")
@@ -526,12 +526,12 @@ def test_a_sweep_that_ended_while_its_data_set_was_put_together_is_resumed(
     def cut_off(self: object, table: object) -> None:
         raise end
 
-    monkeypatch.setattr("linkweir.directory.TableFile.add", cut_off)
+    monkeypatch.setattr("linkweir.tables.TableFile.add", cut_off)
     with pytest.raises((KeyboardInterrupt, OSError)):
         run_plan(plan, Here(), out=out)
     monkeypatch.undo()
     assert len(list((out / "parts").glob("*.arrow"))) == 20
-    with pytest.raises(package.DirectoryError, match="the same command goes on with it"):
+    with pytest.raises(package.DirectoryError, match="the same command resumes it"):
         Sweep.load(out)
     second = Here()
     assert run_plan(plan, second, out=out).status == "complete"

@@ -15,8 +15,8 @@ import pytest
 from command import REPOSITORY, SCENARIOS, linkweir
 
 import linkweir as package
-from linkweir.sweep import Plan
-from linkweir.sweep.plan import tomllib
+from linkweir.sweeps import Plan
+from linkweir.sweeps.plan import tomllib
 
 SCENARIO: dict[str, Any] = {
     "duration": "1s",
@@ -252,7 +252,7 @@ def test_the_plans_of_the_documentation_are_sound() -> None:
     assert counts == [40, 2, 12]
 
 
-@pytest.mark.parametrize("name", ["linkweir.sweep", "linkweir.sweep.keys", "linkweir.sweep.plan"])
+@pytest.mark.parametrize("name", ["linkweir.sweeps", "linkweir.sweeps.keys", "linkweir.sweeps.plan"])
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried

@@ -23,7 +23,7 @@ import pytest
 from linkweir.lab import LaboratoryError, collect, gateways, guest, kernel, namespaces, tunnel
 from linkweir.lab.gateways import Gateways, VirtualGateways
 from linkweir.reproduce import gateways as figures
-from linkweir.reproduce import pss
+from linkweir.reproduce.papers import pss
 from linkweir.scenario import as_scenario
 
 if sys.version_info >= (3, 11):
@@ -162,7 +162,7 @@ def test_an_answer_that_is_missing_is_told() -> None:
 
 
 def test_points_choose_runs_of_a_figure() -> None:
-    figure = pss.figure_6(pss.Settings("tcp"))
+    figure = pss.FIGURES["6"](pss.PssOptions("tcp"))
     part = figures.part(figure, figures.points("0.25:0.5, 0.75:0.3"), ["pss"])
     chosen = [(case.labels["point"].ef_share, case.labels["point"].k_af) for case in part.cases]
     assert chosen == [(0.25, 0.5), (0.75, 0.3)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Looks through a finished run for what its user would want to know before trusting it: the warnings a run ends with.
+"""The warnings a run ends with: what its user should know before trusting it.
 
-Each rule is a function of the resolved scenario and the result tables. docs/reference/diagnosis.md explains rules and
+Each rule is a function of the resolved scenario and the run's tables. docs/reference/diagnosis.md explains rules and
 thresholds.
 """
 
@@ -12,30 +12,32 @@ from typing import TYPE_CHECKING
 
 from linkweir.diagnose.finding import Finding
 from linkweir.diagnose.reservations import missed_reservations
+from linkweir.diagnose.resolved import ResolvedScenario
 from linkweir.diagnose.rules import long_delays, offered_above_capacity, short_trace, small_mtu
-from linkweir.diagnose.setting import Setting
 from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 __all__ = ["Finding", "findings"]
 
 RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, long_delays)
 
 
-def findings(result: Result) -> list[Finding]:
-    """Everything a run is to be warned of, in the order of `RULES`.
+def findings(run: RunTables) -> list[Finding]:
+    """The warnings about a run, in the order of `RULES`.
 
-    A rule that fails takes no result with it: that it failed is a warning of kind ``unjudged``.
+    A rule that fails does not fail the run: its failure becomes a warning of kind ``unjudged``.
     """
-    setting = Setting(result.scenario)
-    return [finding for rule in RULES for finding in _judged(rule, result, setting)]
+    resolved = ResolvedScenario(run.scenario)
+    return [finding for rule in RULES for finding in _judged(rule, run, resolved)]
 
 
-def _judged(rule: Callable[[Result, Setting], list[Finding]], result: Result, setting: Setting) -> list[Finding]:
+def _judged(
+    rule: Callable[[RunTables, ResolvedScenario], list[Finding]], run: RunTables, resolved: ResolvedScenario
+) -> list[Finding]:
     try:
-        return rule(result, setting)
+        return rule(run, resolved)
     except DirectoryError:  # a damaged table is no fault of the rule
         raise
     except Exception as error:

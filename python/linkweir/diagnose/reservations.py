@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether `pss` gave its controlled classes what they reserve.
+"""Finds reservations that `pss` missed.
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
 waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
@@ -19,24 +19,24 @@ import numpy as np
 
 from linkweir import _native
 from linkweir.diagnose.finding import Finding, megabits, merged
+from linkweir.diagnose.resolved import Entry, ResolvedScenario, size_bytes
 from linkweir.diagnose.rules import EXCESS, spans_in_window_s
-from linkweir.diagnose.setting import Entry, Setting, size_bytes
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 _BINS = 4096
 """Bins in memory at a time."""
 
 
-def missed_reservations(result: Result, setting: Setting) -> list[Finding]:
+def missed_reservations(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Reservations of which more was lost than one turn of the class (`burst` packets), and more than 1 %."""
-    reserved = [entry for entry in setting.entries if "low_level" in entry.keys]
-    if not reserved or not {"levels", "series", "link"} <= set(result.tables):
+    reserved = [entry for entry in resolved.entries if "low_level" in entry.keys]
+    if not reserved or not {"levels", "series", "link"} <= set(run.tables):
         return []
-    accounts = [Account(entry, n, setting) for entry in reserved for n in entry.numbers]
-    for bins in _bins(result, setting):
+    accounts = [Account(entry, n, resolved) for entry in reserved for n in entry.numbers]
+    for bins in _bins(run, resolved):
         for account in accounts:
             account.add(bins)
     found: list[Finding] = []
@@ -53,7 +53,7 @@ class Bins:
     starts_s: Values
     ends_s: Values
     spans_s: Values
-    """How much of each lies in the time that totals cover."""
+    """The part of each in the time that totals cover."""
     capacity_bps: Values
     sent_bps: Values
     """On the wire."""
@@ -64,26 +64,26 @@ class Bins:
     credit_before_bits: Values
 
 
-def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
-    classes = len(result.scenario.classes)
-    interval_s = result.scenario.interval_s
+def _bins(run: RunTables, resolved: ResolvedScenario) -> Iterator[Bins]:
+    classes = len(run.scenario.classes)
+    interval_s = run.scenario.interval_s
     columns = ("sent_bytes", "sent_pkts", "backlog_bytes", "delay_mean_s")
     before_bytes = np.zeros((1, classes))
-    series = _blocks(result, "series", columns, classes)
-    link = _blocks(result, "link", ("t_s", "capacity_bps", "used_bps"), 1)
-    levels = _blocks(result, "levels", ("credit_bits",), classes)
+    series = _blocks(run, "series", columns, classes)
+    link = _blocks(run, "link", ("t_s", "capacity_bps", "used_bps"), 1)
+    levels = _blocks(run, "levels", ("credit_bits",), classes)
     # levels are of the instants between bins, one more than there are bins
     for moved, carried, credit in zip(series, link, levels, strict=False):
         sent_bytes, sent_pkts, after_bytes, delay_s = np.moveaxis(moved, 2, 0)
         starts_s, capacity_bps, used_bps = carried[:, 0, :].T
-        ends_s = np.minimum(starts_s + interval_s, result.simulated_s)
+        ends_s = np.minimum(starts_s + interval_s, run.simulated_s)
         lasts_s = (ends_s - starts_s)[:, None]
-        sent_bps = 8.0 * setting.wire_bytes(sent_bytes, sent_pkts) / lasts_s
+        sent_bps = 8.0 * resolved.wire_bytes(sent_bytes, sent_pkts) / lasts_s
         yield Bins(
             starts_s=starts_s,
             ends_s=ends_s,
-            spans_s=spans_in_window_s(starts_s, result),
-            capacity_bps=setting.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
+            spans_s=spans_in_window_s(starts_s, run),
+            capacity_bps=resolved.carried_bps(capacity_bps, used_bps, sent_bps.sum(axis=1)),
             sent_bps=sent_bps,
             sent_bytes=sent_bytes,
             waiting_before_bytes=np.vstack([before_bytes, after_bytes[:-1]]),
@@ -94,11 +94,11 @@ def _bins(result: Result, setting: Setting) -> Iterator[Bins]:
         before_bytes = after_bytes[-1:]
 
 
-def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
+def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
     """A table by bins, `_BINS` at a time: bin x row of the bin x column."""
     waiting = np.empty((0, len(columns)))
     size = _BINS * rows_per_bin
-    for batch in result.batches(table, columns):
+    for batch in run.batches(table, columns):
         rows = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns]
         waiting = np.vstack([waiting, np.column_stack(rows)])
         while len(waiting) >= size:
@@ -109,7 +109,7 @@ def _blocks(result: Result, table: str, columns: Sequence[str], rows_per_bin: in
 
 
 def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
-    """When greedy flows keep the queue of a class filled: each packet that leaves is replaced at once."""
+    """Times in which greedy flows keep the queue of a class filled: they replace each packet that leaves at once."""
     for flow in entry.flows:
         start_s, stop_s, delay_s, stagger_s = (
             _native.quantity(flow[key], "time") for key in ("start", "stop", "access_delay", "stagger")
@@ -121,19 +121,19 @@ def _filled_s(entry: Entry, n: int) -> Iterator[tuple[float, float]]:
 
 
 class Account:
-    """What was reserved for one class and what was lost of it."""
+    """The reservation of one class, and the part of it that was lost."""
 
-    def __init__(self, entry: Entry, n: int, setting: Setting) -> None:
+    def __init__(self, entry: Entry, n: int, resolved: ResolvedScenario) -> None:
         self.entry = entry
         self._n = n
         self._above = [
-            (other, m) for other in setting.entries for m in other.numbers if other.level(m) < entry.level(n)
+            (other, m) for other in resolved.entries for m in other.numbers if other.level(m) < entry.level(n)
         ]
         self._rate_bps = _native.quantity(entry.keys["rate"], "rate")
-        self._packet_bits = 8 * setting.packet_wire_bytes(entry.largest_bytes())
+        self._packet_bits = 8 * resolved.packet_wire_bytes(entry.largest_bytes())
         self._share = _native.quantity(entry.keys["share"], "fraction")
-        self._nominal_bps = _native.quantity(setting.link["nominal"], "rate")
-        self._follow = bool(setting.link.get("follow", False))
+        self._nominal_bps = _native.quantity(resolved.link["nominal"], "rate")
+        self._follow = bool(resolved.link.get("follow", False))
         self._filled_s = list(_filled_s(entry, n))
         self._window_s = self._reserved_bits = self._capacity_bits = self._left_bits = 0.0
         self._lost_bits = self._used_up_s = self._used_up_reserved_bits = 0.0
@@ -164,7 +164,7 @@ class Account:
         short_bits = (reserved_bps - bins.sent_bps[:, n]) * spans_s
         no_credit = credit_bits <= self._packet_bits
         used_up = waits & (surely | (bins.waiting_mean_pkts[:, n] >= 1)) & no_credit
-        # Credit is that of the bin's beginning, so a bin that the warm-up cuts tells nothing by it.
+        # Credit is that of the bin's beginning, so it says nothing about a bin that the warm-up cuts.
         whole = np.isclose(spans_s, bins.ends_s - bins.starts_s, rtol=1e-6)
         exceeded = waits & surely & whole & ~no_credit & (short_bits > credit_bits + self._packet_bits)
         short_bits[exceeded] -= credit_bits[exceeded] + self._packet_bits

@@ -11,31 +11,31 @@ import numpy as np
 
 from linkweir import _native, bins
 from linkweir.diagnose.finding import Finding, megabits, merged
-from linkweir.diagnose.setting import Entry, Setting, packet_bytes, size_bytes
+from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
-    from linkweir.result import Result
+    from linkweir.tables import RunTables
 
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 _FIXED_LOAD = ("cbr", "poisson", "onoff")
-"""Flows that send whatever becomes of their packets."""
+"""Flows that send at their rate even if packets are lost."""
 
 
-def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
+def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Flows that do not slow down send more than the link can carry."""
-    if setting.beam or not {"flows", "link"} <= set(result.tables):
+    if resolved.beam or not {"flows", "link"} <= set(run.tables):
         return []
-    capacity_bps = _capacity_bps(result)
+    capacity_bps = _capacity_bps(run)
     if capacity_bps is None:
         return []
-    offered_bps, edges_bps = _offered_bps(result, setting)
+    offered_bps, edges_bps = _offered_bps(run, resolved)
     if offered_bps - capacity_bps <= max(EXCESS * capacity_bps, edges_bps):
         return []
-    coded = "coded for the satellite " if setting.satellite else ""
+    coded = "coded for the satellite " if resolved.satellite else ""
     what = (
         f"flows that do not slow down send {megabits(offered_bps)} {coded}over {megabits(capacity_bps)}, "
         f"{megabits(offered_bps - capacity_bps)} more than it carries"
@@ -44,106 +44,106 @@ def offered_above_capacity(result: Result, setting: Setting) -> list[Finding]:
     return [Finding("offered", "link", what, cure, {"offered_bps": offered_bps, "capacity_bps": capacity_bps})]
 
 
-def _offered_bps(result: Result, setting: Setting) -> tuple[float, float]:
-    """What flows of fixed load put on the wire, were all of it sent; from a satellite in coded bits.
+def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, float]:
+    """The load of flows with a fixed rate, on the wire; of a satellite in coded bits.
 
     Also how much of it one packet per flow is, by which the edges of the time may change it.
     """
-    window_s = result.simulated_s - result.scenario.warmup_s
+    window_s = run.simulated_s - run.scenario.warmup_s
     mean_bytes = np.repeat(
-        [setting.packet_wire_bytes(packet_bytes(flow)[0]) for flow in setting.flows],
-        [flow["count"] for flow in setting.flows],
+        [resolved.packet_wire_bytes(packet_bytes(flow)[0]) for flow in resolved.flows],
+        [flow["count"] for flow in resolved.flows],
     )
     bits = 8.0 * mean_bytes
-    if "harq" in result.tables:
-        attempts = result.tables["harq"].to_pydict()
+    if "harq" in run.tables:
+        attempts = run.tables["harq"].to_pydict()
         ended = sum(sum(attempts[key]) for key in attempts if re.fullmatch(r"decoded_\w+|given_up_pkts", key))
         bits = np.full(len(bits), sum(attempts["coded_bits"]) / ended if ended else 0.0)
-    flows = result.flows.select(["kind", "arrived_pkts"]).to_pydict()
+    flows = run.table("flows").select(["kind", "arrived_pkts"]).to_pydict()
     fixed = [kind in _FIXED_LOAD for kind in flows["kind"]]
     offered = np.dot(bits, np.where(fixed, flows["arrived_pkts"], 0))
     return float(offered) / window_s, float(np.dot(bits, fixed)) / window_s
 
 
-def _capacity_bps(result: Result) -> float | None:
+def _capacity_bps(run: RunTables) -> float | None:
     """Mean capacity over the time that totals cover; None if the run ended before it."""
-    rows = result.batches("link", ("t_s", "capacity_bps"))
-    return bins.means(rows, ("capacity_bps",), **_covered(result))["capacity_bps"]
+    rows = run.batches("link", ("t_s", "capacity_bps"))
+    return bins.means(rows, ("capacity_bps",), **_covered(run))["capacity_bps"]
 
 
-def spans_in_window_s(starts_s: Values, result: Result) -> Values:
-    """How much of each bin lies in the time that totals cover."""
-    return 1e-9 * bins.spans_ns(starts_s, **_covered(result))
+def spans_in_window_s(starts_s: Values, run: RunTables) -> Values:
+    """The part of each bin in the time that totals cover."""
+    return 1e-9 * bins.spans_ns(starts_s, **_covered(run))
 
 
-def _covered(result: Result) -> dict[str, float]:
-    scenario = result.scenario
-    return {"interval_s": scenario.interval_s, "from_s": scenario.warmup_s, "to_s": result.simulated_s}
+def _covered(run: RunTables) -> dict[str, float]:
+    scenario = run.scenario
+    return {"interval_s": scenario.interval_s, "from_s": scenario.warmup_s, "to_s": run.simulated_s}
 
 
-def small_mtu(_: Result, setting: Setting) -> list[Finding]:
+def small_mtu(_: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """A parameter `mtu`, the largest packet, is below packets that are sent."""
-    if "mtu" in setting.scheduler:
-        largest = max(entry.largest_bytes() for entry in setting.entries)
+    if "mtu" in resolved.scheduler:
+        largest = max(entry.largest_bytes() for entry in resolved.entries)
         effect = "packets are dropped although only one packet waits behind them"
-        return _mtu("scheduler.mtu", setting.scheduler["mtu"], largest, setting, effect)
+        return _mtu("scheduler.mtu", resolved.scheduler["mtu"], largest, resolved, effect)
     found = []
-    for entry in setting.entries:
+    for entry in resolved.entries:
         if "mtu" in entry.keys and "low_level" in entry.keys and not {"lr", "lm"} <= set(entry.keys):
             effect = f'a turn is shorter than burst = "{entry.keys["burst"]}" says'
-            found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], entry.largest_bytes(), setting, effect)
+            found += _mtu(f"class {entry.keys['name']}", entry.keys["mtu"], entry.largest_bytes(), resolved, effect)
     return found
 
 
-def _mtu(where: str, mtu: str, packet_bytes: float, setting: Setting, effect: str) -> list[Finding]:
-    mtu_bytes, largest_bytes = size_bytes(mtu), setting.packet_wire_bytes(packet_bytes)
+def _mtu(where: str, mtu: str, packet_bytes: float, resolved: ResolvedScenario, effect: str) -> list[Finding]:
+    mtu_bytes, largest_bytes = size_bytes(mtu), resolved.packet_wire_bytes(packet_bytes)
     # The default is Ethernet's largest packet without the line's overhead, and is meant for links that have it too.
-    if (packet_bytes if mtu_bytes == setting.default_mtu_bytes else largest_bytes) <= mtu_bytes:
+    if (packet_bytes if mtu_bytes == resolved.default_mtu_bytes else largest_bytes) <= mtu_bytes:
         return []
     what = f'packets have up to {largest_bytes:.0f} bytes on the wire, but mtu = "{mtu}" is to be the largest: {effect}'
     figures = {"packet_bytes": largest_bytes, "mtu_bytes": mtu_bytes}
     return [Finding("mtu", where, what, f'Set mtu = "{math.ceil(largest_bytes)}B"', figures)]
 
 
-def short_trace(result: Result, setting: Setting) -> list[Finding]:
+def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """The trace of the capacity ends before the run, by more than `EXCESS` of the run."""
-    length_s = result.scenario.capacity_length_s
-    if "trace" not in setting.link or length_s is None or length_s >= (1 - EXCESS) * result.simulated_s:
+    length_s = run.scenario.capacity_length_s
+    if "trace" not in resolved.link or length_s is None or length_s >= (1 - EXCESS) * run.simulated_s:
         return []
-    end = setting.link.get("end", "loop")
+    end = resolved.link.get("end", "loop")
     after = {
         "loop": "then it began again",
         "hold": "then its last value stayed",
         "stop": "then the link carried nothing",
     }[end]
-    what = f"it lasts {length_s:.6g} s and the run {result.simulated_s:.6g} s; {after}"
-    figures = {"trace_s": length_s, "simulated_s": result.simulated_s}
+    what = f"it lasts {length_s:.6g} s and the run {run.simulated_s:.6g} s; {after}"
+    figures = {"trace_s": length_s, "simulated_s": run.simulated_s}
     cure = f'Set duration = "{math.floor(1000 * length_s)}ms" or give a longer trace'
     return [Finding("trace", "link.trace", what, cure, figures)]
 
 
-def long_delays(result: Result, setting: Setting) -> list[Finding]:
+def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Classes in which packets wait for long."""
-    if "classes" not in result.tables:
+    if "classes" not in run.tables:
         return []
-    rows = result.rows("classes")
-    window_s = result.simulated_s - result.scenario.warmup_s
+    rows = run.rows("classes")
+    window_s = run.simulated_s - run.scenario.warmup_s
     late = [(row["delay_p95_s"] or 0.0) > LONG_DELAY_S for row in rows]
-    grows = _grows(result) if any(late) else np.zeros(len(rows))
+    grows = _grows(run) if any(late) else np.zeros(len(rows))
     found = []
-    for entry in setting.entries:
+    for entry in resolved.entries:
         mine = [_long_delay(entry, n, rows[n], window_s, grows=bool(grows[n])) for n in entry.numbers if late[n]]
         found += merged(mine, "delay_p95_s")
     return found
 
 
-def _grows(result: Result) -> Values:
-    """Of which classes the queue is longer throughout the last third of the time than ever in the first."""
-    first_s, end_s = result.scenario.warmup_s, result.simulated_s
+def _grows(run: RunTables) -> Values:
+    """Classes whose queue is longer throughout the last third of the time than ever in the first."""
+    first_s, end_s = run.scenario.warmup_s, run.simulated_s
     third_s = (end_s - first_s) / 3
-    classes, row = len(result.scenario.classes), 0
+    classes, row = len(run.scenario.classes), 0
     early_bytes, late_bytes = np.full(classes, -np.inf), np.full(classes, np.inf)
-    for batch in result.batches("series", ("t_s", "backlog_bytes")):
+    for batch in run.batches("series", ("t_s", "backlog_bytes")):
         t_s, backlog_bytes = (batch.column(name).to_numpy(zero_copy_only=False) for name in ("t_s", "backlog_bytes"))
         n = np.arange(row, row + len(t_s)) % classes
         row += len(t_s)

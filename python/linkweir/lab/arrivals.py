@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When flows of datagrams send, and how much: the simulator's sources with random numbers of their own."""
+"""Times and sizes of the packets of datagram flows: the simulator's sources with other random numbers."""
 
 from __future__ import annotations
 

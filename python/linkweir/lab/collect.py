@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From what a job left to the tables of a run.
+"""Makes the tables of a run from the files that a job left.
 
 Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
-all of a class's flows are datagrams, and are else the kernel's own mean sojourn, if its scheduler keeps one. What real
-kernels do not tell is null: quantiles of a TCP class's delays, drops by flow, and which retransmissions were needless.
+all of a class's flows are datagrams; otherwise they are the kernel's mean sojourn, if its scheduler keeps one. What
+real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and needless retransmissions.
 Columns mean what they mean in a simulation, except:
 
 * a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;
@@ -40,7 +40,7 @@ Ns = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counters:
-    """What a class had done up to an instant."""
+    """Counters of a class at an instant."""
 
     sent_pkts: int = 0
     sent_bytes: int = 0
@@ -68,7 +68,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class Stream:
-    """What a TCP connection had done up to an instant."""
+    """Counters of a TCP connection at an instant."""
 
     cwnd_pkts: int | None = None
     srtt_us: int = 0
@@ -80,7 +80,7 @@ class Stream:
 
 
 class Record:
-    """What a job left, read."""
+    """The files of a job, parsed."""
 
     def __init__(self, world: World, files: Mapping[str, bytes], read: ReadCounters) -> None:
         self.world = world
@@ -115,14 +115,14 @@ def _size(word: str) -> int:
 
 
 Shown = Mapping[str, int]
-"""What tc's text says of a class."""
+"""The values that tc shows of a class."""
 Counted = tuple[list[Counters], list[list[Counters]], list[list[Shown]]]
-"""Counters of the link and of the classes at the ends of the bins, and all that was said of the classes."""
+"""Counters of the link and of the classes at the ends of the bins, and all that tc showed of the classes."""
 ReadCounters = Callable[[World, bytes], Counted]
 
 
 def shown(text: str) -> list[dict[str, Shown]]:
-    """What each `tc -s class show` of a text said, by handle."""
+    """The output of each `tc -s class show` in a text, by handle."""
     answers: list[dict[str, Shown]] = []
     for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
         kind, handle, *_ = part.split(maxsplit=2)
@@ -144,7 +144,7 @@ def shown(text: str) -> list[dict[str, Shown]]:
 
 
 def tc_counters(world: World, text: bytes) -> Counted:
-    """What tc said."""
+    """Counters from the output of tc."""
     answers = shown(text.decode())
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
@@ -168,21 +168,21 @@ def _one(entry: Shown) -> Counters:
 
 
 def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[Stream]]:
-    """By flow, what its connection had done at the ends of the bins."""
+    """Counters of each flow's connection at the ends of the bins."""
     sent: dict[tuple[int, int], list[int]] = {}
     got: dict[tuple[int, int], list[int]] = {}
     for text, where in ((senders, sent), (received, got)):
         for line in text.decode().splitlines():
-            at_ns, sender, *values = (int(word) for word in line.split())
-            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), values)
+            at_ns, sender, *counts = (int(word) for word in line.split())
+            where.setdefault((sender, _bin_of(world, at_ns / 1e9)), counts)
     made: dict[int, list[Stream]] = {}
     for number, flow in enumerate(world.flows):
         if flow.kind != "tcp":
             continue
         made[number] = []
         for n in range(len(world.bins)):
-            told = sent.get((number, n))
-            window = (None, 0, 0, 0, 0) if told is None else told
+            values = sent.get((number, n))
+            window = (None, 0, 0, 0, 0) if values is None else values
             made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
     return made
 
@@ -239,7 +239,7 @@ class Delays:
         self.jitter_ns: Ns = np.concatenate([np.zeros(0, np.int64), *differences])
 
     def within(self, from_s: float, to_s: float) -> Ns:
-        """Of those that left the queue within a bin."""
+        """Delays of the packets that left the queue within a bin."""
         ends = (round(1e9 * from_s), round(1e9 * to_s))
         return self.waits_ns[(self.left_ns >= ends[0]) & (self.left_ns < ends[1])]
 
@@ -351,7 +351,7 @@ def _levels(record: Record) -> list[Row]:
     world = record.world
     policy = world.scenario.policy
     if "sojourn_max" not in record.stats[0][0]:
-        return []  # a scheduler of the kernel's own
+        return []  # the kernel's own schedulers show no state
     stats = next(p["stats"] for p in _native.policies() if p["name"] == policy)
     return [
         {"t_s": t_s, "class": name, **{stat["column"]: record.stats[n][at].get(stat["name"], 0) for stat in stats}}

@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 class Experiments(ABC):
-    """Something that runs scenarios on real kernels. Those who inherit say how."""
+    """Runs scenarios on real kernels; subclasses say how."""
 
     on = ""
-    """What queues: qdisc or gateway."""
+    """Where packets queue: qdisc or gateway."""
     where = ""
-    """In which time: virtual or real."""
+    """Virtual or real time."""
     identity = ""
-    """What tells it from one with any other content."""
+    """Hash of everything it is made of."""
 
     @abstractmethod
     def _made(self, scenario: Scenario) -> World:
-        """What the scenario is made of there."""
+        """The job of a scenario."""
 
     @abstractmethod
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
-        """Runs it; what it leaves."""
+        """Runs a job and returns the files it left."""
 
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files)
 
-    def _remarks(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         """Further files of a run directory."""
         return {}
 
@@ -66,9 +66,9 @@ class Experiments(ABC):
             processor: to stay on; one of those allowed when None.
 
         Raises:
-            ScenarioError: the scenario is wrong, or cannot be had from a real kernel; nothing was run.
+            ScenarioError: the scenario is wrong, or cannot run on a real kernel; nothing was run.
             DirectoryError: `out` cannot be written; nothing was run.
-            LaboratoryError: the kernel did not come to its end.
+            LaboratoryError: the kernel did not finish the job.
         """
         made = self._made(as_scenario(scenario, seed=seed))
         if processor is None:
@@ -80,14 +80,13 @@ class Experiments(ABC):
 
     def _run_to_disk(self, made: World, out: Path, force: bool, processor: int | None) -> Result:
         from linkweir.directory import RunDirectory
-        from linkweir.report import write_report
 
         directory = RunDirectory(out, made.scenario, force=force, on=self.on, where=self.where, guest=self.identity)
         try:
             files = self._files(made, processor)
             found = self._tables(made, files)
-            for name, content in self._remarks(files).items():
-                directory.remark(name, content)
+            for name, content in self._extra_files(files).items():
+                directory.add_file(name, content)
             for name, table in found.items():
                 directory.add(name, table)
             outcome = {
@@ -96,7 +95,7 @@ class Experiments(ABC):
                 "events": 0,
                 "packets": _sent(found),
             }
-            return directory.finish(outcome, write_report)  # type: ignore[arg-type]
+            return directory.finish(outcome)  # type: ignore[arg-type]
         except BaseException as error:
             directory.fail(error)
             raise
@@ -118,6 +117,7 @@ class Experiments(ABC):
         """
         made = [self._made(as_scenario(scenario)) for scenario in scenarios]
         allowed = sorted(os.sched_getaffinity(0))
+        # A kernel in virtual time runs on one processor; with more jobs than processors they share in turn.
         free: SimpleQueue[int] = SimpleQueue()
         for n in range(jobs or processors()):
             free.put(allowed[n % len(allowed)])

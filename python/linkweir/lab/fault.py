@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What keeps the laboratory from working."""
+"""Errors of the laboratory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from linkweir.fault import ExecutorError
 
 
 class LaboratoryError(ExecutorError):
-    """The laboratory cannot be built or did not come to an end; the message says why and what to do."""
+    """The laboratory cannot be built, or a run in it did not finish; the message says why and what to do."""
 
 
 def unfit(key: str, value: object, message: str) -> _native.ScenarioError:

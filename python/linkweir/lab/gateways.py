@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
-from linkweir.directory import dump
 from linkweir.lab import guest, host, kernel, namespaces
 from linkweir.lab.collect import Counted, Counters, Shown, tables
 from linkweir.lab.experiment import Experiments
 from linkweir.lab.fault import LaboratoryError
 from linkweir.lab.tunnel import LINK_BELOW, tunnel
 from linkweir.lab.world import World
+from linkweir.provenance import dump
 from linkweir.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MEMORY_OF = ("sender", "receiver", "emulator")
 
 
 class OverGateways(Experiments):
-    """The same job, wherever it runs."""
+    """Runs over gateways, in real or in virtual time."""
 
     on = "gateway"
 
@@ -43,7 +43,7 @@ class OverGateways(Experiments):
     def _tables(self, made: World, files: Mapping[str, bytes]) -> dict[str, pa.Table]:
         return tables(made, files, gateway_counters)
 
-    def _remarks(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def _extra_files(self, _files: Mapping[str, bytes]) -> dict[str, bytes]:
         last = list(_answers(_files["counters"]))[-1]
         return {
             "gateway.json": dump(last).encode(),
@@ -83,7 +83,7 @@ class Gateways(OverGateways):
 class VirtualGateways(OverGateways):
     """The same programs in one user-mode Linux: runs of a seed repeat exactly.
 
-    Args: those of `Gateways`, and `say`, told what is built.
+    Args: those of `Gateways`, and `say`, called with what is built.
 
     Raises:
         LaboratoryError: it cannot be built, or there is no gateway.
@@ -120,7 +120,7 @@ def _answers(text: bytes) -> Iterator[dict[str, Any]]:
 
 
 def gateway_counters(world: World, text: bytes) -> Counted:
-    """What the sender's gateway showed at the ends of the bins."""
+    """Counters of the sender's gateway at the ends of the bins."""
     answers = list(_answers(text))
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"the gateway answered {len(answers)} times, not {len(world.bins)}")
@@ -151,7 +151,7 @@ def _sum(classes: list[Counters]) -> Counters:
 
 
 def _shown(row: Mapping[str, Any], columns: Mapping[str, str]) -> Shown:
-    """What the policy shows, by its own names."""
+    """The state that the policy shows, by its own names."""
     state = {columns[column]: value for column, value in row["state"].items()}
     return {**state, "sojourn_max": row["sojourn_max_ns"]}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs in the laboratory's kernel: the module, tc with its plugins, a shell, the traffic tool, as one archive."""
+"""The files of the laboratory's kernel in one archive: the module, tc with its plugins, a shell, the traffic tool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Guest:
         image: the archive it starts from; a job's files are put behind it.
         preload: library that stands before the host's C library.
         kinds: queueing disciplines that the module brings.
-        identity: what tells it from a guest with any other content.
+        identity: hash of everything it is made of.
     """
 
     linux: Path
@@ -41,7 +41,7 @@ class Guest:
 
 
 def why_not() -> str | None:
-    """What keeps a guest from being made here, with the cure; None if nothing does."""
+    """Why no guest can be made here, with the cure; None if one can."""
     packages = sorted({package for program, package in PROGRAMS.items() if shutil.which(program, path=_PATH) is None})
     return f"{' '.join(packages)} missing: apt-get install them, or ./setup.sh lab as root" if packages else None
 
@@ -71,7 +71,7 @@ def _module(folder: Path) -> tuple[Path, list[Path]]:
     make = ["make", "--no-print-directory", "-s", "-C", str(source)]
     module = source / "build" / name / "sch_linkweir.ko"
     target = str(module.relative_to(source))
-    with kernel.alone("module"):
+    with kernel.locked("module"):
         _run([*make, target, f"HEADERS={folder}", "ARCH=um", "KBUILD_MODPOST_WARN=1"], "the module")
         _run([*make, "plugins"], "tc's plugins")
     return module, sorted((source / "build/tc").glob("q_*.so"))

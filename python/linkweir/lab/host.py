@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The host of an experiment: starts a kernel with a job's files, and gives back the files the job left.
+"""The host of an experiment: starts a kernel with a job's files, and returns the files the job left.
 
 It knows nothing of schedulers or traffic. Two starts with the same guest, files and seed give the same bytes.
 """
@@ -35,23 +35,23 @@ def start(
         most_s: real time after which a guest that hangs is ended.
 
     Returns:
-        The files of /out; among them `log`, what the job said, and `dmesg`.
+        The files of /out; among them `log`, the job's output, and `dmesg`.
 
     Raises:
-        LaboratoryError: the job failed, or the kernel did not come to its end.
+        LaboratoryError: the job failed, or the kernel did not end in time.
     """
     with tempfile.TemporaryDirectory(prefix="linkweir-") as name:
         folder = Path(name)
         results = folder / "results"
         results.mkdir()
-        # One name for all runs: two runs must not differ in anything.
+        # The path of the results differs between runs; padded, it leaves the size of the image the same.
         files = [Entry(f"job/{path}", content) for path, content in sorted(job.items())]
         extra = archive([*files, Entry("job/results", f"{results}\n".encode().ljust(256))])
         (folder / "image").write_bytes(guest.image + extra)
-        said = _boot(guest, folder, seed, processor, most_s)
+        printed = _boot(guest, folder, seed, processor, most_s)
         found = {path.name: path.read_bytes() for path in sorted(results.iterdir())}
     if found.get("status") != b"0\n":
-        words = found.get("log", b"").decode(errors="replace").strip() or said.strip() or "it said nothing"
+        words = found.get("log", b"").decode(errors="replace").strip() or printed.strip() or "it printed nothing"
         last = "\n".join(words.splitlines()[-60:])
         raise LaboratoryError(f"the job in the laboratory's kernel failed:\n{last}")
     return found

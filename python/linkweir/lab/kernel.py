@@ -52,7 +52,7 @@ def tree() -> Path:
 
 
 def cache() -> Path:
-    """Where kernels are kept."""
+    """The folder of kernels and sources."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "linkweir" / "lab"
 
@@ -64,7 +64,7 @@ def sources() -> Path | None:
 
 
 def why_not() -> str | None:
-    """What keeps a kernel from being built here, with the cure; None if nothing does."""
+    """Why no kernel can be built here, with the cure; None if one can."""
     if platform.machine() != "x86_64":
         return f"user-mode Linux needs an x86-64 processor, this is {platform.machine()}"
     packages = [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
@@ -82,7 +82,7 @@ def _hash(*parts: bytes) -> str:
 
 
 def _identity(archive: Path) -> bytes:
-    """What tells one archive of sources from another, without reading 150 MB."""
+    """A fingerprint of an archive of sources, without reading all 150 MB."""
     with archive.open("rb") as file:
         file.seek(-65536, os.SEEK_END)
         return str(archive.stat().st_size).encode() + file.read()
@@ -93,7 +93,7 @@ def _configs(variant: str) -> list[Path]:
 
 
 def place(variant: str = "fast") -> Path:
-    """Where a build of the installed sources is, or will be.
+    """The folder of a build of the installed sources, whether it is there or not.
 
     Raises:
         LaboratoryError: the sources are not installed.
@@ -115,8 +115,8 @@ def built(variant: str = "fast") -> Path | None:
 
 
 @contextlib.contextmanager
-def alone(name: str) -> Iterator[None]:
-    """Whoever comes second waits, and then finds the work done."""
+def locked(name: str) -> Iterator[None]:
+    """Holds a lock: a second process waits here, and then finds the work done."""
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -136,7 +136,7 @@ def _unpacked(archive: Path, say: Callable[[str], None]) -> Path:
     folder = cache() / f"source-{_hash(_identity(archive), str(_LEFT_OUT).encode())}"
     if (folder / "complete").exists():
         return folder
-    with alone(folder.name):
+    with locked(folder.name):
         if not (folder / "complete").exists():
             say(f"unpacking {archive}")
             shutil.rmtree(folder, ignore_errors=True)
@@ -153,7 +153,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     Args:
         variant: fast; or debug, which watches memory and locks.
         jobs: commands at a time; as many as there are processors when None.
-        say: told what is done now.
+        say: called with what is done now.
 
     Returns:
         The folder with `linux`, against which modules are built.
@@ -169,7 +169,7 @@ def build(variant: str = "fast", *, jobs: int | None = None, say: Callable[[str]
     archive = sources()
     assert archive is not None
     folder = place(variant)
-    with alone(folder.name):
+    with locked(folder.name):
         if (folder / "complete").exists():
             return folder
         source = _unpacked(archive, say)

@@ -2,9 +2,9 @@
 """The host of an experiment in real time: a job in network namespaces of this machine's kernel.
 
 A job's processes have network, mount and process namespaces of their own. Its first process dies with the one that
-waits for it, all others die with the first, and the namespaces and devices go with the last: nothing stays behind,
-whoever is killed. Where it is allowed they have real-time priority (`chrt`), because other work on the machine would
-else show as delay; they sleep most of the time.
+waits for it, all others die with the first, and the namespaces and devices vanish with the last: nothing stays behind,
+whichever process is killed. Where it is allowed they have real-time priority (`chrt`); otherwise other work on the
+machine would show as delay. They sleep most of the time.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from linkweir.lab.fault import LaboratoryError
 PREPARATION_NS = 5_000_000_000
 """From the start of a job to the beginning of its experiment."""
 MOST_S = 60.0
-"""What a job may take beyond its experiment."""
+"""Most time that a job may take beyond its experiment."""
 NO_GATEWAY = "linkweir-gateway: cargo build --release -p linkweir-gateway, or name it with --gateway"
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:/usr/bin:/bin"
 _PROGRAMS = {"ip": "iproute2", "unshare": "util-linux", "setpriv": "util-linux", "gcc": "gcc and libc6-dev"}
 _ALONE = ["unshare", "--net", "--pid", "--mount", "--mount-proc", "--fork", "--kill-child"]
 _PRIORITY = "chrt --fifo 20"
-# A file system of its own, so that names of namespaces are seen by this job alone.
+# A file system of its own at /run, so that only this job sees the names of its network namespaces.
 _FIRST = 'mount -t tmpfs run /run && mkdir /run/netns && cd "$JOB" && exec $PRIORITY sh ./run'
 
 
 @dataclass(frozen=True)
 class Tools:
-    """What jobs run on.
+    """Programs and processes of jobs.
 
     Attributes:
         programs: folder with `workload` and `linkweir-gateway`.
@@ -50,13 +50,13 @@ class Tools:
     running: set[subprocess.Popen[bytes]] = field(default_factory=set)
 
     def stop(self) -> None:
-        """Ends all jobs that run; those who wait for them hear of a failure."""
+        """Ends all jobs that run; `start` then raises a LaboratoryError."""
         for process in list(self.running):
             process.kill()
 
 
 def why_not(gateway: Path | None) -> list[str]:
-    """What keeps jobs from running here, with the cure of each; nothing if they can run.
+    """Why jobs cannot run here, each reason with its cure; empty if they can.
 
     Args:
         gateway: the program `linkweir-gateway`, or None if it was not found.
@@ -121,12 +121,12 @@ def start(tools: Tools, job: Mapping[str, bytes], lasts_s: float) -> dict[str, b
 
     Args:
         tools: from `prepare`.
-        job: files by name; `run` is a shell script, told their folder in JOB, where its results go in OUT, and when the
-            experiment begins in ZERO_NS, on the monotonic clock.
+        job: files by name; `run` is a shell script. Its environment has their folder in JOB, the folder for its
+            results in OUT, and the start of the experiment on the monotonic clock in ZERO_NS.
         lasts_s: how long the experiment takes.
 
     Returns:
-        The files of OUT; among them `log`, what the job said.
+        The files of OUT; among them `log`, the job's output.
 
     Raises:
         LaboratoryError: the job failed, or did not end in time.
@@ -160,6 +160,6 @@ def start(tools: Tools, job: Mapping[str, bytes], lasts_s: float) -> dict[str, b
                 tools.running.discard(process)
         found = {path.name: path.read_bytes() for path in sorted(out.iterdir())}
     if status != 0:
-        words = found["log"].decode(errors="replace").strip() or "it said nothing"
+        words = found["log"].decode(errors="replace").strip() or "it printed nothing"
         raise LaboratoryError("the job failed:\n" + "\n".join(words.splitlines()[-40:]))
     return found

@@ -23,7 +23,7 @@ class Signal:
     Args:
         written: the value of the key.
         kind: of `_native.quantity`, such as ``rate``.
-        end_s: nobody asks beyond this time.
+        end_s: the last time at which a value is needed.
     """
 
     def __init__(self, written: str | Mapping[str, Any], kind: str, end_s: float) -> None:

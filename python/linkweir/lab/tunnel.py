@@ -9,8 +9,8 @@
              and pace
 
 The bottleneck is the pace of the sender's gateway; the emulated link is faster (`LINK_BELOW`) and has the delays. Both
-gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken off again. A capacity that changes is
-told to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
+gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken off again. A changing capacity is
+reported to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
 
 The job is one for any host that has `workload`, `linkweir-gateway` and iproute2: namespaces in real time, or a kernel
 in virtual time. TCP is the kernel's; acknowledgements find a link on which they never wait.
@@ -78,7 +78,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
             "receiver", {"rate": "10Gbit"}, {"policy": "fifo"}, [{"name": "all", "limit": "100000p"}]
         ),
         "asks": "".join(f"{round(1e9 * t_s)} now\n" for t_s in bins),
-        "capacity": _said(capacity, scenario.duration_s),
+        "capacity": _capacity_schedule(capacity, scenario.duration_s),
     }
     job = {name: text.encode() for name, text in files.items()} | {"due": due(flows, scenario).tobytes()}
     names = tuple(entry["name"] for entry in classes)
@@ -122,8 +122,8 @@ def _link(link: Mapping[str, Any], capacity: Signal, overhead: int) -> dict[str,
     return {"rate": f"{round(first_bps)}bit", "command": ["workload", "say", "capacity"], **keys}
 
 
-def _said(capacity: Signal, duration_s: float) -> str:
-    """Capacities at their times; one long after the end keeps the program that says them from ending."""
+def _capacity_schedule(capacity: Signal, duration_s: float) -> str:
+    """Capacities at their times; one long after the end keeps the program that reports them running."""
     if capacity.constant:
         return ""
     jumps = capacity.jumps_s

@@ -10,7 +10,7 @@
 
 HTB paces: its class lets one packet go and the next when the first has left a link of that rate, as the simulator's
 link does. The policy is its only child. A size table makes the kernel count the scenario's bytes (`link.overhead`) and
-not Ethernet's 14. A capacity that changes is told to HTB, and with `link.follow` to the policy, in steps of 50 ms.
+not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in steps of 50 ms.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
@@ -39,7 +39,7 @@ else:
 
 ETHERNET_BYTES = 14
 ZERO_NS = 5_000_000_000
-"""Uptime at which the experiment begins; whatever prepares it is done by then."""
+"""Uptime at which the experiment begins; all preparation is done by then."""
 CHANGE_S = 0.05
 """A smooth capacity changes so often."""
 STAGGER_S = 0.1
@@ -92,7 +92,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     """Makes a scenario ready; `kinds` are the policies that are queueing disciplines of linkweir.
 
     Raises:
-        ScenarioError: something in it cannot be had from a real kernel.
+        ScenarioError: something in it cannot run on a real kernel.
     """
     keys = tomllib.loads(scenario.resolved)
     link = keys["link"]
@@ -110,7 +110,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     job = {
         "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
         "due": due(flows, scenario).tobytes(),
-        "said": _said(capacity, scenario, keys, bins, policy).encode(),
+        "said": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
     return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
@@ -120,7 +120,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
 
 
 def check_link(link: Mapping[str, Any]) -> None:
-    """Refuses links that only the simulator has."""
+    """Refuses links that only the simulator supports."""
     for key in ("satellite", "beam", "trace"):
         if key in link:
             raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
@@ -135,7 +135,7 @@ def check_link(link: Mapping[str, Any]) -> None:
 
 
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
-    """Refuses flows that only the simulator has."""
+    """Refuses flows that only the simulator supports."""
     if len(flows) > 1024:
         raise unfit("flow", len(flows), "the laboratory has room for 1024 flows")
     classes = sum(entry["count"] for entry in keys["class"])
@@ -243,7 +243,7 @@ def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tu
     if len(levels) > 16:
         raise unfit("class.level", len(levels), "the kernel's prio has 16 bands")
     bands = max(2, len(levels))
-    others = " ".join([str(bands - 1)] * 16)  # what no filter knows
+    others = " ".join([str(bands - 1)] * 16)  # the band of packets that no filter matches
     lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]
     handles = [""] * len(classes)
     for band, (_, mine) in enumerate(sorted(levels.items()), 1):
@@ -338,7 +338,7 @@ def _htb(rate_bps: float) -> str:
 
 
 def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
-    """What the datagram flows send, in order of time."""
+    """The packets of the datagram flows, in order of time."""
     parts = []
     for number, flow in enumerate(flows):
         if flow.kind == "tcp" or flow.stop_s <= flow.start_s:
@@ -352,10 +352,10 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     return whole[np.argsort(whole["at_ns"], kind="stable")]
 
 
-def _said(
+def _tc_schedule(
     capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
 ) -> str:
-    """What tc is told, and when: ask for the counters at the ends of the bins, change the capacity in between."""
+    """Commands for tc and their times: read the counters at the ends of the bins, change the capacity in between."""
     lines = [(t_s, 0, "class show dev r1") for t_s in bins]
     if not capacity.constant:
         jumps = capacity.jumps_s
@@ -369,6 +369,6 @@ def _said(
             if keys["link"]["follow"]:
                 kind = keys["scheduler"]["policy"]
                 if f" {kind} classes " in policy[0]:
-                    told = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
-                    lines.append((t_s, 2, told))
+                    command = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
+                    lines.append((t_s, 2, command))
     return "".join(f"{round(t_s * 1e9)} {text}\n" for t_s, _, text in sorted(lines))

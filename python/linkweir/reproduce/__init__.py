@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`linkweir reproduce`: the figures of the papers, run again."""
-
-from linkweir.reproduce.command import app
-
-__all__ = ["app"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One-way delays of EF where something real ran, beside what strict priority allows.
+"""One-way delays of EF on real kernels and gateways, compared with what strict priority allows.
 
 A packet of EF, which comes at a constant rate below the link's, waits for at most one of another class: the one that is
-being sent when it comes. What is above that is the machine's. Of the papers only that on PSS has this class.
+being sent when it comes. Anything above that is due to the machine. Of the papers only that on PSS has this class.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linkweir.reproduce.execute import Outcome
-from linkweir.reproduce.figure import Case, Figure, Row, Tables
-from linkweir.reproduce.page import Shown, rows_alone
-from linkweir.reproduce.pss import LINK_BPS, PACKET_BYTES
+from linkweir.reproduce.figure import Figure, FigureCase, Row, Tables
+from linkweir.reproduce.page import FigureResult, table_without_runs
+from linkweir.reproduce.papers.pss import LINK_BPS, PACKET_BYTES
 
 LINK_DELAY_S = 0.25
 PACKET_TIME_S = 8 * PACKET_BYTES / LINK_BPS
@@ -20,9 +20,9 @@ KERNEL_ALLOWANCE_S = 1e-4
 GATEWAY_ALLOWANCE_S = 2e-3
 
 
-def in_kernel(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
+def in_kernel(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[FigureResult]:
     """Delays from host to host at fixed capacity, for each figure; one packet time is allowed."""
-    found: list[Shown] = []
+    found: list[FigureResult] = []
     for figures in zip(*sets, strict=True):
         rows: list[Row] = []
         for case, tables in _runs(figures, outcome):
@@ -41,12 +41,12 @@ def in_kernel(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]
             name = figures[0].name
             title = f"One-way delay of EF in the kernel, Figure {name}"
             claim = "EF waits for one packet of the others at most."
-            found.append(rows_alone(f"{name}-ef-delay", title, claim, rows, table_rows=_extremes))
+            found.append(table_without_runs(f"{name}-ef-delay", title, claim, rows, table_rows=_extremes))
     return found
 
 
-def over_gateways(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Shown]:
-    """What EF lost between the hosts, and its delay less the emulated link's; p99 may be three packet times."""
+def over_gateways(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[FigureResult]:
+    """EF's losses between the hosts, and its delay without the emulated link's; p99 may be three packet times."""
     rows: list[Row] = []
     for case, tables in _runs((figure for figures in sets for figure in figures), outcome):
         of_class, of_flow = _of_ef(tables, "classes", "class"), _of_ef(tables, "flows", "flow")
@@ -68,19 +68,19 @@ def over_gateways(sets: Sequence[Sequence[Figure]], outcome: Outcome) -> list[Sh
     name = sets[0][0].name
     title = f"One-way queueing delay of EF from host to host, Figure {name}"
     claim = "EF loses nothing and waits for a packet of the others at most, and for the machine."
-    return [rows_alone(f"{name}-ef-queueing", title, claim, rows)]
+    return [table_without_runs(f"{name}-ef-queueing", title, claim, rows)]
 
 
-def _runs(figures: Iterable[Figure], outcome: Outcome) -> list[tuple[Case, Tables]]:
-    """What ran of the PSS paper's points, each run once."""
-    found: dict[str, tuple[Case, Tables]] = {}
+def _runs(figures: Iterable[Figure], outcome: Outcome) -> list[tuple[FigureCase, Tables]]:
+    """The runs of the PSS paper's points, each once."""
+    found: dict[str, tuple[FigureCase, Tables]] = {}
     for case in (case for figure in figures for case in figure.cases):
         if "point" in case.labels and case.key in outcome.results:
             found.setdefault(case.key, (case, outcome.results[case.key]))
     return list(found.values())
 
 
-def _labels(case: Case, *columns: str) -> Row:
+def _labels(case: FigureCase, *columns: str) -> Row:
     return {**{column: getattr(case.labels["point"], column) for column in columns}, "seed": case.scenario["seed"]}
 
 

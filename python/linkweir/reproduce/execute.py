@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs what figures ask for: every distinct scenario once, however many figures share it."""
+"""Runs what figures ask for: every distinct scenario once, even if several figures share it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from linkweir.reproduce.figure import Case, Figure, Row, Scenario, Tables, identity
-from linkweir.reproduce.page import Shown
+from linkweir.reproduce.figure import Figure, FigureCase, Row, Scenario, Tables, identity
+from linkweir.reproduce.page import FigureResult
 from linkweir.reproduce.plot import svg
 
 Runner = Callable[[Sequence[Scenario], Callable[[int, Tables], None]], None]
@@ -47,13 +47,13 @@ def execute(scenarios: Sequence[Scenario], runner: Runner, on_done: Callable[[],
     return outcome
 
 
-def show(figure: Figure, outcome: Outcome) -> Shown:
+def show(figure: Figure, outcome: Outcome) -> FigureResult:
     """Rows, details and picture of a figure from the runs that finished."""
-    pairs: list[tuple[Case, Tables]] = [
+    pairs: list[tuple[FigureCase, Tables]] = [
         (case, outcome.results[case.key]) for case in figure.cases if case.key in outcome.results
     ]
     rows: list[Row] = figure.measure(pairs)
-    return Shown(
+    return FigureResult(
         figure,
         rows,
         figure.details(pairs) if figure.details is not None else [],

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A figure as data: the runs it needs, how rows follow from their results, and what is plotted.
 
-A figure is not a program. `pss.py` and `pds.py` list figures; `execute.py` runs what they ask for; `plot.py`, `page.py`
-and `reproduction.py` show them all alike.
+A figure is not a program. The modules of `papers` list figures; `execute.py` runs what they ask for; `plot.py` and
+`page.py` show all of them in the same way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Tables(Protocol):
 
 
 @dataclass(frozen=True)
-class Case:
+class FigureCase:
     """One run and what it stands for in the figure."""
 
     labels: Mapping[str, Any]
@@ -34,12 +34,12 @@ class Case:
 
     @cached_property
     def key(self) -> str:
-        """Cases of one key are one run."""
+        """The identity of its run: cases of one key are one run."""
         return identity(self.scenario)
 
 
 def identity(scenario: Scenario) -> str:
-    """What makes two runs the same: everything but the name."""
+    """The identity of a run, wherever it is kept: SHA-256 of everything in its scenario but the name."""
     text = json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -65,7 +65,7 @@ class Panel:
 Grid = tuple[list[str], list[list[str]]]
 """Column titles and lines of cells."""
 
-Measure = Callable[[Sequence[tuple[Case, Tables]]], list[Row]]
+Measure = Callable[[Sequence[tuple[FigureCase, Tables]]], list[Row]]
 
 
 @dataclass(frozen=True)
@@ -75,35 +75,35 @@ class Figure:
     name: str
     title: str
     claim: str
-    cases: tuple[Case, ...]
+    cases: tuple[FigureCase, ...]
     measure: Measure
     panels: tuple[Panel, ...]
     columns: tuple[str, ...]
     """Columns of the printed table; the rows themselves may hold more."""
     reference: Callable[[], list[Row]] | None = None
-    """Rows of theory to draw beside a series."""
+    """Rows of theory to draw with a series."""
     details: Measure | None = None
     """Further rows under the figure, with keys of their own."""
     details_title: str = ""
-    telling: Callable[[Row], bool] | None = None
-    """Which details matter enough for a terminal; all when absent."""
+    notable: Callable[[Row], bool] | None = None
+    """Selects the details that a terminal shows; all when absent."""
     other_rows: Measure | None = None
     """The same rows over another stretch of time, under `other_title`."""
     other_title: str = ""
     terminal_table: bool = True
     """Whether the rows go to a terminal; a series is better seen as a picture."""
     table_rows: Callable[[list[Row]], list[Row]] | None = None
-    """Which rows the report's table shows; all when absent."""
+    """Selects the rows of the report's table; all when absent."""
     summary: Callable[[list[Row]], Grid] | None = None
     """The values in a small grid, for a terminal and for Markdown."""
     titled: bool = False
-    """Whether the title says already which figure of which paper it is."""
+    """Whether the title names figure and paper, so that the heading need not."""
     claimed: bool = True
     """Whether the claim is the paper's; it is a sentence of ours otherwise."""
 
     @property
     def heading(self) -> str:
-        """Which figure it is, and what of."""
+        """Number and title."""
         return (
             self.title if self.titled else f"{'Figure' if self.name.isdigit() else 'Table'} {self.name}: {self.title}"
         )

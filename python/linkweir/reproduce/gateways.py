@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of the PSS paper over real gateways: which points, and who runs them.
+"""Figures of the PSS paper over real gateways: which points, and what runs them.
 
 A point is a run of its own, in a run directory like a simulation's below `runs/` of the reproduction. Those that are
 there already, whole and of the same scenario and program, are not run again.
@@ -14,13 +14,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from linkweir.directory import open_result, read_provenance
 from linkweir.fault import DirectoryError
 from linkweir.lab.gateways import OverGateways
+from linkweir.provenance import read_provenance
+from linkweir.reproduce.directory import RUNS
 from linkweir.reproduce.execute import Runner
-from linkweir.reproduce.figure import Case, Figure, Scenario, Tables
-from linkweir.reproduce.keep import RUNS
-from linkweir.result import Result
+from linkweir.reproduce.figure import Figure, FigureCase, Scenario, Tables
+from linkweir.result import Result, open_result
 from linkweir.scenario import as_scenario
 
 GATEWAY = "gateway"
@@ -54,7 +54,7 @@ def points(text: str) -> list[Chosen]:
 def part(figure: Figure, wanted: Sequence[Chosen] | None, schedulers: Sequence[str] | None) -> Figure:
     """The cases of a figure at these points and with these schedulers, all when None."""
 
-    def chosen(case: Case) -> bool:
+    def chosen(case: FigureCase) -> bool:
         point = case.labels["point"]
         at = (round(point.ef_share, 6), round(point.k_af, 6))
         return (wanted is None or at in wanted) and (schedulers is None or point.scheduler in schedulers)
@@ -85,6 +85,7 @@ def runner(gateways: OverGateways, folder: Path, at_once: int, say: Callable[[st
                 for done in as_completed(waiting):
                     take(waiting[done], done.result())
             except BaseException:
+                # First those that wait, or they would begin when the running ones are stopped.
                 for later in waiting:
                     later.cancel()
                 gateways.stop()

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where figures meet the simulator: their runs are done by whoever does those of a sweep."""
+"""Runs what figures need in the simulator, on the executors that sweeps use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from linkweir import RunError
-from linkweir import Scenario as Sound
+from linkweir.fault import RunError
 from linkweir.reproduce.execute import Runner
-from linkweir.reproduce.figure import Row, Scenario, Tables
-from linkweir.sweep.execute import Executor
-from linkweir.sweep.job import Answer, Job, identity, read_rows, read_tables
-from linkweir.sweep.local import LocalProcesses
-from linkweir.sweep.parts import Parts
+from linkweir.reproduce.figure import Row, Scenario, Tables, identity
+from linkweir.scenario import Scenario as Sound
+from linkweir.sweeps.execute import Executor
+from linkweir.sweeps.job import Answer, Job, read_rows, read_tables
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.parts import Parts
 
 
-class Run:
-    """The tables of a run, kept as small as they came: a reproduction has thousands."""
+class PackedTables:
+    """The tables of a run, still compressed: a reproduction keeps thousands."""
 
     def __init__(self, tables: dict[str, bytes]) -> None:
         self._tables = tables
@@ -37,10 +37,10 @@ def runner(jobs: int | None) -> Runner:
 
 
 def on(executor: Executor, parts: Parts | None = None) -> Runner:
-    """Runs scenarios wherever the executor has them run.
+    """Runs scenarios on an executor.
 
     Args:
-        executor: who does the runs.
+        executor: does the runs.
         parts: where the results of single runs are kept; what is there already is not run again.
 
     Returns:
@@ -51,15 +51,16 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
         names: dict[int, str] = {}
 
+        # The executor draws jobs while it hands over answers: `names` has just the runs that are drawn and unanswered.
         def missing() -> Iterator[Job]:
             for number, scenario in enumerate(scenarios, 1):
-                job = job_of(number, scenario)
-                found = None if parts is None else parts.read(job.identity, read_tables)
+                name = identity(scenario)
+                found = None if parts is None else parts.read(name, read_tables)
                 if found is not None:
-                    take(number - 1, Run(found))
+                    take(number - 1, PackedTables(found))
                 else:
-                    names[number] = job.identity
-                    yield job
+                    names[number] = name
+                    yield _job(number, name, scenario)
 
         def keep(answer: Answer) -> None:
             name = names.pop(answer.number, None)
@@ -69,7 +70,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
                 raise RunError(f"{scenarios[answer.number - 1].get('name', 'a run')}: {answer.fault}")
             if parts is not None:
                 parts.add(name, answer.rows)
-            take(answer.number - 1, Run(read_tables(answer.rows)))
+            take(answer.number - 1, PackedTables(read_tables(answer.rows)))
 
         executor.run(missing(), keep)
         if names:
@@ -78,9 +79,13 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
     return run
 
 
-def job_of(number: int, scenario: Scenario) -> Job:
-    """A run of which all tables are wanted."""
+def _job(number: int, name: str, scenario: Scenario) -> Job:
+    """A run of which all tables are wanted.
+
+    Its identity is that of the figure's run, which is made of the scenario alone. So the scenario may name no files:
+    what they hold would not count.
+    """
     sound = Sound.from_dict(scenario)
-    inputs = tuple((name, content) for name, _, content in sound.inputs)
-    same = identity(sound.resolved, sound.seed, inputs)
-    return Job(number, same, sound.resolved, sound.seed, inputs, whole=True)
+    if sound.inputs:
+        raise ValueError(f"{sound.name}: names {sound.inputs[0][1]}; the scenarios of figures name no files")
+    return Job(number, name, sound.resolved, sound.seed, (), whole=True)

@@ -8,17 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from linkweir import html_page
 from linkweir.reproduce.figure import Figure, Grid, Row
 
 TitledGrid = tuple[str, Grid]
 
 SIMULATION = "simulation"
-"""What `where` says in rows of the simulator beside those of something real."""
+"""The value of `where` in rows of the simulator, where there are also rows of real kernels."""
 
 
 @dataclass
-class Shown:
-    """A figure with everything that came out of its runs."""
+class FigureResult:
+    """A figure with the results of its runs."""
 
     figure: Figure
     rows: list[Row]
@@ -27,26 +28,26 @@ class Shown:
     picture: str = ""
 
     @property
-    def telling(self) -> list[Row]:
-        """The details worth a terminal."""
-        return [row for row in self.details if self.figure.telling is None or self.figure.telling(row)]
+    def notable(self) -> list[Row]:
+        """The details that a terminal shows."""
+        return [row for row in self.details if self.figure.notable is None or self.figure.notable(row)]
 
     @property
     def table(self) -> list[Row]:
-        """The rows worth a table."""
+        """The rows that a table shows."""
         return self.rows if self.figure.table_rows is None else self.figure.table_rows(self.rows)
 
 
-def rows_alone(
+def table_without_runs(
     name: str,
     title: str,
     claim: str,
     rows: list[Row],
     *,
     table_rows: Callable[[list[Row]], list[Row]] | None = None,
-) -> Shown:
+) -> FigureResult:
     """At least one row, as a table that has no runs of its own."""
-    return Shown(Figure(name, title, claim, (), lambda _: rows, (), tuple(rows[0]), table_rows=table_rows), rows)
+    return FigureResult(Figure(name, title, claim, (), lambda _: rows, (), tuple(rows[0]), table_rows=table_rows), rows)
 
 
 def cell(value: Any) -> str:
@@ -64,7 +65,7 @@ def cell(value: Any) -> str:
     return str(value)
 
 
-def terminal(shown: Shown) -> list[TitledGrid | str]:
+def terminal(shown: FigureResult) -> list[TitledGrid | str]:
     """Tables and sentences for the terminal."""
     title = shown.figure.heading
     items: list[TitledGrid | str] = []
@@ -76,22 +77,22 @@ def terminal(shown: Shown) -> list[TitledGrid | str]:
         items.append((title, _all_columns(shown.table, list(shown.figure.columns))))
     else:
         items.append(f"{title}: {len(shown.rows)} rows")
-    items += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
-    if shown.telling:
-        title, rows = _first_telling(shown)
+    items += [text for text in (deviation(shown.rows), _notable_sentence(shown)) if text]
+    if shown.notable:
+        title, rows = _first_notable(shown)
         items.append((title, _all_columns(rows, None)))
     return items
 
 
-MOST_TELLING = 8
+MOST_NOTABLE = 8
 """Lines of chosen details a terminal or a document shows; the report has all."""
 
 
-def _first_telling(shown: Shown) -> tuple[str, list[Row]]:
-    title, rows = shown.figure.details_title, shown.telling
-    if shown.figure.telling is None or len(rows) <= MOST_TELLING:
+def _first_notable(shown: FigureResult) -> tuple[str, list[Row]]:
+    title, rows = shown.figure.details_title, shown.notable
+    if shown.figure.notable is None or len(rows) <= MOST_NOTABLE:
         return title, rows
-    return f"{title}, the first {MOST_TELLING}", rows[:MOST_TELLING]
+    return f"{title}, the first {MOST_NOTABLE}", rows[:MOST_NOTABLE]
 
 
 def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
@@ -99,15 +100,15 @@ def _all_columns(rows: Sequence[Row], columns: list[str] | None) -> Grid:
     return columns, [[cell(row[column]) for column in columns] for row in rows]
 
 
-def _telling_sentence(shown: Shown) -> str:
-    if shown.figure.telling is None or not shown.details:
+def _notable_sentence(shown: FigureResult) -> str:
+    if shown.figure.notable is None or not shown.details:
         return ""
-    return f"{len(shown.telling)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
-        ": their queues run empty, or losses keep their windows small." if shown.telling else "."
+    return f"{len(shown.notable)} of {len(shown.details)} TCP classes stay more than 5 % below theory" + (
+        ": their queues run empty, or losses keep their windows small." if shown.notable else "."
     )
 
 
-def _is_grid(shown: Shown) -> bool:
+def _is_grid(shown: FigureResult) -> bool:
     return bool(shown.rows and shown.figure.panels and shown.figure.panels[0].x == "k_af")
 
 
@@ -135,8 +136,8 @@ def deviation(rows: Sequence[Row]) -> str:
     return "Largest distance from theory: " + ", ".join(parts) + " (relative where theory is at least 0.1 Mbit/s)."
 
 
-def markdown(shown: Shown) -> str:
-    """The values in Markdown, and what tells why they are as they are."""
+def markdown(shown: FigureResult) -> str:
+    """The values in Markdown, and the details that explain them."""
     parts = []
     if _is_grid(shown):
         sides = dict.fromkeys(row["where"] for row in shown.rows if "where" in row)
@@ -146,9 +147,9 @@ def markdown(shown: Shown) -> str:
         parts.append(_markdown_table(*shown.figure.summary(shown.rows)))
     elif shown.table and shown.figure.terminal_table:
         parts.append(_markdown_table(*_all_columns(shown.table, list(shown.figure.columns))))
-    parts += [text for text in (deviation(shown.rows), _telling_sentence(shown)) if text]
-    if shown.telling:
-        title, rows = _first_telling(shown)
+    parts += [text for text in (deviation(shown.rows), _notable_sentence(shown)) if text]
+    if shown.notable:
+        title, rows = _first_notable(shown)
         parts.append(title + ":")
         parts.append(_markdown_table(*_all_columns(rows, None)))
     return "\n\n".join(parts) + "\n"
@@ -169,14 +170,14 @@ def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
             words.append("no memory" if row["memory_s"] is None else f"{row['memory_s']:g} s")
         return " ".join([*words, f"EF {row['ef_share']:g}"])
 
-    beside = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
+    simulated_at = {(row["k_af"], column(row)): row for row in simulated} if with_theory else {}
     columns = list(dict.fromkeys(column(row) for row in rows))
     cells: dict[tuple[float, str], str] = {}
     for row in rows:
         pairs = []
         for name in ("af", "cs0"):
             ours, wanted = row[f"{name}_mbps"], row[f"{name}_theory_mbps"]
-            other = beside.get((row["k_af"], column(row)))
+            other = simulated_at.get((row["k_af"], column(row)))
             shown = f"{ours:.2f}" if other is None else f"{ours:.2f} / {other[f'{name}_mbps']:.2f}"
             pairs.append(f"{shown} ({wanted:.2f})" if with_theory else shown)
         cells[row["k_af"], column(row)] = ", ".join(pairs) if with_theory else " ".join(pairs)
@@ -189,49 +190,39 @@ def _markdown_table(columns: list[str], lines: Sequence[Sequence[str]]) -> str:
     return "\n".join(text + ["| " + " | ".join(line) + " |" for line in lines])
 
 
-STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
-h1{font-size:1.5rem}h2{font-size:1.2rem;margin-top:2.5rem;border-top:1px solid #ccc;padding-top:1rem}
-table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
-td,th{padding:.15rem .6rem;text-align:right;border-bottom:1px solid #eee}th{background:#f5f5f5;position:sticky;top:0}
-svg{max-width:100%;height:auto}details{margin:.6rem 0}.warn{background:#fff3cd;padding:.6rem}code{background:#f5f5f5}"""
-
-
-def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Shown], *, complete: bool) -> str:
+def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[FigureResult], *, complete: bool) -> str:
     """One page that needs no other file."""
-    parts = [
-        "<!doctype html><html lang=en><head><meta charset=utf-8>",
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head><body><h1>{html.escape(title)}</h1>",
-    ]
+    parts = []
     if not complete:
-        parts.append("<p class=warn>Interrupted: only the runs that had finished are shown.</p>")
+        parts.append(html_page.warning("Interrupted: only the runs that had finished are shown."))
     parts.append(f"<p><code>{html.escape(command)}</code></p>")
     parts.append(
         "<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>"
     )
     parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
     for shown in figures:
-        figure = shown.figure
-        claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
-        parts.append(f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>")
-        if text := deviation(shown.rows):
+        parts += _section(shown)
+    return html_page.document(title, "\n".join(parts))
+
+
+def _section(shown: FigureResult) -> list[str]:
+    figure = shown.figure
+    claim = f"Claimed: {figure.claim}" if figure.claimed else figure.claim
+    parts = [f"<h2>{html.escape(figure.heading)}</h2><p>{html.escape(claim)}</p>"]
+    if text := deviation(shown.rows):
+        parts.append(f"<p>{html.escape(text)}</p>")
+    if shown.picture:
+        parts.append(html_page.figure(figure.name, figure.heading, shown.picture))
+    parts.append(_html_table("Values", shown.table, list(figure.columns)))
+    if shown.other:
+        parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
+    if shown.details:
+        if text := _notable_sentence(shown):
             parts.append(f"<p>{html.escape(text)}</p>")
-        parts.append(shown.picture)
-        parts.append(_html_table("Values", shown.table, list(figure.columns)))
-        if shown.other:
-            parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
-        if shown.details:
-            if text := _telling_sentence(shown):
-                parts.append(f"<p>{html.escape(text)}</p>")
-            parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
-    return "\n".join([*parts, "</body></html>\n"])
+        parts.append(_html_table(figure.details_title, shown.details, list(shown.details[0])))
+    return parts
 
 
 def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:
-    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell(row[column]))}</td>" for column in columns) + "</tr>" for row in rows
-    )
-    return (
-        f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></details>"
-    )
+    table = html_page.table(*_all_columns(rows, columns))
+    return f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>{table}</details>"

@@ -1,92 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A reproduction from what the user asked for to its directory: it is run, shown and kept."""
+"""Where the figures of a reproduction run: in the simulator, or on real kernels and in the simulator."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import re
-import shlex
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Protocol
 
-import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-from linkweir.directory import free_directory, write_whole
-from linkweir.reproduce import ef_delay, keep, native, page, virtual
-from linkweir.reproduce.compact import compact
+from linkweir.reproduce import ef_delay, page, virtual
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
 from linkweir.reproduce.figure import Figure
-from linkweir.sweep.command import executor_of
-from linkweir.terminal import print_table
-
-TITLES = {
-    "pss": "PSS against DWRR, reproduced",
-    "pds": "WTP and PLR, reproduced",
-    "codes": "CoDeS and PF over a fading satellite link, reproduced",
-}
 
 
-def refuse(paper: str, message: str) -> NoReturn:
-    """Ends the command as one that was asked for what cannot be."""
-    typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
-    raise typer.Exit(2)
-
-
-@dataclass(frozen=True)
-class Request:
-    """What every reproduction is asked, whatever its figures; one that cannot be met ends the command.
-
-    Attributes:
-        paper: a key of `TITLES`.
-        seed: first seed of random numbers.
-        jobs: simulations at a time; one per processor when None.
-        dask: scheduler of a Dask cluster that does them instead.
-        as_json: rows are printed, as JSON.
-        markdown: tables are printed as Markdown.
-        into: a document whose marked tables and pictures are replaced.
-        out: directory to make; a new one below `runs` when None.
-        force: an earlier reproduction is overwritten.
-        wide: tables have all columns, however wide the terminal is.
-    """
-
-    paper: str
-    _: KW_ONLY
-    seed: int
-    jobs: int | None = None
-    dask: str | None = None
-    as_json: bool
-    markdown: bool
-    into: Path | None
-    out: Path | None
-    force: bool
-    wide: bool = False
-
-    def __post_init__(self) -> None:
-        if self.as_json and self.markdown:
-            refuse(self.paper, "give --json or --markdown, not both")
-        if self.into is not None and not self.into.is_file():
-            refuse(self.paper, f'--into = "{self.into}": there is no such file')
-
-
-class Work(Protocol):
+class Reproduction(Protocol):
     """Figures and where they run."""
 
     @property
     def where(self) -> str:
-        """How the directory calls it."""
+        """Its name in the directory."""
 
     @property
     def figures(self) -> Sequence[Figure]:
         """All figures, of every seed."""
 
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:
-        """Runs them, with the directory of the reproduction to keep files in, and returns what there is to show."""
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+
+    def run(
+        self, simulator: Runner, folder: Path, on_done: Callable[[], None]
+    ) -> tuple[Outcome, list[page.FigureResult]]:
+        """Runs the figures and returns what there is to show.
+
+        Args:
+            simulator: runs scenarios in the simulator.
+            folder: the directory of the reproduction, to keep files in.
+            on_done: called after each run.
+        """
 
 
 @dataclass(frozen=True)
@@ -96,23 +47,31 @@ class Simulated:
     figures: Sequence[Figure]
     where: str = "sim"
 
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:  # noqa: ARG002
-        """What the simulator says."""
-        scenarios = distinct(self.figures)
-        with _bar(len(scenarios)) as advance:
-            outcome = execute(scenarios, simulator, advance)
+    @property
+    def runs(self) -> int:
+        """Number of runs."""
+        return len(distinct(self.figures))
+
+    def run(
+        self,
+        simulator: Runner,
+        folder: Path,  # noqa: ARG002
+        on_done: Callable[[], None],
+    ) -> tuple[Outcome, list[page.FigureResult]]:
+        """Results of the simulator."""
+        outcome = execute(distinct(self.figures), simulator, on_done)
         return outcome, [show(figure, outcome) for figure in self.figures]
 
 
 @dataclass(frozen=True)
 class OnKernels:
-    """Figures that run on real kernels beside the simulator.
+    """Figures that run on real kernels and, to compare, in the simulator.
 
     Attributes:
         sets: the figures, once for every seed.
-        runner: makes what runs them, told the directory of the reproduction.
-        name: what their rows are called.
-        where: how the directory calls it.
+        runner: makes what runs them, given the directory of the reproduction.
+        name: what their rows say in `where`.
+        where: its name in the directory.
         delays: tables of EF's delays.
     """
 
@@ -120,119 +79,21 @@ class OnKernels:
     runner: Callable[[Path], Runner]
     name: str = virtual.KERNEL
     where: str = "virtual"
-    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.Shown]] = ef_delay.in_kernel
+    delays: Callable[[Sequence[Sequence[Figure]], Outcome], list[page.FigureResult]] = ef_delay.in_kernel
 
     @property
     def figures(self) -> list[Figure]:
         """All figures, of every seed."""
         return [figure for figures in self.sets for figure in figures]
 
-    def run(self, simulator: Runner, folder: Path) -> tuple[Outcome, list[page.Shown]]:
-        """What kernels say beside the simulator, how far they are apart, and EF's delays."""
-        with _bar(2 * len(distinct(self.figures))) as advance:
-            outcome, shown = virtual.carry_out(self.sets, self.runner(folder), simulator, advance, self.name)
+    @property
+    def runs(self) -> int:
+        """Number of runs: each in the kernel and in the simulator."""
+        return 2 * len(distinct(self.figures))
+
+    def run(
+        self, simulator: Runner, folder: Path, on_done: Callable[[], None]
+    ) -> tuple[Outcome, list[page.FigureResult]]:
+        """Results of kernels and of the simulator, how far they are apart, and EF's delays."""
+        outcome, shown = virtual.run_all(self.sets, self.runner(folder), simulator, on_done, self.name)
         return outcome, [*shown, *virtual.distances(shown, self.name), *self.delays(self.sets, outcome)]
-
-
-def carry_out(request: Request, name: str, suffix: str, work: Work) -> None:
-    """Runs figures, shows them and writes the directory of the reproduction.
-
-    Args:
-        request: what is wanted.
-        name: what of the paper it is, in the name of a new directory.
-        suffix: what tells it from the same figures run otherwise, in that name and in those of a document's tables.
-        work: the figures.
-    """
-    path = request.out or free_directory(f"reproduce-{request.paper}-{name}{suffix}")
-    planned = len(distinct(work.figures))
-    facts: dict[str, Any] = {"seed": request.seed, "where": work.where, "runs_planned": planned}
-    command = shlex.join(["linkweir", *sys.argv[1:]])
-    with executor_of(request.jobs, request.dask) as executor:
-        directory = keep.ReproductionDirectory(path, facts, work.figures, force=request.force)
-        try:
-            outcome, shown = work.run(native.on(executor, directory.parts), path)
-            facts["runs"] = len(outcome.results)
-            report = directory.write(TITLES[request.paper], command, facts, shown, complete=outcome.complete)
-        except BaseException as error:
-            directory.fail(error)
-            raise
-        finally:
-            directory.release()
-
-    _print(request, shown)
-    typer.echo(f"report: {report}", err=request.as_json or request.markdown)
-    if not outcome.complete:
-        typer.echo(
-            f"linkweir reproduce {request.paper}: interrupted after {len(outcome.results)} of {planned} runs; "
-            f"{path} holds those and says so; the same command with --out {shlex.quote(str(path))} goes on from there"
-            + (f"; {request.into} is as it was" if request.into is not None else ""),
-            err=True,
-        )
-        raise typer.Exit(1)
-    if request.into is not None:
-        _replace_tables(request.into, request.paper, suffix, shown)
-
-
-@contextlib.contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
-    """A bar on a terminal and nothing in a pipe; called after each run."""
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    ) as progress:
-        task = progress.add_task("runs", total=total)
-        yield lambda: progress.advance(task)
-
-
-def _print(request: Request, figures: Sequence[page.Shown]) -> None:
-    if request.as_json:
-        answers = [{"figure": keep.figure_key(s.figure.name), "rows": s.rows} for s in figures]
-        typer.echo(json.dumps(answers[0] if len(answers) == 1 else answers, indent=1, allow_nan=False))
-    elif request.markdown:
-        for s in figures:
-            typer.echo(f"### {s.figure.heading}\n\n{page.markdown(s)}")
-    else:
-        console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-        for s in figures:
-            for item in page.terminal(s):
-                if isinstance(item, str):
-                    console.print(item, markup=False)
-                    continue
-                title, (columns, lines) = item
-                console.print(title, markup=False)
-                left_out = print_table(columns, lines, wide=request.wide, left=0)
-                if left_out:
-                    console.print(f"not shown: {', '.join(left_out)}; --wide and the report have all", markup=False)
-
-
-def _replace_tables(path: Path, paper: str, suffix: str, figures: Sequence[page.Shown]) -> None:
-    """Puts new tables between `<!-- table NAME -->` and `<!-- end -->` of a document; names those without.
-
-    Pictures that the document shows as `images/NAME.svg` are drawn anew beside it.
-    """
-    text = path.read_text(encoding="utf-8")
-    missing = []
-    for s in figures:
-        name = f"{paper}-{s.figure.name}{suffix}"
-        body = page.markdown(s).replace("\\", "\\\\")
-        marks = rf"(<!-- table {re.escape(name)} -->\n).*?(<!-- end -->)"
-        text, found = re.subn(marks, rf"\1\n{body}\n\2", text, flags=re.DOTALL)
-        if not found:
-            missing.append(name)
-        if s.picture and f"(images/{name}.svg)" in text:
-            (path.parent / "images").mkdir(exist_ok=True)
-            keep.write_picture(path.parent / "images" / f"{name}.svg", compact(s.picture))
-    if missing:
-        typer.echo(
-            f'linkweir reproduce {paper}: --into = "{path}": no place for {", ".join(missing)}; one is two lines, '
-            f"<!-- table {missing[0]} --> and <!-- end -->",
-            err=True,
-        )
-    if len(missing) == len(figures):
-        raise typer.Exit(1)
-    write_whole(path, text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures with real kernels: the same scenarios in the laboratory, beside their simulation and theory.
+"""Figures with real kernels: the same scenarios in the laboratory, compared with simulation and theory.
 
 A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator. Rows gain a column
 `where`, and pictures both. Rows of several seeds are averaged, unless a figure adds its seeds up itself.
@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 
 from linkweir.reproduce import native
 from linkweir.reproduce.execute import Outcome, Runner, distinct, execute, show
-from linkweir.reproduce.figure import Case, Figure, Grid, Panel, Row, Scenario, Tables
-from linkweir.reproduce.page import SIMULATION, Shown, rows_alone
-from linkweir.sweep.job import read_tables, write_tables
+from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables, identity
+from linkweir.reproduce.page import SIMULATION, FigureResult, table_without_runs
+from linkweir.sweeps.job import read_tables, write_tables
 
 if TYPE_CHECKING:
     from linkweir.lab import Laboratory
     from linkweir.result import Result
-    from linkweir.sweep.parts import Parts
+    from linkweir.sweeps.parts import Parts
 
 KERNEL = "kernel"
 
 
 def laboratory(say: Callable[[str], None]) -> Laboratory:
-    """Where kernels run, made ready.
+    """The laboratory, made ready.
 
     Raises:
         LaboratoryError: there can be no laboratory here.
@@ -54,7 +54,7 @@ def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
             if found is None:
                 missing.append((number, name))
             else:
-                take(number, native.Run(found))
+                take(number, native.PackedTables(found))
 
         def keep(which: int, result: Result) -> None:
             number, name = missing[which]
@@ -67,8 +67,8 @@ def runner(laboratory: Laboratory, jobs: int | None, parts: Parts) -> Runner:
 
 
 def _name(laboratory: Laboratory, scenario: Scenario) -> str:
-    """What tells a run in this guest from its simulation and from one in any other guest."""
-    return hashlib.sha256(f"{laboratory.guest.identity} {native.job_of(0, scenario).identity}".encode()).hexdigest()
+    """The name of a run in this guest: another guest, or the simulator, gives another name."""
+    return hashlib.sha256(f"{laboratory.guest.identity} {identity(scenario)}".encode()).hexdigest()
 
 
 def possible(figure: Figure) -> Figure | None:
@@ -77,13 +77,13 @@ def possible(figure: Figure) -> Figure | None:
     return replace(figure, cases=cases) if cases else None
 
 
-def carry_out(
+def run_all(
     sets: Sequence[Sequence[Figure]],
     kernels: Runner,
     simulator: Runner,
     on_done: Callable[[], None],
     name: str = KERNEL,
-) -> tuple[Outcome, list[Shown]]:
+) -> tuple[Outcome, list[FigureResult]]:
     """Runs figures in the simulator and in the kernel.
 
     Args:
@@ -97,6 +97,7 @@ def carry_out(
         What ran in the kernel, and the figures with rows of both.
     """
     scenarios = planned(sets)
+    # The simulator first: it takes a twentieth of the time, and Ctrl-C in it leaves the kernels unstarted.
     simulated = execute(scenarios, simulator, on_done)
     outcome = execute(scenarios, kernels, on_done) if simulated.complete else Outcome()
     return outcome, [_overlay(figures, outcome, simulated, name) for figures in zip(*sets, strict=True)]
@@ -110,7 +111,7 @@ def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
 # --- One figure -----------------------------------------------------------------------------------------------------
 
 
-def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> Shown:
+def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, name: str) -> FigureResult:
     figure = figures[0]
     ours = _mean([show(replace(one, panels=()), outcome).rows for one in figures])
     theirs = _mean([show(replace(one, panels=()), simulated).rows for one in figures])
@@ -129,16 +130,16 @@ def _overlay(figures: Sequence[Figure], outcome: Outcome, simulated: Outcome, na
         other_rows=None,
     )
     details = [] if figure.details is None else figure.details(_pairs(figure, outcome))
-    if figure.details is not None and figure.telling is None:
+    if figure.details is not None and figure.notable is None:
         both = ((name, details), (SIMULATION, figure.details(_pairs(figure, simulated))))
         details = [{"where": where, **row} for where, rows in both for row in rows]
     from linkweir.reproduce.plot import svg
 
     picture = svg(drawn, rows) if drawn.panels and rows else ""
-    return Shown(replace(drawn, details=figure.details), rows, details, [], picture)
+    return FigureResult(replace(drawn, details=figure.details), rows, details, [], picture)
 
 
-def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[Case, Tables]]:
+def _pairs(figure: Figure, outcome: Outcome) -> list[tuple[FigureCase, Tables]]:
     keyed = [(case, outcome.results.get(case.key)) for case in figure.cases]
     return [(case, tables) for case, tables in keyed if tables is not None]
 
@@ -148,7 +149,7 @@ def _measured(column: str) -> bool:
 
 
 def _mean(sets: Sequence[list[Row]]) -> list[Row]:
-    """One row for all that agree in everything that was not measured."""
+    """The mean of all rows that agree in everything that was not measured."""
     if len(sets) == 1:
         return sets[0]
     groups: dict[tuple[object, ...], list[Row]] = {}
@@ -191,7 +192,7 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; what was wanted, alike for both, once.
+    """Lines of the kernel, each with the simulation's below; what was wanted is the same for both and stands once.
 
     Where one side lacks a line nothing says which belong together, and the simulation's come after the kernel's.
     """
@@ -227,14 +228,14 @@ LOADED = ((4.0, 9.0), (1.0, 9.0))
 """Phases of WTP and PLR in which the limit is never left: the report's traffic, and constant loads."""
 
 
-def distances(shown: Sequence[Shown], measured: str = KERNEL) -> list[Shown]:
-    """How far the kernel is from theory and from the simulation, in percent, for each figure that has both."""
+def distances(shown: Sequence[FigureResult], measured: str = KERNEL) -> list[FigureResult]:
+    """The distance of the kernel from theory and simulation, in percent, for each figure that has both."""
     found = [(one.figure.name, _rate_distances(one, measured) or _ratio_distances(one, measured)) for one in shown]
     return [_distances(name, rows, measured) for name, rows in found if rows]
 
 
-def _distances(name: str, rows: list[Row], measured: str) -> Shown:
-    return rows_alone(
+def _distances(name: str, rows: list[Row], measured: str) -> FigureResult:
+    return table_without_runs(
         f"{name}-distances",
         f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
         f"The same scheduler behaves alike in the {measured} and in the simulator.",
@@ -254,7 +255,7 @@ def _largest(values: Sequence[float | None]) -> float | None:
     return max((value for value in values if value is not None), default=None)
 
 
-def _rate_distances(one: Shown, name: str) -> list[Row]:
+def _rate_distances(one: FigureResult, name: str) -> list[Row]:
     if "af_theory_mbps" not in one.figure.columns or "k_af" not in one.figure.columns:
         return []
     columns = ("scheduler", "memory_s", "ef_share", "k_af")
@@ -282,7 +283,7 @@ def _rate_distances(one: Shown, name: str) -> list[Row]:
     return made
 
 
-def _ratio_distances(one: Shown, measured: str) -> list[Row]:
+def _ratio_distances(one: FigureResult, measured: str) -> list[Row]:
     if "delay_ratio" not in one.figure.columns:
         return []
     columns = ("figure", "history", "limit", "t_from_s", "t_to_s")

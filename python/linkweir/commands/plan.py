@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir plan pss`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkweir import _native, quantity
+from linkweir.commands import plan_table
+from linkweir.quantity import OptionError
+from linkweir.sizing import shortage
+from linkweir.sizing.answer import answer
+from linkweir.sizing.requirements import Memory, Requirements, Weights
+
+app = typer.Typer(help="Parameters of a policy for the rates wanted.", no_args_is_help=True, add_completion=False)
+
+
+@app.callback()
+def plan() -> None:
+    """Parameters of a policy for the rates wanted."""
+
+
+@app.command("pss")
+def pss(
+    link: Annotated[str, typer.Option(help="Nominal (mean) rate of the link, as configured in the scheduler.")],
+    rate: Annotated[list[str] | None, typer.Option(help="Rate to reserve; repeat, most urgent first.")] = None,
+    share: Annotated[list[str] | None, typer.Option(help="The same as a part of the link: 0.25 or 25%.")] = None,
+    weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to replace, packets per visit.")] = None,
+    sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 for the weights.")] = "1500B:1500B",
+    burst: Annotated[
+        str | None, typer.Option(help="N: packets sent in a row before the priority drops (default: 20p).")
+    ] = None,
+    mtu: Annotated[str, typer.Option(help="Largest packet of the controlled queues.")] = "1514B",
+    other_mtu: Annotated[
+        str | None, typer.Option(help="Largest packet of any other queue (default: as --mtu).")
+    ] = None,
+    burst_above: Annotated[
+        str | None, typer.Option(help="Largest burst of more urgent queues (default: one packet).")
+    ] = None,
+    ef_expected: Annotated[
+        str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
+    ] = "0%",
+    ef: Annotated[list[str] | None, typer.Option(help="Further loads to show the rates for; repeat.")] = None,
+    memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered (default: 100ms).")] = None,
+    longest_fade: Annotated[str | None, typer.Option(help="Longest shortage; sets the memory.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to find the longest shortage.")] = None,
+    margin: Annotated[float, typer.Option(help="Memory per longest fade.", min=1.0, max=100.0)] = 2.0,
+    sat: Annotated[str, typer.Option(help="exact, or paper: as published; the rate is corrected.")] = "exact",
+    lr: Annotated[str | None, typer.Option(help="Resume level, instead of the memory.")] = None,
+    lm: Annotated[str | None, typer.Option(help="Maximum level, instead of the burst.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Parameters of PSS, the rates to expect, and warnings.
+
+    Give --rate, --share or --weights.
+    """
+    try:
+        _only_one({"--rate": rate, "--share": share, "--weights": weights}, least=1)
+        _only_one({"--memory": memory, "--longest-fade": longest_fade, "--trace": trace, "--lr": lr})
+        if weights and burst is not None:
+            raise OptionError("--burst", burst, "follows from --weights; leave one of them out")
+        if sat not in ("exact", "paper"):
+            raise OptionError("--sat", sat, "must be exact or paper")
+        link_bps = quantity.rate_bps("--link", link)
+        expected_bps = quantity.rate_or_fraction_bps("--ef-expected", ef_expected, link_bps)
+        if expected_bps >= link_bps:
+            raise OptionError("--ef-expected", ef_expected, "must leave something of the link")
+        wanted = Requirements(
+            link_bps=link_bps,
+            ef_expected_bps=expected_bps,
+            targets=_targets(link_bps, rate or [], share or []),
+            weights=None if weights is None else _weights(weights, sizes),
+            burst_pkts=quantity.count_pkts("--burst", burst or "20p", 2),
+            mtu_bytes=quantity.size_bytes("--mtu", mtu, 64),
+            other_mtu_bytes=None if other_mtu is None else quantity.size_bytes("--other-mtu", other_mtu),
+            burst_above_bytes=None if burst_above is None else quantity.size_bytes("--burst-above", burst_above),
+            memory=Memory(
+                given_s=None if memory is None else quantity.time_s("--memory", memory),
+                fade_s=None if longest_fade is None else quantity.time_s("--longest-fade", longest_fade),
+                trace=None if trace is None else shortage.read(trace),
+                margin=margin,
+            ),
+            sat=sat,
+            resume_bits=None if lr is None else quantity.amount_bits("--lr", lr),
+            maximum_bits=None if lm is None else quantity.amount_bits("--lm", lm),
+            loads=tuple(quantity.rate_or_fraction_bps("--ef", text, link_bps) for text in ef or []),
+        )
+        found = answer(wanted)
+    except (OptionError, _native.ScenarioError) as fault:
+        typer.echo(f"linkweir plan pss: {fault}", err=True)
+        raise typer.Exit(2) from None
+    if as_json:
+        typer.echo(json.dumps(found, indent=2, allow_nan=False))
+    else:
+        plan_table.show(found)
+
+
+def _only_one(options: dict[str, object], least: int = 0) -> None:
+    given = {option: value for option, value in options.items() if value}
+    if least <= len(given) <= 1:
+        return
+    rule = f"give {'exactly' if least else 'only'} one of {', '.join(options)}"
+    if not given:
+        raise OptionError("", "", rule)
+    raise OptionError(" ".join(_typed(option, value) for option, value in given.items()), "", rule)
+
+
+def _typed(option: str, value: object) -> str:
+    """An option as typed on the command line, as often as it is given."""
+    return " ".join(f"{option} {text}" for text in (value if isinstance(value, list) else [value]))
+
+
+def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[float, ...]:
+    wanted = [("--rate", text, quantity.rate_bps("--rate", text)) for text in rates]
+    wanted += [("--share", text, quantity.fraction("--share", text) * link_bps) for text in shares]
+    for key, text, target_bps in wanted:
+        if not 10 <= target_bps < link_bps:
+            raise OptionError(key, text, f"must be 10 bit/s up to below the link's {quantity.rate_text(link_bps)}")
+    total_bps = sum(target_bps for _, _, target_bps in wanted)
+    if total_bps > link_bps:
+        sums = f"are {quantity.rate_text(total_bps)} together, more than the link's {quantity.rate_text(link_bps)}"
+        raise OptionError(" ".join(_typed(key, text) for key, text, _ in wanted), "", f"{sums}: reserve less")
+    return tuple(target_bps for _, _, target_bps in wanted)
+
+
+def _weights(text: str, sizes: str) -> Weights:
+    af, cs0 = (_whole("--weights", text, part) for part in _pair("--weights", text))
+    af_bytes, cs0_bytes = (quantity.size_bytes("--sizes", part) for part in _pair("--sizes", sizes))
+    return Weights(af, cs0, af_bytes, cs0_bytes)
+
+
+def _pair(key: str, text: str) -> list[str]:
+    parts = text.split(":")
+    if len(parts) != 2:
+        raise OptionError(key, text, "write it as AF:CS0, such as 16:4 or 1500B:1500B")
+    return parts
+
+
+def _whole(key: str, given: str, text: str) -> int:
+    if not text.strip().isdigit() or not 1 <= int(text) <= 65535:
+        raise OptionError(key, given, "weights are whole numbers of packets, 1 .. 65535")
+    return int(text)

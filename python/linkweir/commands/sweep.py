@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir sweep`."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from linkweir.commands.executor import executor_of
+from linkweir.sweeps.execute import run_plan
+from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
+from linkweir.sweeps.plan import Plan
+
+app = typer.Typer(add_completion=False)
+
+_MOST_SHOWN = 10
+
+
+@app.command()
+def sweep(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A plan in TOML.")],
+    jobs: Annotated[int | None, typer.Option(help="Processes (default: one per processor).", min=1)] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="First seed in place of the plan's.", min=0)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory of the sweep (default: runs/sweep-PLAN).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Start over: overwrite the sweep that is there.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Check the plan and list its runs.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Run a grid or list over the keys of a scenario, times seeds, into one data set.
+
+    The same command resumes a sweep that was interrupted: it runs only what is missing.
+    """
+    made = Plan.load(plan, seed=seed)
+    if dry_run:
+        _list(made, as_json=as_json)
+        return
+    directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
+    try:
+        with executor_of(jobs, dask) as executor, _warnings_in_a_line(), _bar() as progress:
+            done = run_plan(made, executor, out=directory, force=force, progress=progress)
+    except SweepInterrupted as interrupted:
+        _show(interrupted.sweep, as_json=as_json)
+        print(f"linkweir: {interrupted}; the same command resumes it", file=sys.stderr)
+        raise typer.Exit(1) from interrupted
+    _show(done, as_json=as_json)
+    if done.failures:
+        raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _bar() -> Iterator[Callable[[int, int, int], None] | None]:
+    """A bar on a terminal, nothing in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("runs", total=None)
+
+        def tell(done: int, planned: int, failed: int) -> None:
+            words = f"runs, {failed} failed" if failed else "runs"
+            bar.update(task, completed=done + failed, total=planned, description=words)
+
+        yield tell
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Prints warnings in the form of the command's other messages."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        print(f"linkweir: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _list(plan: Plan, *, as_json: bool) -> None:
+    table = plan.columns(plan.runs)
+    if as_json:
+        print(json.dumps({"name": plan.name, "runs": table.to_pylist()}, indent=2, ensure_ascii=False, allow_nan=False))
+        return
+    for run in plan.runs:
+        print(f"run {run.number}: {run}")
+
+
+def _show(sweep: Sweep, *, as_json: bool) -> None:
+    if as_json:
+        shown = {**sweep.summary, "runs_now": sweep.runs_now, "directory": str(sweep.directory)}
+        print(json.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
+    else:
+        found = sweep.runs_done - sweep.runs_now
+        print(f"{sweep.runs_done} of {sweep.runs_planned} runs done: {sweep.runs_now} now, {found} before")
+        if sweep.runs_done:
+            print(f"data set: {sweep.directory}/results/{RUNS}.parquet")
+    for failure in sweep.failures[:_MOST_SHOWN]:
+        print(f"linkweir: failed: {failure}", file=sys.stderr)
+    if len(sweep.failures) > _MOST_SHOWN:
+        more = len(sweep.failures) - _MOST_SHOWN
+        print(f"linkweir: and {more} more, all in {sweep.directory}/summary.json", file=sys.stderr)

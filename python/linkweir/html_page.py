@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The one writer of HTML reports: pages that need no other file, with tables and pictures in them."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Sequence
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; }
+th:first-child, td:first-child { text-align: left; }
+.wide { overflow-x: auto; } figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+.warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
+pre { background: #f5f5f5; padding: .7rem 1rem; overflow-x: auto; }
+"""
+
+
+def document(title: str, body: str) -> str:
+    """A page.
+
+    Args:
+        title: its title and first heading, as plain text.
+        body: what follows the heading, as HTML.
+    """
+    shown = html.escape(title)
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{shown}</title><style>{_STYLE}</style></head><body>
+<h1>{shown}</h1>
+{body}
+</body></html>
+"""
+
+
+def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table of plain texts, which scrolls sideways where it is wider than the page; no headings, no first line."""
+    head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
+    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+    return f'<div class="wide"><table>{f"<tr>{head}</tr>" if head else ""}{rows}</table></div>'
+
+
+def warning(text: str) -> str:
+    """A sentence that the reader must not miss."""
+    return f'<p class="warning">{html.escape(text)}</p>'
+
+
+def figure(name: str, title: str, picture: str) -> str:
+    """An SVG document in the page.
+
+    Args:
+        name: unique on the page; it keeps the identifiers inside the pictures apart.
+        title: what the picture shows, for readers who do not see it.
+        picture: the document.
+    """
+    label = html.escape(title, quote=True)
+    return f'<figure role="img" aria-label="{label}">{_inline(picture, name)}</figure>'
+
+
+def _inline(picture: str, prefix: str) -> str:
+    """An SVG document inside an HTML one: no prologue, and identifiers of its own."""
+    body = picture[picture.index("<svg") :]
+    body = re.sub(r'\bid="([^"]+)"', rf'id="{prefix}-\1"', body)
+    body = re.sub(r'(xlink:href|href)="#([^"]+)"', rf'\1="#{prefix}-\2"', body)
+    return re.sub(r"url\(#([^)]+)\)", rf"url(#{prefix}-\1)", body)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Shows the result of a run on a terminal, in a pipe or as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import Any
+
+from linkweir import quality
+from linkweir.provenance import REPORT
+from linkweir.report import CLASS_COLUMNS, number
+from linkweir.result import Result
+from linkweir.terminal import print_table
+
+_VOICE_COLUMNS = (
+    ("delay mean (ms)", "delay_s", 1e3, 2),
+    ("jitter mean (ms)", "jitter_s", 1e3, 2),
+    ("loss (%)", "loss", 100.0, 2),
+    ("rating R", "rating", 1.0, 1),
+    ("MOS", "mos", 1.0, 2),
+)
+_MOST_ROWS = 50
+_IMPORTANT = (
+    "rate_bps",
+    "loss",
+    "delay_mean_s",
+    "delay_p99_s",
+    "sent_pkts",
+    "backlog_mean_pkts",
+    "jitter_mad_s",
+    "delay_max_s",
+)
+"""Columns of classes that a narrow terminal keeps longest."""
+
+
+def say(text: str) -> None:
+    """To stderr, as it is: no markup, no wrapping."""
+    print(text, file=sys.stderr)
+
+
+def emit(text: str) -> None:
+    """To stdout, at once, so that a closed pipe is noticed here."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def emit_json(value: object) -> None:
+    """JSON as people read it, to stdout."""
+    emit(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide: bool = False) -> None:
+    """Prints the classes of a run that has a directory, its warnings, and with a codec how its flows would sound."""
+    directory = result.directory
+    assert directory is not None
+    voice = None if codec is None else quality.voice(result, codec).to_pylist()
+    if as_json:
+        calls = {} if voice is None else {"voice": voice}
+        emit_json({**result.summary, **calls, "directory": str(directory)})
+        return
+    classes = result.classes
+    left_out = _print_rows(
+        classes.slice(0, _MOST_ROWS).to_pylist(), classes.num_rows, "class", CLASS_COLUMNS, wide=wide
+    )
+    if left_out:
+        again = shlex.join(["linkweir", "report", str(directory), "--wide"])
+        emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
+    if voice is not None:
+        left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
+        if left_out:
+            emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
+    for note in result.scenario.notes:
+        emit(f"note: {note}\n")
+    for finding in result.warnings:
+        emit(f"warning: {finding}\n")
+    emit(f"report: {directory / REPORT}\n")
+
+
+def _print_rows(
+    rows: list[dict[str, Any]], count: int, first: str, columns: tuple[tuple[str, str, float, int], ...], *, wide: bool
+) -> list[str]:
+    """Prints a table; returns the headings of columns for which the terminal is too narrow."""
+    keys = [key for _, key, _, _ in columns]
+    important = [1 + keys.index(key) for key in _IMPORTANT if key in keys]
+    importance = [*important, *(i for i in range(1, len(keys) + 1) if i not in important)]
+    cells = [[str(row[first]), *(number(row[key], scale, digits) for _, key, scale, digits in columns)] for row in rows]
+    left_out = print_table([first, *(title for title, *_ in columns)], cells, wide=wide, importance=importance)
+    if count > len(rows):
+        emit(f"and {count - len(rows)} more\n")
+    return left_out

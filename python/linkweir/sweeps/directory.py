@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The directory of a sweep, which keeps finished runs however the sweep ends.
+
+::
+
+    plan.json              the cases and the seed of every run
+    inputs/                copies of the files that scenarios name, by SHA-256
+    parts/                 the rows of every run that is done, until all are
+    results/runs.parquet   the data set
+    summary.json           how many runs, and what failed
+    provenance.json        what ran, when and where, and how it ended, as in a run directory
+
+The data set is made of the parts in the order of the plan, so its bytes do not depend on where or when runs were done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir.build import build
+from linkweir.fault import DirectoryError
+from linkweir.provenance import (
+    INPUTS,
+    REMOVING,
+    RESULTS,
+    SUMMARY,
+    OwnDirectory,
+    dump,
+    read_provenance,
+    write_whole,
+    writing,
+)
+from linkweir.sweeps import keys
+from linkweir.sweeps.job import read_rows
+from linkweir.sweeps.outcome import KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
+from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
+from linkweir.sweeps.plan import Plan, Run
+from linkweir.tables import TableFile
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PLAN = "plan.json"
+_EARLIER = "an earlier version, which noted no {}"
+
+
+class SweepDirectory(OwnDirectory):
+    """The directory of a sweep, held by one process at a time.
+
+    Args:
+        path: where; a sweep of the same plan that is there is resumed.
+        plan: what is to be done.
+        force: an earlier sweep of another plan is overwritten.
+
+    Raises:
+        DirectoryError: it cannot be made or written, holds something else, or another process is writing it.
+    """
+
+    KIND = KIND
+    OURS = (PLAN, INPUTS, PARTS, RESULTS, SUMMARY)
+
+    def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
+        self._plan = plan
+        self._parts = Parts(path)
+        self._data = path / RESULTS / f"{RUNS}.parquet"
+        self._lock: int | None = None
+        facts = {
+            "name": plan.name,
+            "runs_planned": len(plan.runs),
+            "plan_sha256": plan.sha256,
+            "inputs": [
+                {"source": source, "sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+                for source, content in plan.inputs
+            ],
+            "sessions": [],
+        }
+        with writing(path):
+            if not path.exists() or path.is_dir():
+                path.mkdir(parents=True, exist_ok=True)
+                self._lock = lock(path, self.KIND)
+        try:
+            earlier = None if force else _earlier(path)
+            if earlier is None:
+                super().__init__(path, facts, force=force)
+            else:
+                _check_same(path, earlier, facts)
+                self.path, self._provenance, self._began = path, earlier, time.monotonic()
+            self._prepare()
+        except BaseException:
+            self.release()
+            raise
+
+    def _prepare(self) -> None:
+        """Writes the plan and the inputs, unless they are there."""
+        with writing(self.path):
+            if not (self.path / PLAN).exists():
+                for _, content in self._plan.inputs:
+                    (self.path / INPUTS).mkdir(exist_ok=True)
+                    target = self.path / INPUTS / hashlib.sha256(content).hexdigest()
+                    write_bytes(target, content)
+                write_whole(self.path / PLAN, dump(_described(self._plan)))
+
+    def release(self) -> None:
+        """Unlocks the directory."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the data set of all runs is there and undamaged."""
+        if self._provenance["status"] != "complete":
+            return False
+        return as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))
+
+    def found(self) -> set[int]:
+        """Numbers of the runs that are done, of a sweep that is not complete."""
+        found = {run.number for run in self._plan.runs if self._read(run) is not None}
+        if self._provenance["status"] == "complete":
+            warnings.warn(
+                f"{self._data}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
+                f"{len(self._plan.runs) - len(found)} are run again",
+                stacklevel=2,
+            )
+        return found
+
+    def begin(self, **session: Any) -> None:
+        """Notes that runs are being done."""
+        with writing(self.path):
+            self._parts.make()
+            self._session = {"started_utc": _utc(), **session, "runs_now": 0}
+            self._provenance.pop("error", None)
+            self._note(status="running", sessions=[*self._provenance["sessions"], self._session])
+
+    def add(self, run: Run, rows: bytes) -> None:
+        """Keeps the rows of a run."""
+        self._parts.add(run.job.identity, rows)
+
+    def _read(self, run: Run) -> pa.Table | None:
+        """The rows of a run, if it is done."""
+        return self._parts.read(run.job.identity, read_rows)
+
+    def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
+        """Makes the data set of what is done."""
+        self._parts.tidy()
+        done = self._assemble()
+        sweep = self._summed_up(status, failures, done, runs_now)
+        self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
+        # The parts go last: until the data set and its hash are recorded, they are the only copy of the results.
+        self._note(status=status, runs_done=done, runs_sha256=file_sha256(self._data))
+        if status == "complete":
+            self._parts.remove()
+        return sweep
+
+    def opened(self) -> Sweep:
+        """The sweep, if it is complete."""
+        self._parts.remove()
+        return self._summed_up("complete", (), len(self._plan.runs), 0)
+
+    def _assemble(self) -> int:
+        """Writes the data set; gives how many runs are in it."""
+        done = 0
+        (self.path / RESULTS).mkdir(exist_ok=True)
+        writer = TableFile(self._data)
+        try:
+            for table in assembled(self._plan, self._read):
+                writer.add(table)
+                done += 1
+        except BaseException:
+            writer.close(keep=False)
+            raise
+        writer.close(keep=done > 0)
+        if not done:
+            self._data.unlink(missing_ok=True)
+        return done
+
+    def _summed_up(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
+        read = partial(read_data, self._data)
+        sweep = Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
+        write_whole(self.path / SUMMARY, dump(sweep.summary))
+        return sweep
+
+
+def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa.Table]:
+    """The data set, a run at a time in the order of the plan, all with the columns of the whole."""
+    import pyarrow as pa
+
+    # Two passes: the first finds the columns of all runs, so that the second needs one run in memory at a time.
+    done, schemas = [], []
+    for run in plan.runs:
+        rows = read(run)
+        if rows is not None:
+            done.append(run)
+            if rows.schema not in schemas:
+                schemas.append(rows.schema)
+    metrics = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
+    shown = plan.columns(done)
+    for number, run in enumerate(done):
+        rows = read(run)
+        assert rows is not None
+        arrays = {name: pa.repeat(shown[name][number], rows.num_rows) for name in shown.column_names}
+        for field in metrics:
+            known = field.name in rows.column_names
+            arrays[field.name] = rows[field.name].cast(field.type) if known else pa.nulls(rows.num_rows, field.type)
+        yield pa.table(arrays)
+
+
+def _described(plan: Plan) -> dict[str, Any]:
+    return {
+        "name": plan.name,
+        "keys": [keys.show(key) for key in plan.keys],
+        "cases": [
+            {
+                "case": case.number,
+                **({"label": case.label} if case.label else {}),
+                "values": {keys.show(key): value for key, value in case.values.items()},
+                "scenario": case.text,
+                "inputs": {name: hashlib.sha256(content).hexdigest() for name, _, content in case.inputs},
+            }
+            for case in plan.cases
+        ],
+        "runs": [
+            {"run": run.number, "case": run.case.number, "seed": run.seed, "sha256": run.job.identity}
+            for run in plan.runs
+        ],
+    }
+
+
+def _utc() -> str:
+    import datetime
+
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def _earlier(path: Path) -> dict[str, Any] | None:
+    """The provenance of a sweep that is there."""
+    with contextlib.suppress(DirectoryError):
+        provenance = read_provenance(path, SweepDirectory.KIND)
+        if provenance["status"] != REMOVING:
+            return provenance
+    return None
+
+
+def _check_same(path: Path, earlier: dict[str, Any], facts: dict[str, Any]) -> None:
+    """Refuses to resume another sweep."""
+    cure = "choose another --out, or start over with --force"
+    for key, here in build().items():
+        if earlier.get(key) != here:
+            what = key.removesuffix("_sha256")
+            then = f"{what} {earlier[key]}, this is {here}" if key in earlier else _EARLIER.format(what)
+            raise DirectoryError(f"{path}: its runs were done by {then}; {cure}")
+    now = {entry["source"]: entry["sha256"] for entry in facts["inputs"]}
+    for entry in earlier.get("inputs", []):
+        if now.get(entry["source"], entry["sha256"]) != entry["sha256"]:
+            raise DirectoryError(f"{path}: {entry['source']} has changed since the sweep began; restore it, {cure}")
+    if earlier.get("plan_sha256") != facts["plan_sha256"]:
+        before, after = earlier.get("runs_planned"), facts["runs_planned"]
+        counts = "" if before == after else f" ({before} runs then, {after} now)"
+        raise DirectoryError(
+            f"{path}: the plan or its scenario has changed since the sweep began{counts}; restore it, {cure}"
+        )

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a sweep as it is sent to an executor, and the answer, whose bytes do not depend on where it ran.
+
+A sweep needs the rows of a run for its data set; a reproduction needs all its tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkweir import _native, bins
+from linkweir.build import build
+from linkweir.scenario import Scenario
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEPT = ("classes", "flows", "link")
+"""Tables of a run that its rows are made of."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run, with all it needs.
+
+    Attributes:
+        number: which run of the plan, from 1.
+        identity: SHA-256 of everything its results depend on, except the version of Linkweir; names its results.
+        text: the scenario with every default written out.
+        seed: seed of every random number.
+        inputs: the files that `text` names, as (name, content).
+        whole: the answer holds all tables of the run instead of its rows in a data set.
+    """
+
+    number: int
+    identity: str
+    text: str
+    seed: int
+    inputs: tuple[tuple[str, bytes], ...] = field(repr=False)
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a job.
+
+    Attributes:
+        number: which run of the plan, from 1.
+        rows: its rows in Arrow's file format, or of a whole job its tables (`read_tables`); None if it failed.
+        error: why it failed.
+        version: version, commit and sources of Linkweir that did it.
+    """
+
+    number: int
+    rows: bytes | None
+    error: str = ""
+    version: str = ""
+
+    @property
+    def fault(self) -> str:
+        """Why the answer cannot be used: the run failed, or another version of Linkweir did it; empty if it can."""
+        if self.rows is None:
+            return self.error
+        if self.version != version():
+            return f"was done by linkweir {self.version}, here it is {version()}; install the same version"
+        return ""
+
+
+def version() -> str:
+    """Version, commit and sources of Linkweir here."""
+    here = build()
+    return f"{here['linkweir']} {here['commit']} {here['sources_sha256'][:12]}"
+
+
+def identity(text: str, seed: int, inputs: tuple[tuple[str, bytes], ...]) -> str:
+    """SHA-256 of everything that the results of a run depend on."""
+    digest = hashlib.sha256(f"{seed}\n{len(text)}\n{text}".encode())
+    for name, content in inputs:
+        digest.update(f"\n{name}\n{hashlib.sha256(content).hexdigest()}".encode())
+    return digest.hexdigest()
+
+
+def work(job: Job) -> Answer:
+    """Does a run; a failure is also an answer."""
+    try:
+        return Answer(job.number, _content(job), version=version())
+    except Exception as fault:  # one failed run must not end the others
+        return Answer(job.number, None, str(fault) or type(fault).__name__, version())
+
+
+def _content(job: Job) -> bytes:
+    scenario = _scenario(job)
+    tables, simulated_s = _simulate(scenario, whole=job.whole)
+    return write_tables(tables) if job.whole else _written(summary_rows(tables, scenario, simulated_s))
+
+
+def write_tables(tables: Mapping[str, pa.Table]) -> bytes:
+    """The tables of a run as one file, for `read_tables`."""
+    import pyarrow as pa
+
+    contents = [_written(table, compression="zstd") for table in tables.values()]
+    return _written(
+        pa.table({"table": pa.array(list(tables), pa.string()), "content": pa.array(contents, pa.binary())})
+    )
+
+
+def _written(table: pa.Table, compression: str | None = None) -> bytes:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def read_rows(content: bytes) -> pa.Table:
+    """The rows of an answer, or those of one table of a whole job.
+
+    Raises:
+        ValueError: they are not whole.
+    """
+    import pyarrow as pa
+
+    try:
+        with pa.ipc.open_file(pa.py_buffer(content)) as reader:
+            return reader.read_all()
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(str(error)) from error
+
+
+def read_tables(content: bytes) -> dict[str, bytes]:
+    """The tables of a whole job by name, each for `read_rows`.
+
+    Raises:
+        ValueError: they are not whole.
+    """
+    kept = read_rows(content)
+    return {row["table"]: row["content"] for row in kept.to_pylist()}
+
+
+def _simulate(scenario: Scenario, *, whole: bool) -> tuple[dict[str, pa.Table], float]:
+    """The tables kept of a run, and how far it came, s."""
+    from linkweir import arrow
+
+    chunks: dict[str, list[list[_native._Column]]] = {name: [] for name in _KEPT}
+
+    def take(name: str, columns: list[_native._Column]) -> None:
+        if whole or name in chunks:
+            chunks.setdefault(name, []).append(columns)
+
+    outcome = _native.run(scenario.native, take, None)
+    return {name: arrow.joined(parts) for name, parts in chunks.items() if parts}, outcome["simulated_s"]
+
+
+def _scenario(job: Job) -> Scenario:
+    if not job.inputs:
+        return Scenario.parse(job.text, seed=job.seed)
+    with tempfile.TemporaryDirectory(prefix="linkweir-") as folder:
+        path = Path(folder) / "scenario.toml"
+        path.write_text(job.text, encoding="utf-8")
+        for name, content in job.inputs:
+            target = Path(folder) / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        return Scenario.load(path, seed=job.seed)
+
+
+def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:
+    """A run in few rows: one of the link, one of each class, one of each flow, told apart by ``scope``.
+
+    Args:
+        tables: ``classes``, ``flows`` and ``link`` of a run.
+        scenario: what was run; the link's means start at the end of its warm-up.
+        simulated_s: end of the run.
+    """
+    import pyarrow as pa
+
+    means = bins.means(
+        tables["link"].to_batches() if "link" in tables else [],
+        ("capacity_bps", "used_bps"),
+        interval_s=scenario.interval_s,
+        from_s=scenario.warmup_s,
+        to_s=simulated_s,
+    )
+    names = {"scope": ["link"], "class": pa.nulls(1, pa.string()), "flow": pa.nulls(1, pa.string())}
+    parts = [pa.table(names | {key: pa.array([value], pa.float64()) for key, value in means.items()})]
+    for scope, name in (("class", "classes"), ("flow", "flows")):
+        if name in tables:
+            table = tables[name]
+            parts.append(table.add_column(0, "scope", pa.array([scope] * table.num_rows, pa.string())))
+    return pa.concat_tables(parts, promote_options="default").combine_chunks()

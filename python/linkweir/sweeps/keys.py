@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Keys of scenarios as plans write them: ``link.rate``, ``class.NAME.limit``, ``flow.NAME.rate``.
+
+A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
+in TOML: ``flow."a.b".rate``. A table stands for its keys; keys that it
+does not name keep their values.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from linkweir import _native
+from linkweir.fault import Error
+
+Key = tuple[str, ...]
+Values = dict[Key, Any]
+
+_LISTS = ("class", "flow")
+_WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)\s*(?:\.|$)""")
+_UNIT = re.compile(r"[0-9.]\s*([A-Za-z%]+)$")
+_SUFFIXES = {
+    "rate": "bps",
+    "bits": "bits",
+    "time": "s",
+    "size": "bytes",
+    "packets": "pkts",
+    "fraction": "fraction",
+    "symbol_rate": "bd",
+}
+
+
+class KeyPathError(Error, ValueError):
+    """A key leads nowhere.
+
+    Attributes:
+        key: which.
+    """
+
+    def __init__(self, message: str, key: Key = ()) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+def split(text: str) -> Key:
+    """The words of a dotted key.
+
+    >>> split('flow."a.b".rate')
+    ('flow', 'a.b', 'rate')
+    """
+    words: list[str] = []
+    at = 0
+    while at < len(text) or not words or text.rstrip().endswith("."):
+        found = _WORD.match(text, at)
+        if found is None:
+            raise KeyPathError('is not a key; write one like "link.rate" or "flow.NAME.rate"')
+        word = found[1]
+        words.append(json.loads(word) if word.startswith('"') else word.strip("'"))
+        at = found.end()
+    return tuple(words)
+
+
+def show(key: Key) -> str:
+    """A key as plans write it.
+
+    >>> show(("flow", "a.b", "rate"))
+    'flow."a.b".rate'
+    """
+    return ".".join(word if re.fullmatch(r"[^.\"'\s]+", word) else json.dumps(word, ensure_ascii=False) for word in key)
+
+
+def show_value(value: object) -> str:
+    """A value in a message."""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def show_values(values: Mapping[Key, Any]) -> str:
+    """The keys of a case and their values in a message."""
+    return ", ".join(f"{show(key)} = {show_value(value)}" for key, value in values.items())
+
+
+def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
+    """The keys that nested tables give values to; dots separate words in the outermost keys only."""
+    for text, value in tables.items():
+        yield from expand(split(text), value)
+
+
+def expand(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
+    """A value, or the keys of a table, which stands for them."""
+    if isinstance(value, Mapping) and value:
+        for word, member in value.items():
+            yield from expand((*key, str(word)), member)
+    else:
+        yield key, value
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A guess at the word that was meant, as the end of a sentence.
+
+    >>> nearest("vioce", ["voice", "web"])
+    '; did you mean voice?'
+    """
+    found = difflib.get_close_matches(word, list(known), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
+def _entry(scenario: Mapping[str, Any], key: Key) -> int:
+    """The number of the class or flow that a key names."""
+    kind, name = key[:2]
+    entries = scenario.get(kind)
+    entries = entries if isinstance(entries, Sequence) and not isinstance(entries, str) else []
+    names = [entry.get("name") if isinstance(entry, Mapping) else None for entry in entries]
+    found = [number for number, known in enumerate(names) if known == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise KeyPathError(f"{len(found)} entries of {kind} are named {name}; give each a name of its own", key)
+    known = [str(name) for name in names if name is not None]
+    if not known:
+        raise KeyPathError(
+            f"there is no {kind} with a name in the scenario; give the entries names to address them by", key
+        )
+    raise KeyPathError(f"there is no {kind} named {name}; there are {', '.join(known)}{nearest(name, known)}", key)
+
+
+def indexed(scenario: Mapping[str, Any], key: Key) -> str:
+    """The key as messages about scenarios write it.
+
+    >>> indexed({"flow": [{"name": "voice"}]}, ("flow", "voice", "rate"))
+    'flow[0].rate'
+    """
+    if key[0] in _LISTS and len(key) > 1:
+        return ".".join([f"{key[0]}[{_entry(scenario, key)}]", *key[2:]])
+    return ".".join(key)
+
+
+def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any]:
+    """A copy of a scenario in which the keys have these values.
+
+    Raises:
+        KeyPathError: a key leads nowhere.
+    """
+    changed: dict[str, Any] = copy.deepcopy(dict(scenario))
+    for key in sorted(values, key=len):  # tables and lists first, so that single keys then change what is in them
+        _put(changed, key, values[key])
+    return changed
+
+
+def _put(scenario: dict[str, Any], key: Key, value: object) -> None:
+    place: Any = scenario
+    rest = key
+    if key[0] in _LISTS and len(key) > 1:
+        place, rest = scenario[key[0]][_entry(scenario, key)], key[2:]
+        if not rest:
+            raise KeyPathError("is a whole entry; give a table of its keys, or one key behind the name", key)
+    for word in rest[:-1]:
+        if not isinstance(place.get(word), dict):
+            place[word] = {}  # a constant rate becomes one that changes over time
+        place = place[word]
+    place[rest[-1]] = copy.deepcopy(value)
+
+
+def look_up(scenario: Mapping[str, Any], key: Key) -> Any:
+    """The value a scenario gives a key, None where it gives none."""
+    place: Any = scenario
+    rest = key
+    try:
+        if key[0] in _LISTS and len(key) > 1:
+            place, rest = scenario[key[0]][_entry(scenario, key)], key[2:]
+        for word in rest:
+            place = place[word]
+    except (KeyError, TypeError, KeyPathError):
+        return None
+    return place
+
+
+def columns(key: Key, values: Sequence[Any]) -> dict[str, list[Any]]:
+    """The columns of a data set that show a key: as written, and where these are quantities, as numbers too.
+
+    Args:
+        key: what the cases give values to.
+        values: one per row, None where a case gives none.
+
+    >>> columns(("link", "rate"), ["1Mbit", None])
+    {'link.rate': ['1Mbit', None], 'link.rate_bps': [1000000.0, None]}
+    """
+    name = f"{key[0]}_list" if key in (("class",), ("flow",)) else show(key)
+    given = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in given):
+        return {name: list(values)}
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in given):
+        whole = all(isinstance(value, int) for value in given)
+        return {name: [value if value is None or whole else _finite(float(value)) for value in values]}
+    texts = [value if value is None or isinstance(value, str) else show_value(value) for value in values]
+    found: dict[str, list[Any]] = {name: texts}
+    numbers = [_number(key, value) for value in given]
+    units = {number[0] if number else "" for number in numbers}
+    if len(units) == 1 and "" not in units:
+        remaining = iter(numbers)
+        found[f"{name}_{units.pop()}"] = [
+            None if value is None else (next(remaining) or ("", 0))[1] for value in values
+        ]
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _number(key: Key, value: object) -> tuple[str, float] | None:
+    """A quantity as unit and number."""
+    found = _UNIT.search(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    for kind, suffix in _SUFFIXES.items():
+        if (kind == "bits") != (key[-1] in _bit_parameters()) and kind in ("bits", "rate"):
+            continue
+        try:
+            return suffix, _native.quantity(str(value), kind)
+        except ValueError:
+            continue
+    return None
+
+
+def _bit_parameters() -> set[str]:
+    """Parameters of policies that count bits; elsewhere Mbit and its like are rates."""
+    return {
+        param["name"]
+        for policy in _native.policies()
+        for param in [*policy["params"], *policy["class_params"]]
+        if param["unit"] == "bits"
+    }
