@@ -8,7 +8,7 @@
     vectors/NAME/                  vectors by hand; the random ones are made
     PAGE                           its page
 
-and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in says TODO.
+and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in says FILL IN.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * NAME.c - TODO: one line that says what it does.
+ * NAME.c - FILL IN: one line that says what it does.
  *
- * TODO: the algorithm, its source (author, year, section), and where this file deviates from it and why. The steps of each
+ * FILL IN: the algorithm, its source (author, year, section), and where this file deviates from it and why. The steps of each
  * call. The rules are at the head of policy.h.
  *
  * Until then it serves the queue whose head packet has waited longest, and of equal ones the lowest.
@@ -10,7 +10,7 @@
 #include "view.h"
 
 struct NAME_state {
-	uint64_t unused;                /* TODO: what the algorithm keeps; no pointers */
+	uint64_t unused;                /* FILL IN: what the algorithm keeps; no pointers */
 };
 
 static size_t NAME_state_size(uint32_t nqueues, const uint64_t *params)
@@ -33,7 +33,7 @@ static struct lw_pick NAME_pick(void *state, const struct lw_view *v)
 
 const struct lw_policy lw_policy_NAME = {
 	.name = "NAME",
-	.help = "TODO: what people read in lists of policies",
+	.help = "FILL IN: what people read in lists of policies",
 	.abi = LW_ABI,
 	.state_size = NAME_state_size,
 	.init = NAME_init,
