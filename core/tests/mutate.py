@@ -6,11 +6,11 @@
     python core/tests/mutate.py --stale                 names the lines of the record that were made with older sources
 
 A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object
-code of the original or of another mutant, are left out. The rest are tested with the tests of the policies that the file
-is compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
-must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails. Each
-file without such a fault gets its line in docs/mutation.md, with a hash of the code it was run on. So the record can be
-made file by file.
+code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
+compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
+must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
+Each file without such a fault gets its line in docs/mutation.md, with a hash of the code it was run on. So the record
+can be made file by file.
 """
 
 import argparse
@@ -545,7 +545,7 @@ def main():
     parser.add_argument(
         "--resume", action="store_true", help="try only what earlier runs on the same sources did not find"
     )
-    parser.add_argument("--stale", action="store_true", help="name the lines of the record that were made with older sources")
+    parser.add_argument("--stale", action="store_true", help="name the lines of the record made with older sources")
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time (default: 2)")
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()
