@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much faster than real time the satellite runs, and how long `linkweir reproduce codes` takes.
 
-The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; beside it what other policies and the
-corrected mode cost. Medians of processor time over the repetitions; another channel each time, as a reproduction has.
+The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; for comparison, other policies and the
+corrected mode. Medians of processor time over the repetitions, each with another channel, as in a reproduction.
 
     bench/codes.py [--repetitions 5] [--whole] [--json | --markdown] [--out FILE]
 
-With --whole, both papers in both modes as well, whole and with --quick, on all cores: 20 to 40 minutes.
+With --whole, also the reproductions of both papers in both modes, full and with --quick, on all cores: 20 to 40 min.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def verdicts(rows, wholes):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=report.within(int, 1, 100), default=5, metavar="N", help="default 5")
-    parser.add_argument("--whole", action="store_true", help="the reproductions as well: 20 to 40 minutes")
+    parser.add_argument("--whole", action="store_true", help="also time the reproductions: 20 to 40 minutes")
     return report.options_of(parser)
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes vectors (vectors/README.md) of what the module's tracepoints recorded.
+"""Makes vectors (vectors/README.md) from a recording of the module's tracepoints.
 
     python3 trace_vectors.py TRACE CHOICES OUT
 
-TRACE is the text of tracefs' `trace` file, begun before the qdisc was made; CHOICES is what `bounds --choices` prints.
-Each life of each qdisc, from one init() to the next, becomes OUT-1.vec, OUT-2.vec and so on. core/tests/replay.c then
-says whether the core, given the same packets at the same times, decides as it did in the kernel.
+TRACE is the text of tracefs' `trace` file, begun before the qdisc was made; CHOICES is the output of
+`bounds --choices`. Each run of each qdisc, from one init() to the next, becomes OUT-1.vec, OUT-2.vec and so on.
+core/tests/replay.c then checks whether the core, given the same packets at the same times, decides as it did in the
+kernel.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ Choices = dict[tuple[str, str, str], list[str]]
 
 
 class UnreadableError(Exception):
-    """A recording that is not whole, or says what cannot be."""
+    """A recording that is incomplete or contradicts itself."""
 
 
 def read_choices(path: Path) -> Choices:
-    """Words of the parameters that are choices: lines `KIND qdisc|class NAME a|b|c`."""
+    """The words of each parameter that is a choice: lines `KIND qdisc|class NAME a|b|c`."""
     choices: Choices = {}
     for line in path.read_text().splitlines():
         kind, scope, name, words = line.split()
@@ -37,10 +38,10 @@ def read_choices(path: Path) -> Choices:
 
 @dataclass
 class Qdisc:
-    """What is known of one qdisc while its events are read.
+    """The state of one qdisc while its events are read.
 
     Attributes:
-        params: told, but not yet in force; class (0 for the qdisc) to name to value.
+        params: recorded, but not yet in force; class (0 for the qdisc) to name to value.
         channels: the same of rates in bit/s, class 0 being the link.
         rates: in force.
         lines: of the present life; none before its init().
@@ -56,7 +57,7 @@ class Qdisc:
     arriving: bool = False
 
     def settings(self, policy: str, choices: Choices) -> list[str]:
-        """`set ...` and `queue N ...` of all parameters told."""
+        """`set ...` and `queue N ...` of all parameters recorded."""
         rows = []
         for number, values in sorted(self.params.items()):
             scope = "class" if number else "qdisc"
@@ -121,12 +122,12 @@ class Qdisc:
             yes = fact["answer"] == "1"
             self.lines.append(f"at {now} expired {queue} {'yes' if yes else 'no'}")
             self.expected = (number, "head") if yes else None
-        elif what != "dropped_limit":  # of which the policy never hears
+        elif what != "dropped_limit":  # which is not reported to the policy
             raise UnreadableError(f"at {now}: no such event: {what}")
 
 
 def vectors(text: str, choices: Choices) -> list[str]:
-    """Every life in a recording in which the policy was asked, as the text of a vector.
+    """Every run in a recording in which the policy was asked, as the text of a vector.
 
     Raises:
         UnreadableError: events were lost, or do not fit together.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# conserve.sh - what came was sent, was dropped or waits, here and in the parent's books.
+# conserve.sh - every packet that arrived was sent, was dropped or waits, in our counters and in the parent's.
 #
-# Classes are blocked (rate 0) while packets come, so what must wait and what must go is known exactly; no check waits for a clock.
+# Classes are blocked (rate 0) while packets arrive, so it is known exactly how many must wait and be dropped; no check depends on time.
 . /guest/checks.sh
 wire
 
@@ -30,7 +30,7 @@ offer() { # offer CLASS COUNT BYTES
 	traffic send 10.0.0.2 500"$1" $tos "$2" "$3" 0
 }
 
-books() { # books WHAT: the parent's backlog is the child's; read again when a packet left between the two
+books() { # books WHAT: the parent's backlog equals the child's; reads again if a packet left between the two
 	tries=0
 	until [ "$(fields qdisc 1: | cut -d' ' -f4-5)" = "$(fields qdisc 10: | cut -d' ' -f4-5)" ] || [ $tries -ge 20 ]; do
 		tries=$((tries + 1))
@@ -95,7 +95,7 @@ same "pss: what was sent arrived" "$arrived_sum" "$(fields qdisc 10: | cut -d' '
 same "pss: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear
 
-# dropped by age, when leaving and to make room; a child that gives nothing though it had packets
+# dropped by age, when leaving and to make room; a child that returns no packet though it had some
 for parent in $parents; do
 	case="codes under $parent"
 	parent $parent
@@ -121,7 +121,7 @@ for parent in $parents; do
 	clear
 done
 
-# drr ends its turn with a child that gives nothing: a blocked one holds up the others, one that dropped all it had does not
+# drr stops serving at a child that returns no packet: a blocked child holds up the others, one that dropped all its packets does not
 tc qdisc add dev v0 root handle 1: drr
 for class in 1 2; do
 	tc class add dev v0 parent 1: classid 1:$class drr
@@ -147,7 +147,7 @@ same "a bound in bytes" "$(fields qdisc 10: | cut -d' ' -f3-5)" "4 5210 5"
 same "told as such" "$(stat dropped_limit 10:1)" 4p
 clear
 
-# the sender is told of its packet, and of no other's
+# the return value of enqueue covers the sender's packet, and no other
 tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 class 1 rate 0 limit 15 class 2 rate 0 loss 4
 same "the newcomer that goes is refused" "$(traffic offer 10.0.0.2 5003 0 25 100)" 15
 same "one that another makes room for is not" "$(traffic offer 10.0.0.2 5001 0xb8 2 100) $(stat dropped_victim 10:1)" "1 16p"
@@ -155,7 +155,7 @@ tc qdisc change dev v0 root handle 10: pds limit 100
 same "one beyond its class's limit is" "$(traffic offer 10.0.0.2 5003 0 10 100) $(stat dropped_limit 10:1)" "4 4p"
 clear
 
-# a limit far below what waits: an arrival drops two packets at most, and parents hear of both
+# a limit far below the backlog: an arrival drops two packets at most, and both are reported to the parents
 for parent in $parents; do
 	case="a lowered limit under $parent"
 	parent $parent
@@ -172,7 +172,7 @@ for parent in $parents; do
 	clear
 done
 
-# old packets make room, 64 at most for one that comes
+# old packets are dropped to make room, at most 64 per arrival
 holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 200 timeout 10ms
 offer 3 100 100
 offer 3 100 100
@@ -184,7 +184,7 @@ offer 3 1 100
 same "with the next it is" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "80 121p 1p"
 clear
 
-# a device that goes down drops what waits and begins anew
+# a device that goes down drops its backlog and starts again
 parent htb
 tc qdisc add dev v0 parent 1:1 handle 10: pds classes 1 class 1 rate 0
 offer 3 20 1000

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cost.sh - instructions for each packet, beside the kernel's own qdiscs. The guest's clock counts instructions.
+# cost.sh - instructions per packet, compared with the kernel's own qdiscs. The guest's clock counts instructions.
 #
-# cost NAME IN-TURN LOADED IN-TURN LOADED: one packet in an empty qdisc, and with 64 waiting; first as packets come whose flow hash is
-# known (of sockets here, or from devices that give it), then as they come without one and have to be looked into.
+# cost NAME IN-TURN LOADED IN-TURN LOADED: one packet in an empty qdisc, and with 64 waiting; first for packets with a known
+# flow hash (of local sockets, or from devices that compute it), then for packets without one, whose headers must be parsed.
 . /guest/checks.sh
 ip link add d0 type dummy
 ip link set d0 up
@@ -23,7 +23,7 @@ measure() { # measure NAME CLASSES PRIORITY KIND ...: PRIORITY 0 or the handle's
 	echo "cost $name$costs"
 }
 
-below() { # below WHAT COLUMN FACTOR COSTS: in this column no more than these costs' times the factor
+below() { # below WHAT COLUMN FACTOR COSTS: the cost in this column is at most FACTOR times that of COSTS
 	if echo "$costs $4" | awk -v column="$2" -v factor="$3" '{ exit !($column > 0 && $column <= factor * $(column + 4)) }'; then
 		pass "$1"
 	else
