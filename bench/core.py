@@ -68,13 +68,13 @@ def packets_for(linear, queues, packets):
 
 def time_case(name, order, linear, queues, repetitions):
     packets = packets_for(linear, queues, TIMED_PACKETS)
-    said = json.loads(run([str(BINARY), "time", name, order, str(queues), str(packets), str(repetitions)]).stdout)
-    if "refused" in said:
-        return said
-    bare, view, policy = said["bare_ns"], said["view_ns"], said["policy_ns"]
+    answer = json.loads(run([str(BINARY), "time", name, order, str(queues), str(packets), str(repetitions)]).stdout)
+    if "refused" in answer:
+        return answer
+    bare, view, policy = answer["bare_ns"], answer["view_ns"], answer["policy_ns"]
     return {
         "packets": packets,
-        "state_bytes": said["state_bytes"],
+        "state_bytes": answer["state_bytes"],
         "bare_ns": statistics.median(bare),
         "view_ns": statistics.median(view),
         "policy_ns": statistics.median(policy),

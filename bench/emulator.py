@@ -141,8 +141,8 @@ def traced(tools: namespaces.Tools, trace: Path, lasts_s: int, *, realtime: bool
     bits = 8.0 * PACKET_BYTES * np.histogram(came_s, edges)[0]
     wanted = np.diff(signal.integral(edges.astype(float)))
     curve_off = np.cumsum(bits) / np.cumsum(wanted) - 1
-    told = wanted >= LEAST_BPS
-    each_off = bits[told] / wanted[told] - 1
+    counted = wanted >= LEAST_BPS
+    each_off = bits[counted] / wanted[counted] - 1
     there = report["directions"][0]
     worst = float(np.abs(curve_off[1:]).max())
     return {

@@ -274,9 +274,9 @@ def tcp_bps(place, seconds, backward):
     server = place.start(1, ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
     time.sleep(0.3)
     command = ["iperf3", "-c", INNER[1], "-C", "cubic", "-t", seconds, "-O", 1, "-J"]
-    said = json.loads(run(place.inside(0, command + ["-R"] * backward)))
+    answer = json.loads(run(place.inside(0, command + ["-R"] * backward)))
     server.wait(PATIENCE_S)
-    return said["end"]["sum_received"]["bits_per_second"]
+    return answer["end"]["sum_received"]["bits_per_second"]
 
 
 def trial(place, pkts_per_s, seconds):
@@ -289,8 +289,8 @@ def trial(place, pkts_per_s, seconds):
         sent = json.loads(run(place.inside(0, command)))
         time.sleep(0.3)
     finally:  # otherwise the next receiver could not bind the port
-        said = place.end(receiver)
-    received = json.loads(said)
+        output = place.end(receiver)
+    received = json.loads(output)
     return {
         "offered_pkts_per_s": sent["sent_pkts"] / sent["seconds"],
         "received_pkts_per_s": received["received_pkts"] / sent["seconds"],

@@ -76,7 +76,7 @@ class Linkweir:
         return [str(self.binary), str(scenario)]
 
     def result(self, line, duration_s):
-        said = json.loads(line)
+        answer = json.loads(line)
         classes = [
             {
                 "class": row["class"],
@@ -84,9 +84,9 @@ class Linkweir:
                 "packets": row["sent_pkts"],
                 "dropped": row["dropped_limit_pkts"] + row["dropped_policy_pkts"],
             }
-            for row in said["classes"]
+            for row in answer["classes"]
         ]
-        return {"packets": sum(row["packets"] for row in classes), "events": said.get("events"), "classes": classes}
+        return {"packets": sum(row["packets"] for row in classes), "events": answer.get("events"), "classes": classes}
 
 
 class Ns2:

@@ -71,8 +71,8 @@ def table(
     else:
         widths = [max(map(len, cells)) for cells in zip_longest(*(line[:-1] for line in whole), fillvalue="")]
         rows = ["  ".join([*map(str.ljust, line[:-1], widths), line[-1]]).rstrip() for line in whole]
-    said = [f"* {sentence}" if markdown else sentence for sentence in verdicts]
-    return "\n".join([*rows, *([""] if said else []), *said]) + "\n"
+    sentences = [f"* {sentence}" if markdown else sentence for sentence in verdicts]
+    return "\n".join([*rows, *([""] if sentences else []), *sentences]) + "\n"
 
 
 def write(options: argparse.Namespace, answer: object, render: Callable[[bool], str]) -> None:

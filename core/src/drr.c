@@ -12,9 +12,9 @@
  * Where ours differs
  *   sent() charges the deficit, not pick(), which may be asked twice. pick() does rotate the list for good, so the next
  *   pick() finds the same answer at once.
- *   A quantum smaller than a packet needs several rounds. pick() adds the rounds in which no queue could send all at once,
- *   with the same result. So a pick takes at most 3 steps per queue of the level: one rotation, one addition, one rotation.
- *   It is O(1) if no quantum is smaller than a packet.
+ *   A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds
+ *   their quanta in one step, with the same result. So a pick takes at most 3 steps per queue of the level: one rotation,
+ *   one addition, one rotation. It is O(1) if no quantum is smaller than a packet.
  *   A deficit saturates at its quantum + 2^20 bytes. Only a head packet that grew while it waited could bring it there.
  */
 #include "list.h"

@@ -10,9 +10,9 @@
  * most bytes (ties: the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes
  * or 64 packets are gone.
  *
- * A quantum smaller than a packet needs several rounds; pick() adds the rounds in which no queue could send all at once,
- * with the same result. A pick takes at most 5 steps per queue in the lists, and O(1) if no quantum is smaller than a
- * packet. An overflow looks at every queue.
+ * A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds their
+ * quanta in one step, with the same result. A pick takes at most 5 steps per queue in the lists, and O(1) if no quantum is
+ * smaller than a packet. An overflow looks at every queue.
  */
 #include "codel.h"
 #include "list.h"
@@ -109,7 +109,7 @@ static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 	return LW_NONE;
 }
 
-/* Every queue in the old list waits for credit: adds at once the rounds before the one in which the first can send. */
+/* Every queue in the old list lacks credit: adds, in one step, the quanta of all rounds in which none of them could send. */
 static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 {
 	struct lw_link *links = fq_links(st, v);
@@ -152,7 +152,7 @@ static struct lw_pick fq_codel_pick(void *state, const struct lw_view *v)
 	q = fq_turn(st, v);
 	if (q == LW_NONE && st->head[FQ_OLD] != LW_NONE) {
 		fq_skip(st, v);
-		q = fq_turn(st, v);             /* finds one: a queue now lacks one round at most */
+		q = fq_turn(st, v);             /* finds one, since one queue now lacks at most one round */
 	}
 	return lw_answer(q);
 }

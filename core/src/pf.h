@@ -131,7 +131,7 @@ static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
 
 /* ---- events ---- */
 
-/* After any event of queue q: updates its place in the heap, and its mean when it becomes or ceases to be idle. */
+/* After any event of queue q: updates its place in the heap, and its mean if the queue became idle or returned. */
 static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct pf_queue *queue = pf_queues(st) + q;

@@ -397,8 +397,8 @@ class Bench:
             if code in seen:
                 return "repeated", ""
             self.quick.link()
-            told = policies if source == "policies.c" else [pathlib.Path(source).stem]
-            failed = self.quick.fails("replay", self.vectors(told), REPLAY_HANGS_S * len(told))
+            tested = policies if source == "policies.c" else [pathlib.Path(source).stem]
+            failed = self.quick.fails("replay", self.vectors(tested), REPLAY_HANGS_S * len(tested))
             if failed:
                 return "hangs" if failed == "hangs" else "vectors", code
         return (None, "") if compiled else ("identical", "")
@@ -479,7 +479,7 @@ fails the run.
 CODE = """
 Each line names the code it was made on: the first digits of a hash of the source and of all that is compiled with it.
 `python3 core/tests/mutate.py --stale` names the lines that are missing or of older code. A file without figures has not
-been run to its end, or mutants of it survived that nobody has explained yet.
+been run to its end, or some of its survivors are not explained yet.
 """
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 CELLS = (

@@ -237,14 +237,14 @@ def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
     command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
     command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
     done = subprocess.run(command, capture_output=True, text=True)
-    said = [line for line in done.stdout.splitlines() if " replayed: " not in line]
+    output = [line for line in done.stdout.splitlines() if " replayed: " not in line]
     failed = [
         line
-        for line in said
+        for line in output
         if (": not ok - " in line and "the guest did not end" not in line) or ": replay of " in line
     ]
     code = 2 if done.returncode == 1 and not failed else done.returncode
-    return code, (failed or said or [done.stderr.strip()])[0]
+    return code, (failed or output or [done.stderr.strip()])[0]
 
 
 def digest(release: str, mutant: Mutant | None) -> str:
@@ -265,26 +265,26 @@ def main() -> int:
     store = BUILD / "broken" / "noticed.json"
     known: dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
 
-    def keep(mutant: Mutant | None, said: str) -> None:
-        known[digest(release, mutant)] = said
+    def keep(mutant: Mutant | None, first_line: str) -> None:
+        known[digest(release, mutant)] = first_line
         store.write_text(json.dumps(known, indent=1))
 
     if digest(release, None) not in known:
         scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS))
-        code, said = run(release, build(release, None), scripts)
+        code, first_line = run(release, build(release, None), scripts)
         if code:
-            sys.exit(f"broken: without any fault: {said}")
-        keep(None, said)
+            sys.exit(f"broken: without any fault: {first_line}")
+        keep(None, first_line)
     noticed = 0
     for mutant in mutants:
-        if (said := known.get(digest(release, mutant), "")) != "":
+        if (first_line := known.get(digest(release, mutant), "")) != "":
             code = 1
         else:
-            code, said = run(release, build(release, mutant), [mutant.script])
+            code, first_line = run(release, build(release, mutant), [mutant.script])
         if code == 1:
-            keep(mutant, said)
+            keep(mutant, first_line)
             noticed += 1
-        print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {said}", flush=True)
+        print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {first_line}", flush=True)
     print(f"{noticed} of {len(mutants)} faults noticed")
     return 0 if noticed == len(mutants) else 1
 

@@ -157,14 +157,14 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text(events)
         try:
-            lives = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
+            recorded = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
         except trace.UnreadableError as error:
             wrong.append(f"replay of {name}: {error}")
             continue
         files = []
-        for number, life in enumerate(lives, 1):
+        for number, vector in enumerate(recorded, 1):
             files.append(folder / f"{name}-{number}.vec")
-            files[-1].write_text(life)
+            files[-1].write_text(vector)
         done = subprocess.run([BUILD / "replay", *files], capture_output=True, text=True)
         if done.returncode or not files:
             wrong.append(f"replay of {name}: {done.stderr.strip() or 'nothing was recorded'}")

@@ -161,14 +161,14 @@ static void rearm(int t)
 }
 
 /* TCP_INFO of a connection; `timeouts` exists since Linux 6.7, and older headers lack it */
-static struct told {
+static struct tcp_state {
 	struct tcp_info info;
 	unsigned int timeouts;
-} told(int s)
+} tcp_state(int s)
 {
 	enum { TOTAL_RTO = 240, ENOUGH = 512 };
 	union { struct tcp_info info; char bytes[ENOUGH]; } all;
-	struct told told = { .timeouts = 0 };
+	struct tcp_state state = { .timeouts = 0 };
 	socklen_t size = sizeof(all);
 	uint16_t timeouts;
 
@@ -176,9 +176,9 @@ static struct told {
 	if (getsockopt(s, IPPROTO_TCP, TCP_INFO, &all, &size))
 		fail("TCP_INFO");
 	memcpy(&timeouts, all.bytes + TOTAL_RTO, sizeof(timeouts));
-	told.info = all.info;
-	told.timeouts = timeouts;
-	return told;
+	state.info = all.info;
+	state.timeouts = timeouts;
+	return state;
 }
 
 /* ---- datagrams ---- */
@@ -310,11 +310,11 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 		rearm(tick);
 		at_ns = now_ns();
 		for (i = 0; i < n; i++) {
-			struct told is;
+			struct tcp_state is;
 
 			if (streams[i].socket < 0)
 				continue;
-			is = told(streams[i].socket);
+			is = tcp_state(streams[i].socket);
 			fprintf(file, "%ld %d %u %u %u %u %u\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
 				is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts);
 		}
@@ -401,7 +401,7 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 		at_ns = now_ns();
 		for (i = 0; told_now && i < MOST_FLOWS; i++)
 			if (got[i].socket >= 0)
-				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, told(got[i].socket).info.tcpi_data_segs_in);
+				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, tcp_state(got[i].socket).info.tcpi_data_segs_in);
 	}
 	if (fclose(packets) || fclose(lines))
 		fail("results");

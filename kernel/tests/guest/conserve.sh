@@ -30,7 +30,7 @@ offer() { # offer CLASS COUNT BYTES
 	traffic send 10.0.0.2 500"$1" $tos "$2" "$3" 0
 }
 
-books() { # books WHAT: the parent's backlog equals the child's; reads again if a packet left between the two
+agrees() { # agrees WHAT: the parent's backlog equals the child's; reads again if a packet left between the two
 	tries=0
 	until [ "$(fields qdisc 1: | cut -d' ' -f4-5)" = "$(fields qdisc 10: | cut -d' ' -f4-5)" ] || [ $tries -ge 20 ]; do
 		tries=$((tries + 1))
@@ -51,10 +51,10 @@ for parent in $parents; do
 		begin_count 5001 5002 5003
 		for round in 1 2; do
 			offer 1 25 500
-			books "$case: books while it fills"
+			agrees "$case: backlogs while it fills"
 			offer 2 25 1000
 			offer 3 25 100
-			books "$case: books when it is full"
+			agrees "$case: backlogs when it is full"
 		done
 		if [ $kind = pds ]; then kept=60; else kept=90; fi
 		same "$case: keeps what it has room for" "$(backlog 10:)" $kept
@@ -64,7 +64,7 @@ for parent in $parents; do
 			tc class change dev v0 parent 10: classid 10:$class $kind rate 10mbit
 		done
 		drained "$case: drains" 10:
-		books "$case: books when it is empty"
+		agrees "$case: backlogs when it is empty"
 		same "$case: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 		end_count
 		same "$case: what was kept arrived" "$arrived_sum" $kept
@@ -82,13 +82,13 @@ holds "pss under htb" tc qdisc add dev v0 parent 1:1 handle 10: pss classes 3 li
 begin_count 5001 5002 5003
 offer 3 1 100
 offer 1 50 500
-books "pss: books while it fills"
+agrees "pss: backlogs while it fills"
 offer 2 50 1000
 offer 3 60 100
-books "pss: books when it is full"
+agrees "pss: backlogs when it is full"
 tc class change dev v0 parent 1: classid 1:1 htb rate 1gbit
 drained "pss: drains" 10:
-books "pss: books when it is empty"
+agrees "pss: backlogs when it is empty"
 same "pss: nothing is lost track of" "$(fields qdisc 10: | awk '{ print $2 + $3 + $5 }')" 161
 end_count
 same "pss: what was sent arrived" "$arrived_sum" "$(fields qdisc 10: | cut -d' ' -f2)"
@@ -105,18 +105,18 @@ for parent in $parents; do
 	sleep 0.1
 	offer 3 5 500
 	same "$case: the old made room" "$(stat dropped_expired 10:1)" 5p
-	books "$case: books after that"
+	agrees "$case: backlogs after these drops"
 	sleep 0.1
 	tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
-	drained "$case: all the others went by age" 10:
+	drained "$case: all the others were dropped by age" 10:
 	same "$case: when their turn came" "$(stat dropped_leaving 10:1)" 10p
-	books "$case: books of nothing"
+	agrees "$case: backlogs when nothing waits"
 	tc class change dev v0 parent 10: classid 10:1 codes timeout 1000s
 	offer 3 3 500
 	drained "$case: still carries packets" 10:
 	end_count
 	same "$case: nothing old arrived" "$arrived_sum" 3
-	same "$case: what went is told with its reason" "$(reasons)" "$(fields qdisc 10: | cut -d' ' -f3)"
+	same "$case: every drop has a reason" "$(reasons)" "$(fields qdisc 10: | cut -d' ' -f3)"
 	same "$case: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 	clear
 done
@@ -127,7 +127,7 @@ for class in 1 2; do
 	tc class add dev v0 parent 1: classid 1:$class drr
 	tc filter add dev v0 parent 1: protocol ip prio $class flower ip_proto udp dst_port 500$class classid 1:$class
 done
-holds "codes beside a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
+holds "codes and a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
 begin_count 5001 5002
 offer 1 100 500
 offer 2 5 500
@@ -144,7 +144,7 @@ clear
 tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit_bytes 5500
 offer 3 9 1000
 same "a bound in bytes" "$(fields qdisc 10: | cut -d' ' -f3-5)" "4 5210 5"
-same "told as such" "$(stat dropped_limit 10:1)" 4p
+same "counted as such" "$(stat dropped_limit 10:1)" 4p
 clear
 
 # the return value of enqueue covers the sender's packet, and no other
@@ -165,10 +165,10 @@ for parent in $parents; do
 	same "$case: none goes by that" "$(backlog 10:) $(reasons)" "400 0"
 	offer 1 100 100
 	same "$case: one packet fewer waits with each that came" "$(backlog 10:) $(reasons)" "300 200"
-	books "$case: books meanwhile"
+	agrees "$case: backlogs after each"
 	for round in 1 2 3; do offer 1 100 100; done
 	same "$case: it is kept from then on" "$(backlog 10:) $(reasons)" "100 700"
-	books "$case: books when it is reached"
+	agrees "$case: backlogs when it is reached"
 	clear
 done
 

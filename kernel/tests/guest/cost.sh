@@ -27,14 +27,14 @@ below() { # below WHAT COLUMN FACTOR COSTS: the cost in this column is at most F
 	if echo "$costs $4" | awk -v column="$2" -v factor="$3" '{ exit !($column > 0 && $column <= factor * $(column + 4)) }'; then
 		pass "$1"
 	else
-		fault "$1" "$costs, beside$4"
+		fault "$1" "$costs, compared with$4"
 	fi
 }
 
 bounded() { # bounded NAME: without a hash, no more than fq_codel; never more than 0.3 of cake
 	below "$1 in turn" 3 1 "$fq_codel"
 	below "$1 loaded" 4 1 "$fq_codel"
-	for column in 1 2 3 4; do below "$1 beside cake, column $column" $column 0.3 "$cake"; done
+	for column in 1 2 3 4; do below "$1 and cake, column $column" $column 0.3 "$cake"; done
 }
 
 measure pfifo 3 0 pfifo limit 1000
