@@ -70,7 +70,7 @@ static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX 
 static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *policy, u32 nclasses,
 						       const struct linkweir_settings *old)
 {
-	size_t nqparams = (size_t)nclasses * policy->nqparams;
+	size_t nqparams = (size_t)nclasses * policy->nqparams;  /* no overflow: at most LINKWEIR_MAX_CLASSES * 16 */
 	struct linkweir_settings *set;
 	u32 q, i;
 
@@ -160,6 +160,7 @@ static void linkweir_malformed(const struct nlattr *attr, int max, const struct 
 	int type = attr ? nla_type(attr) : 0;
 
 	NL_SET_BAD_ATTR(extack, attr ? attr : nest);
+	/* the nest itself is reported if its flag is missing */
 	if (attr == nest)
 		linkweir_refuse(extack, "%s%s must be a nest (NLA_F_NESTED)", name, of.text);
 	else if (!attr)
@@ -179,7 +180,7 @@ static int linkweir_parse_nest(struct nlattr **tb, int max, const struct nlattr 
 			       const struct nla_policy *policy, const struct linkweir_field *fields, u32 number,
 			       struct netlink_ext_ack *extack)
 {
-	struct netlink_ext_ack found = {};
+	struct netlink_ext_ack found = {};      /* of netlink's refusal only the place is used, not the text */
 	int err = nla_parse_nested(tb, max, nest, policy, &found);
 
 	if (err)
@@ -216,6 +217,7 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 	u64 value;
 	int err;
 
+	/* the name was looked up before the nest is parsed, so that a refusal of the value can give its range */
 	fields[TCA_LINKWEIR_PARAM_VALUE] = linkweir_param_field(param);
 	err = linkweir_parse_nest(tb, TCA_LINKWEIR_PARAM_MAX, attr, "param", linkweir_param_attrs, fields, number, extack);
 	if (err)
@@ -371,7 +373,7 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 		field.max = set->nclasses;
 		set->default_class = nla_get_u32(attr);
 		err = linkweir_in_range(set->default_class, &field, 0, attr, extack);
-		set->default_class--;
+		set->default_class--;           /* wraps if it was 0, which has been refused */
 	}
 	if (!err && tb[TCA_LINKWEIR_DSCP])
 		err = linkweir_parse_dscp(set, tb[TCA_LINKWEIR_DSCP], extack);

@@ -124,7 +124,7 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_limits(s, set);
 	s->settings = set;
 	sch_tree_unlock(sch);
-	kvfree(old);
+	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
 	if (rates)                      /* a class that was blocked may now send: have the device ask again */
 		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
 }
@@ -338,6 +338,7 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	sent_pkts = u64_stats_read(&c->sent.packets);
 	waiting.qlen = s->queues[class - 1].backlog_pkts;
 	waiting.backlog = s->queues[class - 1].backlog_bytes;
+	/* `values` has room: loading refuses policies with more statistics */
 	if (s->policy->observe)
 		s->policy->observe(s->state, &s->view, class - 1, values);
 	sch_tree_unlock(sch);

@@ -84,6 +84,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 		if (length <= queue->deficit_bytes)
 			return q;
 		lack = length - queue->deficit_bytes;
+		/* in rounds, rounded up */
 		lack = lack <= queue->quantum_bytes ? 1 : (lack - 1) / queue->quantum_bytes + 1;
 		if (lack < *rounds)
 			*rounds = lack;
@@ -114,6 +115,7 @@ static struct lw_pick drr_pick(void *state, const struct lw_view *v)
 			q = drr_links(st, v)[q].next;
 		} while (q != first);
 	}
+	/* this rotation adds the last quantum, so the queue that lacked least can send */
 	return lw_answer(drr_turn(st, v, head, &rounds));
 }
 
@@ -184,7 +186,7 @@ static void drr_change(void *state, const struct lw_view *v, const uint64_t *par
 		uint8_t level = (uint8_t)qparams[DRR_LEVEL];
 
 		queue->quantum_bytes = (uint32_t)qparams[DRR_QUANTUM];
-		drr_add(queue, 0);
+		drr_add(queue, 0);              /* a smaller quantum lowers the bound of the deficit */
 		if (queue->level == level)
 			continue;
 		if (lw_listed(drr_links(st, v), q))
@@ -199,6 +201,7 @@ static void drr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 	struct drr_state *st = (struct drr_state *)state;
 	struct drr_queue *queue = drr_queues(st) + q;
 
+	/* a packet sent out of turn may be longer than the deficit */
 	queue->deficit_bytes = queue->deficit_bytes > bytes ? queue->deficit_bytes - bytes : 0;
 	drr_follow(st, v, q);
 }

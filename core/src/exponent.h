@@ -29,6 +29,7 @@ static inline uint64_t lw_age_bound(const struct lw_urgent *st, uint64_t a, uint
 {
 	uint64_t age = lw_soft_mantissa(a) * (uint32_t)wait_ns >> 32;
 
+	/* the product above has only a part of such a wait */
 	if (wait_ns >> 32)
 		return (uint64_t)1 << 32;
 	return (age >> ((lw_soft_exponent(st->most_a) - lw_soft_exponent(a)) & 63)) + 1;
@@ -57,6 +58,7 @@ static inline struct lw_ages lw_ages_of(struct lw_urgent *st, const struct lw_vi
 	ages.mean = lw_soft_div(lw_soft_total(&sum), lw_soft_of(ages.count));
 	ages.scale = lw_soft_div(LW_LOG2_E, lw_soft_add(LW_SOFT_ONE, lw_soft_sqrt(ages.mean)));
 	ages.offset = lw_soft_floor(lw_soft_mul(ages.mean, ages.scale), 24, LW_EXPONENT_MOST);
+	/* 56: 32 for the unit of claim.age, 24 for that of the result */
 	exponents = (uint64_t)lw_soft_exponent(st->most_a) + lw_soft_exponent(ages.scale) + 56;
 	ages.shift = exponents > LW_EXPONENT_BIASES ? 64 : (uint32_t)(LW_EXPONENT_BIASES - exponents);
 	return ages;

@@ -108,6 +108,7 @@ static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	uint32_t *heap = pf_heap(st, v);
 
 	//@ assert room: st->count < v->nqueues;
+	/* the best key is that of the others, so q is not in the heap yet */
 	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : st->means.floor);
 	queues[q].place = st->count++;
 	pf_sift_up(queues, heap, q);
@@ -140,6 +141,7 @@ static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	if (!lw_eligible(v, q)) {
 		if (queue->place != LW_NONE)
 			pf_leave(st, v, q);
+		/* a queue that is only blocked keeps its key, and its mean is not frozen */
 		if (!v->queues[q].backlog_pkts)
 			lw_mean_leave(&st->means, &queue->mean);
 	} else if (queue->place == LW_NONE) {
@@ -159,6 +161,7 @@ static void pf_clock(struct pf_state *st, const struct lw_view *v)
 	for (q = 0; q < v->nqueues; q++)
 		lw_mean_turn(&st->means, &pf_queues(st)[q].mean);
 	lw_means_turn(&st->means);
+	/* the smallest keys may have become 0, and now tie */
 	pf_heapify(st, v);
 }
 

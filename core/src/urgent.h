@@ -87,7 +87,7 @@ static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_
 	return (uint64_t *)(lw_urgent_queues(st, v) + v->nqueues);
 }
 
-/* for each eligible queue q in turn; `word` and `bits` say where it is */
+/* for each eligible queue q in turn; `word` and `bits` say where it is. Two loops: a `break` ends only the inner one */
 #define LW_FOR_EACH_WAITING(st, v, q, word, bits) \
 	for ((word) = 0; (word) < ((v)->nqueues + 63) / 64; (word)++) \
 		for ((bits) = lw_urgent_waiting(st, v)[word]; \
@@ -125,6 +125,7 @@ static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent
 {
 	uint64_t key = lw_urgent_key(st, queue);
 
+	/* cached by key, since an exact logarithm takes 24 steps */
 	if (key != queue->logged) {
 		queue->logged = key;
 		queue->log = st->coarse ? lw_soft_log2_below(key) : lw_soft_log2(key);

@@ -207,6 +207,7 @@ static void wrr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 		role = sent < queue->weight ? WRR_NEXT : WRR_PARKED;
 		queue->sent = sent < queue->weight ? sent : 0;
 	} else {
+		/* the first packet begins the visit, with the weight of this moment */
 		if (!queue->left)
 			queue->left = queue->weight;
 		if (--queue->left)
