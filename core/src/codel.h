@@ -76,7 +76,7 @@ static inline uint64_t lw_codel_gap_ns(uint64_t interval_ns, uint32_t count)
 	return interval_ns * root >> 32;
 }
 
-/* have packets waited longer than target for an interval? `waited_ns` is of the head packet, `behind` it wait so many bytes */
+/* have packets waited longer than target for an interval? `waited_ns`: of the head packet; `behind`: bytes after it */
 static inline bool lw_codel_lasts(struct lw_codel *codel, const struct lw_codel_law *law, uint64_t now_ns,
 				  uint64_t waited_ns, uint64_t behind)
 {

@@ -24,7 +24,7 @@ static inline uint32_t lw_level(uint64_t value, uint32_t q)
 
 /*
  * Do two levels clash? A queue has the level in column `at` and, if `low_at` < nqparams and it is set, the one in column
- * `low_at`. Returns the first queue and column whose level came before. It passes over the queues 16 times, for 4096 levels
+ * `low_at`. Returns the first queue and column whose level an earlier one has. It passes over the queues 16 times, for 4096 levels
  * each, so that half a kilobyte of stack is enough.
  */
 /*@ assigns *clash_queue, *clash_column \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues, at, low_at;

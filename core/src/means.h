@@ -51,7 +51,7 @@ struct lw_mean {
 	uint64_t inverse;               /* 1 / (w r), of the last rate that was not 0 */
 	uint64_t key;                   /* S / (w r): the smallest has the greatest claim */
 	uint64_t rate_bps;              /* as last reported */
-	uint64_t left_ns;               /* while idle: since when it has been */
+	uint64_t left_ns;               /* while idle: since when */
 	uint32_t weight;
 	uint32_t away;                  /* it became empty and has not had a claim since; also before the first */
 };

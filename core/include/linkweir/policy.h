@@ -3,13 +3,13 @@
  * policy.h - the contract between a scheduling policy and the data plane that carries the packets.
  *
  * The data plane (simulator, gateway, qdisc, ns-3) owns clocks, packets and queues. It keeps a view of the queues up to
- * date, asks the policy questions (pick, victim, leaving, expired) and reports events to it (enqueued, sent, dropped,
- * rated). The policy owns one block of state and nothing else: it does not allocate, read a clock, draw random numbers,
- * call back or touch a packet.
+ * date, asks the policy questions (pick, victim, expired), reports events to it (enqueued, sent, dropped, rated), and has it
+ * judge each packet that is about to leave (leaving). The policy owns one block of state and nothing else: it does not
+ * allocate, read a clock, draw random numbers, call back or touch a packet.
  *
  * Rules
  *   State     owned by the caller, 8-byte aligned, without pointers: memcpy takes a snapshot.
- *   Time      view->now_ns never decreases. If it does, the policy uses the largest value it has seen.
+ *   Time      view->now_ns should not decrease. If it does, the policy uses the largest value it has seen.
  *   Calls     are serialised by the data plane. A question may cache its answer, so it takes writable state; but the same
  *             question, asked twice with the same view and no event between, gives the same answer.
  *   Events    are reported after they happened: the view already shows them.
