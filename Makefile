@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS beside DWRR)
-# make test    every test of the project but the long ones, within 25 minutes on two cores
+# make demo    install what is needed, build, and reproduce Figure 6 of the PSS paper (PSS compared with DWRR)
+# make test    every test except the long ones, within 25 minutes on two cores
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make check   format, lint and the fast tests (minutes)
-# make bench   speed, beside peers, in one run
+# make bench   speed, compared with other programs, in one run
 # make fuzz    fuzz the core (SECONDS=60)
 # make prove   prove the absence of run-time errors in the core with Frama-C
 # make mutate  mutation tests of the core
-# make format  put everything in format
-# make policy  lay down the files of a new policy (NAME=edf)
-# make lab     build the laboratory's kernel, in which scenarios run on Linux's own queues and TCP
-# make accuracy  emulated links and an overloaded gateway beside what is asked of them, in real time, as root
+# make format  format all sources
+# make policy  create the files of a new policy (NAME=edf)
+# make lab     build the laboratory's kernel, in which scenarios run with Linux's own qdiscs and TCP
+# make accuracy  how exactly emulated links and an overloaded gateway keep their settings, in real time, as root
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
-# make crash   kill -9 at 200 random instants of a sweep of 200 runs: it is always resumed to the same bytes
+# make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
 # make deb     the gateway's Debian package, in build/
-# make fresh   demo, check and deb on bare Debian 12 and 13, which it makes, as root (SYSTEMS="debian-13" for one of them)
-# make robust  tests and scenarios in a kernel that watches memory and locks
+# make fresh   demo, check and deb on fresh Debian 12 and 13 systems, as root (SYSTEMS="debian-13" for one of them)
+# make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -135,7 +135,7 @@ accuracy: $(VENV)/.built
 endure:
 	./setup.sh build test
 	LINKWEIR_DATAGRAMS=10000000 cargo test --locked --release -p linkweir-gateway --test datagrams -- --nocapture
-	@echo "Floods, outages and other programs: figures and results, without what the gateways say meanwhile"
+	@echo "Floods, outages and other programs: figures and results, without the messages of the gateways"
 	@set -o pipefail; for part in flood resume interop; do \
 		LINKWEIR_FLOOD_S=10 LINKWEIR_OUTAGE_S=60 cargo test --locked --release -p linkweir-gateway --test namespaces $$part 2>&1 \
 			| grep --line-buffered --invert-match '^linkweir-gateway: ' || exit 1; \
@@ -174,9 +174,9 @@ prove:
 mutate: $(VENV)/.test-packages
 	$(PYTHON) core/tests/mutate.py
 
-# NAME from the command line only: the environment may have one of its own
+# only NAME from the command line counts, as the environment may have a variable of that name
 policy:
-	@test "$(origin NAME)" = "command line" || { echo "which policy? make policy NAME=edf"; exit 2; }
+	@test "$(origin NAME)" = "command line" || { echo "NAME is missing: make policy NAME=edf"; exit 2; }
 	python3 core/template/lay_down.py $(NAME)
 
 format: $(VENV)/.test-packages

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# setup.sh PURPOSE... - puts the tools that a purpose needs on this machine (Debian or Ubuntu), or says which are missing.
+# setup.sh PURPOSE... - installs the tools that a purpose needs on this machine (Debian or Ubuntu), or names those missing.
 #
-# As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and what each
-# is for, and fails only if a tool is missing without which the purpose cannot run at all.
+# As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
+# each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
 # Purposes: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
@@ -39,11 +39,11 @@ clang_sanitizes() {
 		clang -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null
 }
 
-headers_of() { # headers_of SERIES: of a Debian cloud kernel
+headers_of() { # headers_of SERIES: headers of a Debian cloud kernel of this series
 	ls -d /lib/modules/"$1".*-cloud-amd64/build
 }
 
-have_sbin() { # tools that are not in everybody's PATH
+have_sbin() { # finds tools in /sbin, which is not in the PATH of plain users
 	command -v "$1" || test -x "/sbin/$1"
 }
 
@@ -67,7 +67,7 @@ release() { # such as debian-12
 	(. /etc/os-release && echo "$ID-${VERSION_ID:-}") 2>/dev/null
 }
 
-rust_suffix() { # Debian 12 carries a current Rust under another name, for its browsers
+rust_suffix() { # Debian 12 has a current Rust under another name, for its browsers
 	case $(candidate rustc) in
 	"" | "(none)") [ "$(release)" != debian-12 ] || echo -web ;; # before the first apt-get update nothing else is known
 	*) at_least "$rust_minimum" "$(candidate rustc)" || echo -web ;;
@@ -78,7 +78,7 @@ rust_packages() {
 	echo "rustc$(rust_suffix)" "cargo$(rust_suffix)"
 }
 
-lint_package() { # lint_package clippy|fmt: what fits the compiler that is here, where that is Debian's
+lint_package() { # lint_package clippy|fmt: the package for the installed compiler, if it is Debian's
 	case $1-$(dpkg-query -S "$(command -v rustc)" 2>/dev/null) in
 	clippy-rustc-web*) echo rust-web-clippy ;;
 	clippy-rustc*) echo rust-clippy ;;
@@ -87,7 +87,7 @@ lint_package() { # lint_package clippy|fmt: what fits the compiler that is here,
 	esac
 }
 
-clang_runtime() { # without a number in its name from Debian 13 on
+clang_runtime() { # from Debian 13 on its name has no version number
 	case $(candidate libclang-rt-dev)-$(release) in
 	-debian-12 | "(none)-debian-12") echo libclang-rt-14-dev ;;
 	*) echo libclang-rt-dev ;;
@@ -98,14 +98,14 @@ archives_known() { # after the first apt-get update
 	ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1
 }
 
-installable() { # installable PACKAGE...: without those that apt does not know, as one of them keeps all others away
+installable() { # installable PACKAGE...: leaves out packages that apt does not know, as one of them would make it refuse all
 	found=
 	for package in "$@"; do
 		case $(candidate "$package") in
 		"" | "(none)")
 			if archives_known; then
 				case $package in
-				rustc*) echo "setup: Rust $rust_minimum or later is needed, and no package known to setup.sh has it in this release: install it otherwise, for example with rustup" >&2 ;;
+				rustc*) echo "setup: Rust $rust_minimum or later is needed, and no package of this release that setup.sh knows has it: install it another way, for example with rustup" >&2 ;;
 				cargo*) ;; # comes with rustc
 				*) echo "setup: this release has no package $package" >&2 ;;
 				esac
@@ -140,32 +140,32 @@ probe() {
 			need may gcc-multilib "the core for 32 bits" compiles_m32
 			need may "$(clang_runtime)" "libFuzzer's runtime" clang_sanitizes
 			need may iproute2 "network namespaces for the gateway's tests" command -v ip
-			need may util-linux "processes of the gateway's tests end with them" command -v setpriv
-			need may wireguard-go "another end for the gateway" command -v wireguard-go
-			need may iperf3 "traffic between both" command -v iperf3
-			need may prometheus "promtool reads the gateway's metrics" command -v promtool
+			need may util-linux "ends the processes that the gateway's tests start" command -v setpriv
+			need may wireguard-go "another WireGuard implementation as the gateway's peer" command -v wireguard-go
+			need may iperf3 "TCP traffic between them" command -v iperf3
+			need may prometheus "promtool checks the gateway's metrics" command -v promtool
 			need may chromium "the gateway's page in a browser" command -v chromium
 			need may systemd "systemd-analyze checks the gateway's unit" command -v systemd-analyze ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
 			need may g++ "building the ns-3 scenario" command -v g++
-			need may iproute2 "tunnels between network namespaces" command -v ip
-			need may iperf3 "their TCP goodput" command -v iperf3
+			need may iproute2 "network namespaces for tunnels" command -v ip
+			need may iperf3 "TCP goodput of tunnels" command -v iperf3
 			need may golang-go "wireguard-go, a peer" command -v go
 			need may valgrind "instruction counts" command -v valgrind ;;
 		fresh)
-			need must python3 "runs it" command -v python3
-			need must git "clones what is committed" command -v git
+			need must python3 "runs the trial" command -v python3
+			need must git "clones the commit" command -v git
 			need must util-linux "namespaces" command -v unshare
 			need must debootstrap "bare systems" have_sbin debootstrap ;;
 		deb)
-			need must dpkg-dev "libraries a package depends on" command -v dpkg-shlibdeps
-			need must xz-utils "packs it" command -v xz
+			need must dpkg-dev "finds the libraries that the package depends on" command -v dpkg-shlibdeps
+			need must xz-utils "compresses the package" command -v xz
 			need may systemd "systemd-analyze checks the unit" command -v systemd-analyze ;;
 		prove)
 			need must frama-c-base "proofs" command -v frama-c
-			need must why3 "between Frama-C and the provers" command -v why3
+			need must why3 "connects Frama-C with the provers" command -v why3
 			need must z3 "prover" command -v z3
 			need must cvc4 "prover" command -v cvc4 ;;
 		fuzz)
@@ -182,10 +182,10 @@ probe() {
 			need must libc6-dev "C headers" sh -c 'echo "#include <string.h>" | gcc -fsyntax-only -x c -'
 			need must python3 "runs the suite" command -v python3
 			need may linux-headers-cloud-amd64 "headers of Debian 12's kernel 6.1" headers_of 6.1
-			need may linux-headers-6.12-cloud-amd64 "headers of its kernel 6.12" headers_of 6.12
+			need may linux-headers-6.12-cloud-amd64 "headers of Debian 12's kernel 6.12" headers_of 6.12
 			need must qemu-system-x86 "virtual machines" command -v qemu-system-x86_64
-			need must busybox-static "their user space" command -v busybox
-			need must dash "their shell" command -v dash
+			need must busybox-static "user space of the virtual machines" command -v busybox
+			need must dash "shell of the virtual machines" command -v dash
 			need must iproute2 "tc" have_sbin tc
 			need must kmod "finds modules" have_sbin depmod
 			need must xz-utils "unpacks modules" command -v xz ;;
@@ -196,18 +196,18 @@ probe() {
 			need must dh-dkms "packages of modules" command -v dh_dkms
 			need must dkms "builds the packaged module" have_sbin dkms ;;
 		kernel-install)
-			need must debootstrap "a Debian of its own" have_sbin debootstrap
-			need must e2fsprogs "its disk" have_sbin mke2fs
-			need must qemu-system-x86 "its machine" command -v qemu-system-x86_64 ;;
+			need must debootstrap "a fresh Debian" have_sbin debootstrap
+			need must e2fsprogs "disk of the fresh Debian" have_sbin mke2fs
+			need must qemu-system-x86 "virtual machine of the fresh Debian" command -v qemu-system-x86_64 ;;
 		lab)
 			need may linux-source-6.12 "sources of the laboratory's kernel" test -e /usr/src/linux-source-6.12.tar.xz
-			need may flex "building it" command -v flex
-			need may bison "building it" command -v bison
-			need may bc "building it" command -v bc
-			need may make "building it" command -v make
-			need may xz-utils "unpacks it" command -v xz
-			need may busybox-static "its user space" command -v busybox
-			need may dash "its shell" command -v dash
+			need may flex "building that kernel" command -v flex
+			need may bison "building that kernel" command -v bison
+			need may bc "building that kernel" command -v bc
+			need may make "building that kernel" command -v make
+			need may xz-utils "unpacks its sources" command -v xz
+			need may busybox-static "user space of that kernel" command -v busybox
+			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
 		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
@@ -219,11 +219,11 @@ if [ -n "$missing_must$missing_may" ]; then
 	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 		echo "setup: installing with apt-get"
 		DEBIAN_FRONTEND=noninteractive apt-get update -qq
-		probe "$@" >/dev/null # package names may be known only now
+		probe "$@" >/dev/null # some package names are known only after the update
 		# shellcheck disable=SC2086
 		wanted=$(installable $missing_must $missing_may)
 		case " $wanted " in
-		*" prometheus "*) server=prometheus ;; # only its promtool is wanted
+		*" prometheus "*) server=prometheus ;; # only promtool is needed, not its server
 		*) server= ;;
 		esac
 		[ -d /run/systemd/system ] || server=
@@ -244,4 +244,4 @@ if [ -n "$missing_must" ]; then
 	echo "setup: required, missing:$missing_must" >&2
 	exit 1
 fi
-[ -z "$missing_may" ] || echo "setup: continuing without:$missing_may (what needs them is skipped and says so)"
+[ -z "$missing_may" ] || echo "setup: continuing without:$missing_may (steps that need them are skipped, with a message)"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How much faster than real time the satellite runs, and how long `linkweir reproduce codes` takes.
 
-The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; beside it what other policies and the
-corrected mode cost. Medians of processor time over the repetitions; another channel each time, as a reproduction has.
+The case is the journal paper's voice: 300 users behind PF, 100 s, on one core; for comparison, other policies and the
+corrected mode. Medians of processor time over the repetitions, each with another channel, as in a reproduction.
 
     bench/codes.py [--repetitions 5] [--whole | --instructions] [--json | --markdown] [--out FILE]
 
@@ -130,7 +130,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=report.within(int, 1, 100), default=5, metavar="N", help="default 5")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--whole", action="store_true", help="the reproductions as well: 20 to 40 minutes")
+    what.add_argument("--whole", action="store_true", help="also time the reproductions: 20 to 40 minutes")
     what.add_argument(
         "--instructions",
         action="store_true",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Nanoseconds and instructions per packet of each policy, beside a bare strict-priority loop.
+"""Nanoseconds and instructions per packet of each policy, compared with a bare strict-priority loop.
 
 Compiles core/src/*.c with gcc -O2, one object each as in production (no link-time optimisation), links
-bench/core/bench.c to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the figure to go
-by) and in turn (what it costs when the processor guesses every branch). Each repetition times the bare loop, the loop
+bench/core/bench.c to them and runs every case with 3, 64 and 4096 queues, which are drawn at random (the main
+figure) and in turn (the cost when the processor predicts every branch). Each repetition times the bare loop, the loop
 that also keeps the policy's view, and the policy, one after the other; medians over the repetitions are shown, ratios
 are taken within one. Instructions are counted by valgrind's callgrind inside the measured loop only, with random draws.
 
@@ -62,19 +62,19 @@ def build():
 
 
 def packets_for(linear, queues, packets):
-    """Policies whose steps grow with the queues get fewer packets: their figure is large and steady."""
+    """Fewer packets for policies whose steps grow with the queues, as their times are long and vary little."""
     return packets if not linear or queues <= 64 else max(packets // 100, 1000)
 
 
 def time_case(name, order, linear, queues, repetitions):
     packets = packets_for(linear, queues, TIMED_PACKETS)
-    said = json.loads(run([str(BINARY), "time", name, order, str(queues), str(packets), str(repetitions)]).stdout)
-    if "refused" in said:
-        return said
-    bare, view, policy = said["bare_ns"], said["view_ns"], said["policy_ns"]
+    answer = json.loads(run([str(BINARY), "time", name, order, str(queues), str(packets), str(repetitions)]).stdout)
+    if "refused" in answer:
+        return answer
+    bare, view, policy = answer["bare_ns"], answer["view_ns"], answer["policy_ns"]
     return {
         "packets": packets,
-        "state_bytes": said["state_bytes"],
+        "state_bytes": answer["state_bytes"],
         "bare_ns": statistics.median(bare),
         "view_ns": statistics.median(view),
         "policy_ns": statistics.median(policy),

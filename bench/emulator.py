@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the link emulator keeps of what it is asked, measured from outside at both ends.
+"""How exactly the link emulator keeps its settings, measured from outside at both ends.
 
-For each rate and delay: half the rate for a while shows the delay, six fifths of it the rate. A trace is offered more
-than its peak. Packets carry the time they were sent; both ends read one clock. The emulator's own report stands beside.
+For each rate and delay: a load of half the rate shows the delay, a load of six fifths the rate. A trace is offered more
+than its peak. Packets carry the time they were sent; both ends read one clock. The emulator's own report is shown, too.
 Needs root, and the package of this tree.
 """
 
@@ -33,7 +33,7 @@ SETTLE_S = 1.0
 ALLOWED_RATE = 0.01
 ALLOWED_CURVE = 0.02
 LEAST_BPS = 1e6
-"""Seconds of a trace that carry less say little: there a packet is more than 1 %."""
+"""Seconds of a trace that carry less are left out: a packet is more than 1 % of them."""
 
 CAME = np.dtype([("flow", "<u4"), ("bytes", "<u4"), ("sent_ns", "<u8"), ("came_ns", "<u8")])
 
@@ -65,7 +65,7 @@ class Asked:
 
 
 def due(asked: Asked) -> bytes:
-    """When which packet is sent."""
+    """The sending times and lengths of all packets."""
     parts = []
     ends = [*(t_s for t_s, _ in asked.offered[1:]), asked.end_s]
     for (from_s, bps), to_s in zip(asked.offered, ends, strict=True):
@@ -77,7 +77,7 @@ def due(asked: Asked) -> bytes:
 
 
 def measure(tools: namespaces.Tools, asked: Asked, *, realtime: bool) -> tuple[np.ndarray, dict[str, object], int]:
-    """The packets that came, the emulator's report, and when time 0 of the packets was."""
+    """The packets received, the emulator's report, and the instant of the packets' time 0."""
     way = "".join(f"{key} = {json.dumps(value)}\n" for key, value in asked.way.items())
     ends = "".join(
         f'[{end}]\ndevice = "sat"\nnetns = "{host}"\naddress = "192.0.2.{last}/24"\n'
@@ -122,10 +122,10 @@ def steady(tools: namespaces.Tools, mbit: int, delay_ms: int, part_s: float, *, 
 
 
 def traced(tools: namespaces.Tools, trace: Path, lasts_s: int, *, realtime: bool) -> dict[str, object]:
-    """What a link with a trace delivered, second by second, beside the trace."""
+    """The bits that a link with a trace delivered in each second, compared with the trace."""
     keys = {"duration": f"{lasts_s + 10}s", "link": {"trace": str(trace)}, "scheduler": {"policy": "fifo"}}
     keys |= {"class": [{"name": "all"}], "flow": [{"class": "all", "kind": "greedy"}]}
-    Scenario.from_dict(keys)  # says what is wrong with the trace
+    Scenario.from_dict(keys)  # raises if the trace is invalid
     times, values = np.loadtxt(trace, delimiter=",", comments=["#", "t_s"], unpack=True, usecols=(0, 1))
     points = [[f"{t:.6f}s", f"{v:.0f}bit"] for t, v in zip(times, values, strict=True)]
     period_s = next(float(line.split("=")[1]) for line in trace.read_text().splitlines() if "period_s" in line)
@@ -141,8 +141,8 @@ def traced(tools: namespaces.Tools, trace: Path, lasts_s: int, *, realtime: bool
     bits = 8.0 * PACKET_BYTES * np.histogram(came_s, edges)[0]
     wanted = np.diff(signal.integral(edges.astype(float)))
     curve_off = np.cumsum(bits) / np.cumsum(wanted) - 1
-    told = wanted >= LEAST_BPS
-    each_off = bits[told] / wanted[told] - 1
+    counted = wanted >= LEAST_BPS
+    each_off = bits[counted] / wanted[counted] - 1
     there = report["directions"][0]
     worst = float(np.abs(curve_off[1:]).max())
     return {
@@ -159,7 +159,7 @@ def traced(tools: namespaces.Tools, trace: Path, lasts_s: int, *, realtime: bool
 
 
 def table(rows: list[dict[str, object]], *, markdown: bool) -> str:
-    """Rows of alike columns."""
+    """A table for each group of rows with equal columns."""
     return report.table(list(rows[0]), [list(map(report.cell, row.values())) for row in rows], markdown=markdown)
 
 
@@ -173,9 +173,9 @@ def _results(arguments: argparse.Namespace, tools: namespaces.Tools) -> Iterator
 
 
 def main() -> int:
-    """The command; 1 when something was not kept with real-time priority."""
+    """The command; returns 1 if a bound was missed with real-time priority."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
+    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: the one that cargo built)")
     parser.add_argument(
         "--part", type=report.within(float, 2, 3600), default=10.0, help="seconds of each load (default 10)"
     )

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Capacity by feedback over an emulated link whose capacity changes, beside a capacity that is only believed.
+"""Capacity by feedback over an emulated link whose capacity changes, compared with a fixed capacity.
 
 A gateway carries voice (100 packets of 200 bytes a second, the urgent class) and 40 Mbit/s of everything else over a
 link of 20 Mbit/s that falls to 5 and rises to 20 again. Packets carry the time they were sent; both ends read one
-clock. How much longer voice takes than over the empty link is the queue below, where no policy rules. Needs root, and
-the package of this tree.
+clock. The extra delay of voice, compared with the empty link, is the link's own queue, which no policy controls. Needs
+root, and the package of this tree.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from linkweir.lab import LaboratoryError, namespaces
 from linkweir.lab.world import DUE
 
 STEPS = ((0, 20), (25, 5), (55, 20))
-"""From which second of the link on it carries how many Mbit/s."""
+"""The capacity of the link: pairs of a second from which on it holds and Mbit/s."""
 END_S = 85
 SETTLE_S = 5
-"""What comes within this time of a change stands by itself."""
+"""The time after a change that has a row of its own."""
 DELAYS_MS = (25, 250)
 VOICE, REST = 0, 1
 VOICE_BYTES, REST_BYTES, REST_BPS = 200, 1400, 40e6
@@ -67,7 +67,7 @@ wait $emulator || :
 
 
 def gateway(host: str, link: str, peer: str) -> str:
-    """The configuration of an end."""
+    """The configuration of one gateway."""
     last, other = (1, 2) if host == "sender" else (2, 1)
     return f"""[gateway]
 device = "lw0"
@@ -99,7 +99,7 @@ allowed_ips = "10.77.0.{other}/32"
 
 
 def due() -> bytes:
-    """When which packet is sent."""
+    """The sending times and lengths of all packets."""
     parts = []
     for flow, size, apart_s in ((VOICE, VOICE_BYTES, 0.01), (REST, REST_BYTES, 8 * REST_BYTES / REST_BPS)):
         at_s = np.arange(0.0, END_S, apart_s)
@@ -111,7 +111,7 @@ def due() -> bytes:
 
 
 def measure(tools: namespaces.Tools, delay_ms: int, source: str) -> list[dict[str, object]]:
-    """One run: a row for what follows each change, and one for the time after that."""
+    """One run: for each change a row for the time just after it, and one for the time until the next."""
     steps = json.dumps([[f"{at_s}s", f"{mbit}Mbit"] for at_s, mbit in STEPS])
     ends = "".join(
         f'[{end}]\ndevice = "sat"\nnetns = "{host}"\naddress = "192.0.2.{last}/24"\n'
@@ -129,7 +129,7 @@ def measure(tools: namespaces.Tools, delay_ms: int, source: str) -> list[dict[st
     files = namespaces.start(tools, job, END_S + 4.0)
     packets = np.frombuffer(files["datagrams"], CAME)
     report = json.loads(files["report"])
-    # On the clock of the link, at the moment the link let it go.
+    # when the link sent it, on the link's clock
     offset_s = (int(files["zero_ns"]) - report["began_ns"]) / 1e9
     came_s = packets["came_ns"] / 1e9 + offset_s - delay_ms / 1e3
     took_ms = (packets["came_ns"] - packets["sent_ns"].astype(np.int64)) / 1e6 - delay_ms
@@ -137,7 +137,7 @@ def measure(tools: namespaces.Tools, delay_ms: int, source: str) -> list[dict[st
     rows: list[dict[str, object]] = []
     for number, (at_s, mbit) in enumerate(STEPS):
         to_s = STEPS[number + 1][0] if number + 1 < len(STEPS) else END_S + offset_s - 1
-        # Before the first change the experiment begins, some seconds after the link.
+        # The experiment begins some seconds after the link, so the first interval is shorter.
         from_s = max(at_s, offset_s)
         for what, since_s, until_s in (
             ("begins", from_s, from_s + SETTLE_S),
@@ -172,7 +172,7 @@ def render(rows: list[dict[str, object]], *, markdown: bool) -> str:
 def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
+    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: the one that cargo built)")
     arguments = report.options_of(parser)
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The gateway beside other tunnels: TCP goodput, loss-free packet rate, one-way latency and rate under flood.
+"""The gateway compared with other tunnels: TCP goodput, loss-free packet rate, one-way latency and rate under flood.
 
-Every tunnel runs between two network namespaces that a veth pair connects; the tool makes and removes them, and needs
-root. What is missing is named and left out.
+Every tunnel runs between two network namespaces connected by a veth pair; the tool makes and removes them, and needs
+root. Tunnels whose programs are missing are named and left out.
 
     bench/gateway.py [--rounds 3] [--seconds 5] [--only plain] [--json | --markdown] [--out FILE]
 """
@@ -32,19 +32,19 @@ WIREGUARD_GO = "golang.zx2c4.com/wireguard@v0.0.0-20260522210424-ecfc5a8d5446"
 OUTER = ("192.0.2.1", "192.0.2.2")
 INNER = ("10.77.0.1", "10.77.0.2")
 PORT = 51820
-CLEAR_MTU = 1472  # 1500 less IPv4 and UDP
-SEALED_MTU = 1420  # what WireGuard programs take by default
-RATE = "100Gbit"  # of the gateway's link: never what bounds it here
+CLEAR_MTU = 1472  # 1500 minus IPv4 and UDP headers
+SEALED_MTU = 1420  # WireGuard's default
+RATE = "100Gbit"  # of the gateway's link: high enough never to be the limit
 PAYLOAD_BYTES = 64
-LOSS = 0.001  # a rate is free of loss when less is lost
+LOSS = 0.001  # a rate counts as loss-free below this
 LEAST_PKTS_PER_S = 20_000
 MOST_PKTS_PER_S = 1_000_000
 BISECTIONS = 5
-QUEUE_PKTS = 4096  # of the gateway's device, for a plain forwarder that has as many
-REACHED = 0.9  # of a rate: less, and the sender missed it
-TRIALS = 3  # of a rate until one passes: a machine that was held up once says nothing of a tunnel
+QUEUE_PKTS = 4096  # queue of the gateway's device; plain-queued has the same
+REACHED = 0.9  # part of a rate that the sender must reach
+TRIALS = 3  # per rate, of which one must pass: a stall of the machine is not a fault of the tunnel
 LATENCY_PKTS_PER_S = 1000
-HELD_UP_US = 1000  # an idle forwarder whose p99 is more did not have the processor
+HELD_UP_US = 1000  # if p99 of an idle forwarder is more, it was waiting for the processor
 STEADY_PKTS_PER_S = 50_000
 PATIENCE_S = 20
 
@@ -72,7 +72,7 @@ def build():
 
 
 def wireguard_go():
-    """Path of wireguard-go, built from the Go module proxy; none, with the reason said, where that cannot be had."""
+    """Path of wireguard-go, built from the Go module proxy; None, with the reason printed, if that is impossible."""
     binary = BUILD / "go" / "bin" / "wireguard"
     if binary.exists():
         return binary
@@ -90,7 +90,7 @@ def wireguard_go():
 
 
 class Place:
-    """Two namespaces and the cable between them; whatever runs inside ends with them."""
+    """Two namespaces and the cable between them; processes inside end with them."""
 
     def __init__(self):
         self.names = [f"lwbench{os.getpid()}{end}" for end in "ab"]
@@ -131,7 +131,7 @@ class Place:
         return child
 
     def end(self, child, with_signal=signal.SIGINT):
-        """What a child says when it is told to stop."""
+        """Stops a child and returns its output."""
         child.send_signal(with_signal)
         return child.communicate(timeout=PATIENCE_S)[0]
 
@@ -139,18 +139,18 @@ class Place:
         return Path(self.scratch.name) / name
 
     def address(self, end, device, mtu):
-        """Gives a device, once it is there, its address."""
+        """Waits for a device and sets its address."""
         waited_until = time.monotonic() + PATIENCE_S
         while subprocess.run(["ip", "-n", self.names[end], "link", "show", device], capture_output=True).returncode:
             if time.monotonic() > waited_until:
-                raise BenchError(f"the device {device} does not come")
+                raise BenchError(f"the device {device} does not appear")
             time.sleep(0.05)
         run(["ip", "-n", self.names[end], "address", "add", f"{INNER[end]}/24", "dev", device])
         run(["ip", "-n", self.names[end], "link", "set", device, "mtu", mtu, "up"])
 
 
 def start_forwarder(binary, queue_pkts=None):
-    """A forwarder, whose device holds as many packets as the forwarder or Linux says, or `queue_pkts`."""
+    """A function that starts a forwarder; `queue_pkts` sets the queue of its device, else that keeps its default."""
 
     def start(place):
         for end in (0, 1):
@@ -234,7 +234,7 @@ def curve25519_pair(binary, place, end):
 
 def start_wireguard_go(binary):
     def start(place):
-        # Both ends share a file system, where a control socket has the name of its device.
+        # Control sockets are named by device, and both ends share a file system.
         devices = [f"lwbench{os.getpid() % 10_000}{end}" for end in "ab"]
         pairs = [curve25519_pair(RELEASE / "linkweir-gateway", place, end) for end in (0, 1)]
         for end, device in enumerate(devices):
@@ -261,7 +261,7 @@ def start_wireguard_go(binary):
 
 
 def processor_s(processes):
-    """Processor time that processes have taken, s, with what the kernel did on their behalf."""
+    """Processor time of processes in s, including the kernel's work for them."""
     ticks = 0
     for process in processes:
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -270,27 +270,27 @@ def processor_s(processes):
 
 
 def tcp_bps(place, seconds, backward):
-    """Goodput of one TCP connection; CUBIC, because the machine's own choice may be another."""
+    """Goodput of one TCP connection, with CUBIC, as the machine's default may be another."""
     server = place.start(1, ["iperf3", "-s", "-1"], stdout=subprocess.DEVNULL)
     time.sleep(0.3)
     command = ["iperf3", "-c", INNER[1], "-C", "cubic", "-t", seconds, "-O", 1, "-J"]
-    said = json.loads(run(place.inside(0, command + ["-R"] * backward)))
+    answer = json.loads(run(place.inside(0, command + ["-R"] * backward)))
     server.wait(PATIENCE_S)
-    return said["end"]["sum_received"]["bits_per_second"]
+    return answer["end"]["sum_received"]["bits_per_second"]
 
 
 def trial(place, pkts_per_s, seconds):
-    """What becomes of datagrams sent at a rate."""
+    """Sends datagrams at a rate and returns what was sent and received."""
     receiver = place.start(1, [BUILD / "probe", "receive", "0.0.0.0", 5000], stdout=subprocess.PIPE)
     if receiver.stdout.readline() != "ready\n":
-        raise BenchError("the receiver does not begin")
+        raise BenchError("the receiver does not start")
     command = [BUILD / "probe", "send", INNER[1], 5000, PAYLOAD_BYTES, pkts_per_s, seconds]
     try:
         sent = json.loads(run(place.inside(0, command)))
         time.sleep(0.3)
-    finally:  # else it keeps the port from the next one
-        said = place.end(receiver)
-    received = json.loads(said)
+    finally:  # otherwise the next receiver could not bind the port
+        output = place.end(receiver)
+    received = json.loads(output)
     return {
         "offered_pkts_per_s": sent["sent_pkts"] / sent["seconds"],
         "received_pkts_per_s": received["received_pkts"] / sent["seconds"],
@@ -302,7 +302,7 @@ def trial(place, pkts_per_s, seconds):
 
 
 def wait_ready(place):
-    """Waits until a packet comes through."""
+    """Waits until a packet gets through."""
     waited_until = time.monotonic() + PATIENCE_S
     while True:
         with contextlib.suppress(BenchError):  # the device may not have its address yet
@@ -334,7 +334,7 @@ def loss_free_pkts_per_s(place, seconds):
             high = rate
             break
         best, low = max(best, passed), rate
-        if passed < REACHED * rate:  # the sender itself is at its end
+        if passed < REACHED * rate:  # the sender itself is the limit
             return best
         rate *= 1.6
     for _ in range(BISECTIONS):
@@ -354,7 +354,7 @@ def measure(start, seconds, backward):
         wait_ready(place)
         begun_s = processor_s(ends)
         bps = tcp_bps(place, seconds, False)
-        # The second that iperf3 leaves out costs as much as any other.
+        # Processor time includes the second that iperf3 leaves out.
         tcp_s = (processor_s(ends) - begun_s) * seconds / (seconds + 1)
         begun_s = processor_s(ends)
         steady = trial(place, STEADY_PKTS_PER_S, seconds)
@@ -465,7 +465,7 @@ def parse_arguments():
         "--seconds", type=report.within(int, 1, 3600), default=5, help="of each measurement (default 5)"
     )
     parser.add_argument("--only", action="append", help="tunnels to measure; default all")
-    parser.add_argument("--backward", action="store_true", help="TCP in the other direction, too (only in the JSON)")
+    parser.add_argument("--backward", action="store_true", help="also TCP in the other direction (only in the JSON)")
     return report.options_of(parser)
 
 
@@ -515,7 +515,7 @@ def main():
 
 
 if __name__ == "__main__":
-    # Namespaces go with the tool even if it is told to stop.
+    # so that the namespaces are removed on SIGTERM, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gateway offered five times what its link carries: EF 10, AF 30 and the rest 60 Mbit/s into 20 Mbit/s, for a minute.
+"""A gateway offered five times the capacity of its link: EF 10, AF 30 and the rest 60 Mbit/s into 20, for a minute.
 
-Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and drops what does not
-fit into 20 packets. Delays are queueing: one way, less the link's delay and the packet's own time on the link below.
-With `--virtual` the same programs run in the laboratory, whose time nothing holds up. Needs the package of this tree,
-and root where time is real.
+Twice: over a link that is never full, and over one that is 3 % faster than the gateway's pace and has a queue of 20
+packets. Delays are one-way queueing delays, without the link's delay and the packet's time on the link. With
+`--virtual` the same programs run in the laboratory's virtual time, in which nothing stalls. Needs the package of this
+tree, and root unless time is virtual.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PACKET_BYTES = 1500
 LINK_MBIT, RESERVED_MBIT = 20, 5
 BELOW = {
     "never full": LINK_BELOW,
-    # 20 Mbit/s of 1500 bytes are 20.37 with the tunnel's 28. 20 packets are 12 ms: what comes in a burst waits here,
-    # and for long, as the link is 3 % faster. That includes what comes while the emulator itself is held up.
+    # 20 Mbit/s of 1500-byte packets are 20.37 with the tunnel's 28 bytes. 20 packets are 12 ms: bursts wait here, and
+    # drain slowly, as the link is only 3 % faster. So do packets that arrive while the emulator itself is stalled.
     "drops": {"rate": "21Mbit", "limit": "20p"},
 }
 WARMUP_S = 10
@@ -38,7 +38,7 @@ ALLOWED_MEMORY_MB, ALLOWED_DELAY_MS, ALLOWED_AF_PERCENT = 64.0, 2.0, 0.5
 
 
 def scenario(lasts_s: int) -> dict[str, object]:
-    """What is run."""
+    """The scenario: link, classes and flows."""
     classes = [
         {"name": "ef", "level": 0, "limit": "200p"},
         {"name": "af", "level": 1, "low_level": 3, "rate": f"{RESERVED_MBIT}Mbit", "memory": "100ms", "limit": "500p"},
@@ -110,14 +110,14 @@ def render(rows: list[dict[str, object]], *, markdown: bool) -> str:
 
 
 def main() -> int:
-    """The command; 1 when something was not kept."""
+    """The command; returns 1 if a bound was missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: as cargo built it)")
+    parser.add_argument("--gateway", type=Path, help="linkweir-gateway (default: the one that cargo built)")
     parser.add_argument(
         "--seconds", type=report.within(int, WARMUP_S + 1, 3600), default=60, help="how long (default 60)"
     )
     parser.add_argument(
-        "--virtual", action="store_true", help="in the laboratory's virtual time, which nothing holds up"
+        "--virtual", action="store_true", help="in the laboratory's virtual time, in which nothing stalls"
     )
     arguments = report.options_of(parser)
     kind = VirtualGateways if arguments.virtual else Gateways

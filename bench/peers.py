@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Linkweir's simulator beside ns-2 and ns-3 on the same two cases, in one run.
+"""Linkweir's simulator compared with ns-2 and ns-3 on the same two cases, in one run.
 
-Every round runs each simulator once, one after the other, so that a slow minute of the machine meets all of them;
-ratios are taken within a round and their median over the rounds is shown. A start-up run of 10 simulated
-milliseconds beside each full run tells how much of the time is spent before the first packet.
+Every round runs each simulator once, one after the other, so that a slow minute of the machine affects all of them;
+ratios are taken within a round, and their median over the rounds is shown. A start-up run of 10 simulated
+milliseconds next to each full run shows how much of the time is spent before the first packet.
 
     bench/peers.py [--rounds 3] [--case geo] [--peer ns-2] [--duration 100] [--json | --markdown] [--out FILE]
 
@@ -84,7 +84,7 @@ class Linkweir:
         return [str(self.binary), str(scenario)]
 
     def result(self, line, duration_s):
-        said = json.loads(line)
+        answer = json.loads(line)
         classes = [
             {
                 "class": row["class"],
@@ -92,9 +92,9 @@ class Linkweir:
                 "packets": row["sent_pkts"],
                 "dropped": row["dropped_limit_pkts"] + row["dropped_policy_pkts"],
             }
-            for row in said["classes"]
+            for row in answer["classes"]
         ]
-        return {"packets": sum(row["packets"] for row in classes), "events": said.get("events"), "classes": classes}
+        return {"packets": sum(row["packets"] for row in classes), "events": answer.get("events"), "classes": classes}
 
 
 class Ns2:
@@ -163,7 +163,7 @@ def watch_memory(pid, samples, done):
 
 
 def measure(command, floor_kb=0):
-    """Runs a command; returns its standard output and what the kernel says it used.
+    """Runs a command; returns its standard output and its resource usage.
 
     Linux counts the memory of the process that called vfork into its child's peak. A child that stays below that
     (`floor_kb`) is sampled every 5 ms instead; what it adds in its last 5 ms may be missed.
@@ -208,7 +208,7 @@ def median_of(rounds, key):
 
 
 def summarise(rounds, reference):
-    """Medians of one simulator's rounds, and ratios against the same rounds of the reference."""
+    """Medians of one simulator's rounds, and ratios to the same rounds of the reference."""
     last = rounds[-1]
     row = {key: median_of(rounds, key) for key in ("wall_s", "user_s", "start_up_s", "peak_kb")}
     row["net_s"] = statistics.median(entry["wall_s"] - entry["start_up_s"] for entry in rounds)
@@ -303,7 +303,7 @@ def parse_arguments():
         default=100.0,
         help="simulated seconds (default 100)",
     )
-    parser.add_argument("--no-build", action="store_true", help="measure what is built already")
+    parser.add_argument("--no-build", action="store_true", help="measure programs that are already built")
     parser.add_argument(
         "--instructions",
         action="store_true",

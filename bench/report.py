@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the benches have alike: tables with verdicts below, and the options that say in which form and where to."""
+"""Shared by the benches: tables with verdicts, and the options for format and output file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def within(kind: type[int] | type[float], least: float, most: float) -> Callable
 
 
 def _new_file(text: str) -> Path:
-    """A measurement takes minutes to hours: what cannot be written is refused before it."""
+    """Refuses a file that cannot be written before the measurement, which takes minutes to hours."""
     path = Path(text)
     if path.is_dir() or not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"{text}: must be a file in a directory that exists")
@@ -55,7 +55,7 @@ def cell(value: object, digits: int = 3) -> str:
 
 
 def verdict(met: bool) -> str:
-    """What is said of a target."""
+    """The word for a target that was met or not."""
     return "reached" if met else "missed"
 
 
@@ -71,12 +71,12 @@ def table(
     else:
         widths = [max(map(len, cells)) for cells in zip_longest(*(line[:-1] for line in whole), fillvalue="")]
         rows = ["  ".join([*map(str.ljust, line[:-1], widths), line[-1]]).rstrip() for line in whole]
-    said = [f"* {sentence}" if markdown else sentence for sentence in verdicts]
-    return "\n".join([*rows, *([""] if said else []), *said]) + "\n"
+    sentences = [f"* {sentence}" if markdown else sentence for sentence in verdicts]
+    return "\n".join([*rows, *([""] if sentences else []), *sentences]) + "\n"
 
 
 def write(options: argparse.Namespace, answer: object, render: Callable[[bool], str]) -> None:
-    """The answer as JSON, or what `render` makes of it, in Markdown or not, where `options` want it."""
+    """Writes the results as JSON, or as `render` formats them (Markdown or plain), to the file of `options`."""
     text = json.dumps(answer, indent=1, allow_nan=False) + "\n" if options.json else render(options.markdown)
     if options.out is None:
         sys.stdout.write(text)

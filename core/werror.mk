@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #
-# Warnings are errors with the compilers that this is developed with. Others may warn of more: they show it and go on.
+# Warnings are errors with the compilers used for development. Other compilers may warn of more, which is shown only.
 
 developed-with = gcc-12 clang-14
 # $(call werror,gcc)

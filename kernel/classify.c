@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * classify.c - which class a packet belongs to. The first of these that says so decides: skb->priority, when it is a
- * class of this qdisc; the filters attached to it; its code point (RFC 2474); the default class.
+ * classify.c - which class a packet belongs to. The first of these that names a class decides: skb->priority, if it is a
+ * class of this qdisc; the filters attached to the qdisc; the code point (RFC 2474); the default class.
  */
 #include <linux/ipv6.h>
 
@@ -33,7 +33,7 @@ bool linkweir_ecn_capable_slow(const struct sk_buff *skb)
 	}
 }
 
-/* index of the class of the filters, LW_NONE for none of ours, or LINKWEIR_TAKEN */
+/* index of the class that the filters choose, LW_NONE if it is none of ours, or LINKWEIR_TAKEN */
 static u32 linkweir_filter(struct sk_buff *skb, const struct tcf_proto *filters, u32 nclasses)
 {
 	struct tcf_result result = {};

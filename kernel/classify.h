@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* classify.h - which class a packet belongs to, and whether it can carry a mark: the short ways of classify.c. */
+/* classify.h - which class a packet belongs to, and whether it can carry a mark: the fast paths of classify.c. */
 #ifndef LINKWEIR_CLASSIFY_H
 #define LINKWEIR_CLASSIFY_H
 
@@ -9,25 +9,25 @@
 
 #include "linkweir.h"
 
-#define LINKWEIR_TAKEN 0x80000000u      /* instead of a class: a filter has the packet; the rest is what enqueue answers */
+#define LINKWEIR_TAKEN 0x80000000u      /* instead of a class: a filter took the packet; the other bits are what enqueue returns */
 
 int linkweir_dsfield_slow(struct sk_buff *skb);
 bool __pure linkweir_ecn_capable_slow(const struct sk_buff *skb);
 u32 linkweir_classify_slow(struct sk_buff *skb, struct Qdisc *sch);
 
-/* nearly every packet is IPv4 with its header in the first piece */
+/* IPv4 with its header in the linear part, as nearly every packet is */
 static __always_inline bool linkweir_plain(const struct sk_buff *skb)
 {
 	return skb->protocol == htons(ETH_P_IP) && skb_network_header(skb) + sizeof(struct iphdr) <= skb_tail_pointer(skb);
 }
 
-/* the byte with the code point and the mark of congestion, or -1 when this is no IP packet */
+/* the byte with code point and ECN bits, or -1 if this is not an IP packet */
 static __always_inline int linkweir_dsfield(struct sk_buff *skb)
 {
 	return likely(linkweir_plain(skb)) ? ipv4_get_dsfield(ip_hdr(skb)) : linkweir_dsfield_slow(skb);
 }
 
-/* Can INET_ECN_set_ce() mark it? Reads only, and says so. */
+/* Can INET_ECN_set_ce() mark it? Only reads; `__pure`, so that an unused call is left out. */
 static __always_inline bool linkweir_ecn_capable(const struct sk_buff *skb)
 {
 	return likely(linkweir_plain(skb)) ? INET_ECN_is_capable(ip_hdr(skb)->tos) : linkweir_ecn_capable_slow(skb);

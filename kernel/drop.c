@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * drop.c - packets that do not leave as they came: no room, expired, a victim, judged; and those that leave with a mark.
+ * drop.c - packets that are dropped (no room, expired, a victim, or by verdict) or marked.
  *
- * Rare beside the packets of plane.h, so the policy is called through its pointers.
+ * They are rare compared with the packets of plane.h, so the policy is called through its function pointers.
  */
 #include <net/inet_ecn.h>
 
@@ -10,15 +10,16 @@
 #include "linkweir.h"
 #include "linkweir_trace.h"
 
-/* to_free: where enqueue leaves what is to be freed without the lock; NULL in dequeue */
+/* to_free: the list of packets that enqueue frees after the lock is released; NULL in dequeue */
 void linkweir_drop(struct Qdisc *sch, u32 q, bool head, enum linkweir_reason reason, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
-	u32 fresh = q == s->arriving ? s->stay : 0;      /* at the tail of this queue */
+	u32 fresh = q == s->arriving ? s->stay : 0;      /* packets of this call at the tail of q */
 	bool known = head ? fresh < s->queues[q].backlog_pkts : !fresh;
 	struct sk_buff *skb = linkweir_pop(sch, q, head);
 	u32 bytes = linkweir_cb(skb)->bytes;
 
+	/* parents have not counted a packet of this call yet, so it must not be reported as gone */
 	if (known) {
 		s->gone_pkts++;
 		s->gone_bytes += qdisc_pkt_len(skb);
@@ -51,7 +52,7 @@ static bool linkweir_expired(struct Qdisc *sch, u32 q)
 	return expired;
 }
 
-/* Room for a packet of class q, by what may expire, LW_MOST_DROPS packets at most; without any, the packet is dropped. */
+/* Makes room for a packet of class q by dropping at most LW_MOST_DROPS expired ones; if that fails, drops the packet itself. */
 bool linkweir_make_room(struct Qdisc *sch, u32 q, struct sk_buff *skb, u32 bytes, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* linkweir.h - what the files of the module share. */
+/* linkweir.h - declarations shared by the files of the module. */
 #ifndef LINKWEIR_H
 #define LINKWEIR_H
 
@@ -11,7 +11,7 @@
 #include "compat/compat.h"
 #include "linkweir_netlink.h"
 
-/* one qdisc kind: a policy of the core under the name it has there */
+/* one qdisc kind: a policy of the core, with the same name */
 struct linkweir_kind {
 	struct Qdisc_ops ops;
 	const struct lw_policy *policy;
@@ -54,7 +54,7 @@ struct linkweir_counters {
 
 struct linkweir_class {
 	struct sk_buff_head waiting;
-	u64 limit_bytes;                /* of the settings, where each packet looks */
+	u64 limit_bytes;                /* copied from the settings: read for each packet */
 	u32 limit_pkts;
 	struct gnet_stats_basic_sync sent;
 	struct linkweir_counters counters;
@@ -67,10 +67,10 @@ struct linkweir_sched {
 	struct lw_queue *queues;        /* what the view shows */
 	struct linkweir_class *classes;
 	struct linkweir_settings *settings;
-	u64 best_bps;                   /* the largest capacity told */
+	u64 best_bps;                   /* the largest capacity reported to the policy */
 	u32 arriving;                   /* class of the present enqueue, */
-	u32 stay;                       /* and its packets that have not been dropped: those at the tail */
-	int gone_pkts;                  /* what the parents count and is not here */
+	u32 stay;                       /* and how many of its packets are queued, at the tail */
+	int gone_pkts;                  /* packets that the parents count but are gone */
 	int gone_bytes;
 	u64 filtered_pkts;              /* that a filter dropped */
 	struct tcf_proto __rcu *filters;
@@ -83,7 +83,7 @@ static inline u64 linkweir_now_ns(struct Qdisc *sch)
 	return ((struct linkweir_sched *)qdisc_priv(sch))->view.now_ns;
 }
 
-/* in the control block of a packet that waits */
+/* in the control block of a queued packet */
 struct linkweir_cb {
 	u64 arrival_ns;
 	u32 bytes;                      /* as the policy sees it */
@@ -99,7 +99,7 @@ static inline struct linkweir_cb *linkweir_cb(const struct sk_buff *skb)
 
 static __always_inline void linkweir_clock(struct linkweir_sched *s)
 {
-	s->view.now_ns = ktime_get_ns();        /* never behind the last one, on any processor */
+	s->view.now_ns = ktime_get_ns();        /* monotonic across processors */
 }
 
 static __always_inline bool linkweir_has_room(const struct linkweir_class *class, const struct lw_queue *queue, u32 bytes)
@@ -107,7 +107,7 @@ static __always_inline bool linkweir_has_room(const struct linkweir_class *class
 	return queue->backlog_pkts < class->limit_pkts && queue->backlog_bytes + bytes <= class->limit_bytes;
 }
 
-/* the head or the tail of a queue that has one */
+/* takes the head or the tail packet of a queue that is not empty */
 static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bool head)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -127,7 +127,7 @@ static __always_inline struct sk_buff *linkweir_pop(struct Qdisc *sch, u32 q, bo
 	return skb;
 }
 
-/* What the parents still count and is no longer here; false when there is none, or they have to be told in a later call. */
+/* Reports packets that the parents still count but are gone. False if there are none, or they must be reported in a later call. */
 static inline bool linkweir_tell_parents(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * linkweir_netlink.h - what the module and its tc plugins say to each other.
+ * linkweir_netlink.h - the netlink attributes that the module and its tc plugins exchange.
  *
- * Parameters and statistics of a policy travel by name, so that a plugin and a module of different versions either understand
- * each other or say what they do not know. Values are in the unit of the policy's table: bit/s, ns, bytes, bits, packets,
- * millionths, or the index of a choice; U64_MAX is a value that is not given. What is absent keeps its value. Classes are
+ * Parameters and statistics of a policy are sent by name, so that a plugin and a module of different versions either understand
+ * each other or report the name they do not know. Values are in the unit of the policy's table: bit/s, ns, bytes, bits, packets,
+ * millionths, or the index of a choice; U64_MAX is a value that is not given. Absent parameters keep their values. Classes are
  * numbered from 1, and the number is the minor part of the class's identifier.
  */
 #ifndef LINKWEIR_NETLINK_H
@@ -13,16 +13,16 @@
 #define LINKWEIR_MAX_CLASSES 4096
 #define LINKWEIR_NAME_SIZE 32           /* with the final 0 */
 #define LINKWEIR_CODE_POINTS 64
-#define LINKWEIR_KEEP 0xffff            /* in TCA_LINKWEIR_DSCP: this code point stays where it is */
+#define LINKWEIR_KEEP 0xffff            /* in TCA_LINKWEIR_DSCP: this code point keeps its class */
 
 /* TCA_OPTIONS of a qdisc */
 enum {
 	TCA_LINKWEIR_UNSPEC,
 	TCA_LINKWEIR_PAD,
 	TCA_LINKWEIR_CLASSES,           /* u32; fixed when the qdisc is made */
-	TCA_LINKWEIR_LINK,              /* u64, bit/s: the capacity the scheduler is told */
+	TCA_LINKWEIR_LINK,              /* u64, bit/s: capacity as reported to the scheduler */
 	TCA_LINKWEIR_DSCP,              /* u16[64]: class of a code point; 0: none, LINKWEIR_KEEP */
-	TCA_LINKWEIR_DEFAULT,           /* u32: class of what nothing else puts into one */
+	TCA_LINKWEIR_DEFAULT,           /* u32: class of packets that nothing else classifies */
 	TCA_LINKWEIR_PARAM,             /* nest, any number: a parameter of the policy */
 	TCA_LINKWEIR_CLASS,             /* nest, any number: a class */
 	TCA_LINKWEIR_END
@@ -36,7 +36,7 @@ enum {
 	TCA_LINKWEIR_CLASS_NUMBER,      /* u32 */
 	TCA_LINKWEIR_CLASS_LIMIT,       /* u32, packets */
 	TCA_LINKWEIR_CLASS_LIMIT_BYTES, /* u64 */
-	TCA_LINKWEIR_CLASS_RATE,        /* u64, bit/s: what the channel gives this class now; 0 blocks it */
+	TCA_LINKWEIR_CLASS_RATE,        /* u64, bit/s: present rate of the class's channel; 0 blocks it */
 	TCA_LINKWEIR_CLASS_PARAM,       /* nest, any number */
 	TCA_LINKWEIR_CLASS_END
 };
@@ -58,15 +58,15 @@ enum {
 	TCA_LINKWEIR_STATS_PAD,
 	TCA_LINKWEIR_STATS_DROPPED_LIMIT,       /* u64, packets: refused by the limit of their class */
 	TCA_LINKWEIR_STATS_DROPPED_VICTIM,      /* u64: named by the policy when a packet arrived */
-	TCA_LINKWEIR_STATS_DROPPED_EXPIRED,     /* u64: had waited too long, and made room for another */
+	TCA_LINKWEIR_STATS_DROPPED_EXPIRED,     /* u64: had waited too long and were dropped to make room */
 	TCA_LINKWEIR_STATS_DROPPED_LEAVING,     /* u64: dropped by the policy when their turn came */
 	TCA_LINKWEIR_STATS_MARKED,              /* u64: left with Congestion Experienced */
 	TCA_LINKWEIR_STATS_SENT,                /* u64, packets */
-	TCA_LINKWEIR_STATS_SOJOURN_NS,          /* u64: waiting times of what left, added up */
+	TCA_LINKWEIR_STATS_SOJOURN_NS,          /* u64: sum of the waiting times of sent packets */
 	TCA_LINKWEIR_STATS_SOJOURN_MAX_NS,      /* u64 */
-	TCA_LINKWEIR_STATS_VALUE,               /* nest, any number: what the policy shows of a class */
+	TCA_LINKWEIR_STATS_VALUE,               /* nest, any number: a statistic of the policy for a class */
 	TCA_LINKWEIR_STATS_DROPPED_SPLIT,       /* u64: super-packets that could not be split */
-	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc alone, since they were put into no class */
+	TCA_LINKWEIR_STATS_DROPPED_FILTER,      /* u64: by a filter; of the qdisc only, as they have no class */
 	TCA_LINKWEIR_STATS_END
 };
 #define TCA_LINKWEIR_STATS_MAX (TCA_LINKWEIR_STATS_END - 1)

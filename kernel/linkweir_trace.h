@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * linkweir_trace.h - tracepoints: all that a policy is asked and told, so that its life can be replayed elsewhere.
+ * linkweir_trace.h - tracepoints: every question to a policy and every event reported to it, so that a run can be replayed
+ * elsewhere.
  *
- * tests/trace_vectors.py turns a recording into vectors. Times are the policy's own clock (now_ns), classes are numbered from 1, as
- * in tc, though a call gives the index: what nobody records should cost next to nothing.
- * A recording is whole when it begins before the qdisc is made, or reset, and no event was lost.
+ * tests/trace_vectors.py turns a recording into vectors. Times are the policy's clock (now_ns). Classes are numbered from 1, as in
+ * tc; calls pass the index, and the tracepoint adds 1 only while recording, so that it costs nothing otherwise. A recording is
+ * complete if it begins before the qdisc is created or reset and no event was lost.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM linkweir
@@ -17,7 +18,7 @@
 
 #include "linkweir.h"
 
-/* a value that counts from the next linkweir_told on: a parameter of the policy (class 0) or of a class */
+/* a value that takes effect with the next linkweir_told: a parameter of the policy (class 0) or of a class */
 TRACE_EVENT(linkweir_param,
 	TP_PROTO(struct Qdisc *sch, u32 class, const char *name, u64 value),
 	TP_ARGS(sch, class, name, value),
@@ -39,7 +40,7 @@ TRACE_EVENT(linkweir_param,
 		  __entry->name, __entry->value)
 );
 
-/* the same, of a channel: the link (class 0) or what a class gets of it */
+/* the same for a rate: of the link (class 0) or of the channel of a class */
 TRACE_EVENT(linkweir_channel,
 	TP_PROTO(struct Qdisc *sch, u32 class, u64 rate_bps),
 	TP_ARGS(sch, class, rate_bps),
@@ -59,7 +60,7 @@ TRACE_EVENT(linkweir_channel,
 		  __entry->rate_bps)
 );
 
-/* init() begins a life; rated(), change() */
+/* init(), with which a replay begins, rated() or change() was called */
 TRACE_EVENT(linkweir_told,
 	TP_PROTO(struct Qdisc *sch, const char *policy, const char *what, u64 now_ns, u32 classes),
 	TP_ARGS(sch, policy, what, now_ns, classes),
@@ -83,7 +84,7 @@ TRACE_EVENT(linkweir_told,
 		  __entry->now_ns, __entry->policy, __entry->classes, __entry->what)
 );
 
-/* a packet came, left or was dropped, when the view shows it and before the policy is told */
+/* a packet arrived, left or was dropped; after the update of the view, before the event to the policy */
 DECLARE_EVENT_CLASS(linkweir_packet,
 	TP_PROTO(struct Qdisc *sch, u32 q, u32 bytes),
 	TP_ARGS(sch, q, bytes),
@@ -112,7 +113,7 @@ LINKWEIR_PACKET_EVENT(linkweir_dropped_limit);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_head);
 LINKWEIR_PACKET_EVENT(linkweir_dropped_tail);
 
-/* what the policy answered; class 0 of a pick is nobody */
+/* an answer of the policy; a pick of class 0 means none */
 DECLARE_EVENT_CLASS(linkweir_answer,
 	TP_PROTO(struct Qdisc *sch, u32 q, u32 answer, bool ecn),
 	TP_ARGS(sch, q, answer, ecn),

@@ -2,9 +2,9 @@
 /*
  * netlink.c - from attributes to settings and back, by the parameter tables of the policies.
  *
- * Settings are parsed into a copy, judged as a whole, and only then take the place of the old ones. What is refused is refused
- * with a text that names the attribute, the class and the range, also where netlink itself refuses, which names nothing; a rule
- * across parameters says what the policy's check() says.
+ * Settings are parsed into a copy, checked as a whole, and only then replace the old ones. A refusal has a text that names the
+ * attribute, the class and the range, also where netlink itself refuses, whose own texts name nothing. A refusal by a rule
+ * across parameters has the text of the policy's check().
  */
 #include <linux/rtnetlink.h>
 #include <net/netlink.h>
@@ -15,7 +15,7 @@
 #define LINKWEIR_MAX_LIMIT_PKTS 100000000u
 #define LINKWEIR_MAX_LIMIT_BYTES 1000000000000ull
 #define LINKWEIR_LIMIT_PKTS 1000u       /* unless a limit is given */
-#define LINKWEIR_NOT_GIVEN 0u           /* of packets, while a new qdisc is parsed */
+#define LINKWEIR_NOT_GIVEN 0u           /* limit in packets while a new qdisc is parsed */
 
 static const struct nla_policy linkweir_attrs[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_CLASSES] = { .type = NLA_U32 },
@@ -39,7 +39,7 @@ static const struct nla_policy linkweir_param_attrs[TCA_LINKWEIR_PARAM_MAX + 1] 
 	[TCA_LINKWEIR_PARAM_VALUE] = { .type = NLA_U64 },
 };
 
-/* What an attribute holds, for those who send it wrong: a number of a range, or what `form` says. */
+/* What an attribute must be, for the text of a refusal: a number within a range, or what `form` says. */
 struct linkweir_field {
 	const char *name;
 	const char *unit;
@@ -66,11 +66,11 @@ static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX 
 
 /* ---- settings ---- */
 
-/* one block of memory; the values are those of `old`, or the defaults */
+/* in one block of memory; with the values of `old`, or the defaults */
 static struct linkweir_settings *linkweir_settings_new(const struct lw_policy *policy, u32 nclasses,
 						       const struct linkweir_settings *old)
 {
-	size_t nqparams = (size_t)nclasses * policy->nqparams;
+	size_t nqparams = (size_t)nclasses * policy->nqparams;  /* no overflow: at most LINKWEIR_MAX_CLASSES * 16 */
 	struct linkweir_settings *set;
 	u32 q, i;
 
@@ -150,7 +150,7 @@ static int linkweir_in_range(u64 value, const struct linkweir_field *field, u32 
 	return -ERANGE;
 }
 
-/* What nla_parse_nested() found wrong in a nest called `name`; `attr`: where, or NULL when it is cut off. */
+/* Refuses for what nla_parse_nested() found wrong in the nest `name`; `attr`: where, or NULL if the attribute is cut off. */
 static void linkweir_malformed(const struct nlattr *attr, int max, const struct nlattr *nest, const char *name,
 			       const struct nla_policy *policy, const struct linkweir_field *fields, u32 number,
 			       struct netlink_ext_ack *extack)
@@ -160,6 +160,7 @@ static void linkweir_malformed(const struct nlattr *attr, int max, const struct 
 	int type = attr ? nla_type(attr) : 0;
 
 	NL_SET_BAD_ATTR(extack, attr ? attr : nest);
+	/* the nest itself is reported if its flag is missing */
 	if (attr == nest)
 		linkweir_refuse(extack, "%s%s must be a nest (NLA_F_NESTED)", name, of.text);
 	else if (!attr)
@@ -179,7 +180,7 @@ static int linkweir_parse_nest(struct nlattr **tb, int max, const struct nlattr 
 			       const struct nla_policy *policy, const struct linkweir_field *fields, u32 number,
 			       struct netlink_ext_ack *extack)
 {
-	struct netlink_ext_ack found = {};
+	struct netlink_ext_ack found = {};      /* of netlink's refusal only the place is used, not the text */
 	int err = nla_parse_nested(tb, max, nest, policy, &found);
 
 	if (err)
@@ -204,7 +205,7 @@ static struct linkweir_field linkweir_param_field(const struct lw_param *param)
 	return (struct linkweir_field){ param->name, linkweir_unit(param), param->min, param->max };
 }
 
-/* One parameter into its row; `number` is the class's, or 0. Of a qdisc that exists, what sizes its state stays. */
+/* Parses one parameter into its row; `number`: of the class, or 0. `made`: the qdisc exists, so LW_AT_INIT parameters are fixed. */
 static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_param *params, u32 nparams, u64 *row,
 				u32 number, bool made, struct nlattr *attr, struct netlink_ext_ack *extack)
 {
@@ -216,6 +217,7 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 	u64 value;
 	int err;
 
+	/* the name was looked up before the nest is parsed, so that a refusal of the value can give its range */
 	fields[TCA_LINKWEIR_PARAM_VALUE] = linkweir_param_field(param);
 	err = linkweir_parse_nest(tb, TCA_LINKWEIR_PARAM_MAX, attr, "param", linkweir_param_attrs, fields, number, extack);
 	if (err)
@@ -284,6 +286,7 @@ static int linkweir_parse_class_attrs(const struct lw_policy *policy, struct lin
 static int linkweir_parse_class_nest(const struct lw_policy *policy, struct linkweir_settings *set, bool made,
 				     struct nlattr *nest, struct netlink_ext_ack *extack)
 {
+	/* read before the nest is parsed, so that a refusal can name the class; hence the check of its length */
 	const struct nlattr *first = nla_find_nested(nest, TCA_LINKWEIR_CLASS_NUMBER);
 	u32 number = first && nla_len(first) == sizeof(u32) ? nla_get_u32(first) : 0;
 	struct linkweir_field field = linkweir_class_fields[TCA_LINKWEIR_CLASS_NUMBER];
@@ -317,7 +320,10 @@ static int linkweir_parse_dscp(struct linkweir_settings *set, const struct nlatt
 	return 0;
 }
 
-/* The rule that is broken, after its parameter unless it names that itself; a cure (": ...") that finds no room is left out. */
+/*
+ * Refuses with the text of check(), after the name of the parameter unless the text has it. The advice after ":" is left out if
+ * the whole would be longer than an acknowledgement may be.
+ */
 static void linkweir_refuse_rule(const struct lw_fault *fault, struct netlink_ext_ack *extack)
 {
 	bool named = strstr(fault->what, fault->param);
@@ -349,7 +355,7 @@ static int linkweir_check(struct linkweir_sched *s, const struct linkweir_settin
 	return -EINVAL;
 }
 
-/* every attribute of a qdisc into `set` */
+/* parses every attribute of a qdisc into `set`, and checks the result */
 static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settings *set, bool made, struct nlattr *opt,
 				struct nlattr **tb, struct netlink_ext_ack *extack)
 {
@@ -367,10 +373,11 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 		field.max = set->nclasses;
 		set->default_class = nla_get_u32(attr);
 		err = linkweir_in_range(set->default_class, &field, 0, attr, extack);
-		set->default_class--;
+		set->default_class--;           /* wraps if it was 0, which has been refused */
 	}
 	if (!err && tb[TCA_LINKWEIR_DSCP])
 		err = linkweir_parse_dscp(set, tb[TCA_LINKWEIR_DSCP], extack);
+	/* in the order of the request, as of two attributes with one name the last counts; tb[] has only one of each type */
 	nla_for_each_nested(attr, opt, rest) {
 		if (err)
 			break;
@@ -383,7 +390,7 @@ static int linkweir_parse_attrs(struct linkweir_sched *s, struct linkweir_settin
 	return err ? err : linkweir_check(s, set, extack);
 }
 
-/* Packets of classes that were not given a limit of them: as many as their bytes allow, when these are limited. */
+/* Classes without a limit in packets: no such limit if their bytes are limited, else the default. */
 static void linkweir_default_limits(struct linkweir_settings *set)
 {
 	u32 q;
@@ -393,7 +400,7 @@ static void linkweir_default_limits(struct linkweir_settings *set)
 			set->classes[q].limit_pkts = set->classes[q].limit_bytes != U64_MAX ? U32_MAX : LINKWEIR_LIMIT_PKTS;
 }
 
-/* what a qdisc, new or not, is to be */
+/* the settings of a new qdisc, or of an existing one after a change */
 struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -430,7 +437,7 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 	return ERR_PTR(err);
 }
 
-/* the same, with other values for one class */
+/* the settings after a change of one class */
 struct linkweir_settings *linkweir_parse_class(struct Qdisc *sch, u32 q, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);

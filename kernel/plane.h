@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * plane.h - what a packet passes in a qdisc: the data plane of one policy, with a FIFO for each class.
+ * plane.h - the packet path of a qdisc: the data plane of one policy, with a FIFO for each class.
  *
- * The Makefile writes a file for each policy that names it, LINKWEIR_POLICY, and includes its source of the core and then this. So
- * the compiler puts the policy's functions into enqueue and dequeue, and leaves out what it has not got; through pointers, which
- * processors are kept from guessing, calls would cost as much as many a policy. What is rare stands in drop.c, for all policies.
+ * For each policy the Makefile writes a file that defines LINKWEIR_POLICY, its name, and includes its source of the core and then
+ * this file. So the compiler inlines the policy's functions into enqueue and dequeue and leaves out what it does not have.
+ * Indirect calls (retpolines) would cost as much as many a policy. Rare cases are in drop.c, shared by all policies.
  *
- * The protocol of an arrival and of a departure is that of linkweir/policy.h.
+ * Arrivals and departures follow the protocol of linkweir/policy.h.
  *
- * Parents count what waits below them. enqueue answers for the new packet alone, so whatever else became of the queues during the
- * call is told to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
+ * Parents count the packets below them. The return value of enqueue covers the new packet only, so all other changes of a call are
+ * reported to them by one qdisc_tree_reduce_backlog(), when our own counters are final.
  *
- * A super-packet (GSO) is split on arrival: a policy that promises rates and delays decides about what goes on the wire. Its pieces
- * count what they are, without a size table, whose function no module may call.
+ * A super-packet (GSO) is split on arrival, because a policy that guarantees rates and delays must schedule packets as they go on
+ * the wire. Segments count with their own lengths, without a size table, whose function is not exported to modules.
  */
 #include "classify.h"
 #include "linkweir.h"
@@ -20,7 +20,7 @@
 
 static const struct lw_policy *const linkweir_policy = &__PASTE(lw_policy_, LINKWEIR_POLICY);
 
-/* the length as the policy sees it: with what a size table adds, which knows no bound */
+/* the length as the policy sees it; clamped, as a size table may add any amount */
 static __always_inline u32 linkweir_bytes(const struct sk_buff *skb)
 {
 	return min(qdisc_pkt_len(skb), LW_MAX_PACKET_BYTES - 1);
@@ -47,7 +47,7 @@ static __always_inline void linkweir_push(struct Qdisc *sch, struct linkweir_cla
 	sch->q.qlen++;
 }
 
-/* Says whether nothing at all was dropped. */
+/* True if no packet at all was dropped. */
 static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -64,6 +64,7 @@ static __always_inline bool linkweir_arrive(struct Qdisc *sch, u32 q, struct sk_
 		linkweir_policy->enqueued(s->state, &s->view, q, bytes);
 	if (!linkweir_policy->victim)
 		return all;
+	/* bounded: the caller holds the root lock; later arrivals drop the rest */
 	for (drops = 0; drops < LW_MOST_DROPS; drops++) {
 		victim = linkweir_policy->victim(s->state, &s->view, q, bytes);
 		if (likely(victim == LW_NONE) || !linkweir_drop_victim(sch, victim, to_free))
@@ -85,12 +86,13 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
+	/* before and after: what the parents have counted, so the difference is what they must be told */
 	skb_list_walk_safe(segments, segment, next) {
 		skb_mark_not_on_list(segment);
 		linkweir_compat_segment(segment);
 		linkweir_arrive(sch, q, segment, to_free);
 	}
-	s->gone_pkts = pkts - (int)sch->q.qlen + !!s->stay;     /* the parents will count one packet, of the whole length */
+	s->gone_pkts = pkts - (int)sch->q.qlen + !!s->stay;     /* on success the parents count one packet of the whole length */
 	s->gone_bytes = bytes - (int)sch->qstats.backlog + (s->stay ? qdisc_pkt_len(skb) : 0);
 	consume_skb(skb);
 }
@@ -109,6 +111,7 @@ static int __flatten linkweir_enqueue(struct sk_buff *skb, struct Qdisc *sch, st
 		return q & ~LINKWEIR_TAKEN;
 	}
 	linkweir_clock(s);
+	/* from here on linkweir_drop() knows which packets the parents have not counted yet */
 	s->arriving = q;
 	s->stay = 0;
 	if (unlikely(skb_is_gso(skb)))
@@ -147,7 +150,7 @@ static __always_inline enum lw_verdict linkweir_judge(struct Qdisc *sch, u32 q)
 	const struct sk_buff *skb = s->classes[q].waiting.next;
 	enum lw_verdict verdict;
 
-	/* asked twice: the compiler leaves the first out where the policy does not care, the second is for who records */
+	/* evaluated twice on purpose: the first is left out if the policy ignores `ecn`, the second is only for tracing */
 	verdict = linkweir_policy->leaving(s->state, &s->view, q, linkweir_ecn_capable(skb));
 	if (trace_linkweir_verdict_enabled())
 		trace_linkweir_verdict(sch, q, verdict, linkweir_ecn_capable(skb));
@@ -174,10 +177,11 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 			break;
 		s->stay = 0;
 		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
+		/* bounded likewise; the watchdog asks again at once */
 		if (unlikely(++drops == LW_MOST_DROPS))
 			return linkweir_rest(sch, LW_NONE, s->view.now_ns);
 	}
-	/* While the packet that leaves still counts as ours: parents deal by themselves with a child that it leaves empty. */
+	/* before the packet leaves, so that this report does not make us empty: after it, parents handle an empty child themselves */
 	if (linkweir_policy->leaving)
 		linkweir_tell_parents(sch);
 	return linkweir_leave(sch, pick.queue, verdict == LW_MARK);

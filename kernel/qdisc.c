@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * qdisc.c - the policies as qdiscs, one kind for each: made, changed, shown and removed. What packets pass is plane.h.
+ * qdisc.c - the policies as qdiscs, one kind for each: create, change, dump and destroy. The packet path is in plane.h.
  *
- * Everything a policy is asked or told runs under the root lock of the device's qdisc, which enqueue, dequeue and reset come with
- * and the control path takes. TCQ_F_CAN_BYPASS is not set, since credits and histories have to see every packet.
+ * All calls of a policy run under the root lock of the device's qdisc: enqueue, dequeue and reset are called with it, the control
+ * path takes it. TCQ_F_CAN_BYPASS is not set, since credits and histories must see every packet.
  */
 #include <linux/module.h>
 
@@ -11,7 +11,7 @@
 #define CREATE_TRACE_POINTS
 #include "linkweir_trace.h"
 
-/* What a channel carries when neither its rate nor the link's is known; policies compare channels, so any number does. */
+/* Rate of channels if neither theirs nor the link's is known; policies only compare channels, so any number will do. */
 #define LINKWEIR_ANY_RATE_BPS 1000000000u
 
 #define LW_POLICY(name) &linkweir_kind_##name,
@@ -20,21 +20,21 @@ static struct linkweir_kind *const linkweir_kinds[] = {
 };
 #undef LW_POLICY
 
-/* Nobody to send now (q is LW_NONE, or the policy is at fault): ask again when the policy says so. */
+/* No packet to send now: q is LW_NONE, or the policy named an impossible queue. Arms the watchdog for when the policy says. */
 struct sk_buff *linkweir_rest(struct Qdisc *sch, u32 q, u64 retry_ns)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
 	if (WARN_ON_ONCE(q != LW_NONE))
 		retry_ns = LW_NEVER;
-	if (linkweir_tell_parents(sch))         /* some parents end their turn with a child that had packets and gives none */
+	if (linkweir_tell_parents(sch))         /* some parents stop serving a child that had packets and returns none */
 		retry_ns = s->view.now_ns;
 	if (retry_ns != LW_NEVER)
 		qdisc_watchdog_schedule_ns(&s->watchdog, retry_ns);
 	return NULL;
 }
 
-/* ---- making, changing, removing ---- */
+/* ---- create, change, destroy ---- */
 
 static void linkweir_rates(struct linkweir_sched *s, const struct linkweir_settings *set)
 {
@@ -96,7 +96,7 @@ static void linkweir_limits(struct linkweir_sched *s, const struct linkweir_sett
 	}
 }
 
-/* New settings for queues that go on; the channels first, as they would have been told alone. */
+/* Puts new settings in force while packets wait; first the rates, then the parameters, as if they had come separately. */
 static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -124,8 +124,8 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	linkweir_limits(s, set);
 	s->settings = set;
 	sch_tree_unlock(sch);
-	kvfree(old);
-	if (rates)                      /* a class that was blocked may send: have the device ask again */
+	kvfree(old);                    /* packets are classified under the lock, dumps made under RTNL: nothing reads it now */
+	if (rates)                      /* a class that was blocked may now send: have the device ask again */
 		qdisc_watchdog_schedule_ns(&s->watchdog, ktime_get_ns());
 }
 
@@ -158,7 +158,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	int err;
 	u32 q;
 
-	qdisc_watchdog_init(&s->watchdog, sch);         /* first: destroy follows a failure */
+	qdisc_watchdog_init(&s->watchdog, sch);         /* first, as destroy runs even if init fails */
 	s->policy = container_of(sch->ops, struct linkweir_kind, ops)->policy;
 	err = tcf_block_get(&s->block, &s->filters, sch, extack);
 	if (err)
@@ -181,7 +181,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 		__skb_queue_head_init(&s->classes[q].waiting);
 		gnet_stats_basic_sync_init(&s->classes[q].sent);
 	}
-	sch->flags |= TCQ_F_WARN_NONWC; /* having nothing to give while something waits is no fault here */
+	sch->flags |= TCQ_F_WARN_NONWC; /* no warning if all waiting packets are of blocked classes */
 	s->view.queues = s->queues;
 	s->view.nqueues = set->nclasses;
 	linkweir_limits(s, set);
@@ -190,7 +190,7 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	return 0;
 }
 
-/* Empty queues, and a policy that begins anew; what the user set stays. */
+/* Empties the queues and initialises the policy again; the settings stay. */
 static void linkweir_reset(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
@@ -284,7 +284,7 @@ static void linkweir_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 			break;
 }
 
-/* ---- what is shown ---- */
+/* ---- dump ---- */
 
 static int linkweir_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
@@ -338,6 +338,7 @@ static int linkweir_class_dump_stats(struct Qdisc *sch, unsigned long class, str
 	sent_pkts = u64_stats_read(&c->sent.packets);
 	waiting.qlen = s->queues[class - 1].backlog_pkts;
 	waiting.backlog = s->queues[class - 1].backlog_bytes;
+	/* `values` has room: loading refuses policies with more statistics */
 	if (s->policy->observe)
 		s->policy->observe(s->state, &s->view, class - 1, values);
 	sch_tree_unlock(sch);
@@ -361,7 +362,7 @@ static const struct Qdisc_class_ops linkweir_class_ops = {
 	.dump_stats = linkweir_class_dump_stats,
 };
 
-/* of all kinds; each brings its own packet path */
+/* common to all kinds; each adds its own packet path */
 static const struct Qdisc_ops linkweir_ops = {
 	.cl_ops = &linkweir_class_ops,
 	.priv_size = sizeof(struct linkweir_sched),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * selftest.c - replays the vectors of every registered policy when the module is loaded; one wrong answer refuses the load.
+ * selftest.c - replays the vectors of every registered policy when the module is loaded; on a wrong answer loading fails.
  *
  * The vectors are built in as text (the format is in vectors/README.md; "file NAME" begins each) and freed after loading.
  */
@@ -85,7 +85,7 @@ static int __init push(struct replay *r, u32 q, u32 bytes)
 	return 0;
 }
 
-/* takes the head or the tail of a queue that has one, and tells `event` */
+/* takes the head or the tail packet of a queue that is not empty, and calls `event` */
 static void __init take(struct replay *r, u32 q, bool head, void (*event)(void *, const struct lw_view *, u32, u32))
 {
 	struct packet *packet = head ? list_first_entry(&r->fifos[q], struct packet, list) :
@@ -139,7 +139,7 @@ static int __init open_plane(struct replay *r)
 	if (!r->policy || !r->nqueues)
 		return wrong(r, "policy, queues and link must come first");
 	r->fifos = kvcalloc(r->nqueues, sizeof(*r->fifos), GFP_KERNEL);
-	for (q = 0; r->fifos && q < r->nqueues; q++)    /* before anything fails, since close_plane() walks them */
+	for (q = 0; r->fifos && q < r->nqueues; q++)    /* before anything can fail, since close_plane() walks them */
 		INIT_LIST_HEAD(&r->fifos[q]);
 	r->queues = kvcalloc(r->nqueues, sizeof(*r->queues), GFP_KERNEL);
 	r->params = kvcalloc(r->policy->nparams + 1, sizeof(u64), GFP_KERNEL);
@@ -163,7 +163,7 @@ static bool __init fits(const struct lw_param *param, u64 value)
 	return (value >= param->min && value <= param->max) || (value == LW_UNSET && param->def == LW_UNSET);
 }
 
-/* ranges, then the policy's own rules */
+/* checks the ranges, then the policy's own rules */
 static bool __init accepts(struct replay *r, struct lw_fault *fault)
 {
 	const struct lw_policy *policy = r->policy;
@@ -290,7 +290,7 @@ static int __init init(struct replay *r)
 	r->state = kvmalloc(size, GFP_KERNEL);
 	if (!r->state)
 		return -ENOMEM;
-	memset(r->state, 0x5a, size);   /* init() must not count on zeros */
+	memset(r->state, 0x5a, size);   /* init() must not rely on zeros */
 	r->policy->init(r->state, &r->view, r->params, r->qparams);
 	return 0;
 }
@@ -412,7 +412,7 @@ static int __init change(struct replay *r)
 	return 0;
 }
 
-/* rate QUEUE BPS [QUEUE BPS]...: the policy is told once of all */
+/* rate QUEUE BPS [QUEUE BPS]...: one rated() for all */
 static int __init set_rate(struct replay *r)
 {
 	u64 value;
@@ -540,7 +540,7 @@ static int __init statement(struct replay *r, struct linkweir_kind *const *kinds
 	return !strcmp(r->words[0], "refuse") ? refuse(r) : configure(r, 0, r->nwords);
 }
 
-/* the next line into words; where the one after begins, or NULL for a line that is too long */
+/* splits the next line into words; returns the start of the following line, or NULL if this one is too long */
 static const char * __init read_line(struct replay *r, const char *from)
 {
 	const char *end = memchr(from, '\n', linkweir_vectors_end - from);

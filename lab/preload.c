@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * preload - stands between user-mode Linux and the C library (LD_PRELOAD).
+ * preload - replaces functions of the C library for user-mode Linux (LD_PRELOAD).
  *
- * getrandom: numbers that follow from LINKWEIR_SEED instead of the host's entropy, so that a run can be repeated. SplitMix64
+ * getrandom: numbers computed from LINKWEIR_SEED instead of the host's entropy, so that a run can be repeated. SplitMix64
  * (Steele, Lea and Flood 2014). For experiments only.
  *
- * ptrace: user-mode Linux up to 6.15 keeps 2696 bytes of a program's floating-point and vector registers, which is all of them up to
- * AVX-512. A host with AMX has more and refuses to set a part (EFAULT). What user-mode Linux does not keep is set to its initial state
- * here: programs inside cannot use it, since that takes a permission nobody gives them. And registers that still are what was read
- * since the program last ran are not set again, which is most of the time of a system call inside.
+ * ptrace: user-mode Linux up to 6.15 saves 2696 bytes of a program's floating-point and vector registers, which is all of them up to
+ * AVX-512. A host with AMX has more and refuses to set only a part (EFAULT). So this sets the registers that user-mode Linux does not
+ * save to their initial state; programs inside never use them, as they have not requested the permission that AMX needs. It also
+ * skips setting registers that have not changed since they were read, which would take most of the time of a system call inside.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -58,7 +58,7 @@ static long call(int request, pid_t pid, void *address, void *data)
 	return next(request, pid, address, data);
 }
 
-/* registers as they were read, by process, until it runs on */
+/* registers of each process as last read, valid until it runs again */
 static struct known {
 	pid_t pid;
 	size_t bytes;

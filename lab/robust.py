@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the kernel's own tests and scenarios of the papers in a kernel that watches memory and locks (KASAN, lockdep).
+"""Runs the kernel module's tests and scenarios of the papers in a kernel with KASAN and lockdep.
 
     python lab/robust.py [--out FILE]
 
-First a module with planted faults shows that the kernel sees such. Then come the guest scripts of kernel/tests and
-three scenarios. Exit code 0: every check held and the kernel's log has no complaint; 1: not so. The record goes to
-FILE.
+First a module with planted faults shows that the kernel detects faults. Then come the guest scripts of kernel/tests and
+three scenarios. Exit code 0: every check held and the kernel's log has no complaint; otherwise 1. FILE gets the record.
 """
 
 from __future__ import annotations
@@ -29,10 +28,11 @@ from linkweir.reproduce.papers import pds, pss
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = (("rows", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
 MESSAGES = 100_000
-"""What `fuzz` sends."""
+"""Messages that `fuzz` sends."""
 RELOADED = "KASAN: global-out-of-bounds in load_module"
-"""What KASAN says of every module that is loaded again where one was before, unless it also watches vmalloc, which this
-kernel does not. The log counts up to there; `remove` comes last and loads the module again at its end."""
+"""A false report of KASAN when a module is loaded where another one was before. Only CONFIG_KASAN_VMALLOC, which this
+kernel lacks, would avoid it. The log is checked up to there; `remove` runs last and loads the module again at its end.
+"""
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|Call Trace|general protection|possible circular locking|inconsistent lock state"
     r"|suspicious RCU|ODEBUG:|list_(add|del) corruption|refcount_t:|unregister_netdevice: waiting"
@@ -43,7 +43,7 @@ PLANTED = (
     r"possible circular locking dependency",
 )
 
-# What modules are loaded with in a guest whose other modules are all built in.
+# modprobe for the guest: all modules but sch_linkweir are built in.
 MODPROBE = """#!/bin/sh
 for word; do
 	case $word in
@@ -65,19 +65,19 @@ done
 
 
 class Record:
-    """What was seen, printed and kept."""
+    """The results, printed and kept."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.wrong = 0
 
     def say(self, text: str) -> None:
-        """A line."""
+        """Prints and keeps a line."""
         print(text, flush=True)
         self.lines.append(text)
 
     def judge(self, what: str, wrong: list[str]) -> None:
-        """A result: nothing wrong, or what is."""
+        """Records a result with its faults, if any."""
         self.say(f"{'failed' if wrong else 'held'}: {what}")
         for line in wrong[:20]:
             self.say(f"    {line}")
@@ -85,13 +85,13 @@ class Record:
 
 
 def compiled(source: Path, out: Path, *more: str) -> bytes:
-    """A static program."""
+    """Compiles a static program."""
     subprocess.run(["gcc", "-O2", "-static", *more, str(source), "-o", str(out)], check=True)
     return out.read_bytes()
 
 
 def planted(folder: Path, work: Path) -> bytes:
-    """The module with faults."""
+    """Builds the module with planted faults."""
     place = work / "planted"
     shutil.copytree(ROOT / "lab/planted", place)
     make = ["make", "-s", "-C", str(folder), f"M={place}", "ARCH=um", "KBUILD_MODPOST_WARN=1", "modules"]
@@ -100,14 +100,14 @@ def planted(folder: Path, work: Path) -> bytes:
 
 
 def complaints(dmesg: str) -> list[str]:
-    """Lines of a kernel's log that tell of a fault, each with the next."""
+    """Lines of a kernel's log that report a fault, each with the three that follow."""
     lines = dmesg.splitlines()
     return [f"{line} | {' | '.join(lines[n + 1 : n + 4])}" for n, line in enumerate(lines) if COMPLAINTS.search(line)]
 
 
 def main() -> int:
     """Runs everything."""
-    parser = argparse.ArgumentParser(description="Tests in a kernel that watches memory and locks.")
+    parser = argparse.ArgumentParser(description="Tests in a kernel with KASAN and lockdep.")
     parser.add_argument("--out", type=Path, help="file for the record")
     out: Path | None = parser.parse_args().out
     record = Record()
@@ -162,7 +162,7 @@ def main() -> int:
 
 
 def release(log: str) -> str:
-    """The kernel's release, as its banner says."""
+    """The kernel's release, from its banner."""
     found = re.search(r"Linux version (\S+)", log)
     return found[1] if found else "unknown"
 

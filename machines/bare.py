@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Bare Debian systems: made by debootstrap in a folder, entered with chroot, thrown away.
+"""Bare Debian systems: made by debootstrap in a folder, entered with chroot, removed afterwards.
 
 A script in a system runs in mount and process namespaces of its own. When it ends or is killed, its mounts and
 processes are gone, so a folder can always be removed. Needs root.
@@ -37,7 +37,7 @@ SECRET = re.compile(
 
 
 def mirror(label: str) -> str | None:
-    """Where this machine's apt has an archive from: "Debian" or "Debian-Security"; None if it is not a Debian's."""
+    """The URL from which this machine's apt gets an archive, "Debian" or "Debian-Security"; None if it has none."""
     command = ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(LABEL)|$(REPO_URI)", "Created-By: Packages"]
     try:
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -51,7 +51,7 @@ def bootstrap(suite: str, system: Path, packages: list[str], log: IO[bytes], fro
     """Makes a minimal system, with debootstrap's own mirror unless one is named. False if that failed."""
     shutil.rmtree(system, ignore_errors=True)
     command = [*NAMESPACES, "debootstrap", "--variant=minbase", f"--include={','.join(packages)}", suite, str(system)]
-    # debootstrap, and what it runs, is where a plain user's PATH does not look
+    # debootstrap and the programs it runs are in folders that a plain user's PATH lacks
     environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:{PATH}"}
     command += [from_mirror] if from_mirror else []
     done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
@@ -77,7 +77,7 @@ def run(system: Path, script: str, log: IO[bytes], user: str = "root") -> int:
 
 
 def settings() -> dict[str, str]:
-    """What of this machine's environment is about the network. A folder of this machine is nothing to a system."""
+    """The variables of this machine's environment that concern the network, without paths of its folders."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -88,16 +88,16 @@ def settings() -> dict[str, str]:
 
 
 def is_secret(what: str, text: str) -> bool:
-    """Whether a text holds a password, token or private key; if so, says that it is left out."""
+    """Whether a text holds a password, token or private key; if so, prints that it is left out."""
     found = SECRET.search(text) is not None
     if found:
         say_left_out(what)
     return found
 
 
-@functools.cache  # once in a run
+@functools.cache  # once per run
 def say_left_out(what: str) -> None:
-    print(f"bare: not carried into systems, because it holds a password, token or private key: {what}", file=sys.stderr)
+    print(f"bare: not copied into systems, because it holds a password, token or private key: {what}", file=sys.stderr)
 
 
 def carry_settings(system: Path, log: IO[bytes]) -> None:
@@ -111,14 +111,14 @@ def carry_settings(system: Path, log: IO[bytes]) -> None:
     copies |= {path: f"{AUTHORITIES}/{path.name}" for path in Path("/", AUTHORITIES).glob("*.crt")}
     copies |= {Path(value): value.lstrip("/") for value in settings().values() if value.startswith("/")}
     for source, target in copies.items():
-        # the bundle of certificates is Debian's own, made below
+        # the bundle of certificates is made below, by Debian's own tool
         if not source.is_file() or (target != "etc/resolv.conf" and (system / target).exists()):
             continue
         if is_secret(str(source), source.read_text(errors="replace")):
             continue
         (system / target).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, system / target)
-        (system / target).chmod(0o644)  # for the plain user, whatever it is here
+        (system / target).chmod(0o644)  # readable for the plain user, whatever its mode is here
     shown = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=False).stdout
     reached = [line for line in shown.splitlines() if line.startswith(("Acquire::http::", "Acquire::https::"))]
     reached = [line for line in reached if not is_secret(f"apt's {line.split()[0]}", line)]

@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tries what is committed on bare Debian systems that have make, git and ca-certificates and nothing else.
+"""Tries the committed tree on bare Debian systems that have only make, git and ca-certificates.
 
     python3 machines/fresh.py [--part demo|check|deb] [--mirror URL] [--security-mirror URL] [SYSTEM ...]
 
-* demo: `make demo` as a plain user names what root has to install; root's `make demo` works; then a plain user's does.
-  The line named is run on a second bare system, and has to install the very packages that root's `make demo` did.
+* demo: `make demo` as a plain user prints an apt-get line for root; root's `make demo` works; then a plain user's does.
+  The printed line is run on a second bare system and must install the same packages as root's `make demo`.
 * check: root's `make check`, and `make format`.
-* deb: root's `make deb` on a bare system of its own; on another one `dpkg -i` and `apt-get -f install`, and the
+* deb: root's `make deb` on a separate bare system; on another one `dpkg -i` and `apt-get -f install`, and the
   installed program runs. A package built on Debian 12 is also installed on Debian 13.
 
 The system debian-12-security needs an archive of Debian's security updates. If this machine's apt has none, name one
 with --security-mirror URL: `make fresh SYSTEMS="--security-mirror URL"`, or for this system alone
 `make fresh SYSTEMS="--security-mirror URL debian-12-security"`.
 
-The last lines are a table of times; build/fresh/record.md has it too, written after each system. A system is made
-once, and kept in build/fresh for later runs until --renew. What failed is kept to look at, with its log.
+The output ends with a table of times, which is also written to build/fresh/record.md after each system. A bare system
+is made once and kept in build/fresh for later runs, until --renew. A system on which a step failed is kept, with its
+log.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class TrialError(Exception):
 
 @dataclass
 class Trial:
-    """What is tried on one system."""
+    """The trial on one system."""
 
     system: System
     options: argparse.Namespace
@@ -89,13 +90,13 @@ class Trial:
         return WORK / f"{self.system.name}.log"
 
     def base(self) -> Path:
-        """The bare system of a release, packed."""
+        """The bare system of a release, as a tar file."""
         packed, place = WORK / f"{self.system.suite}.tar", WORK / f"{self.system.suite}-base"
         if not packed.exists():
             with self.log.open("ab") as log:
                 if not bare.bootstrap(self.system.suite, place, PRESENT, log, self.options.mirror):
                     raise TrialError(f"debootstrap failed, see {self.log}")
-            # as in an image: what apt knows is not there
+            # as in an image: without apt's lists and archives
             for path in (*place.glob("var/lib/apt/lists/*_*"), *place.glob("var/cache/apt/archives/*.deb")):
                 path.unlink()
             run("tar", "-C", place, "-c", "-f", packed.with_suffix(".new"), ".")
@@ -120,7 +121,7 @@ class Trial:
         return place
 
     def step(self, place: Path, what: str, script: str, user: str = "root", *, fails: bool = False) -> str:
-        """Runs a script, notes its times unless it has no name, and returns what it printed."""
+        """Runs a script and returns its output. Records its times if `what` names it."""
         if what:
             print(f"fresh: {self.system.name}: {what}", flush=True)
         wall, processor = time.monotonic(), processor_s()
@@ -160,7 +161,7 @@ class Trial:
         shutil.rmtree(place)
 
     def deb(self) -> None:
-        # a system of its own: after `make demo`, tools that `make deb` forgets to install would be there
+        # a separate system: after `make demo`, tools that `make deb` forgets to install would already be there
         place = self.machine("deb")
         self.step(place, "", CLONE)
         self.step(place, "make deb as root", "cd linkweir; make deb")
@@ -174,10 +175,12 @@ class Trial:
 
     def demo(self, place: Path) -> None:
         demo = "cd linkweir; make demo"
-        told = self.step(place, "", demo, "user", fails=True)
-        lines = re.findall(r"as root: (apt-get .*)$", told, re.MULTILINE)
+        printed = self.step(place, "", demo, "user", fails=True)
+        lines = re.findall(r"as root: (apt-get .*)$", printed, re.MULTILINE)
         if len(lines) != 1:
-            raise TrialError(f"make demo as a plain user names {len(lines)} lines for root:\n{told}")
+            raise TrialError(
+                f"make demo as a plain user prints {len(lines)} apt-get lines for root, not one:\n{printed}"
+            )
         self.step(place, "make demo as root", demo)
         other = self.machine("line")
         self.step(other, "", lines[0])
@@ -207,7 +210,7 @@ def run(*command: object) -> None:
 
 
 def git(*words: object) -> str:
-    """Runs git here and returns what it printed. The checkout may be a plain user's, and this is root."""
+    """Runs git in this checkout, which may belong to another user, and returns its output."""
     command = ["git", "--no-optional-locks", "-c", f"safe.directory={ROOT}", "-C", ROOT, *words]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode:
@@ -226,14 +229,14 @@ def table(record: list[tuple[str, str, float, float]]) -> str:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Tries what is committed on bare Debian systems.")
-    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; all unless named")
+    parser = argparse.ArgumentParser(description="Tries the committed tree on bare Debian systems.")
+    parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"{', '.join(SYSTEMS)}; default: all")
+    parser.add_argument("--part", dest="parts", action="append", choices=PARTS, help="may be repeated; default: all")
+    parser.add_argument("--mirror", default=bare.mirror("Debian"), help="Debian mirror (default: this machine's)")
     parser.add_argument(
-        "--part", dest="parts", action="append", choices=PARTS, help="may be repeated; all unless given"
+        "--security-mirror", default=bare.mirror("Debian-Security"), help="mirror of Debian's security updates"
     )
-    parser.add_argument("--mirror", default=bare.mirror("Debian"), help="of Debian; this machine's own unless given")
-    parser.add_argument("--security-mirror", default=bare.mirror("Debian-Security"), help="likewise")
-    parser.add_argument("--renew", action="store_true", help="makes the bare systems again")
+    parser.add_argument("--renew", action="store_true", help="make the bare systems again")
     options = parser.parse_args()
     if unknown := set(options.systems) - set(SYSTEMS):
         parser.error(f"no system {', '.join(sorted(unknown))}; there are {', '.join(SYSTEMS)}")
@@ -256,7 +259,7 @@ def main() -> int:
         print(f"fresh: {error}", file=sys.stderr)
         return 1
     if changes:
-        print("fresh: there are changes that are not committed; they are not tried")
+        print("fresh: uncommitted changes are ignored")
     if options.renew:
         for system in SYSTEMS.values():
             (WORK / f"{system.suite}.tar").unlink(missing_ok=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Controlled delay, first come, first served over all queues. RFC 8289, section 5.
 
-The loop of the RFC is written as it stands, as a generator: it takes heads from the view, yields what becomes of each,
-and goes on when the next head is judged. A mark counts as a drop after which the packet is sent, as in Linux.
+The RFC's loop is kept as a generator: it looks at the head packet, yields a verdict, and continues when the next head
+packet is to be judged. A mark counts as a drop after which the packet is sent, as in Linux.
 """
 
 import math
@@ -19,7 +19,7 @@ def check(view, params, qparams):
 
 
 class Codel:
-    """The control law for one stream. `head()` tells what waits: (sojourn in ns, bytes behind the packet)."""
+    """The control law for one stream. `head()` returns (sojourn of the head packet in ns, bytes behind it)."""
 
     def __init__(self, head, now_ns, params):
         self.head = head
@@ -46,7 +46,7 @@ class Codel:
         return self.now_ns() >= self.first_above_ns
 
     def empty(self):
-        """No packet is found: the first lines of the RFC's functions."""
+        """The queue is empty: the first lines of the RFC's functions."""
         self.first_above_ns = 0
         self.dropping = False
         self.running = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CoDeS: proportional fairness, and packets that waited longer than a timeout are dropped. Tauran et al. 2018."""
+"""CoDeS: proportional fairness that drops packets which waited longer than a timeout. Tauran et al. 2018."""
 
 import pf
 
@@ -13,7 +13,7 @@ check = pf.check
 class Model(pf.Model):
     def expired(self, q):
         timeout_ns = self.qparams[q]["timeout"]
-        # The question does not move the policy's clock.
+        # expired() only reads the state, so the policy's clock does not advance.
         now_ns = max(self.clock.seen_ns, self.view.now_ns)
         return timeout_ns > 0 and now_ns - self.view.queues[q].head_arrival_ns > timeout_ns
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The naive data plane: lists of packets, one model of a policy, and nothing that is fast.
+"""The naive data plane: lists of packets and the model of one policy, written for clarity only.
 
-It follows the contract of core/include/linkweir/policy.h: on an arrival the packet is put at the tail, the policy
-is told, and while the policy names a victim, 64 times at most, that queue's tail (or head, "h" and the queue) is
-dropped and the policy is told. On a departure the policy may judge the head first; what it does not drop is taken.
+It follows the contract of core/include/linkweir/policy.h. On an arrival the packet is put at the tail and the policy
+gets an event. Then, while the policy names a victim, 64 times at most, the tail packet of that queue is dropped (the
+head packet if the answer is "h" and the queue) and the policy gets an event. On a departure the policy may judge the
+head packet first; if it does not drop it, the packet is sent.
 """
 
 import copy
@@ -55,7 +56,7 @@ class DataPlane:
         """`params`: values by name; `qparams`: {queue: values by name}. Absent ones have their defaults."""
         self.source = model_of(policy)
         self.view = View(nqueues, link_bps)
-        self.best_bps = link_bps  # the largest capacity told: parameters are judged by it
+        self.best_bps = link_bps  # the largest capacity reported: parameters are checked against it
         self.params = dict(self.source.PARAMS)
         self.qparams = [dict(self.source.QPARAMS) for _ in range(nqueues)]
         self.model = None
@@ -70,7 +71,7 @@ class DataPlane:
             self.qparams[q].update(values)
 
     def fault(self):
-        """(parameter, queue or None) when a value is out of its range or the policy refuses, else None."""
+        """(parameter, queue or None) if a value is out of its range or the policy refuses it, else None."""
         for q, values in [(None, self.params), *enumerate(self.qparams)]:
             for name, value in values.items():
                 low, high = self.source.RANGES.get(name, (value, value))
@@ -86,7 +87,7 @@ class DataPlane:
         self.model = self.source.Model(self.view, self.params, self.qparams)
 
     def enqueue(self, now_ns, q, size):
-        """Returns the queues that lost their tail, in order."""
+        """Returns the victims in order: a queue that lost its tail, or "h" and the queue that lost its head."""
         self.view.now_ns = now_ns
         self.view.queues[q].packets.append((now_ns, size))
         if self.model is None:
@@ -106,7 +107,7 @@ class DataPlane:
         return self.last_pick
 
     def send(self, now_ns, q=None):
-        """Queue q, or the one picked last, hands over its head; returns its (arrival_ns, bytes)."""
+        """Sends the head packet of queue q, or of the queue picked last; returns its (arrival_ns, bytes)."""
         self.view.now_ns = now_ns
         q = self.last_pick if q is None else q
         packet = self.view.queues[q].packets.pop(0)
@@ -114,7 +115,7 @@ class DataPlane:
         return packet
 
     def verdict(self, now_ns, ecn):
-        """What becomes of the head of the queue picked last: pass, mark, or drop, which is done."""
+        """The verdict on the head packet of the queue picked last: pass, mark or drop. On drop, it is dropped."""
         self.view.now_ns = now_ns
         verdict = self.model.leaving(self.last_pick, ecn)
         if verdict == "drop":
@@ -122,7 +123,7 @@ class DataPlane:
         return verdict
 
     def expired(self, now_ns, q):
-        """Whether the head of q may go to make room; then it goes."""
+        """Whether the head packet of q has expired; if so, it is dropped."""
         self.view.now_ns = now_ns
         if not self.model.expired(q):
             return "no"
@@ -135,7 +136,7 @@ class DataPlane:
         self.model.dropped(q, size)
 
     def rate(self, now_ns, rates_bps):
-        """New rates, by queue; the policy is told once."""
+        """Sets new rates, by queue; the policy gets one event."""
         self.view.now_ns = now_ns
         for q, rate_bps in rates_bps.items():
             self.view.queues[q].rate_bps = rate_bps
@@ -160,7 +161,7 @@ class DataPlane:
 
 
 class Policy:
-    """What a model answers when a policy has no such function."""
+    """The defaults of a model for functions that its policy does not have."""
 
     def __init__(self, view, params, qparams):
         self.view = view
@@ -204,7 +205,7 @@ class Policy:
 
 
 class Clock:
-    """Time as a policy sees it: a smaller value is taken as the last one seen."""
+    """Time as a policy sees it: the largest value so far."""
 
     def __init__(self, now_ns):
         self.seen_ns = now_ns
@@ -217,9 +218,9 @@ class Clock:
 def choose(queues, claim, margin, same):
     """The queue with the largest claim(q), ties by earliest head, then lowest index; and whether rounding decides.
 
-    `queues` maps indices to queues. A claim is a tuple of numbers. Two are equal when all numbers are and
-    same(q, other) says that this is no accident, and too close to call when the first numbers that differ do so by less
-    than `margin`.
+    `queues` maps indices to queues. A claim is a tuple of numbers. Two claims are equal if all their numbers are and
+    same(q, other) confirms that they are the same number, not just rounded to it. They are too close to call if the
+    first numbers that differ do so by less than `margin`.
     """
     claims = {q: claim(q) for q in queues}
     best = min(claims, key=lambda q: ([-part for part in claims[q]], queues[q].head_arrival_ns, q), default=None)

@@ -2,7 +2,7 @@
 """Deficit round robin: Shreedhar and Varghese 1996; Lenzini, Mingozzi and Stea 2004.
 
 Levels are served strictly, queues of one level by deficit. Rounds are made one by one, however small the quantum is.
-`pick` commits the rotation it makes, so that it answers the same when asked again; the deficit is charged in `sent`.
+`pick` keeps the rotation it makes, so that it answers the same when asked again; `sent` charges the deficit.
 """
 
 from dataplane import Policy
@@ -41,7 +41,7 @@ class Model(Policy):
                 self.fresh[q] = True
 
     def bound(self, q):
-        """No deficit is above this."""
+        """The largest deficit there can be."""
         return self.qparams[q]["quantum"] + 2**20
 
     def pick(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""First in, first out over all queues: the earliest head among those that may be served; ties go to the lowest
-index."""
+"""First in, first out over all queues: the earliest head packet of the eligible queues; ties go to the lowest index."""
 
 from dataplane import Policy
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the random vectors: `python oracle/generate.py`; with --check it only says whether the files are what it
-writes.
+"""Writes the random vectors: `python oracle/generate.py`; with --check it compares the files with what it would write.
 
-A vector is one random life of a scheduler, and the model's answers. Its recipe (policy, profile, seed) is its first
-line; the generator of random numbers is written out here, so that the same recipe gives the same bytes everywhere. How
-the lives of a policy are drawn stands in lives/.
+A vector is one random life of a scheduler (random parameters and a random sequence of operations) with the model's
+answers. Its first line is its recipe (policy, profile, seed). The generator of random numbers is written out here, so
+that the same recipe gives the same bytes everywhere. lives/ draws the parameters of each policy.
 """
 
 import argparse
@@ -48,7 +47,7 @@ class Random:
         return self.below(100) < percent
 
     def magnitude(self, low, high):
-        """Any order of magnitude between two bounds is as likely as any other."""
+        """A number between two bounds; all orders of magnitude are equally likely."""
         while True:
             value = self.below(2 ** self.between(low.bit_length(), high.bit_length()))
             if low <= value <= high:
@@ -72,7 +71,7 @@ SIZES = {
     "small": lambda random: random.between(40, 400),
 }
 
-# What happens how often
+# How often each event happens
 
 SERVED = {
     "enqueue": 40,
@@ -129,7 +128,7 @@ PROFILES = {
 
 
 def lives_of(policy):
-    """The module of lives/ that says how random lives of `policy` are drawn."""
+    """The module of lives/ that draws the parameters of `policy`."""
     return importlib.import_module(f"lives.{policy}")
 
 
@@ -138,7 +137,7 @@ def words(values):
 
 
 class Life:
-    """Runs the model and writes down what it was told and what it answered."""
+    """Runs the model and records its operations and answers."""
 
     def __init__(self, policy, name, seed):
         self.policy = policy
@@ -161,7 +160,7 @@ class Life:
         self.lines += [f"queue {q}{words(values)}" for q, values in qparams.items() if values]
 
     def values(self):
-        """A configuration the policy accepts."""
+        """Draws until the policy accepts the parameters."""
         while True:
             params, qparams = self.lives.values(self.random, self.profile)
             if DataPlane(self.policy, self.profile.nqueues, self.link_bps, params, qparams).fault() is None:
@@ -174,7 +173,7 @@ class Life:
         return [q for q, queue in enumerate(self.queues()) if queue.backlogged]
 
     def unit_ns(self):
-        """What 1500 bytes take on the link."""
+        """The time of 1500 bytes on the link."""
         return max(1, 12_000 * 10**9 // self.profile.link_bps)
 
     def write(self, text):
@@ -205,7 +204,7 @@ class Life:
                 self.now_ns += self.random.below(self.unit_ns() + 1)
 
     def too_close(self):
-        """Whether rounding decides whom a policy of real numbers would pick."""
+        """Whether rounding decides which queue is picked, in a policy that computes with real numbers."""
         self.plane.view.now_ns = self.now_ns
         return self.plane.model.ambiguous()
 
@@ -260,7 +259,7 @@ class Life:
         self.now_ns += self.random.below(longest)
 
     def back(self):
-        """One operation at an earlier time; the ones that follow go on from the present."""
+        """One operation at an earlier time; the following ones are at the present time again."""
         present = self.now_ns
         self.now_ns -= self.random.below(min(present, 3 * self.unit_ns()) + 1)
         self.random.choice([self.enqueue, self.send])()
@@ -336,7 +335,7 @@ def main():
         written.add(path)
         if arguments.check:
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                print(f"{path}: not what the recipe gives; run python oracle/generate.py", file=sys.stderr)
+                print(f"{path}: differs from what its recipe gives; run python oracle/generate.py", file=sys.stderr)
                 failed = True
         else:
             path.parent.mkdir(exist_ok=True)

@@ -3,8 +3,8 @@
 
 Delay: Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999. Loss: Dovrolis and Ramanathan 2000; Gaidioz,
 Goutelle and Primet 2002 (RR-4511). The ring is a list of the last K arrivals that is counted again for every
-question. The decayed history and early=peld (early loss with debts) are this project's own; what halving leaves of the
-decayed counters is kept to 1/256 of a packet.
+question. The decayed history and early=peld (early loss with debts) are this project's own; the decayed counters are
+rounded down to 1/256 of a packet when they are halved.
 """
 
 import math
@@ -62,7 +62,7 @@ class Model(Policy):
         return [q for q, queue in enumerate(self.view.queues) if queue.backlogged]
 
     def counters(self):
-        """Received and lost packets of each queue, as the history knows them."""
+        """Received and lost packets of each queue within the history."""
         if self.history != "ring":
             return self.rcv, self.loss
         received, lost = [0] * len(self.rcv), [0] * len(self.rcv)
@@ -160,7 +160,7 @@ class Model(Policy):
             return self.least_loss(self.backlogged(), with_debt=False)
         return None
 
-    # What happened to packets
+    # Departures and drops
 
     def sent(self, q, size):
         self.clock.read(self.view.now_ns)

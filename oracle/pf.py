@@ -2,7 +2,7 @@
 """Proportional fairness by looking at every queue, with means that decay as time passes.
 
 Kelly, Maulloo and Tan 1998; Viswanath, Tse and Laroia 2002. Means and keys are kept as natural logarithms, so that none
-vanishes in a long silence. A key is a mean over weight times rate; each is kept with the time at which it was so.
+becomes 0 in a long silence. A key is a mean divided by weight times rate. Each is a pair: a value and its time.
 """
 
 import math
@@ -32,7 +32,7 @@ def log_sum(a, b):
 
 
 class Mean:
-    """What one queue was given."""
+    """The service that one queue received."""
 
     def __init__(self):
         self.sum = (NOTHING, 0)  # logarithm, and the time at which it was that
@@ -43,7 +43,7 @@ class Mean:
 
 
 class Means(Policy):
-    """Means of what each queue is given: for PF and whatever measures a channel by them."""
+    """Means of the service of each queue, for PF and for policies that compare a channel with them."""
 
     def __init__(self, view, params, qparams):
         super().__init__(view, params, qparams)
@@ -60,7 +60,7 @@ class Means(Policy):
         return mean.away and self.params.get("idle") == "freeze"
 
     def aged(self, pair):
-        """A logarithm now."""
+        """A pair's value as of now."""
         value, at_ns = pair
         return value - (self.now_ns() - at_ns) / self.params["tc"]
 
@@ -87,7 +87,7 @@ class Means(Policy):
         return [q for q in self.eligible() if not self.means[q].away]
 
     def follow(self):
-        """Queues that have become empty go away, those that may be served return."""
+        """Queues that have become empty go away; eligible ones return."""
         for q, queue in enumerate(self.view.queues):
             mean = self.means[q]
             if not queue.backlogged and not mean.away:
@@ -117,7 +117,7 @@ class Means(Policy):
             others = [self.floor]
         best = min(others, key=self.aged)
         if any(key is not best and abs(self.aged(key) - self.aged(best)) < TOO_CLOSE for key in [*others, mean.key]):
-            best = (best[0], best[1])  # rounding decides whose key is taken, so it is nobody's
+            best = (best[0], best[1])  # rounding decides whose key is taken: a copy, equal to none
         if self.aged(mean.key) < self.aged(best):
             mean.sum = (self.aged(best) + log(mean.weight * mean.rate_bps), self.now_ns())
             mean.key = best
@@ -133,7 +133,7 @@ class Means(Policy):
         self.set_sum(mean, log_sum(self.sum_now(mean), counted))
 
     def same(self, a, b):
-        """Whether two keys are one: that of a queue that returned, and the best one it took it from, or none yet."""
+        """Whether two keys are the same: one queue took it from the other when it returned, or neither has one yet."""
         mine, its = self.means[a].key, self.means[b].key
         return mine is its or mine[0] == its[0] == NOTHING
 
@@ -155,7 +155,7 @@ class Means(Policy):
         self.follow()
 
     def observe(self, q):
-        """The mean as people see it."""
+        """The mean in the units that observe() shows."""
         scale = {"bytes": 8e9, "airtime": 8e15, "packets": 1e12}[self.params.get("unit", "bytes")]
         shown = math.exp(self.sum_now(self.means[q])) * scale / self.params["tc"]
         return {"mean": round(shown)}

@@ -3,10 +3,10 @@
 
 A controlled queue has a level that falls with time at its reserved rate and rises with its own packets. At or below
 LR the queue has its urgent priority; from LM on it has its other one until it is back at LR. The level is kept as
-the instant `tat` at which it would be 0, so V = tat - now is the level in time. With early=ignore, the older
-algorithm, the level stands still until `mark`, the nominal end of the queue's last packet, also where that ended
+the instant `tat` at which it will be 0, so V = tat - now is the level in time. With early=ignore, the older
+algorithm, the level does not fall until `mark`, the nominal end of the queue's last packet, even if the packet ended
 earlier. Deviations from the paper: the switch back is at LR itself, the level starts at LR, and an idle interval is
-closed when a packet arrives, not when one is sent. pss_bits.py is the same scheduler with levels in bits and exact
+evaluated when a packet arrives, not when one is sent. pss_bits.py is the same scheduler with levels in bits and exact
 fractions.
 """
 
@@ -111,7 +111,7 @@ def check(view, params, qparams):
 
 
 class Pace:
-    """Lengths to nanoseconds: one product and one shift."""
+    """Converts lengths to nanoseconds by one product and one shift."""
 
     def __init__(self, rate_bps):
         for shift in range(63, -1, -1):
@@ -129,7 +129,7 @@ class Pace:
 
 
 class Bucket:
-    """What a controlled queue keeps."""
+    """The state of a controlled queue."""
 
     def __init__(self, values, rho, link_bps, now_ns, credit_bits):
         self.configure(values, rho, link_bps)
@@ -161,7 +161,7 @@ class Model(Policy):
     def __init__(self, view, params, qparams):
         super().__init__(view, params, qparams)
         self.clock = Clock(view.now_ns)
-        self.told = []  # every capacity, in order
+        self.reported = []  # every capacity, in order
         self.follow(view.link_bps)
         self.buckets = {}
         for q, values in enumerate(qparams):
@@ -172,13 +172,13 @@ class Model(Policy):
                 self.buckets[q] = bucket
 
     def follow(self, link_bps):
-        self.told.append(link_bps)
+        self.reported.append(link_bps)
         self.link_bps = link_bps
         self.tx = Pace(link_bps)
 
     def measure(self, values):
-        """The capacity that a reservation is measured by: a rate by the best ever told, a share by the present one."""
-        return self.link_bps if values["share"] else max(self.told)
+        """The capacity that gives LR and LM: for a rate the largest reported, for a share the present one."""
+        return self.link_bps if values["share"] else max(self.reported)
 
     def new_bucket(self, values, now_ns, credit_bits):
         link_bps = self.measure(values)
@@ -188,7 +188,7 @@ class Model(Policy):
         return not self.view.queues[q].backlogged
 
     def settle(self, now_ns):
-        """Queues whose level has come down to LR get their urgent priority back."""
+        """Queues whose level has fallen to LR return to their urgent priority."""
         for q, bucket in self.buckets.items():
             if bucket.low and bucket.level(now_ns, self.empty(q)) <= bucket.tr:
                 bucket.low = False
@@ -220,7 +220,7 @@ class Model(Policy):
         if q not in self.buckets:
             return
         bucket = self.buckets[q]
-        if bucket.mark > now_ns:  # only with early=ignore: the level is the one at `mark`, and is taken as it is
+        if bucket.mark > now_ns:  # only with early=ignore: the level at `mark` is used unchanged
             bucket.tat -= bucket.mark - now_ns
             bucket.mark = now_ns
         tx_ns = self.tx.ns(size)
@@ -257,9 +257,9 @@ class Model(Policy):
             self.set_floor(bucket, bucket.tat - max(now_ns, bucket.mark))
 
     def convert(self, q, now_ns, keep, asked=False):
-        """New constants for queue q. Its level, or its distance from LR, stays the same number of bits.
+        """New constants for queue q. Its level, or its distance from LR, keeps its number of bits.
 
-        When there is nothing new, neither constants nor (`asked`) parameters, nothing happens at all.
+        If neither constants nor parameters (`asked`) have changed, the state stays as it is.
         """
         bucket, values = self.buckets[q], self.qparams[q]
         link_bps = self.measure(values)

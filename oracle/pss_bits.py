@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Priority Switching Scheduler with levels in bits and exact fractions: the form of the paper's algorithm 1.
 
-Finzi, Perrier, Frances and Lochin 2023, section 2.3, with the corrections named in pss.py. It has its own clock of
-credit, `mark`, up to which a level is valid; it may lie in the future while a packet is nominally on the link. It
-takes the same parameters as pss.py, knows sat=exact and on_empty=keep alone, and neither changes nor shares: tests
-compare the two.
+Finzi, Perrier, Frances and Lochin 2023, section 2.3, with the deviations named in pss.py. A credit is valid as of
+`mark`, which may lie in the future while a packet is nominally on the link. It takes the same parameters as pss.py,
+but implements only sat=exact and on_empty=keep, without changes or shares. Tests compare the two.
 """
 
 from fractions import Fraction

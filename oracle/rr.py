@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Round robin: one packet of each queue in turn, kept as the list of queues that may be served."""
+"""Round robin: one packet of each queue in turn, kept as the list of eligible queues."""
 
 from dataplane import Policy
 
@@ -19,7 +19,7 @@ class Model(Policy):
         self.refresh()
 
     def refresh(self):
-        """Queues that may no longer be served leave, those that now may join at the tail."""
+        """Queues that are no longer eligible leave; newly eligible ones join at the tail."""
         self.turn = [q for q in self.turn if self.view.queues[q].eligible]
         self.turn += [q for q in self.eligible() if q not in self.turn]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The models against published and derived figures, and against each other. Rates are in Mbit/s, as in the papers.
+"""The models compared with published and derived figures, and with each other. Rates are in Mbit/s, as in the papers.
 
 The link of these tests takes a packet (or r of them at once, as a driver does) whenever it is free. AF and CS0
 always have packets waiting, EF comes at a constant rate.
@@ -131,14 +131,14 @@ def test_bursts_pulled_by_a_driver_favour_af_without_the_early_branch(pulled, af
 
 @pytest.mark.parametrize(("sat", "af"), [("exact", 8.0), ("paper", 10.0)])
 def test_packet_larger_than_the_window(sat, af):
-    """A window of 0.2 packets, N = 1.2: sat=exact remembers what a packet was too large."""
+    """A window of 0.2 packets, N = 1.2: sat=exact keeps the part of a packet above LM."""
     lr = 80_000
     window = 8 * PACKET * 2 // 10 * 6 // 10
     assert rates(pss_plane(0.8, sat=sat, lr=lr, lm=lr + window), 5 * MBIT, 30)[AF] == half_percent(af)
 
 
 def test_packet_of_64_kbyte():
-    """LM made for 20 packets of 1500 bytes."""
+    """LM sized for 20 packets of 1500 bytes."""
     plane = pss_plane(0.8, memory_ns=100_000_000)
     assert rates(plane, 5 * MBIT, 60, greedy=((AF, 65535), (CS0, PACKET)))[AF] == half_percent(8.01)
 
@@ -163,7 +163,7 @@ def test_spare_capacity_is_not_held_against_af():
 
 
 def test_lost_deficit_without_memory():
-    """EF takes all for a second. With a memory of two seconds AF gets its 8 Mbit afterwards, with 10 ms it does not."""
+    """EF takes the whole link for a second. A memory of two seconds gives AF its 8 Mbit afterwards, 10 ms do not."""
     for memory_ns, af in ((2 * SECOND, 8.0), (10_000_000, 7.2)):
         plane = pss_plane(0.8, memory_ns=memory_ns)
         for _ in range(LINK // 8 // PACKET):
@@ -171,7 +171,7 @@ def test_lost_deficit_without_memory():
         assert rates(plane, 0, 10)[AF] == half_percent(af)
 
 
-# Levels in nanoseconds against levels in bits
+# Levels in nanoseconds compared with levels in bits
 
 
 def mixed(random):
@@ -179,7 +179,7 @@ def mixed(random):
 
 
 def decisions(model, qparams, scenario, early, packets=4000):
-    """The queues served on a link whose speed, sources and sizes come from one seed."""
+    """The queues served, on a link whose speed, sources and sizes are drawn from one seed."""
     plane = DataPlane(model, len(qparams), LINK, {"early": early}, qparams)
     plane.init(0)
     random = Random(scenario)
@@ -229,8 +229,8 @@ TWO = {
 def test_levels_in_time_and_in_bits_decide_alike(qparams, scenario, early):
     """Both rates divide 8 * 10^9 and LINK, so no cost is rounded and every decision must agree.
 
-    Where the link is faster than it was said to be, all queues are backlogged: a queue that is empty before its last
-    packet's nominal end is held to the level there in one form, and to the level at the next departure in the other.
+    If the link is faster than reported, all queues stay backlogged: for a queue that empties before its last packet's
+    nominal end, one form keeps the level at that end, the other the level at the next departure.
     """
     in_time = decisions("pss", qparams, scenario, early)
     assert in_time == decisions("pss_bits", qparams, scenario, early)
@@ -315,7 +315,7 @@ def test_wtp_ratio_nears_the_nominal_one_with_longer_queues(limit, ratio):
 
 
 def test_wtp_and_plr_together():
-    """Loaded as in the last of nine seconds: 8 x 1460 packets/s where 8127 fit."""
+    """The load of the last of nine seconds: 8 x 1460 packets/s, of which 8127 fit."""
     delays, losses = classes(DELAY, DELAY[::-1], 80, 1460, 2, 4)
     assert delays == pytest.approx([1.95, 3.85, 5.75, 7.63, 9.57, 11.4, 13.4, 15.6], rel=0.01)
     assert losses == pytest.approx([54.8, 47.3, 40.1, 33.7, 26.9, 20.3, 13.6, 6.9], abs=0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What mlwdf, exp_rule and exp_pf share: targets, tolerances, ages of head packets, what a channel is measured by."""
+"""What mlwdf, exp_rule and exp_pf share: targets, tolerances, ages of head packets, means of the channels."""
 
 import math
 
@@ -20,7 +20,7 @@ def check(view, params, qparams):
 class Model(pf.Means):
     def __init__(self, view, params, qparams):
         super().__init__(view, params, qparams)
-        self.told_bps = [queue.rate_bps for queue in view.queues]
+        self.reported_bps = [queue.rate_bps for queue in view.queues]
         self.channel = [float(queue.rate_bps) for queue in view.queues]  # mean rate
         self.channel_ns = [view.now_ns] * len(view.queues)
         self.moved = [False] * len(view.queues)  # the mean has been computed since
@@ -30,15 +30,15 @@ class Model(pf.Means):
     def follow_channel(self, q):
         self.moved[q] = True
         kept = math.exp(-(self.now_ns() - self.channel_ns[q]) / self.params["tc"])
-        if self.told_bps[q]:
-            self.channel[q] = self.channel[q] * kept + self.told_bps[q] * (1 - kept)
+        if self.reported_bps[q]:
+            self.channel[q] = self.channel[q] * kept + self.reported_bps[q] * (1 - kept)
         self.channel_ns[q] = self.now_ns()
 
     def rated(self):
         for q, queue in enumerate(self.view.queues):
-            if queue.rate_bps != self.told_bps[q]:
+            if queue.rate_bps != self.reported_bps[q]:
                 self.follow_channel(q)
-                self.told_bps[q] = queue.rate_bps
+                self.reported_bps[q] = queue.rate_bps
                 self.channel[q] = self.channel[q] or float(queue.rate_bps)
         super().rated()
 
@@ -49,7 +49,7 @@ class Model(pf.Means):
         super().change(params, qparams)
 
     def log_key(self, q):
-        """Logarithm of what the channel is measured by, over its rate."""
+        """Logarithm of the mean that the channel is compared with, divided by the channel's rate."""
         if self.params["norm"] == "channel":
             return pf.log(self.channel[q]) - pf.log(self.means[q].rate_bps)
         return self.aged(self.means[q].key)
@@ -70,7 +70,7 @@ class Model(pf.Means):
         return self.urgency(q) * self.wait_ns(q)
 
     def waiting(self):
-        """Real-time queues that could be served."""
+        """Eligible real-time queues."""
         return [q for q in self.eligible() if self.real_time(q)]
 
     def mean_age(self):
@@ -83,7 +83,7 @@ class Model(pf.Means):
     # Questions
 
     def claim(self, q):
-        """A queue that was never served is before all others; then the logarithm of its claim."""
+        """(1 if the queue was never served, which precedes all others; the logarithm of its claim)."""
         key = self.log_key(q)
         new = key == pf.NOTHING
         return (int(new), self.advantage(q) - (0.0 if new else key))

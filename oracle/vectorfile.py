@@ -7,7 +7,7 @@ from dataplane import DataPlane
 
 
 class MismatchError(Exception):
-    """The model answers something else than the file expects."""
+    """The model's answer differs from the file's."""
 
 
 def value_of(word):
@@ -58,9 +58,9 @@ class Replay:
             self.place = f"{self.path}:{number}: {line.strip()}"
             words = line.split("#")[0].split()
             if words:
-                self.obey(words)
+                self.execute(words)
 
-    def obey(self, words):
+    def execute(self, words):
         if words[0] in ("linkweir-vectors", "policy", "queues", "link"):
             self.header[words[0]] = words[1]
         elif words[0] == "set":

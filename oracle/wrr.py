@@ -3,7 +3,7 @@
 
 Levels are served strictly, queues of one level by weight. mode=burst: `weight` packets in a row at each visit.
 mode=smooth: a cycle is made of rounds, and round r serves one packet of each queue with weight >= r.
-A visit that a more urgent level interrupts goes on with what was left of it.
+A visit interrupted by a more urgent level resumes where it stopped.
 """
 
 from dataplane import Policy

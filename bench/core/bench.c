@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench.c - what one packet costs in each policy: enqueued + pick + leaving + sent, and the data plane that feeds them.
+ * bench.c - the cost of one packet in each policy: enqueued + pick + leaving + sent, and the data plane around them.
  *
- * The data plane is the least there can be: one ring of 64 packets per queue, and the policy's view kept true. One turn
+ * The data plane is minimal: one ring of 64 packets per queue, and the policy's view kept up to date. One turn
  * of the loop draws a packet that fits its ring from a prepared sequence of queues and lengths, then sends one, so that
  * the backlog stays at eight packets per queue on average. The clock advances by the time a packet of that length takes
- * at 1 Gbit/s. With the order `random` it is a matter of chance which queue is drawn and so which runs empty, and part
- * of each figure is the processor's wrong guesses at that, in the bare loop too; with `turn` the queues are drawn in turn.
+ * at 1 Gbit/s. With the order `random` it is unpredictable which queue is drawn and so which runs empty; part of each
+ * figure is branch mispredictions, in the bare loop too. With `turn` the queues are drawn in turn.
  *
- * The loop exists three times, from one text:
+ * The loop is compiled three times from one source:
  *   bare     rings and a bitmap of the backlogged ones, the first of them is served: strict priority without a policy
  *   view     the same, and the view is kept
- *   policy   the same data plane with the view, the choice made by a policy through its contract
+ *   policy   the same data plane with the view, with a policy called through its contract
  *
  * Usage: bench list
  *        bench time CASE random|turn QUEUES PACKETS REPETITIONS
@@ -56,7 +56,7 @@ struct plane {
 	struct packet (*packets)[RING_PKTS];
 	struct arrival *sequence;
 	uint64_t ready[MAX_QUEUES / 64];        /* bare and view: the backlogged queues */
-	uint32_t drawn, sequence_pkts;  /* the next of how many, round and round */
+	uint32_t drawn, sequence_pkts;  /* next draw, and length of the cyclic sequence */
 	const struct lw_policy *policy;
 	void *state;
 	size_t state_bytes;
@@ -108,7 +108,7 @@ static inline __attribute__((always_inline)) uint32_t ready_first(const struct r
 	return (word << 6) | (uint32_t)__builtin_ctzll(r->word[word]);
 }
 
-/* Draws packets until one fits its ring; answers the place in the sequence after it. */
+/* Draws packets until one fits its ring; returns the place in the sequence after it. */
 static inline __attribute__((always_inline)) uint32_t take_in(struct plane *p, uint32_t drawn, struct ready *r,
 							       enum loop loop, bool small)
 {
@@ -197,7 +197,7 @@ static inline __attribute__((always_inline)) void turns(struct plane *p, uint64_
 		p->ready[0] = r.only;
 }
 
-/* The backlog that stays. */
+/* Sets up the standing backlog. */
 static void fill(struct plane *p, enum loop loop)
 {
 	struct ready r = { { 0 }, 0, p->ready };
@@ -217,7 +217,7 @@ static inline __attribute__((always_inline)) void serve(struct plane *p, uint64_
 		turns(p, packets, loop, false);
 }
 
-/* Each has a name of its own, for callgrind to switch on. */
+/* Separate functions, since callgrind starts counting at a name. */
 __attribute__((noinline)) static void measured_bare(struct plane *p, uint64_t packets)
 {
 	serve(p, packets, BARE);
@@ -243,7 +243,7 @@ static void run(struct plane *p, uint64_t packets, enum loop loop)
 		measured_policy(p, packets);
 }
 
-/* The same loop under another name: what comes before the measurement is not counted. */
+/* The same loop under another name, so that the warm-up is not counted. */
 __attribute__((noinline)) static void warm_up(struct plane *p, uint64_t packets, enum loop loop)
 {
 	if (loop == BARE)
@@ -262,7 +262,7 @@ struct bench_case {
 	struct {
 		const char *name;
 		uint64_t value;
-	} params[3];                    /* those that differ from their defaults; no name ends them */
+	} params[3];                    /* those that differ from their defaults; a NULL name ends them */
 	bool linear;                    /* steps grow with the number of queues: fewer packets suffice */
 	void (*fill)(uint64_t *qparams, const struct lw_policy *policy, uint32_t nqueues);
 };
@@ -386,7 +386,7 @@ static void *allot(size_t count, size_t size)
 }
 
 /*
- * Blocks of 16 draws per queue, the same 16 lengths for each, in random order: over a block every queue brings the same
+ * Blocks of 16 draws per queue, the same 16 lengths for each, in random order: over a block every queue receives the same
  * bytes, so that a standing backlog stays in place under a policy that shares the link equally.
  */
 static uint32_t prepare_sequence(struct arrival *sequence, uint32_t nqueues, bool in_turn)
@@ -433,7 +433,7 @@ static void set_up(struct plane *p, uint32_t nqueues, bool in_turn)
 	p->sequence_pkts = prepare_sequence(p->sequence, nqueues, in_turn);
 }
 
-/* Answers NULL when the policy was set up, else why it cannot serve so many queues. */
+/* Returns NULL if the policy was set up, else why it cannot serve so many queues. */
 static const char *set_policy(struct plane *p, const struct bench_case *c)
 {
 	const struct lw_policy *policy = c->policy;
@@ -473,7 +473,7 @@ static uint64_t warm_up_packets(const struct bench_case *c, uint32_t nqueues, ui
 	return c && c->linear && nqueues > 64 ? packets / 8 + MEAN_BACKLOG_PKTS : full;
 }
 
-/* Of this process on a processor: what others run in between does not count. */
+/* Processor time of this process, so that other processes do not count. */
 static double cpu_seconds(void)
 {
 	struct timespec t;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * A plain TUN/UDP forwarder: no scheduler, no offloads, one packet per system call, each copied into memory of its own on
- * its way. What a tunnel costs that does nothing.
+ * A plain TUN/UDP forwarder: no scheduler, no offloads, one packet per system call, each copied into newly allocated
+ * memory. It shows the cost of a tunnel that does nothing else.
  *
- *     plain DEVICE LOCAL PEER PORT        makes the device, which must then be given its address, and carries packets
+ *     plain DEVICE LOCAL PEER PORT        makes the device, whose address must then be set, and forwards packets
  */
 #include "udp.h"
 
@@ -34,7 +34,7 @@ static int open_tun(const char *name)
 	return fd;
 }
 
-/* Moves packets from one side to the other until there is none, or it is the other's turn. */
+/* Moves packets from one side to the other until there is none, or it is the turn of the other direction. */
 static void carry(int from, int to)
 {
 	static char buffer[LARGEST];

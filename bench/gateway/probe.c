@@ -5,8 +5,8 @@
  *     probe send ADDRESS PORT BYTES PACKETS_PER_S SECONDS     0 packets/s: as fast as it can
  *     probe receive ADDRESS PORT                              until SIGINT or SIGTERM
  *
- * Each says one JSON object at its end. The sender wakes every 50 us and sends what is due; it does not wait busily, so
- * that the tunnel has the machine. Delays are one way, from before the system call of the sender to after that of the
+ * Each prints one JSON object at its end. The sender wakes every 50 us and sends what is due; it does not busy-wait, so
+ * that the tunnel gets the processor. Delays are one way, from before the system call of the sender to after that of the
  * receiver.
  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* UDP over IPv4 as both ends of a measurement open it; whatever fails ends the program with what and why. */
+/* UDP sockets over IPv4 for both ends of a measurement; an error ends the program with a message. */
 #ifndef BENCH_GATEWAY_UDP_H
 #define BENCH_GATEWAY_UDP_H
 
@@ -18,7 +18,7 @@ static struct sockaddr_in address(const char *text, const char *port)
 	return at;
 }
 
-/* A socket at an address, with room for what comes while nobody reads; `flags` as in socket(2). */
+/* A socket bound to an address, with a large receive buffer for while the reader is stalled; `flags` as in socket(2). */
 static int open_socket(const struct sockaddr_in *at, int flags, int receive_bytes)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | flags, 0);

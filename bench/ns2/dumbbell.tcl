@@ -5,7 +5,7 @@
 #   senders of a class -- 1 Gbit/s, 1 ms -- r0 == bottleneck == r1 -- 1 Gbit/s, 1 ms -- receivers of a class     hosts 1
 #                                senders on r0 == bottleneck == r1 with the receivers                            hosts 0
 #
-# One host per class and side, not per flow: the packets take the same three hops, and ns-2 spends no second on routes.
+# One host per class and side, not per flow: the packets take the same three hops, and ns-2 spends no time on routes.
 #
 # geo   20 Mbit/s, RTT 500 ms, EF CBR 10 Mbit/s, 10 + 10 CUBIC flows in AF and CS0;
 #       CBQ/WRR: EF priority 1, AF and CS0 priority 2 with equal weights, drop-tail queues of 500 packets each.

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* any_queues.h - for proofs with WP: the number of queues that list.h speaks of, whatever it is. */
+/* any_queues.h - for proofs with WP: lw_n, the number of queues in the annotations of list.h, is any number. */
 /*@ axiomatic any_queues { logic integer lw_n; } */

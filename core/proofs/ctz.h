@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* ctz.h - counts of trailing and leading zeros with a meaning that Frama-C can use, in place of the compiler's builtins. */
+/* ctz.h - counts of trailing and leading zeros in C that Frama-C can analyse, in place of the compiler's builtins. */
 #ifndef PROOF_CTZ_H
 #define PROOF_CTZ_H
 

@@ -2,18 +2,17 @@
 /*
  * data_plane.h - the most general data plane, for Eva: any accepted parameters, any view, any operations in any order.
  *
- * Define POLICY (its name), include its source, define STATE_BYTES (and PROOF_SETTLE(params), where parameters are to be
- * narrowed) and include this file. The state is a block of
- * exactly state_size() bytes, not initialised, so that a read before a write, or one byte beyond, is an alarm. Nothing
- * ties a view to the one before it: backlogs appear and vanish, rates jump, the clock steps back, any queue is named
- * with any length. That is more than the contract of policy.h allows, so a proof for this data plane holds for every
- * one that keeps the contract.
+ * Define POLICY (its name), include its source, define STATE_BYTES (and PROOF_SETTLE(params), to narrow the parameters) and
+ * include this file. The state is a block of exactly state_size() bytes, not initialised, so that a read before a write, or
+ * of one byte beyond, raises an alarm. Views are independent of each other: backlogs appear and vanish, rates jump, the
+ * clock steps back, any queue is named with any length. This is more than the contract of policy.h allows, so a proof for
+ * this data plane holds for every data plane that keeps the contract.
  */
 #include "__fc_builtin.h"
 #include <linkweir/policy.h>
 
 #ifndef PROOF_WIDEN
-#define PROOF_WIDEN 0                   /* a bound that a counter of the state keeps, which Eva is to try */
+#define PROOF_WIDEN 0                   /* bounds of counters in the state, for Eva to try */
 #endif
 #ifndef QUEUES
 #define QUEUES 3
@@ -22,7 +21,7 @@
 #define PROOF_JOIN(a, b) PROOF_JOIN_(a, b)
 #define PROVED PROOF_JOIN(lw_policy_, POLICY)
 
-#define PROOF_LAST_NS ((uint64_t)1 << 62)               /* 146 years of clock, so gaps of days and steps back */
+#define PROOF_LAST_NS ((uint64_t)1 << 62)               /* 146 years: includes gaps of days and steps back */
 #define PROOF_MIN_RATE_BPS 1000ull
 #define PROOF_MAX_RATE_BPS 400000000000ull
 
@@ -90,7 +89,7 @@ static bool proof_accepts(const uint64_t *params, const uint64_t *qparams)
 	return !PROVED.check || PROVED.check(&proof_view, params, qparams, &fault);
 }
 
-/* Whoever is picked exists. */
+/* The queue picked exists. */
 static void proof_pick(void *state)
 {
 	struct lw_pick pick = PROVED.pick(state, &proof_view);
@@ -127,7 +126,7 @@ static void proof_operate(void *state, const uint64_t *params, const uint64_t *q
 		break;
 	case 5:
 		if (PROVED.change && proof_accepts(params, qparams)) {
-			proof_view.link_bps = proof_rate();     /* accepted by the best capacity told; this is the present one */
+			proof_view.link_bps = proof_rate();     /* check() saw the largest capacity; this is the present one */
 			PROVED.change(state, &proof_view, params, qparams);
 		}
 		break;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 #
-# make prove               every proof; fails when something is open that proofs/open.toml does not name; then prove-faults
-# make prove ONLY=pss      the proofs whose name begins with this
+# make prove               every proof, then prove-faults; fails if a property is open that proofs/open.toml does not name
+# make prove ONLY=pss      the proofs whose name begins with pss
 # make prove-faults        faults that the proofs must reject (proofs/faults.toml)
 
 .PHONY: prove prove-faults provers

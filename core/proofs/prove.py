@@ -4,7 +4,7 @@
 A run is Eva over the most general data plane (data_plane.h) for one policy and one number of queues, or WP over one
 file.
 Every property of the run (alarm, assertion, contract, loop invariant) is proved or open. An open one must be named in
-open.toml with the reason it holds; an entry there that nothing needs is an error too when all runs were done.
+open.toml with the reason why it holds. When all runs were done, an entry there that no property needs is an error too.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def frama_c(run: dict, report: str, core: Path) -> list[str]:
 
 
 def processor_s() -> float:
-    """Used by all that ran so far: a busy machine changes nothing."""
+    """Processor time of all runs so far, which a busy machine does not change."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -48,14 +48,14 @@ def shorten(text: str) -> str:
 
 
 def perform(run: dict, core: Path = CORE) -> dict:
-    """The open properties of one run as (function, kind, text), the number proved, and the time of the processor."""
+    """The open properties of one run as (function, kind, text), the number proved, and the processor time."""
     began = processor_s()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.csv"
         command = frama_c(run, str(report), core)
         command = ["prlimit", f"--cpu={run['seconds']}", *command]
         folder = core / "proofs"
-        environment = {**os.environ, "PWD": str(folder)}  # frama-c believes it rather than the kernel
+        environment = {**os.environ, "PWD": str(folder)}  # frama-c reads it instead of asking the kernel
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         output = done.stdout + done.stderr
         if done.returncode or not report.exists():
@@ -132,7 +132,7 @@ def reason(entries: list[dict], run: dict, item: tuple[str, str, str]) -> int | 
 
 
 def record(row: tuple) -> None:
-    """Writes a row into docs/results/proofs.md, in the plan's order; those of other runs stay as they are."""
+    """Writes a row into docs/results/proofs.md, in the plan's order; the rows of other runs stay as they are."""
     before, rest = RECORD.read_text().split(START, 1)
     old, after = rest.split(END, 1)
     rows = {}
@@ -176,10 +176,10 @@ def missed(entries: list[dict]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", help="run only the proofs whose name begins with this")
+    parser.add_argument("--only", help="run only the proofs whose name begins with ONLY")
     parser.add_argument("--queues", help="only this number of queues")
     parser.add_argument("--record", action="store_true", help="write the results into docs/results/proofs.md")
-    parser.add_argument("--faults", action="store_true", help="put in the faults of faults.toml; each must be rejected")
+    parser.add_argument("--faults", action="store_true", help="plant the faults of faults.toml; each must be rejected")
     args = parser.parse_args()
     entries = tomllib.loads((HERE / "open.toml").read_text())["open"]
     if args.faults:
@@ -224,7 +224,7 @@ def main() -> int:
             if index not in used:
                 print(f"open.toml: nothing needs {entry['function']}: {entry['property']}")
                 bad += 1
-    print("proofs: " + ("all as recorded" if not bad else f"{bad} to look at"))
+    print("proofs: " + ("all as recorded" if not bad else f"{bad} differ from the record"))
     return 1 if bad else 0
 
 

@@ -2,14 +2,14 @@
 /*
  * step.h - one call from every sound state, for Eva; data_plane.h makes all calls from the first state instead.
  *
- * Over many calls Eva loses which queue stands where, as it does not relate two variables. Here each arrangement of indices
- * (who is in which list, or at which place of a heap) is followed by itself, together with the call, the queue it names and
- * who is eligible; all other numbers of the state, the view and the parameters are ranges. An arrangement that is sound
- * after init(), and after one call from any sound arrangement, is sound after all calls.
+ * Over many calls Eva loses track of which queue is where, as it does not relate two variables. Here each arrangement of
+ * indices (which queue is in which list, or at which place of a heap) is analysed separately, for each call, each queue that
+ * the call names and each set of eligible queues; all other numbers of the state, the view and the parameters are ranges. By
+ * induction the arrangement is always sound: it is sound after init(), and after any one call from a sound arrangement.
  *
- * A file defines QUEUES, POLICY, STATE_BYTES, STEP_KINDS (2, or 3 where it matters why a queue is not eligible),
+ * A file defines QUEUES, POLICY, STATE_BYTES, STEP_KINDS (2, or 3 if it matters why a queue is not eligible),
  * step_state(), which makes a state by step_choice(), step_rows(), which chooses the parameters that arrangements depend
- * on, step_split(), which names the indices that a call may leave open, and step_sound(), which tells whether a state is sound.
+ * on, step_split(), which lists the indices that are not exact after a call, and step_sound(), whether a state is sound.
  */
 #include "__fc_builtin.h"
 #include <linkweir/policy.h>
@@ -17,13 +17,13 @@
 #define PROOF_STEP
 #include "data_plane.h"
 
-#ifndef STEP_FIRST                      /* else from this call on, and before that one */
+#ifndef STEP_FIRST                      /* by default all calls; else from STEP_FIRST to before STEP_LAST */
 #define STEP_FIRST STEP_INIT
 #define STEP_LAST STEP_CALLS
 #endif
 enum { STEP_INIT, STEP_PICK, STEP_ENQUEUED, STEP_SENT, STEP_DROPPED, STEP_LEAVING, STEP_RATED, STEP_CHANGE, STEP_CALLS };
 
-static uint32_t step_left;              /* the digits of the case that are still to be used */
+static uint32_t step_left;              /* the number of the case; step_choice() takes digits from it */
 
 /* one of 0 .. n - 1 */
 static uint32_t step_choice(uint32_t n)
@@ -34,7 +34,7 @@ static uint32_t step_choice(uint32_t n)
 	return digit;
 }
 
-/* Follow each queue that an index may name by itself from here on. A macro, since a function joins its states. */
+/* From here on Eva analyses each queue that an index may name separately. A macro, since Eva joins states at a return. */
 #define STEP_SPLIT(index) \
 	do { \
 		if ((index) == 0) \
@@ -47,7 +47,7 @@ static uint32_t step_choice(uint32_t n)
 			(index) = LW_NONE; \
 	} while (0)
 
-/* 0: empty, 1: a packet and a channel, 2: a packet without a channel */
+/* kind 0: empty, 1: a packet and a channel, 2: a packet without a channel */
 static void step_see(uint32_t q, uint32_t kind)
 {
 	struct lw_queue *queue = proof_queues + q;
@@ -58,7 +58,7 @@ static void step_see(uint32_t q, uint32_t kind)
 	queue->head_arrival_ns = proof_between(0, UINT64_MAX);
 }
 
-/* The ordered subsets of the queues; those of fewer queues come first. */
+/* The ordered subsets of the queues (9: no more); those of fewer queues come first. */
 #define STEP_ORDERS (QUEUES == 1 ? 2 : QUEUES == 2 ? 5 : 16)
 static const uint8_t step_orders[16][3] = {
 	{ 9, 9, 9 }, { 0, 9, 9 }, { 1, 9, 9 }, { 0, 1, 9 }, { 1, 0, 9 }, { 2, 9, 9 }, { 0, 2, 9 }, { 2, 0, 9 },
@@ -141,7 +141,7 @@ int main(void)
 
 #ifdef LINKWEIR_LIST_H
 
-/* Is `head` that of a circular list of queues that are not yet in `found`? They are added. */
+/* Does `head` begin a circular list of queues that are not yet in `found`? Adds them. */
 static bool step_list_sound(const struct lw_link *links, uint32_t head, uint32_t *found)
 {
 	uint32_t q = head, i;
@@ -160,7 +160,7 @@ static bool step_list_sound(const struct lw_link *links, uint32_t head, uint32_t
 	return false;
 }
 
-/* Is nobody else in a list by his own links? */
+/* Are the links of all queues that are not in `found` cleared? */
 static bool step_rest_sound(const struct lw_link *links, uint32_t found)
 {
 	uint32_t q;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* bitmap.h - a set of up to 4096 ranks with find-first in two steps: a word of words. */
+/* bitmap.h - a set of up to 4096 ranks; with one summary bit per word, the first member is found in two steps. */
 #ifndef LINKWEIR_BITMAP_H
 #define LINKWEIR_BITMAP_H
 

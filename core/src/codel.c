@@ -2,7 +2,8 @@
 /*
  * codel.c - controlled delay over one stream: first come, first served across all queues, judged by codel.h.
  *
- * The packet that came first goes, ties by lowest index. What waits behind it is what all queues hold. O(n).
+ * The packet that arrived first leaves first; ties go to the lowest index. The backlog behind it is that of all queues
+ * together. pick and leaving look at every queue.
  */
 #include "codel.h"
 

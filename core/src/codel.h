@@ -6,9 +6,9 @@
  * for at least `interval`, packets are dropped (or marked) at instants that come closer and closer, interval / sqrt(count)
  * after one another. Nothing is dropped while no more than `mtu` bytes wait behind the packet.
  *
- * The published loop takes packets until one may go. Here each is judged when its turn comes, and `after` says in which
- * part of that loop the one before was dropped. interval / sqrt(count) is (interval * x) / 2^32 with x the root of 2^64 /
- * count, both rounded down. A mark counts as a drop, as in Linux.
+ * The RFC's loop takes packets until one may leave. Here one call judges one packet, and `after` records in which part of
+ * that loop the packet before was dropped. interval / sqrt(count) is computed as (interval * x) / 2^32 with x the square
+ * root of 2^64 / count, both rounded down. A mark counts as a drop, as in Linux.
  */
 #ifndef LINKWEIR_CODEL_H
 #define LINKWEIR_CODEL_H
@@ -42,10 +42,10 @@ struct lw_codel_law {
 };
 
 struct lw_codel {
-	uint64_t first_above_ns;        /* when it will have lasted for an interval; 0: it does not last */
-	uint64_t drop_next_ns;
-	uint32_t count;
-	uint32_t lastcount;
+	uint64_t first_above_ns;        /* when delays will have been above target for an interval; 0: they are not */
+	uint64_t drop_next_ns;          /* while dropping: when the next drop is due */
+	uint32_t count;                 /* the next drop follows after interval / sqrt(count) */
+	uint32_t lastcount;             /* count as it was when dropping began */
 	uint8_t dropping;
 	uint8_t after;                  /* enum lw_codel_after */
 	uint8_t unused[6];
@@ -66,6 +66,7 @@ static inline uint64_t lw_codel_gap_ns(uint64_t interval_ns, uint32_t count)
 
 	if (count < 2)
 		return interval_ns;
+	/* 32 steps: the largest root with root^2 * count <= 2^64 */
 	for (bit = (uint64_t)1 << 31; bit; bit >>= 1) {
 		struct lw_u128 square = lw_mul((root | bit) * (root | bit), count);
 
@@ -75,7 +76,7 @@ static inline uint64_t lw_codel_gap_ns(uint64_t interval_ns, uint32_t count)
 	return interval_ns * root >> 32;
 }
 
-/* has the head packet, with `behind` bytes after it, waited too long for too long? */
+/* have packets waited longer than target for an interval? `waited_ns`: of the head packet; `behind`: bytes after it */
 static inline bool lw_codel_lasts(struct lw_codel *codel, const struct lw_codel_law *law, uint64_t now_ns,
 				  uint64_t waited_ns, uint64_t behind)
 {
@@ -99,7 +100,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 
 	//@ assert due_soon: codel->drop_next_ns <= (1ULL << 63);
 	codel->after = LW_AFTER_PASS;
-	if (after == LW_AFTER_FIRST)
+	if (after == LW_AFTER_FIRST)            /* the RFC sends the packet after a first drop unjudged */
 		return LW_PASS;
 	ecn = ecn && law->ecn;
 	if (codel->dropping) {
@@ -107,6 +108,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 			codel->dropping = 0;
 			return LW_PASS;
 		}
+		/* the schedule advances from the instant that was due, not from now, so several drops may be due at once */
 		if (after == LW_AFTER_MORE)
 			codel->drop_next_ns += lw_codel_gap_ns(law->interval_ns, codel->count);
 		if (now_ns < codel->drop_next_ns)
@@ -122,6 +124,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	if (!lasts)
 		return LW_PASS;
 	codel->dropping = 1;
+	/* dropping that begins again within 16 intervals continues at the rate it had reached */
 	codel->count = drops > 1 && now_ns < codel->drop_next_ns + 16 * law->interval_ns ? drops : 1;
 	codel->lastcount = codel->count;
 	codel->drop_next_ns = now_ns + lw_codel_gap_ns(law->interval_ns, codel->count);
@@ -131,7 +134,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	return LW_DROP;
 }
 
-/* drops of another kind have emptied the stream */
+/* drops of another kind, such as those of an overflow, have emptied the queue */
 static inline void lw_codel_empty(struct lw_codel *codel)
 {
 	codel->first_above_ns = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * codes.c - CoDeS: proportional fairness that throws away what waited too long.
+ * codes.c - CoDeS: proportional fairness that drops packets which have waited too long.
  *
  * Tauran et al., 2018, section IV. Selection is that of pf.h. A packet that has waited longer than its queue's timeout is
- * not sent but dropped, when its turn comes or when the queue's limit would refuse another; so a packet of exactly the
- * timeout is sent. Queues are FIFOs, hence looking at heads is looking at the oldest. A dropped packet is no service.
+ * dropped: when its turn comes, or when the queue's limit would refuse a new packet. A packet that has waited exactly the
+ * timeout is sent. Queues are FIFOs, so the head packet is the oldest. A dropped packet does not count as service.
  */
 #include "pf.h"
 

@@ -3,19 +3,19 @@
  * drr.c - deficit round robin, within strict levels.
  *
  * Shreedhar and Varghese, 1996, section III; Lenzini, Mingozzi and Stea, 2004, on small quanta. The eligible queues of
- * a level stand in a circular list. A visit adds the queue's quantum to its deficit; while the head packet is no
- * longer than the deficit it may go and is charged; otherwise the queue moves to the tail and the next is visited.
- * Long-run shares are the quanta's, whatever the packet sizes. Levels are strict among each other; a visit that a more
- * urgent level interrupts goes on where it stopped, without a second quantum. EF at level 0 over AF and CS0 at level 1
- * is the router of RFC 5865.
+ * a level form a circular list. A visit adds the queue's quantum to its deficit. While the head packet is no longer than
+ * the deficit, it is sent and charged; otherwise the queue moves to the tail and the next one is visited. Long-run shares
+ * are in the ratio of the quanta, whatever the packet sizes. Levels are strict among each other; a visit interrupted by a
+ * more urgent level resumes where it stopped, without a second quantum. EF at level 0 over AF and CS0 at level 1 is the
+ * router of RFC 5865.
  *
  * Where ours differs
- *   The deficit is charged when the packet has left (sent), since a question must not pay. pick() commits the turning
- *   of the list, which makes the next question find the same answer at once.
- *   A quantum below a packet needs several rounds. Instead of turning, the rounds in which nobody could send are added
- *   in one go, which gives the same result. So a pick takes at most 3 steps per queue of the level: one turn, one
- *   addition, one turn. It is O(1) where no quantum is below a packet.
- *   A deficit saturates at its quantum + 2^20, which only a head that grows without bound could reach.
+ *   sent() charges the deficit, not pick(), which may be asked twice. pick() does rotate the list for good, so the next
+ *   pick() finds the same answer at once.
+ *   A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds
+ *   their quanta in one step, with the same result. So a pick takes at most 3 steps per queue of the level: one rotation,
+ *   one addition, one rotation. It is O(1) if no quantum is smaller than a packet.
+ *   A deficit saturates at its quantum + 2^20 bytes. Only a head packet that grew while it waited could bring it there.
  */
 #include "list.h"
 #include "view.h"
@@ -33,7 +33,7 @@ struct drr_queue {
 	uint32_t quantum_bytes;         /* set by the user */
 	uint32_t deficit_bytes;         /* what this queue may still send in this visit */
 	uint8_t level;                  /* set by the user */
-	uint8_t fresh;                  /* its next visit is to begin with a quantum */
+	uint8_t fresh;                  /* its next visit begins with a quantum */
 	uint8_t unused[2];
 };
 
@@ -63,7 +63,8 @@ static void drr_add(struct drr_queue *queue, uint64_t bytes)
 	queue->deficit_bytes = sum < most ? (uint32_t)sum : most;
 }
 
-/* Visits from the head on until a head packet fits; LW_NONE after one turn without, with the rounds still needed. */
+/* Visits queues, beginning with the list's head, until a head packet fits. If none fits in one rotation: LW_NONE, and in
+ * *rounds how many more rounds the first to send needs. */
 static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t *head, uint32_t *rounds)
 {
 	struct lw_link *links = drr_links(st, v);
@@ -83,6 +84,7 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 		if (length <= queue->deficit_bytes)
 			return q;
 		lack = length - queue->deficit_bytes;
+		/* in rounds, rounded up */
 		lack = lack <= queue->quantum_bytes ? 1 : (lack - 1) / queue->quantum_bytes + 1;
 		if (lack < *rounds)
 			*rounds = lack;
@@ -113,6 +115,7 @@ static struct lw_pick drr_pick(void *state, const struct lw_view *v)
 			q = drr_links(st, v)[q].next;
 		} while (q != first);
 	}
+	/* this rotation adds the last quantum, so the queue that lacked least can send */
 	return lw_answer(drr_turn(st, v, head, &rounds));
 }
 
@@ -183,7 +186,7 @@ static void drr_change(void *state, const struct lw_view *v, const uint64_t *par
 		uint8_t level = (uint8_t)qparams[DRR_LEVEL];
 
 		queue->quantum_bytes = (uint32_t)qparams[DRR_QUANTUM];
-		drr_add(queue, 0);
+		drr_add(queue, 0);              /* a smaller quantum lowers the bound of the deficit */
 		if (queue->level == level)
 			continue;
 		if (lw_listed(drr_links(st, v), q))
@@ -198,6 +201,7 @@ static void drr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 	struct drr_state *st = (struct drr_state *)state;
 	struct drr_queue *queue = drr_queues(st) + q;
 
+	/* a packet sent out of turn may be longer than the deficit */
 	queue->deficit_bytes = queue->deficit_bytes > bytes ? queue->deficit_bytes - bytes : 0;
 	drr_follow(st, v, q);
 }

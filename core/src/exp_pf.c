@@ -4,10 +4,10 @@
  * fairness, and a weight between the two kinds.
  *
  * Rhee, Holtzman and Kim, 2003. A real-time queue claims r / R exp((a W - mean) / (1 + sqrt(mean))), an elastic one
- * w / M r / R, with M the packets that wait per real-time queue, at least 1, and w at most 1: at most once per tick, when a packet
- * has gone, w falls by 0.01 while a real-time head packet is older than the shortest target, and grows by 0.001 otherwise; it
- * stays at 0.01 or more; then `sent` looks at every queue. Of equal claims the earliest head packet goes, then the lowest
- * index.
+ * w / M r / R. M is the number of waiting packets per waiting real-time queue. The weight w starts at 1 and adapts when a
+ * packet is sent, at most once per tick: it falls by 0.01 while a real-time head packet is older than the shortest target,
+ * otherwise it grows by 0.001, within 0.01 and 1. `sent` looks at every waiting queue then. Of equal claims the earliest
+ * head packet is sent first, then that of the lowest index.
  */
 #include "exponent.h"
 
@@ -56,6 +56,7 @@ static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32
 	st->next_tick_ns = st->means.now_ns + st->tick_ns;
 	LW_FOR_EACH_WAITING(st, v, q, word, bits)
 		late = late || (lw_claims(st)[q].a && lw_claim_wait_ns(lw_claims(st) + q, st->means.now_ns) > st->shortest_ns);
+	/* no wrap below 0: the weight is at least EXP_PF_LEAST_PPM, which is no less than the step down */
 	if (late)
 		st->elastic_ppm -= EXP_PF_DOWN_PPM;
 	else
@@ -93,7 +94,7 @@ static const struct lw_stat exp_pf_stats[] = { LW_MEAN_STAT };
 
 const struct lw_policy lw_policy_exp_pf = {
 	.name = "exp_pf",
-	.help = "exponential proportional fairness: the exponential rule for real-time queues beside elastic ones",
+	.help = "exponential proportional fairness: exponential rule for real-time queues, proportional fairness for others",
 	.abi = LW_ABI,
 	.nparams = EXP_PF_NPARAMS,
 	.nqparams = LW_URGENT_NQPARAMS,

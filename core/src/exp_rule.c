@@ -2,9 +2,9 @@
 /*
  * exp_rule.c - the exponential rule: the greatest r / R exp((a W - mean a W) / (1 + sqrt(mean a W))).
  *
- * Shakkottai and Stolyar, 2001 and 2002, with beta = 1 and eta = 1/2. As long as ages differ little it is proportional
- * fairness; a queue whose packets are older than the others' by more than the root of the mean is preferred at once. Elastic
- * queues count as W = 0. Of equal claims the earliest head packet goes, then the lowest index.
+ * Shakkottai and Stolyar, 2001 and 2002, with beta = 1 and eta = 1/2. While ages differ little, it is proportional
+ * fairness; a queue whose urgency a W exceeds the mean by more than the square root of the mean is preferred strongly.
+ * Elastic queues count as W = 0. Of equal claims the earliest head packet is sent first, then that of the lowest index.
  */
 #include "exponent.h"
 

@@ -2,9 +2,9 @@
 /*
  * fifo.c - first in, first out, across all queues.
  *
- * The head that has waited longest goes first; among equals the lowest queue. It keeps no state: the view says it all.
- * With one queue per user this is what a single shared FIFO would do, except that a blocked queue does not hold up
- * the others. Steps: one per queue.
+ * The head packet that has waited longest is sent first; ties go to the lowest queue. It keeps no state, since the view
+ * shows all it needs. With one queue per user it behaves like one shared FIFO, except that a blocked queue does not hold up
+ * the others. A pick looks at every queue.
  */
 #include "view.h"
 

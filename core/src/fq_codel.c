@@ -2,16 +2,17 @@
 /*
  * fq_codel.c - flow queues by deficit round robin, new flows first, each under controlled delay (codel.h).
  *
- * Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, RFC 8290, 2018, section 4. A queue is a flow; who sorts packets
- * into queues is the data plane. A queue that gets a packet while it is in no list joins the new ones with a quantum of
- * credit. The first of the new queues, else of the old ones, is served while its credit lasts; without credit it gets a
- * quantum and goes to the tail of the old ones. A queue that is found empty (or blocked) leaves, a new one by way of the old
- * ones, so that it cannot come back as new at once. Beyond `limit` packets or `memory` bytes the queue with the most bytes (of
- * equals the one with the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes or
- * 64 packets are gone.
+ * Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, RFC 8290, 2018, section 4. A queue is a flow; the data plane sorts
+ * packets into queues. A queue that is in no list and gets a packet joins the list of new queues with a quantum of credit.
+ * The first of the new queues, or of the old ones if there is no new one, is served while its credit lasts; without credit
+ * it gets a quantum and moves to the tail of the old ones. A queue found empty (or blocked) leaves its list; a new one
+ * becomes old first, so that it cannot return as new at once. Above `limit` packets or `memory` bytes the queue with the
+ * most bytes (ties: the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes
+ * or 64 packets are gone.
  *
- * Quanta below a packet need several rounds; the rounds in which nobody could send are added in one go, with the same
- * result. A pick takes at most 5 steps per queue in the lists, O(1) where no quantum is below a packet; overflow looks at every queue.
+ * A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds their
+ * quanta in one step, with the same result. A pick takes at most 5 steps per queue in the lists, and O(1) if no quantum is
+ * smaller than a packet. An overflow looks at every queue.
  */
 #include "codel.h"
 #include "list.h"
@@ -27,9 +28,9 @@ struct fq_codel_state {
 	struct lw_codel_law law;
 	uint64_t memory_bytes, held_bytes;      /* at most, and now */
 	uint64_t limit_pkts, held_pkts;
-	uint64_t batch_bytes;           /* the victim is still to lose this */
-	uint32_t batch_pkts;            /* and at most so many */
-	uint32_t victim;                /* while one is losing its head, else LW_NONE */
+	uint64_t batch_bytes;           /* that the victim must still lose */
+	uint32_t batch_pkts;            /* but no more packets than this */
+	uint32_t victim;                /* the queue that loses head packets, or LW_NONE */
 	uint32_t quantum_bytes;
 	uint32_t listed;                /* queues in the lists */
 	uint32_t head[FQ_LISTS];
@@ -72,7 +73,7 @@ static void fq_leave(struct fq_codel_state *st, const struct lw_view *v, uint32_
 	st->listed--;
 }
 
-/* a queue that is in no list comes as new */
+/* an eligible queue that is in no list joins the new ones */
 static void fq_follow(struct fq_codel_state *st, const struct lw_view *v, uint32_t q)
 {
 	if (!lw_eligible(v, q) || lw_listed(fq_links(st, v), q))
@@ -81,7 +82,8 @@ static void fq_follow(struct fq_codel_state *st, const struct lw_view *v, uint32
 	fq_join(st, v, q, FQ_NEW);
 }
 
-/* Up to two steps for each queue in the lists; the queue to serve, or LW_NONE when all that are left lack credit. */
+/* The queue to serve, or LW_NONE if all that are left lack credit. Up to two steps per queue: a new one may become old, and
+ * be looked at again there. */
 static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 {
 	uint32_t steps;
@@ -107,7 +109,7 @@ static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 	return LW_NONE;
 }
 
-/* The rounds that all old queues still lack, but one; they all wait for credit. */
+/* Every queue in the old list lacks credit: adds, in one step, the quanta of all rounds in which none of them could send. */
 static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 {
 	struct lw_link *links = fq_links(st, v);
@@ -127,6 +129,7 @@ static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 	} while (q != first);
 	if (!rounds)
 		return;
+	/* no overflow: the smallest debt bounds the gain, and FQ_DEBT_MOST every debt */
 	gain_bytes = (int32_t)(rounds * st->quantum_bytes);
 	//@ assert gain_is_lacked: 0 < gain_bytes <= FQ_DEBT_MOST;
 	do {
@@ -149,7 +152,7 @@ static struct lw_pick fq_codel_pick(void *state, const struct lw_view *v)
 	q = fq_turn(st, v);
 	if (q == LW_NONE && st->head[FQ_OLD] != LW_NONE) {
 		fq_skip(st, v);
-		q = fq_turn(st, v);
+		q = fq_turn(st, v);             /* finds one, since one queue now lacks at most one round */
 	}
 	return lw_answer(q);
 }
@@ -178,6 +181,7 @@ static uint32_t fq_codel_victim(void *state, const struct lw_view *v, uint32_t q
 
 			if (!queue->backlog_pkts || queue->backlog_bytes < most)
 				continue;
+			/* without a victim `most` is 0: also a queue of packets without bytes may become it */
 			if (queue->backlog_bytes == most && st->victim != LW_NONE &&
 			    queue->head_arrival_ns >= v->queues[st->victim].head_arrival_ns)
 				continue;

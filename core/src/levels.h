@@ -23,8 +23,9 @@ static inline uint32_t lw_level(uint64_t value, uint32_t q)
 }
 
 /*
- * Is the level in column `at` of queue q, or (when `low_at` < nqparams) the one given in column `low_at`, also a level
- * of an earlier slot? The first such queue and column are told. 16 passes over the queues with half a kilobyte of stack.
+ * Do two levels clash? A queue has the level in column `at` and, if `low_at` < nqparams and it is set, the one in column
+ * `low_at`. Returns the first queue and column whose level an earlier one has. It passes over the queues 16 times, for 4096 levels
+ * each, so that half a kilobyte of stack is enough.
  */
 /*@ assigns *clash_queue, *clash_column \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues, at, low_at;
     assigns \result \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues;
@@ -57,7 +58,7 @@ static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, ui
 				level %= LW_BITMAP_SIZE;
 				bit = (uint64_t)1 << (level & 63);
 				if (seen[level >> 6] & bit) {
-					*clash_queue = q;
+					*clash_queue = q;       /* ends the loop over queues, and bounds the next passes */
 					*clash_column = column;
 					break;
 				}
@@ -69,8 +70,8 @@ static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, ui
 }
 
 /*
- * A key is a level and, below it, the queue that has it: key % LW_BITMAP_SIZE is the queue. Sorting moves keys and makes
- * none up, so whatever bounds the queues before bounds them after.
+ * A key is a level and, in the low bits, the queue that has it: key % LW_BITMAP_SIZE is the queue. Sorting only moves keys,
+ * so a bound on their queues holds afterwards as well.
  */
 /*@ predicate lw_queues_below{L}(uint32_t *key, integer n, integer bound) =
 	\forall integer i; 0 <= i < n ==> \at(key[i], L) % LW_BITMAP_SIZE < bound; */

@@ -15,8 +15,9 @@ struct lw_link {
 };
 
 /*
- * What keeps every index in range, for any number of queues lw_n (a proof says which): whoever is in a list has neighbours
- * that know it, and a head is in a list. A queue must leave by the head of its own list, lest the head stays behind.
+ * The invariant that keeps every index in range, for any number of queues lw_n (each proof sets it): the neighbours of a
+ * queue in a list point back to it, and a head is in a list. lw_remove must be given the head of the queue's own list;
+ * otherwise that head would still name the queue.
  */
 /*@ predicate lw_ranged{L}(struct lw_link *links) =
 	\forall integer q; 0 <= q < lw_n ==> (links[q].next == LW_NONE && links[q].prev == LW_NONE) ||

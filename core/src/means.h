@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * means.h - what each queue has lately been given: exponentially weighted means that cost nothing while time passes.
+ * means.h - how much service each queue lately received: exponentially weighted means that cost nothing while time passes.
  *
- * A mean R forgets with the time constant Tc: R(t + d) = R(t) exp(-d / Tc), and a service of c adds c / Tc. All means decay
- * by the same factor, so what is kept is S = R Tc g(t) with g(t) = exp((t - t0) / Tc) = 2^x(t): S is constant, but for a
- * service, which adds c g. Comparing R / r is comparing S / r. x counts half-lives H = Tc ln 2 in 2^-32. Numbers are those
- * of soft.h; S, and with it x, is brought back to where it began once in 52 days (lw_mean_turn, lw_means_turn).
+ * A mean R decays with the time constant Tc: R(t + d) = R(t) exp(-d / Tc); a service of c adds c / Tc. All means decay by the
+ * same factor, so a queue keeps S = R Tc g(t) with g(t) = exp((t - t0) / Tc) = 2^x(t). S changes only when the queue is
+ * served, which adds c g; comparing R / r is comparing S / r. x counts half-lives H = Tc ln 2 in units of 2^-32. Numbers are
+ * those of soft.h. As g grows without end, x and with it every S are scaled back once in 52 days (lw_mean_turn,
+ * lw_means_turn).
  *
- * A queue that was not seen before, or that returns while idle queues decay, begins with at least the key S / (w r) of the
- * best queue or, when no other has a claim, with that which the last one served had before, lest it holds the link until its
- * mean has grown (the cure is the start rule of fair queueing). Like all keys that floor loses its worth as time passes.
+ * A queue that was never seen before, or that returns while idle queues decay, would have the smallest mean and hold the
+ * link until it has grown. So it begins with at least the key S / (w r) of the best queue or, if no other has a claim, with
+ * the key that the last queue served had before (`floor`): the start rule of fair queueing. The floor decays as keys do.
  */
 #ifndef LINKWEIR_MEANS_H
 #define LINKWEIR_MEANS_H
@@ -28,7 +29,7 @@
 #define LW_WEIGHT_PARAM \
 	{ "weight", "multiplies the queue's claim", NULL, 1, 65535, 1, LW_NUMBER, 0 }
 #define LW_MEAN_STAT \
-	{ "mean", "what the queue is given: bit/s, for unit=airtime ppm of the time, for unit=packets packets per 1000 s", \
+	{ "mean", "mean service of the queue: bit/s, for unit=airtime ppm of the time, for unit=packets packets per 1000 s", \
 	  LW_NUMBER }
 
 enum { LW_COUNT_BYTES, LW_COUNT_AIRTIME, LW_COUNT_PACKETS };
@@ -36,7 +37,7 @@ enum { LW_IDLE_DECAY, LW_IDLE_FREEZE };
 
 struct lw_means {
 	uint64_t now_ns;                /* the latest time seen */
-	uint64_t since_ns;              /* x was `phase` then */
+	uint64_t since_ns;              /* when x was `phase` */
 	uint64_t phase;                 /* below 2^32 */
 	uint64_t mult;                  /* half-lives per ns, in 2^-86 */
 	uint64_t tc_ns;
@@ -49,13 +50,13 @@ struct lw_mean {
 	uint64_t sum;                   /* S; while frozen, as it was at left_ns, which is not before since_ns */
 	uint64_t inverse;               /* 1 / (w r), of the last rate that was not 0 */
 	uint64_t key;                   /* S / (w r): the smallest has the greatest claim */
-	uint64_t rate_bps;              /* as last told */
+	uint64_t rate_bps;              /* as last reported */
 	uint64_t left_ns;               /* while idle: since when */
 	uint32_t weight;
-	uint32_t away;                  /* has had no packet since it last had a claim */
+	uint32_t away;                  /* it became empty and has not had a claim since; also before the first */
 };
 
-/* half-lives in a time, in 2^-32 */
+/* half-lives in a time, in 2^-32; times beyond 2 LW_TURN_NS are clamped */
 static inline uint64_t lw_means_x(const struct lw_means *means, uint64_t time_ns)
 {
 	struct lw_u128 x = lw_mul(time_ns < 2 * LW_TURN_NS ? time_ns : 2 * LW_TURN_NS, means->mult);
@@ -83,14 +84,14 @@ static inline void lw_means_start(struct lw_means *means, uint64_t tc_ns)
 	means->phase = 0;
 }
 
-/* takes note of the time; true when x has to begin anew: lw_mean_turn for every mean, then lw_means_turn */
+/* updates the clock; true when x must be scaled back: call lw_mean_turn for every mean, then lw_means_turn */
 static inline bool lw_means_clock(struct lw_means *means, const struct lw_view *v)
 {
 	return lw_clock(&means->now_ns, v) - means->since_ns > LW_TURN_NS;
 }
 
-/* A mean for x that begins anew at its fraction. A frozen one may be older than the span of all exponents, so it is not
- * halved as often as x halves, but taken out of the old x and put into the new one. */
+/* Scales a mean back for an x reduced to its fraction. A frozen mean may be older than the exponents can span, so it is
+ * converted from the old x to the new one instead of being halved. */
 static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *mean)
 {
 	uint64_t x = lw_means_now(means);
@@ -103,10 +104,10 @@ static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *me
 		return;
 	}
 	mean->sum = lw_soft_halve(mean->sum, halves);
-	mean->key = lw_soft_halve(mean->key, halves);   /* exact, as it may be another queue's to the last bit */
+	mean->key = lw_soft_halve(mean->key, halves);   /* exact: a tie with another queue must stay one */
 }
 
-/* x begins anew at its fraction, after lw_mean_turn for every mean */
+/* reduces x to its fraction; after lw_mean_turn for every mean */
 static inline void lw_means_turn(struct lw_means *means)
 {
 	uint64_t x = lw_means_now(means);
@@ -116,13 +117,14 @@ static inline void lw_means_turn(struct lw_means *means)
 	means->floor = lw_soft_halve(means->floor, (uint32_t)(x >> 32));
 }
 
-/* a new rate or weight; true when there is anything new */
+/* sets the rate and the weight; true if one of them changed */
 static inline bool lw_mean_rate(struct lw_mean *mean, uint64_t rate_bps, uint32_t weight)
 {
 	uint64_t inverse = mean->inverse;
 
 	if (mean->rate_bps == rate_bps && mean->weight == weight)
 		return false;
+	/* while the queue is blocked, the last rate stays in the inverse, but a new weight counts */
 	if (rate_bps)
 		inverse = lw_soft_div(LW_SOFT_ONE, lw_soft_mul(lw_soft_of(rate_bps), lw_soft_of(weight)));
 	else if (mean->weight != weight)
@@ -144,7 +146,7 @@ static inline void lw_mean_init(struct lw_mean *mean, const struct lw_means *mea
 	lw_mean_rate(mean, rate_bps, weight);
 }
 
-/* the sum of a queue that is idle, as of now */
+/* the sum of an idle queue as of now: a frozen mean has not decayed, so its sum grows as g did */
 static inline uint64_t lw_mean_thawed(const struct lw_means *means, const struct lw_mean *mean)
 {
 	if (means->idle != LW_IDLE_FREEZE)
@@ -152,7 +154,7 @@ static inline uint64_t lw_mean_thawed(const struct lw_means *means, const struct
 	return lw_soft_mul(mean->sum, lw_soft_exp2(lw_means_x(means, means->now_ns - mean->left_ns)));
 }
 
-/* The queue has a claim again; best_key is the smallest of those that have one, or the floor when there is none. */
+/* The queue has a claim again. best_key: the smallest key of the queues that have a claim, or the floor if none has. */
 static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *mean, uint64_t best_key)
 {
 	bool known = mean->sum != 0;
@@ -168,7 +170,7 @@ static inline void lw_mean_return(const struct lw_means *means, struct lw_mean *
 	mean->sum = lw_soft_mul(best_key, lw_soft_mul(lw_soft_of(mean->rate_bps), lw_soft_of(mean->weight)));
 }
 
-/* has the head packet of queue q waited for longer than most_ns? 0: there is no such time */
+/* has the head packet of queue q waited for longer than most_ns? With most_ns 0 there is no limit */
 static inline bool lw_means_late(const struct lw_means *means, const struct lw_view *v, uint32_t q, uint64_t most_ns)
 {
 	uint64_t now_ns = v->now_ns > means->now_ns ? v->now_ns : means->now_ns;
@@ -185,7 +187,7 @@ static inline void lw_mean_leave(const struct lw_means *means, struct lw_mean *m
 	mean->left_ns = means->now_ns;
 }
 
-/* a packet has gone */
+/* a packet was sent */
 static inline void lw_mean_serve(struct lw_means *means, struct lw_mean *mean, uint32_t bytes)
 {
 	uint64_t counted = LW_SOFT_ONE;
@@ -204,15 +206,15 @@ static inline void lw_mean_serve(struct lw_means *means, struct lw_mean *mean, u
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
 }
 
-/* a sum or key under new parameters, by which x begins at 0 */
+/* a sum or key converted to new parameters, with which x begins at 0 */
 static inline uint64_t lw_means_rescaled(const struct lw_means *means, uint64_t sum, uint64_t tc_ns, uint32_t unit)
 {
 	sum = lw_soft_div(sum, lw_soft_exp2(lw_means_now(means)));
 	sum = lw_soft_div(lw_soft_mul(sum, lw_soft_of(tc_ns)), lw_soft_of(means->tc_ns));
-	return unit == means->unit ? sum : 0;   /* means of another unit are forgotten */
+	return unit == means->unit ? sum : 0;   /* a mean of another unit is dropped */
 }
 
-/* New parameters, for all queues; the floor is rescaled by who calls. */
+/* Converts one mean to new parameters. The caller does so for all queues, and converts the floor. */
 static inline void lw_mean_change(const struct lw_means *means, struct lw_mean *mean, uint64_t tc_ns, uint32_t unit)
 {
 	uint64_t sum = mean->away ? lw_mean_thawed(means, mean) : mean->sum;
@@ -222,7 +224,7 @@ static inline void lw_mean_change(const struct lw_means *means, struct lw_mean *
 	mean->key = lw_soft_mul(mean->sum, mean->inverse);
 }
 
-/* the mean for people, as LW_MEAN_STAT says, to the nearest; now_ns is not before the last event */
+/* the mean in the units of LW_MEAN_STAT, rounded to nearest; now_ns is not before the last event */
 static inline int64_t lw_mean_shown(const struct lw_means *means, const struct lw_mean *mean, uint64_t now_ns)
 {
 	static const uint64_t scale[] = { 8000000000u, 8000000000000000u, 1000000000000u };

@@ -2,18 +2,19 @@
 /*
  * mlwdf.c - modified largest weighted delay first: the greatest a W r / R.
  *
- * Andrews et al., 2001; Shakkottai and Stolyar, 2001. a W is how old a queue's head packet is, measured by target and
- * tolerance; r / R how good its channel is, measured by the mean (urgent.h). Elastic queues count as a W = 1, which is
- * proportional fairness. Two claims are compared by cross-multiplication, so no pick divides. Of equal claims the earliest
- * head packet goes, then the lowest index.
+ * Andrews et al., 2001; Shakkottai and Stolyar, 2001. a W is the age of a queue's head packet relative to its target
+ * and tolerance; r / R is its channel's rate relative to the mean (urgent.h). Elastic queues count as a W = 1, which is
+ * proportional fairness among them. Two claims are compared by cross-multiplication, so no pick divides. Of equal claims the
+ * earliest head packet is sent first, then that of the lowest index.
  */
 #include "urgent.h"
 
 enum { MLWDF_NPARAMS = LW_URGENT_EXPIRE + 1 };
 
-#define MLWDF_APART ((int64_t)3 << 20)  /* 3/16: more than two bounds err */
+#define MLWDF_APART ((int64_t)3 << 20)  /* 3/16: more than the errors of two bounds */
 
-/* log2 of a W r / R and of 10^9, in 2^-24, 0.0862 more or less: fractions of the logarithms of W and R / r are straight lines */
+/* log2(10^9 a W r / R) in 2^-24, off by at most 0.0862 either way: between powers of two, the logarithms of W and R / r are
+ * straight lines */
 static inline int64_t mlwdf_bound(const struct lw_claim *claim, uint64_t now_ns)
 {
 	uint64_t wait = claim->a ? lw_claim_wait_ns(claim, now_ns) : LW_URGENT_S_NS;
@@ -28,7 +29,7 @@ static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 	const struct lw_claim *claims = lw_claims(st);
 	const struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint64_t best_age = 0, best_key = 0, bits;
-	int64_t least = LW_CLAIM_LEAST; /* who is bound to less claims less than the best */
+	int64_t least = LW_CLAIM_LEAST; /* a queue with a bound below this claims less than the best */
 	uint32_t best = LW_NONE, q, word;
 
 	lw_urgent_clock(st, v);
@@ -47,6 +48,7 @@ static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 		best = q;
 		best_age = age;
 		best_key = key;
+		/* a queue never served has key 0: only another one that was never served may claim more */
 		least = key ? bound - MLWDF_APART : LW_CLAIM_UNSERVED / 2;
 	}
 	return lw_answer(best);

@@ -2,34 +2,35 @@
 /*
  * pds.c - proportional differentiation: delays in fixed ratios, losses in fixed ratios, whatever the load.
  *
- * Who is served: waiting-time priority (Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999). The eligible queue whose
- * head has the largest d * waiting time goes first, so mean delays tend to 1/d.
+ * Service: waiting-time priority (Kleinrock 1964; Dovrolis, Stiliadis and Ramanathan 1999). The eligible queue with the
+ * largest d * waiting time of its head packet is served first, so mean delays tend to the ratios of 1/d.
  *
- * Who loses: proportional loss rates (Dovrolis and Ramanathan 2000; Gaidioz, Goutelle and Primet 2002, whose limit is
- * shared by all queues). When there are more than `limit` packets in all, the backlogged queue with the smallest
- * l * lost / received gives up its tail, so loss rates tend to 1/l. `received` and `lost` are counted over a history:
- *   decayed   both are halved after every k-th arrival. O(queues) of memory, no stale entries, and more accurate than
- *             the ring at equal k. They are counted in 1/256 of a packet: the queue that loses least has about ten losses
- *             in its history, and halving those in whole packets would cost it 4 % more of them.
- *   ring      exactly the last k arrivals, as in the report. An entry knows its queue's previous entry, so that tails can
- *             be found one after the other without touching a packet. A packet older than k arrivals has lost its
- *             entry, and its loss is not counted: booked on a later arrival's entry it would corrupt the counts.
+ * Loss: proportional loss rates (Dovrolis and Ramanathan 2000; Gaidioz, Goutelle and Primet 2002, where all queues share
+ * one limit). When all queues together hold more than `limit` packets, the backlogged queue with the smallest
+ * l * lost / received drops its tail packet, so loss rates tend to the ratios of 1/l. `received` and `lost` are counted
+ * over a history:
+ *   decayed   both are halved after every k-th arrival. It needs O(queues) of memory, has no stale entries, and is more
+ *             accurate than the ring at equal k. Counts are in 1/256 of a packet: the queue that loses least has about ten
+ *             losses in its history, and halving whole packets would cost it 4 % more losses.
+ *   ring      exactly the last k arrivals, as in the report. An entry points to its queue's previous entry, so the entries
+ *             of successive tail packets are found without touching a packet. A packet older than k arrivals no longer has
+ *             an entry, so its loss is not counted; counted in the entry of a later arrival it would corrupt the counts.
  *   infinite  everything since the start; adapts ever more slowly.
  *
- * Early drops (early=peld; own design, after Gaidioz and Primet 2003, Aweya et al. 2004): above `qmin` packets a ramp up to
- * one drop per arrival at `limit` accumulates into tokens. A token is charged to the queue with the smallest loss among
- * all that have received anything, backlogged or not; one without backlog becomes indebted and pays with its next
- * arrival. So losses keep their ratios even if the queue that must lose is mostly empty.
+ * Early drops (early=peld; own design, after Gaidioz and Primet 2003, Aweya et al. 2004): above `qmin` packets each arrival
+ * adds part of a token, up to one token per arrival at `limit`. A token is charged to the queue with the smallest loss
+ * among all that have received anything, backlogged or not. A queue without backlog owes the drop (a debt) and pays it with
+ * its next arrival. So losses keep their ratios even if the queue that must lose is mostly empty.
  *
  * Where ours deviates
- *   The limit is exceeded at total > limit, tested with the new packet counted, which may itself be the one to go.
- *   At most two packets go for one that came, so a limit lowered below what waits is reached one arrival after the other.
+ *   An overflow is total > limit with the new packet counted; the new packet may itself be dropped.
+ *   One arrival costs at most two packets, so a limit lowered below the backlog is reached over several arrivals.
  *   The first eligible queue is accepted unconditionally, so a packet that has just arrived can be sent.
- *   A queue that received nothing has a loss rate of 0, and ties go to the smaller l: the one meant to lose more.
- *   Ties in service go to the larger d (tie=lowest_index: the report's).
+ *   A queue that received nothing has a loss rate of 0, and ties go to the smaller l: the queue meant to lose more.
+ *   Ties in service go to the larger d (tie=lowest_index: as in the report).
  *
- * Steps: pick, a drop and a token look at every queue (an overflow with debts three times); an arrival is O(1), but every
- * k-th with decayed history looks at every queue as well. init() writes the queues, but no entry of the ring.
+ * Steps: pick, a drop and a token look at every queue (an overflow with debts three times). An arrival is O(1); with
+ * decayed history every k-th arrival looks at every queue as well. init() writes the queues, but no entry of the ring.
  */
 #include "view.h"
 #include <linkweir/math.h>
@@ -52,14 +53,14 @@ struct pds_state {
 	uint64_t total_pkts;            /* of all queues */
 	uint64_t arrivals;              /* ring: since the start, the sequence number of the next */
 	uint64_t ramp;                  /* 2^32 / (limit - qmin) */
-	uint32_t token_q16;             /* early drops due, below one */
-	uint32_t slot;                  /* ring: where the next arrival is entered; decayed: arrivals since the halving */
-	uint32_t pending;               /* the queue an arrival has been decided to cost a packet */
+	uint32_t token_q16;             /* part of an early drop that has accumulated; below one between calls */
+	uint32_t slot;                  /* ring: entry of the next arrival; decayed: arrivals since the last halving */
+	uint32_t pending;               /* the queue that must drop a packet for the last arrival, or LW_NONE */
 	/* set by the user */
 	uint32_t limit_pkts, qmin_pkts, k;
 	uint32_t unit;                  /* what one packet counts in received and lost */
 	uint8_t history, peld, lowest_index;
-	uint8_t drops_left;             /* that the last arrival may still cost */
+	uint8_t drops_left;             /* packets that the last arrival may still cost */
 };
 
 struct pds_queue {
@@ -71,7 +72,7 @@ struct pds_queue {
 
 /* ring: one arrival */
 struct pds_entry {
-	uint64_t before;                /* sequence number of the packet that was the tail of this queue */
+	uint64_t before;                /* sequence number of this queue's tail packet before this one */
 	uint32_t queue;
 	uint32_t lost;
 };
@@ -112,7 +113,7 @@ static bool pds_check(const struct lw_view *v, const uint64_t *params, const uin
 	return true;
 }
 
-/* ---- who is served ---- */
+/* ---- service ---- */
 
 static struct lw_pick pds_pick(void *state, const struct lw_view *v)
 {
@@ -138,9 +139,12 @@ static struct lw_pick pds_pick(void *state, const struct lw_view *v)
 	return lw_answer(best);
 }
 
-/* ---- who loses ---- */
+/* ---- loss ---- */
 
-/* l * (lost + debts) / received of a is less than that of b, exactly; equal ones by the smaller l; a debt counts `debt` */
+/*
+ * Does a lose before b? Compares l * (lost + debts) / received, exactly; ties go to the smaller l. A debt counts as `debt`.
+ * The products fit into 64 bits: l has 16 bits, and counts stay below 2^48.
+ */
 static bool pds_loses_first(const struct pds_queue *a, const struct pds_queue *b, uint32_t debt)
 {
 	uint64_t lost_a = a->received ? a->lost + (uint64_t)debt * a->debt_pkts : 0;
@@ -154,7 +158,7 @@ static bool pds_loses_first(const struct pds_queue *a, const struct pds_queue *b
 	return a->loss < b->loss;
 }
 
-/* The loss rule: among the backlogged queues. */
+/* The loss rule, applied to the backlogged queues. */
 static uint32_t pds_loser(struct pds_state *st, const struct lw_view *v)
 {
 	const struct pds_queue *queues = pds_queues(st);
@@ -167,8 +171,8 @@ static uint32_t pds_loser(struct pds_state *st, const struct lw_view *v)
 	return best;
 }
 
-/* The same with debts, among the queues that have received at least one packet more than they lost and owe, or those of
- * them that are backlogged. */
+/* The same with debts, applied to the queues (or to the backlogged ones only) that have received at least one packet more
+ * than they lost and owe. */
 static uint32_t pds_debtor(struct pds_state *st, const struct lw_view *v, bool backlogged)
 {
 	const struct pds_queue *queues = pds_queues(st);
@@ -199,13 +203,13 @@ static void pds_overflow(struct pds_state *st, const struct lw_view *v)
 	uint32_t q = pds_debtor(st, v, false);
 
 	if (q != LW_NONE && !v->queues[q].backlog_pkts) {
-		pds_queues(st)[q].debt_pkts++;
+		pds_queues(st)[q].debt_pkts++;          /* it has no packet to drop, so a backlogged queue makes room as well */
 		q = pds_debtor(st, v, true);
 	}
 	st->pending = q != LW_NONE ? q : pds_loser(st, v);
 }
 
-/* ---- what is remembered ---- */
+/* ---- history ---- */
 
 static void pds_halve(struct pds_state *st, const struct lw_view *v)
 {
@@ -215,7 +219,7 @@ static void pds_halve(struct pds_state *st, const struct lw_view *v)
 	for (q = 0; q < v->nqueues; q++) {
 		queues[q].received >>= 1;
 		queues[q].lost >>= 1;
-		if (queues[q].received < st->unit)
+		if (queues[q].received < st->unit)      /* less than one packet in the history cannot owe one */
 			queues[q].debt_pkts = 0;
 	}
 }
@@ -236,7 +240,7 @@ static void pds_enter(struct pds_state *st, const struct lw_view *v, uint32_t q)
 	st->slot = st->slot + 1 < st->k ? st->slot + 1 : 0;
 }
 
-/* The tail of q is gone; the entry of a packet among the last k is still its own. */
+/* The tail packet of q was dropped: its entry notes that, if it is among the last k arrivals and still has one. */
 static void pds_strike(struct pds_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct pds_queue *queue = pds_queues(st) + q;
@@ -245,6 +249,7 @@ static void pds_strike(struct pds_state *st, const struct lw_view *v, uint32_t q
 
 	if (age > st->k)
 		return;
+	/* `age` entries back in the ring; 1 is the last arrival */
 	slot = slot >= age ? slot - age : slot + st->k - age;
 	//@ assert entry_in_ring: slot < st->k;
 	entry = pds_ring(st, v) + slot;
@@ -280,6 +285,7 @@ static void pds_enqueued(void *state, const struct lw_view *v, uint32_t q, uint3
 		st->pending = q;
 		return;
 	}
+	/* the product stays below 2^53; an arrival adds one token at most, also far above the limit */
 	above = lw_excess(st->total_pkts, st->qmin_pkts);
 	step = ((above < 2 * PDS_MAX_PKTS ? above : 2 * PDS_MAX_PKTS) * st->ramp) >> 16;
 	st->token_q16 += step < 65536 ? (uint32_t)step : 65536;
@@ -329,7 +335,7 @@ static void pds_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 		pds_queues(st)[q].lost += st->unit;
 }
 
-/* The history and k stay what init() was given. */
+/* The history and k keep the values given to init(). */
 static void pds_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
 	struct pds_state *st = (struct pds_state *)state;
@@ -349,7 +355,7 @@ static void pds_change(void *state, const struct lw_view *v, const uint64_t *par
 	}
 	for (q = 0; q < v->nqueues; q++, qparams += PDS_NQPARAMS) {
 		if (!st->peld)
-			pds_queues(st)[q].debt_pkts = 0;        /* forgiven: a later PELD starts anew */
+			pds_queues(st)[q].debt_pkts = 0;        /* forgiven: a later early=peld starts without debts */
 		pds_queues(st)[q].delay = (uint16_t)qparams[PDS_DELAY];
 		pds_queues(st)[q].loss = (uint16_t)qparams[PDS_LOSS];
 	}
@@ -369,12 +375,12 @@ static void pds_init(void *state, const struct lw_view *v, const uint64_t *param
 	st->pending = LW_NONE;
 	for (q = 0; q < v->nqueues; q++) {
 		st->total_pkts += v->queues[q].backlog_pkts;
-		pds_queues(st)[q].tail_seq = UINT64_MAX - st->k;        /* older than the history, for ever */
+		pds_queues(st)[q].tail_seq = UINT64_MAX - st->k;        /* its age modulo 2^64 is above k */
 	}
 	pds_change(st, v, params, qparams);
 }
 
-/* ---- what is reported ---- */
+/* ---- statistics ---- */
 
 enum { PDS_SEE_RECEIVED, PDS_SEE_LOST, PDS_SEE_DEBT, PDS_NSTATS };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* pf.c - proportional fairness: the queue whose channel is best, measured by what it was lately given (pf.h). */
+/* pf.c - proportional fairness: the queue whose channel is best relative to the service it lately received (pf.h). */
 #include "pf.h"
 
 static void pf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -18,7 +18,7 @@ static const struct lw_stat pf_stats[] = { LW_MEAN_STAT };
 
 const struct lw_policy lw_policy_pf = {
 	.name = "pf",
-	.help = "proportional fairness: the best of each queue's channel over what it was lately given",
+	.help = "proportional fairness: the queue whose channel is best relative to its recent service",
 	.abi = LW_ABI,
 	.nparams = PF_NPARAMS,
 	.nqparams = PF_NQPARAMS,

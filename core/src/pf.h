@@ -2,12 +2,12 @@
 /*
  * pf.h - proportional fairness, exactly, in O(log n): for pf.c and, with a timeout, codes.c.
  *
- * Kelly, Maulloo and Tan, 1998; Viswanath, Tse and Laroia, 2002, section II. Of the queues with a packet and a channel the
- * one with the greatest w r / R goes: r what its channel gives now, R what it was lately given (means.h), w its weight.
- * The greatest w r / R is the smallest key S / (w r), and a key changes only when its queue is served, told another
- * rate, or returns; so the queues stand in a heap by key, and pick looks at its root. Of equal keys the earliest head packet
- * goes, then the lowest index. Channels are told in batches: rated() looks at every queue and, where rates are new, makes
- * the heap anew in O(n). enqueued, sent and dropped take O(log n), pick O(1); once in 52 days one event takes O(n).
+ * Kelly, Maulloo and Tan, 1998; Viswanath, Tse and Laroia, 2002, section II. The eligible queue with the greatest w r / R
+ * is served: r the rate of its channel, R the service it lately received (means.h), w its weight. The greatest w r / R is the
+ * smallest key S / (w r). A key changes only when its queue is served, gets another rate, or returns from idleness; so the
+ * eligible queues form a heap by key, and pick reads its root. Of equal keys the earliest head packet is sent first, then that
+ * of the lowest index. Rates are reported in batches: rated() looks at every queue and, if any rate is new, rebuilds the heap
+ * in O(n). enqueued, sent and dropped take O(log n), pick O(1); once in 52 days one event takes O(n).
  */
 #ifndef LINKWEIR_PF_H
 #define LINKWEIR_PF_H
@@ -108,6 +108,7 @@ static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	uint32_t *heap = pf_heap(st, v);
 
 	//@ assert room: st->count < v->nqueues;
+	/* the best key is that of the others, so q is not in the heap yet */
 	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : st->means.floor);
 	queues[q].place = st->count++;
 	pf_sift_up(queues, heap, q);
@@ -123,6 +124,7 @@ static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	queues[q].place = LW_NONE;
 	if (last == q)
 		return;
+	/* the last entry fills the gap, where it may be too deep or too high */
 	queues[last].place = place;
 	pf_sift_up(queues, heap, last);
 	pf_sift_down(queues, heap, st->count, last);
@@ -130,7 +132,7 @@ static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
 
 /* ---- events ---- */
 
-/* After anything that happened to queue q: its place, by its key and its head packet. */
+/* After any event of queue q: updates its place in the heap, and its mean if the queue became idle or returned. */
 static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 {
 	struct pf_queue *queue = pf_queues(st) + q;
@@ -139,6 +141,7 @@ static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 	if (!lw_eligible(v, q)) {
 		if (queue->place != LW_NONE)
 			pf_leave(st, v, q);
+		/* a queue that is only blocked keeps its key, and its mean is not frozen */
 		if (!v->queues[q].backlog_pkts)
 			lw_mean_leave(&st->means, &queue->mean);
 	} else if (queue->place == LW_NONE) {
@@ -158,16 +161,20 @@ static void pf_clock(struct pf_state *st, const struct lw_view *v)
 	for (q = 0; q < v->nqueues; q++)
 		lw_mean_turn(&st->means, &pf_queues(st)[q].mean);
 	lw_means_turn(&st->means);
+	/* the smallest keys may have become 0, and now tie */
 	pf_heapify(st, v);
 }
 
-/* who follows when: those that leave, those that were only blocked, those that return */
+/*
+ * The pass of pf_rates that updates q: 0 it leaves the heap, 1 it was not idle (its key is known), 2 it returns from idleness
+ * (its key is bounded by the best of all others).
+ */
 static inline uint32_t pf_turn(struct pf_state *st, const struct lw_view *v, uint32_t q)
 {
 	return !lw_eligible(v, q) ? 0 : !pf_queues(st)[q].mean.away ? 1 : 2;
 }
 
-/* New rates, and new weights where given. */
+/* Sets the rates of the view and, if given, new weights. */
 static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_t *qparams, uint32_t nqparams)
 {
 	bool moved = false;
@@ -182,6 +189,7 @@ static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_
 	//@ split moved;
 	if (!moved)
 		return;
+	/* the heap must be in order before single queues move in it */
 	pf_heapify(st, v);
 	for (turn = 0; turn < 3; turn++)
 		for (q = 0; q < v->nqueues; q++)
@@ -204,7 +212,7 @@ static void pf_set(struct pf_state *st, const uint64_t *params)
 	lw_means_start(&st->means, params[PF_TC]);
 }
 
-/* Keys are rescaled, and so rounded, only where parameters make it necessary. */
+/* Are these the parameters in force? Converting keys rounds them, so it must not happen without need. */
 static bool pf_kept(const struct lw_means *means, const uint64_t *params)
 {
 	return means->tc_ns == params[PF_TC] && means->unit == params[PF_UNIT] && means->idle == params[PF_IDLE];
@@ -260,7 +268,7 @@ static void pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t b
 	pf_follow(st, v, q);
 }
 
-/* Enqueued and dropped move no key: a queue in the heap whose head is the same stays where it is. */
+/* enqueued and dropped. They change no key, so a queue in the heap keeps its place while its head packet is the same. */
 static void pf_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct pf_state *st = (struct pf_state *)state;

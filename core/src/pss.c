@@ -4,34 +4,34 @@
  *
  * Finzi, Perrier, Frances and Lochin, 2023; the n-queue form is in Baker et al., draft-finzi-priority-switching-scheduler,
  * 2018; the shaper it grew from is by Goetz, 2012. A plain queue has one priority level. A controlled queue has a
- * reserved rate rho and two levels, and a credit that falls by rho while time passes and rises by the bits it sends.
- * It stands at its high level until the credit reaches LM, then at its low level until the credit is back at LR. So it
- * gets rho ahead of the queues between its two levels, and what they leave over. LR is a memory: credit below it is
- * service owed from a time when more urgent queues or a fading link left too little.
+ * reserved rate rho, two levels, and a credit that falls by rho as time passes and rises by the bits it sends. It is at its
+ * high level until the credit reaches LM, then at its low level until the credit is back at LR. So it receives rho with
+ * priority over the queues between its two levels, plus what they leave over. LR is a memory: credit below it is service
+ * owed from a time when more urgent queues or a fading link left too little.
  *
- * Emptying-time form. All credits are divided by rho and become times: `tat` is the instant at which the bucket would be
- * empty, the level is tat - now, LR and LM become TR and TM. Passing time then costs nothing, an idle gap of days cannot
- * overflow, and the fraction of a nanosecond that a packet costs is carried, so rates do not drift.
+ * Emptying-time form. Credits are divided by rho and so become times: `tat` is the instant at which the bucket will be
+ * empty, the level is tat - now, LR and LM become TR and TM. Then passing time needs no arithmetic, an idle gap of days
+ * cannot overflow, and the fraction of a nanosecond that a packet costs is carried over, so rates do not drift.
  *
  * Where ours deviates from the paper's Algorithm 1
- *   The return to the high level is at credit <= LR (with `<` and LR = 0 there is none).
- *   The first credit is LR, so that a start is neither owed nor owing anything (parameter `credit`).
- *   While a queue is empty its credit does not fall below min(credit, LR). That rule is applied to the real interval,
- *   closed at the arrival that ends it; evaluated at the next departure it would book idle time as starvation.
- *   sat=exact remembers what the packet that reaches LM brings beyond it, and so delivers rho for any packet size;
+ *   A queue returns to its high level at credit <= LR (with `<` and LR = 0 it would never return).
+ *   The initial credit is LR: a queue starts neither owed service nor ahead (parameter `credit`).
+ *   While a queue is empty, its credit does not fall below min(credit, LR). The rule is applied when a packet ends the empty
+ *   interval; applied at the next departure it would count idle time as starvation.
+ *   sat=exact keeps the excess of the packet that crosses LM, and so delivers rho for any packet size;
  *   sat=paper cuts the credit at LM.
  *   Controlled queues at low level are looked at only when the first of them is due, so calls are O(1) amortised.
  *
- * Which capacity LR and LM are measured by, when the scheduler is told more than one
- *   of a share   the present one, which rho follows;
- *   of a rate    the largest told so far, whether init(), rated() or change() told it. The paper takes C as known; a fade
- *                leaves a promise in bit/s, and what makes it, as they are (LM measured by a faded link would let one packet
- *                through at a time), and a link found to be faster lets `burst` packets go there.
- * When the constants move with the capacity, the distance of the credit from LR keeps its bits; when the user moves them,
- * the credit does. A call that moves nothing leaves the credit alone, to the fraction.
+ * The capacity that LR and LM are computed from, when it changes
+ *   share   the present capacity, which rho follows;
+ *   rate    the largest capacity that init(), rated() or change() has reported so far. The paper takes C as known. A fade
+ *           changes neither a reservation in bit/s nor its LR and LM (an LM computed from a faded link would let one packet
+ *           through at a time). When the link turns out to be faster, LM grows to let `burst` packets through there.
+ * When the capacity changes LR and LM, the credit's distance from LR keeps its bits; when the user changes them, the credit
+ * itself does. A call that changes nothing leaves the credit as it is, to the fraction of a nanosecond.
  *
- * Steps: pick, sent and enqueued O(1), plus one look at each low queue whenever one is due; sat=paper adds one step per
- * queue to sent. rated() and change() look at every queue and divide a few times for each, off the packet path.
+ * Steps: pick, sent and enqueued O(1), plus a pass over all low queues whenever one of them is due; sat=paper adds one step
+ * per queue to sent. rated() and change() look at every queue and divide a few times for each, off the packet path.
  */
 #include "levels.h"
 #include "view.h"
@@ -71,7 +71,7 @@ struct pss_queue {
 	uint32_t mult;                  /* the pace of rho */
 	uint16_t rank[2];               /* of the high and of the low level */
 	uint8_t shift;                  /* of mult */
-	uint8_t low;                    /* stands at its low level */
+	uint8_t low;                    /* at its low level */
 	uint8_t controlled;
 	uint8_t empty;
 	uint32_t unused;
@@ -82,7 +82,7 @@ struct pss_state {
 	uint64_t review_ns;             /* before this no low queue can be due */
 	struct lw_pace tx;              /* of the link */
 	uint64_t link_bps;
-	uint64_t best_bps;              /* the largest capacity told so far: what a rate is measured by, also in a fade */
+	uint64_t best_bps;              /* the largest capacity reported so far: gives LR and LM of a `rate` */
 	uint32_t nlow;
 	uint8_t paper, reset, ignore;
 	uint8_t unused;
@@ -131,14 +131,14 @@ static uint64_t pss_rho_bps(const uint64_t *row, uint64_t link_bps)
 	return row[PSS_RATE] ? row[PSS_RATE] : lw_mul_div(link_bps, row[PSS_SHARE], PSS_PPM);
 }
 
-/* LR covers the memory and two packets of others; LM lets `burst` packets go on end at high level. */
+/* LR covers the memory, and at least two packets of other queues; LM lets `burst` packets be sent back to back. */
 static struct pss_reserve pss_derive(const uint64_t *row, uint64_t link_bps)
 {
 	uint64_t mtu_bits = 8 * row[PSS_MTU], others;
 	struct pss_reserve r;
 
 	r.rho_bps = pss_rho_bps(row, link_bps);
-	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that has nearly gone */
+	if (r.rho_bps < PSS_MIN_RATE_BPS)       /* a share of a link that is nearly down */
 		r.rho_bps = PSS_MIN_RATE_BPS;
 	r.lr_bits = row[PSS_LR];
 	r.lm_bits = row[PSS_LM];
@@ -229,7 +229,7 @@ static uint64_t pss_time_of(uint64_t bits, uint64_t rho_bps)
 	return ns < PSS_MAX_LEVEL_NS ? ns : PSS_MAX_LEVEL_NS;
 }
 
-/* Says whether any of them has changed. */
+/* Derives the constants from the settings; true if any of them has changed. */
 static bool pss_set_constants(const struct pss_state *st, struct pss_queue *queue, struct pss_setting *setting)
 {
 	struct pss_reserve r = pss_derive(setting->value, setting->value[PSS_SHARE] ? st->link_bps : st->best_bps);
@@ -263,8 +263,8 @@ static uint64_t pss_level(const struct pss_queue *queue, uint64_t now)
 }
 
 /*
- * When a low queue is due to return. The floor does not matter: it never exceeds TR. With early=ignore the level stands
- * still up to the mark, so a queue that will be due by then is due already.
+ * When a low queue is due to return. The floor does not matter: it never exceeds TR. With early=ignore the level does not
+ * fall before the mark, so a queue that would be due by then is due at once.
  */
 static uint64_t pss_due(const struct pss_queue *queue)
 {
@@ -295,7 +295,7 @@ static void pss_sink(struct pss_state *st, const struct lw_view *v, struct pss_q
 		st->review_ns = due;
 }
 
-/* Every low queue that is due returns to its high level; the others tell when to look again. */
+/* Every low queue that is due returns to its high level; review_ns becomes the time when the next one is due. */
 static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t now)
 {
 	uint32_t *lows = pss_lows(st, v->nqueues), i = 0;
@@ -307,7 +307,7 @@ static void pss_review(struct pss_state *st, const struct lw_view *v, uint64_t n
 
 		if (due <= now) {
 			pss_switch(st, queue, 0);
-			lows[i] = lows[--st->nlow];
+			lows[i] = lows[--st->nlow];     /* the last one fills the gap, so i stays */
 			continue;
 		}
 		if (due < st->review_ns)
@@ -339,7 +339,7 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	uint64_t full = now + queue->full_ns + tx_ns;   /* tat of a level that is LM at the packet's nominal end */
 	uint64_t cost, tat, step_ns;
 
-	if (st->ignore) {                               /* time gained by the packet before is not counted */
+	if (st->ignore) {                               /* the time that the last packet gained does not count */
 		queue->tat_ns = lw_excess(queue->tat_ns, lw_excess(queue->mark_ns, now));
 		queue->mark_ns = now + tx_ns;
 		st->review_ns = 0;
@@ -358,7 +358,7 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 	if (!queue->low) {
 		queue->frac = cost;
 		queue->tat_ns = st->paper && tat > full ? full : tat;
-	} else if (tat <= full) {                       /* the link would have idled: charged up to LM only */
+	} else if (tat <= full) {                       /* sent at low level, spare capacity: charged up to LM only */
 		queue->frac = cost;
 		queue->tat_ns = tat;
 	} else if (queue->tat_ns < full) {
@@ -422,7 +422,7 @@ static void pss_shrink(struct pss_state *st, const struct lw_view *v, uint32_t q
 	}
 }
 
-/* Whatever moves a credit. A call of its own, so that other departures need not save its registers. */
+/* Departures that may move a credit. Not inlined, so that the others need not save registers for it. */
 static LW_NOINLINE void pss_settle(struct pss_state *st, const struct lw_view *v, uint32_t q, uint32_t bytes, uint64_t now)
 {
 	if (st->paper)
@@ -460,7 +460,7 @@ static void pss_dropped(void *state, const struct lw_view *v, uint32_t q, uint32
 	lw_bitmap_del(&st->ready, queue->rank[queue->low]);
 }
 
-/* New constants for q and a level of theirs. */
+/* Sets the level of q under new constants; LM and one packet above it is the most that can be. */
 static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
@@ -474,7 +474,7 @@ static void pss_stand(struct pss_state *st, uint32_t q, uint64_t level_ns, uint6
 	queue->low = queue->low && level_ns > queue->resume_ns;
 }
 
-/* change(): the credit keeps its bits. `renewed`: the user has set something else. */
+/* change(): the credit keeps its bits. `renewed`: the user changed a setting. */
 static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, bool renewed,
 			uint64_t now)
 {
@@ -485,9 +485,9 @@ static void pss_rescale(struct pss_state *st, uint32_t q, uint64_t level_ns, str
 }
 
 /*
- * A capacity moves LR, that of a share with rho and that of a rate by the packets of others: what the queue is owed or
- * ahead, its distance from LR, keeps its bits. With all of the credit kept, a queue that is owed nothing would owe the
- * difference of the two LR after every fall of the link, and be owed it after every rise.
+ * A new capacity moves LR: for a share with rho, for a rate by the two packets of other queues. The credit's distance from
+ * LR, which is what the queue is owed or ahead, keeps its bits. If the whole credit were kept, a queue that is owed nothing
+ * would be ahead by the difference of the two LR after every fall of the link, and be owed it after every rise.
  */
 static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struct pss_setting *setting, uint64_t now)
 {
@@ -499,12 +499,12 @@ static void pss_carry(struct pss_state *st, uint32_t q, uint64_t level_ns, struc
 		return;
 	owed_ns = lw_mul_div(owed_ns, old_bps, setting->rho_bps);
 	ahead_ns = lw_mul_div(ahead_ns, old_bps, setting->rho_bps);
-	if (ahead_ns > 2 * PSS_MAX_LEVEL_NS)    /* more than pss_stand lets stand, and no overflow */
+	if (ahead_ns > 2 * PSS_MAX_LEVEL_NS)    /* more than pss_stand allows; the sum below must not overflow */
 		ahead_ns = 2 * PSS_MAX_LEVEL_NS;
 	pss_stand(st, q, lw_excess(queue->resume_ns, owed_ns) + ahead_ns, now);
 }
 
-/* After ranks, `low` or eligibility may have changed anywhere. */
+/* Rebuilds what follows from ranks, `low` and eligibility, when any of them may have changed in any queue. */
 static void pss_rebuild(struct pss_state *st, const struct lw_view *v)
 {
 	uint32_t q;
@@ -528,6 +528,7 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 	const struct pss_setting *settings = pss_settings(st, v->nqueues);
 	uint32_t *holders = pss_holders(st, v->nqueues), q, r, n = 0;
 
+	/* a key: level, then high or low, then queue; 16 + 1 + 12 bits */
 	/*@ loop invariant n <= 2 * q && q <= v->nqueues && lw_queues_below{Here}(holders, n, v->nqueues);
 	    loop assigns q, n, holders[0 .. 2 * v->nqueues - 1]; */
 	for (q = 0; q < v->nqueues; q++) {
@@ -550,7 +551,7 @@ static void pss_rank(struct pss_state *st, const struct lw_view *v)
 	}
 }
 
-/* A link of 0 keeps the last constants. */
+/* A capacity of 0 leaves the constants as they are. */
 static void pss_follow(struct pss_state *st, uint64_t link_bps)
 {
 	if (!link_bps)
@@ -561,7 +562,7 @@ static void pss_follow(struct pss_state *st, uint64_t link_bps)
 		st->best_bps = link_bps;
 }
 
-/* Says whether the rules for empty intervals or early packets have changed. */
+/* True if the rules for empty intervals or for early packets have changed. */
 static bool pss_configure(struct pss_state *st, const struct lw_view *v, const uint64_t *params)
 {
 	bool reset = params[PSS_ON_EMPTY] == PSS_RESET, ignore = params[PSS_EARLY] == PSS_IGNORE;
@@ -574,7 +575,7 @@ static bool pss_configure(struct pss_state *st, const struct lw_view *v, const u
 	return rules;
 }
 
-/* A queue becomes controlled: it is owed nothing and owes nothing unless the user says otherwise. */
+/* A queue becomes controlled: it is neither owed service nor ahead, unless the user set `credit`. */
 static void pss_begin(struct pss_state *st, uint32_t q, struct pss_setting *setting, uint64_t credit_bits, uint64_t now)
 {
 	struct pss_queue *queue = pss_queues(st) + q;
@@ -642,7 +643,8 @@ static void pss_change(void *state, const struct lw_view *v, const uint64_t *par
 	pss_rebuild(st, v);
 }
 
-/* A reservation in bit/s stays what it is when the link changes, and so do LR and LM in a fade; a share follows it. */
+/* A share follows the link. A reservation in bit/s does not; its LR and LM change only when the link is faster than ever
+ * before. */
 static void pss_rated(void *state, const struct lw_view *v)
 {
 	struct pss_state *st = (struct pss_state *)state;
@@ -662,7 +664,7 @@ static void pss_rated(void *state, const struct lw_view *v)
 	pss_rebuild(st, v);
 }
 
-/* ---- what is reported ---- */
+/* ---- statistics ---- */
 
 enum { PSS_SEE_CREDIT, PSS_SEE_LOW, PSS_NSTATS };
 

@@ -5,7 +5,7 @@
  * A number is one u64: the biased exponent above, a mantissa of 32 bits with its top bit set below; 0 is 0. So comparing
  * numbers is comparing integers. The value is mantissa * 2^(exponent - LW_SOFT_BIAS). Results are truncated: each
  * operation is at most 2^-31 below the exact result (a difference also at most 2^-62 of the minuend above it). Exponents
- * must stay within 2^30 of the bias, which the users of this file see to; beyond, they wrap.
+ * must stay within 2^30 of the bias, which the callers ensure; beyond that they wrap.
  */
 #ifndef LINKWEIR_SOFT_H
 #define LINKWEIR_SOFT_H
@@ -24,7 +24,7 @@ static inline uint32_t lw_soft_exponent(uint64_t a)
 	return (uint32_t)(a >> 32);
 }
 
-/* the top bit is set anyhow; said once more, it keeps every division and count of zeros defined whatever a state holds */
+/* the top bit is always set; setting it again keeps divisions and counts of zeros defined, whatever a state holds */
 static inline uint64_t lw_soft_mantissa(uint64_t a)
 {
 	return (uint32_t)a | LW_SOFT_TOP;
@@ -95,7 +95,7 @@ static inline uint64_t lw_soft_add(uint64_t a, uint64_t b)
 	return ((uint64_t)(lw_soft_exponent(more) + carry) << 32) | m >> carry;
 }
 
-/* A sum that grows from 0: what lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))) gives, to the last bit, in fewer steps. */
+/* A sum that grows from 0: the same bits as lw_soft_add(sum, lw_soft_mul(a, lw_soft_of(n))), in fewer steps. */
 struct lw_soft_sum {
 	uint64_t mantissa;              /* 0: nothing yet */
 	uint32_t exponent;
@@ -114,21 +114,21 @@ static inline void lw_soft_gather(struct lw_soft_sum *sum, uint64_t a, uint64_t 
 	uint32_t shift = sum->exponent - lw_soft_exponent(a);
 	uint64_t product = lw_soft_mantissa(a) * (uint32_t)n;   /* a n, when n is below 2^32 */
 
-	if (shift > 63 || (n | product >> shift) >> 32) {       /* or the sum is the smaller, as at first */
+	if (shift > 63 || (n | product >> shift) >> 32) {       /* too far apart, or the sum is smaller, as at first */
 		uint64_t total = lw_soft_add(lw_soft_total(sum), lw_soft_mul(a, lw_soft_of(n)));
 
 		sum->mantissa = (uint32_t)total;
 		sum->exponent = lw_soft_exponent(total);
 		return;
 	}
-	sum->mantissa += product >> shift;      /* two truncations that follow each other are one */
+	sum->mantissa += product >> shift;      /* truncating twice in a row gives the same as once */
 	if (sum->mantissa >> 32) {
 		sum->mantissa >>= 1;
 		sum->exponent++;
 	}
 }
 
-/* a - b, or 0 when b is the greater */
+/* a - b, or 0 if b is greater */
 /*@ assigns \result \from a, b; */
 static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
 {
@@ -140,7 +140,7 @@ static inline uint64_t lw_soft_sub(uint64_t a, uint64_t b)
 	return m ? lw_soft_norm(m, lw_soft_exponent(a) - 31) : 0;
 }
 
-/* a * 2^-n; 0 when that leaves the exponents that are safe */
+/* a * 2^-n; 0 if its exponent would leave the safe range */
 /*@ assigns \result \from a, n; */
 static inline uint64_t lw_soft_halve(uint64_t a, uint32_t n)
 {
@@ -183,7 +183,7 @@ static inline int64_t lw_soft_log2(uint64_t a)
 		uint32_t more;
 
 		m = m * m >> 31;
-		more = (uint32_t)(m >> 32);     /* 0 or 1, as likely: no branch */
+		more = (uint32_t)(m >> 32);     /* 0 or 1 with equal chance, so no branch */
 		m = (uint32_t)(m >> more);
 		log += more ? bit : 0;
 	}

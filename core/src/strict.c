@@ -6,8 +6,8 @@
  * are ranked when they are set, and a bitmap of the ranks of eligible queues gives the answer by find-first-set: each
  * call is O(1), except rated() and change(), which look at every queue.
  *
- * Two queues may not share a level: their order would be a second algorithm. Where queues should share one, use rr,
- * wrr or drr with levels.
+ * Two queues may not share a level, because their order would need a second rule. For queues that should share one, use
+ * rr, or wrr or drr with levels.
  */
 #include "levels.h"
 #include "view.h"
@@ -72,7 +72,7 @@ static void strict_init(void *state, const struct lw_view *v, const uint64_t *pa
 	struct strict_state *st = (struct strict_state *)state;
 	struct strict_queue *queues = strict_queues(st);
 	uint32_t r, n = v->nqueues;
-	uint32_t *key = (uint32_t *)queues;     /* the first half of the table serves as room to sort in */
+	uint32_t *key = (uint32_t *)queues;     /* the first half of the table is used to sort in */
 
 	(void)params;
 	memset(st, 0, sizeof(*st));

@@ -2,13 +2,15 @@
 /*
  * urgent.h - what mlwdf.c, exp_rule.c and exp_pf.c have in common: channel, mean and the age of the head packet.
  *
- * A real-time queue has a target T for its delays and a tolerance delta, the part of the packets that may be later; its
- * urgency is a W, a = -ln(delta) / T, W the age of its head packet (at least 1 ns). A queue without a target is elastic.
- * The mean below the channel's rate r is what the queue was given (means.h), or its channel's own mean, outages left out, as of
- * the last change of rates. Urgencies grow with time and each at its own pace, so a pick looks at every queue that is
- * eligible, O(n), as do rated and an arrival at an empty queue when the queue of the best key was served or has gone since,
- * or was never served; the other events are O(1). What a pick reads of a queue stands apart, as of its last event (struct
- * lw_claim), and a bound of its claim that is cheap and errs upwards only leaves most queues out.
+ * A real-time queue has a target T for its delays and a tolerance delta, the fraction of its packets that may be later. Its
+ * urgency is a W, with a = -ln(delta) / T and W the age of its head packet (at least 1 ns). A queue without a target is
+ * elastic. The channel's rate r is divided by a mean R: the service that the queue lately received (means.h), or the mean
+ * rate of its channel, outages left out, as of the last change of rates.
+ *
+ * Urgencies grow with time at different speeds, so a pick looks at every eligible queue: O(n). So does rated(), and so does
+ * an arrival at an empty queue if the best key is not known, because its queue was served since, has left, or was never
+ * served. The other events are O(1). What a pick reads of a queue is kept apart, as of the queue's last event (struct
+ * lw_claim). A cheap upper bound of each claim spares the exact one of most queues.
  */
 #ifndef LINKWEIR_URGENT_H
 #define LINKWEIR_URGENT_H
@@ -38,9 +40,9 @@ struct lw_urgent {
 	struct lw_means means;
 	uint32_t norm;
 	uint32_t expire;
-	uint32_t elastic_ppm;           /* exp_pf.c: what elastic queues are multiplied by */
+	uint32_t elastic_ppm;           /* exp_pf.c: the weight of elastic queues */
 	uint32_t coarse;                /* mlwdf.c: the claims' logarithms are only bounds */
-	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that may change */
+	uint64_t tick_ns, next_tick_ns; /* exp_pf.c: when that weight may change */
 	uint64_t shortest_ns;           /* of the targets; LW_NEVER: there is none */
 	uint64_t most_a;                /* the greatest a */
 	uint64_t best_key;              /* the smallest key of those that have a claim; 0: not known */
@@ -62,8 +64,8 @@ struct lw_claim {
 	uint64_t head_ns;               /* arrival of its head packet */
 	uint64_t a;                     /* 0: elastic */
 	int64_t log;                    /* log2(r / mean), and of a where claims count it, in 2^-24; coarse: up to 0.0861 above */
-	uint64_t key;                   /* of what it was given; UINT64_MAX: has no claim */
-	uint64_t age;                   /* exponent.h: a bound of its urgency as of this pick */
+	uint64_t key;                   /* of the service it received; UINT64_MAX: has no claim */
+	uint64_t age;                   /* exponent.h: an upper bound of its urgency as of this pick */
 };
 
 #define LW_CLAIM_LEAST (-((int64_t)1 << 60))    /* below all claims */
@@ -85,7 +87,7 @@ static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_
 	return (uint64_t *)(lw_urgent_queues(st, v) + v->nqueues);
 }
 
-/* for each eligible queue q in turn; `word` and `bits` say where it is */
+/* for each eligible queue q in turn; `word` and `bits` say where it is. Two loops: a `break` ends only the inner one */
 #define LW_FOR_EACH_WAITING(st, v, q, word, bits) \
 	for ((word) = 0; (word) < ((v)->nqueues + 63) / 64; (word)++) \
 		for ((bits) = lw_urgent_waiting(st, v)[word]; \
@@ -100,7 +102,7 @@ static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *para
 	       (nqueues + 63) / 64 * sizeof(uint64_t);
 }
 
-/* the channel's mean up to now, at the rate it had; outages do not count */
+/* brings the channel's mean up to now, at the rate it had since; outages do not count */
 static inline void lw_urgent_follow_channel(const struct lw_urgent *st, struct lw_urgent_queue *queue)
 {
 	uint64_t rate = lw_soft_of(queue->mean.rate_bps), kept;
@@ -123,6 +125,7 @@ static inline int64_t lw_urgent_log(const struct lw_urgent *st, struct lw_urgent
 {
 	uint64_t key = lw_urgent_key(st, queue);
 
+	/* cached by key, since an exact logarithm takes 24 steps */
 	if (key != queue->logged) {
 		queue->logged = key;
 		queue->log = st->coarse ? lw_soft_log2_below(key) : lw_soft_log2(key);
@@ -144,7 +147,7 @@ static inline uint64_t lw_claim_age(const struct lw_claim *claim, uint64_t now_n
 	return lw_soft_mul(claim->a, lw_soft_of(lw_claim_wait_ns(claim, now_ns)));
 }
 
-/* of queues that are equal otherwise: the earlier head packet; LW_NONE is the latest */
+/* the tie rule: is the head packet of q earlier? Any is earlier than LW_NONE */
 static inline bool lw_claim_earlier(const struct lw_claim *claims, uint32_t q, uint32_t than)
 {
 	return than == LW_NONE || claims[q].head_ns < claims[than].head_ns;
@@ -152,7 +155,7 @@ static inline bool lw_claim_earlier(const struct lw_claim *claims, uint32_t q, u
 
 /* ---- events ---- */
 
-/* what a pick and those that return are to know of queue q */
+/* updates what a pick, and a queue that returns, reads of queue q */
 static inline void lw_urgent_note(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
 {
 	struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
@@ -164,7 +167,7 @@ static inline void lw_urgent_note(struct lw_urgent *st, const struct lw_view *v,
 	if (key <= st->best_key)
 		st->best_key = key;
 	else if (claim->key == st->best_key)
-		st->best_key = 0;
+		st->best_key = 0;               /* the best one got worse: lw_urgent_best_key looks for it when needed */
 	claim->key = key;
 	*waiting = eligible ? *waiting | bit : *waiting & ~bit;
 	if (!eligible)
@@ -187,7 +190,7 @@ static inline void lw_urgent_clock(struct lw_urgent *st, const struct lw_view *v
 		lw_urgent_note(st, v, q);
 }
 
-/* the smallest key of those that have a claim, or the floor when there is none */
+/* the smallest key of the queues that have a claim, or the floor if none has */
 static inline uint64_t lw_urgent_best_key(struct lw_urgent *st, const struct lw_view *v)
 {
 	const struct lw_claim *claims = lw_claims(st);
@@ -203,7 +206,7 @@ static inline uint64_t lw_urgent_best_key(struct lw_urgent *st, const struct lw_
 	return st->best_key == UINT64_MAX ? st->means.floor : st->best_key;
 }
 
-/* After anything that happened to queue q. */
+/* After any event of queue q. */
 static inline void lw_urgent_follow(struct lw_urgent *st, const struct lw_view *v, uint32_t q)
 {
 	struct lw_mean *mean = &lw_urgent_queues(st, v)[q].mean;
@@ -231,6 +234,7 @@ static inline void lw_urgent_rated(void *state, const struct lw_view *v)
 		}
 		lw_urgent_note(st, v, q);
 	}
+	/* only now: a queue that returns is bounded by the best key at the new rates */
 	for (q = 0; q < v->nqueues; q++)
 		lw_urgent_follow(st, v, q);
 }
@@ -246,6 +250,7 @@ static inline void lw_urgent_set(struct lw_urgent *st, const struct lw_view *v, 
 	st->most_a = 0;
 	for (q = 0; q < v->nqueues; q++, qparams += LW_URGENT_NQPARAMS) {
 		struct lw_urgent_queue *queue = lw_urgent_queues(st, v) + q;
+		/* delta is at most a half, so the logarithm is at least 1 and lw_soft_norm defined */
 		int64_t log = lw_soft_log2(lw_soft_div(lw_soft_of(1000000), lw_soft_of(qparams[LW_URGENT_DELTA])));
 		uint64_t tolerance = lw_soft_mul(lw_soft_norm((uint64_t)log, LW_SOFT_BIAS - 24), LW_LN_2);
 
@@ -318,7 +323,7 @@ static inline void lw_urgent_event(void *state, const struct lw_view *v, uint32_
 	lw_urgent_follow((struct lw_urgent *)state, v, q);
 }
 
-/* for questions that leave the state as it is */
+/* for questions that take the state read-only */
 static inline const struct lw_urgent_queue *lw_urgent_seen(const struct lw_urgent *st, const struct lw_view *v)
 {
 	return (const struct lw_urgent_queue *)((const struct lw_claim *)(st + 1) + v->nqueues);

@@ -11,7 +11,7 @@ static inline bool lw_eligible(const struct lw_view *v, uint32_t q)
 	return v->queues[q].backlog_pkts && v->queues[q].rate_bps;
 }
 
-/* the eligible queue whose head came first, ties by lowest index, or LW_NONE; looks at every queue */
+/* the eligible queue with the earliest head packet, ties by lowest index, or LW_NONE; looks at every queue */
 static inline uint32_t lw_earliest(const struct lw_view *v)
 {
 	uint32_t q, best = LW_NONE;
@@ -23,7 +23,7 @@ static inline uint32_t lw_earliest(const struct lw_view *v)
 	return best;
 }
 
-/* the present; a clock that steps back stands still */
+/* the present time; if the clock steps back, the last one */
 static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v)
 {
 	if (v->now_ns > *seen_ns)

@@ -5,19 +5,18 @@
  * Katevenis, Sidiropoulos and Courcoubetis, 1991. A queue of weight W gets W packets per cycle. Shares are packets, so
  * they are shares of the link only where packets have one size (see drr for bytes).
  *
- *   burst    a visit: up to W packets of one queue on end, then the next queue. A queue that empties or is blocked ends
- *            its visit and loses the rest of it.
+ *   burst    a visit sends up to W packets of one queue back to back, then the next queue is visited. A queue that empties
+ *            or is blocked ends its visit and loses the rest of it.
  *   smooth   a cycle is made of rounds r = 1, 2...; round r serves one packet of each queue with W >= r. Weights 3, 1, 2
  *            give A B C A C A.
  *
- * Levels are strict among each other: a level is served while every more urgent one is empty. A visit or round that is
- * cut short by a more urgent level goes on where it stopped.
+ * Levels are strict among each other: a level is served while every more urgent one is empty. A visit or round interrupted
+ * by a more urgent level resumes where it stopped.
  *
- * The active lists replace the search for the next backlogged queue, which makes every call O(1) but rated() and
- * change(), which look at every queue. A new round begins when somebody asks (pick), so a queue that becomes eligible
- * between the last packet of a cycle and that question still joins the cycle. Within a level, a queue that stays eligible
- * waits for at most the other queues' weights in packets (smooth: one packet more of each, as it may have been early in
- * one cycle and late in the next).
+ * Lists of the eligible queues replace a search for the next one. So every call is O(1), except rated() and change(), which
+ * look at every queue. pick() begins a new round, so a queue that becomes eligible between the last packet of a cycle and the
+ * next pick() still joins the cycle that begins. Within a level, a queue that stays eligible waits for at most the other
+ * queues' weights in packets (smooth: one packet more of each, as it may have been early in one cycle and late in the next).
  */
 #include "list.h"
 #include "view.h"
@@ -92,11 +91,12 @@ static void wrr_leave(struct wrr_state *st, const struct lw_view *v, uint32_t q)
 	struct wrr_level *level = st->levels + queue->level;
 
 	lw_remove(wrr_links(st, v), &level->head[queue->list], q);
+	/* LW_NONE has all bits set: the three lists are empty */
 	if ((level->head[0] & level->head[1] & level->head[2]) == LW_NONE)
 		st->busy &= ~((uint64_t)1 << queue->level);
 }
 
-/* The head of this round; when the round is over the next one begins, or the next cycle. */
+/* The head of this round; when the round is over, the next one begins, or else the next cycle. */
 static uint32_t wrr_head(struct wrr_level *level)
 {
 	uint8_t now = level->list[WRR_NOW];
@@ -156,8 +156,8 @@ static void wrr_init(void *state, const struct lw_view *v, const uint64_t *param
 }
 
 /*
- * A visit under way keeps its weight. A queue whose level changed joins the new one as if it had just become eligible; a
- * new mode lets all do so.
+ * A visit in progress keeps its weight. A queue whose level changed joins the new level as if it had just become eligible;
+ * after a change of mode all queues do so.
  */
 static void wrr_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
@@ -207,10 +207,11 @@ static void wrr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t 
 		role = sent < queue->weight ? WRR_NEXT : WRR_PARKED;
 		queue->sent = sent < queue->weight ? sent : 0;
 	} else {
+		/* the first packet begins the visit, with the weight of this moment */
 		if (!queue->left)
 			queue->left = queue->weight;
 		if (--queue->left)
-			return;                         /* the visit goes on */
+			return;                         /* the visit continues */
 	}
 	wrr_leave(st, v, q);
 	wrr_join(st, v, q, role);

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lays down the files of a new policy, each with something that works: `make policy NAME=edf`.
+"""Creates the files of a new policy, each with something that works: `make policy NAME=edf`.
 
     core/src/NAME.c                the policy
-    core/proofs/NAME/eva.c         what is proved of it, as the end of core/proofs/plan.toml says
+    core/proofs/NAME/eva.c         its proof, listed at the end of core/proofs/plan.toml
     oracle/NAME.py                 a naive model of it
-    oracle/lives/NAME.py           how its random lives are drawn
-    vectors/NAME/                  vectors by hand; the random ones are made
+    oracle/lives/NAME.py           draws its parameters for random lives
+    vectors/NAME/                  vectors by hand; the random ones are generated
     PAGE                           its page
 
-and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in says FILL IN.
+and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in is marked FILL IN.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def lay_down(name: str) -> None:
         plan.write("\n" + filled("plan.toml", name))
     with LISTED.open("a", encoding="utf-8") as listed:
         listed.write(f"LW_POLICY({name})\n")
-    print(f"policy: one line in {LISTED.relative_to(ROOT)}; its place there is its place in lists")
+    print(f"policy: one line in {LISTED.relative_to(ROOT)}; move it there to change its place in lists")
     subprocess.run([sys.executable, ROOT / "oracle/generate.py", "--policy", name], check=True)
 
 

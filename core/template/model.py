@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME. FILL IN: the source, and how it reads there: this model is written from the source, not from core/src/NAME.c."""
+"""NAME. FILL IN: the source, and its rule. This model is written from the source, not from core/src/NAME.c."""
 
 from dataplane import Policy
 
@@ -8,7 +8,7 @@ PARAMS = {}
 QPARAMS = {}
 """Defaults of the parameters of a queue."""
 RANGES = {}
-"""(least, most) of each parameter that is a number."""
+"""(smallest, largest) value of each parameter that is a number."""
 
 
 def check(view, params, qparams):

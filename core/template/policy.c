@@ -2,10 +2,10 @@
 /*
  * NAME.c - FILL IN: one line that says what it does.
  *
- * FILL IN: the algorithm, its source (author, year, section), and where this file deviates from it and why. The steps of each
- * call. The rules are at the head of policy.h.
+ * FILL IN: the algorithm, its source (author, year, section), and where this file deviates from it and why. Bounds on the
+ * steps of each call. The rules are at the head of policy.h.
  *
- * Until then it serves the queue whose head packet has waited longest, and of equal ones the lowest.
+ * Until then it serves the queue whose head packet has waited longest; ties go to the lowest index.
  */
 #include "view.h"
 
@@ -33,7 +33,7 @@ static struct lw_pick NAME_pick(void *state, const struct lw_view *v)
 
 const struct lw_policy lw_policy_NAME = {
 	.name = "NAME",
-	.help = "FILL IN: what people read in lists of policies",
+	.help = "FILL IN: one line for lists of policies",
 	.abi = LW_ABI,
 	.state_size = NAME_state_size,
 	.init = NAME_init,

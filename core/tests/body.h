@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * body.h - one random life of a scheduler, decoded from bytes: the body shared by property.c and fuzz.c.
+ * body.h - one random life of a scheduler, shared by property.c and fuzz.c: a policy, its parameters and a sequence of
+ * operations, decoded from bytes.
  *
  * The first byte chooses the policy, the next ones its parameters, the rest are operations. Every byte string is a valid
  * life, so a fuzzer may change any byte and a failing life can be shrunk by leaving bytes out.
  *
- * What must hold in every life, besides what plane.h checks
- *   fifo        the earliest head goes
- *   strict      the smallest level goes; between levels so do wrr and drr
- *   rr          while a queue stays eligible, at most n - 1 packets of others go between two of its own
+ * What must hold in every life, in addition to what plane.h checks
+ *   fifo        the earliest head packet is picked
+ *   strict      the smallest level is picked; between levels also by wrr and drr
+ *   rr          while a queue stays eligible, at most n - 1 packets of others are sent between two of its own
  *   wrr         within a level, at most the others' weights (burst), or their weights + 1 each (smooth)
  *   drr         within a level, at most r quanta + one packet of each other queue, r = rounds that its packet needs
- *   pss         the smallest current level goes; credits are not negative; none below LR stays at the low level; what a
- *               controlled queue sends at its high level conforms to a leaky bucket of its rate and LM + one packet and
- *               what leaks while that is sent
- *   pf, codes   the largest weight * rate / mean goes, as far as the means shown tell
- *   codes       exactly what waited longer than its timeout is dropped on leaving
- *   codel       the earliest head goes; nothing is dropped or marked that waited less than the target or has no more than
- *               mtu bytes behind it
- *   fq_codel    never more than `limit` packets or `memory` bytes remain, unless LW_MOST_DROPS were dropped; the queue with the
+ *   pss         the smallest current level is picked; credits are not negative; no queue below LR stays at its low level;
+ *               what a controlled queue sends at its high level conforms to a leaky bucket of its rate and of LM + one packet
+ *               + what leaks while that packet is sent
+ *   pf, codes   the largest weight * rate / mean is picked, as far as the means shown are exact
+ *   codes       a packet is dropped on leaving exactly if it has waited longer than its timeout
+ *   codel       the earliest head packet is picked; no packet is dropped or marked that waited less than the target or has
+ *               no more than mtu bytes behind it
+ *   fq_codel    at most `limit` packets and `memory` bytes remain, unless LW_MOST_DROPS were dropped; the queue with the
  *               most bytes loses first
- *   pds         the largest d * wait goes; at most two are dropped for one that came, and two while more than `limit` remain;
- *               without early drops nothing is dropped below it; the ring counts exactly the last k arrivals, the infinite
- *               history all
+ *   pds         the largest d * wait is picked; an arrival costs at most two packets, and exactly two while more than `limit`
+ *               remain; without early drops none is dropped below it; the ring counts exactly the last k arrivals, the
+ *               infinite history all
  *
- * The bounds on waiting hold while the data plane sends what was picked and parameters stay; a life that does otherwise
- * stops counting.
+ * The bounds on waiting hold while the data plane sends what was picked and the parameters stay the same; otherwise they are
+ * no longer checked in this life (`counting`).
  */
 #ifndef LINKWEIR_TESTS_BODY_H
 #define LINKWEIR_TESTS_BODY_H
@@ -38,18 +39,18 @@
 #define BODY_DAY_NS 86400000000000u
 #define BODY_LATEST_NS ((uint64_t)1 << 61)
 
-/* what a controlled pss queue has sent at its high level beyond its rate, in bits and 1e-9 bits */
+/* bits that a controlled pss queue has sent at its high level beyond its rate; `rest` in 1e-9 bits */
 struct body_bucket {
 	uint64_t bits, rest;
 	uint64_t at_ns;
-	uint64_t charged_bits;          /* in all, for the rounding of paces */
+	uint64_t charged_bits;          /* in total, for the rounding of paces */
 };
 
-/* How a life is lived: all ways must give the same answers. */
+/* Variants of a life; all must give the same answers. */
 enum body_way {
 	BODY_STILL,
 	BODY_MOVING,                    /* the state moves to another address after every operation */
-	BODY_REPEATING                  /* rated() with nothing new and change() with the parameters in force follow all */
+	BODY_REPEATING                  /* every operation is followed by rated() without news and change() without changes */
 };
 
 struct body_counts {
@@ -63,7 +64,7 @@ struct body {
 	size_t size, at;
 	bool ended;
 	bool trace;
-	bool may_disturb;               /* operations that end the counting are decoded too */
+	bool may_disturb;               /* operations that end `counting` are decoded too */
 	bool counting;
 	uint64_t digest;                /* of picks and drops */
 	uint64_t seen_ns;
@@ -115,7 +116,7 @@ static uint32_t body_index(const struct lw_param *params, uint32_t n, const char
 	return i;
 }
 
-/* parameter `name` of queue q; NULL where the policy has none */
+/* parameter `name` of queue q; NULL if the policy has none of that name */
 static uint64_t *body_of(struct body *b, uint32_t q, const char *name)
 {
 	const struct lw_policy *policy = b->p.policy;
@@ -145,7 +146,7 @@ static uint64_t body_value(struct body *b, const struct lw_param *param)
 	case 2:
 		return param->min;
 	case 3:
-		/* what sizes the state stays small: lives are short */
+		/* lives are short, so parameters that size the state stay small */
 		return param->flags & LW_AT_INIT && span > 64 ? param->min + 64 : param->max;
 	case 4:
 	case 5:
@@ -268,13 +269,13 @@ static uint64_t body_lm_bits(struct body *b, uint32_t q, uint64_t link_bps)
 							 link_bps - body_rho_bps(b, q), link_bps);
 }
 
-/* what measures them: where shares are, the capacity stays what it was while these are counted */
+/* the capacity that LR and LM are computed from; with shares it does not change while `counting` */
 static uint64_t body_measure_bps(struct body *b, uint32_t q)
 {
 	return *body_of(b, q, "rate") ? b->p.best_bps : b->init_link_bps;
 }
 
-/* Of pf: nobody has a better claim than the queue picked, as far as the means shown are exact. */
+/* pf: no queue has a better claim than the one picked, as far as the means shown are exact. */
 static bool body_claim_is_best(struct body *b, uint32_t picked)
 {
 	int64_t values[PLANE_MAX_STATS];
@@ -301,7 +302,7 @@ static bool body_claim_is_best(struct body *b, uint32_t picked)
 	return true;
 }
 
-/* The policy's rule of choice, looked up naively. A pick has just been made on the copy of the state. */
+/* The policy's rule of choice, applied naively. A pick has just been made on the copy of the state. */
 static bool body_choice_is_right(struct body *b, uint32_t picked)
 {
 	uint64_t best = 0;
@@ -320,7 +321,7 @@ static bool body_choice_is_right(struct body *b, uint32_t picked)
 				return false;
 			if (values[0] < 0)
 				return plane_wrong(&b->p, "the credit of queue %" PRIu32 " is negative", q);
-			/* beyond 2^62 ns levels are cut */
+			/* levels are clamped to 2^62 ns, where this says nothing */
 			lr_bits = b->counting && values[1] ? body_lr_bits(b, q, body_measure_bps(b, q)) : 0;
 			if (values[0] < (int64_t)lr_bits &&
 			    lw_mul_div(lr_bits, 1000000000, body_rho_bps(b, q)) < (uint64_t)1 << 62)
@@ -350,7 +351,7 @@ static bool body_choice_is_right(struct body *b, uint32_t picked)
 	return true;
 }
 
-/* the most that others of its level may send while q stays eligible and waits */
+/* the most packets or bytes that the others of its level may send while q stays eligible and waits */
 static uint64_t body_wait_bound(struct body *b, uint32_t q, bool *in_bytes)
 {
 	uint64_t bound = 0, rounds;
@@ -392,7 +393,7 @@ static bool body_waits(struct body *b, uint32_t served, uint32_t bytes)
 		b->counts->waits++;
 		if (waited > bound)
 			return plane_wrong(&b->p, "queue %" PRIu32 " has waited for %" PRIu64 " %s of others, at most %" PRIu64
-					   " are promised", q, waited, in_bytes ? "bytes" : "packets", bound);
+					   " are allowed", q, waited, in_bytes ? "bytes" : "packets", bound);
 	}
 	return true;
 }
@@ -409,7 +410,7 @@ static bool body_fill(struct body *b, uint32_t q, uint32_t bytes)
 	bucket->at_ns = b->seen_ns;
 	leak = lw_mul_div(rho, gap, second);
 	if (leak != UINT64_MAX) {
-		uint64_t part = rho * gap - leak * second;      /* < second, whatever wraps around */
+		uint64_t part = rho * gap - leak * second;      /* < second, although the products may wrap */
 
 		if (bucket->rest < part) {
 			leak++;
@@ -424,9 +425,9 @@ static bool body_fill(struct body *b, uint32_t q, uint32_t bytes)
 	bucket->bits += 8 * (uint64_t)bytes;
 	bucket->charged_bits += 8 * (uint64_t)bytes;
 	/*
-	 * Beyond LM and a packet: what leaks during the packet before, which may be pulled ahead of its nominal end; each
-	 * length is charged within 2^-31 of its time; lr, lm and the packet time are whole ns, each at most one rate * ns off.
-	 * Where a larger capacity has lowered LR, the credit went with it: LM stands so much higher above what was sent.
+	 * More than LM and a packet: what leaks during the packet before, which may be sent before its nominal end; each length
+	 * is charged within 2^-31 of its time; lr, lm and the packet time are whole ns, each at most one rate * ns off. When a
+	 * larger capacity lowered LR, the credit fell with it, so LM is that much further above what was sent.
 	 */
 	most = body_lm_bits(b, q, measure) + body_lr_bits(b, q, b->init_link_bps) - body_lr_bits(b, q, measure) +
 	       longest_bits + lw_mul_div(longest_bits, rho, b->least_link_bps) + (bucket->charged_bits >> 31) +
@@ -434,7 +435,7 @@ static bool body_fill(struct body *b, uint32_t q, uint32_t bytes)
 	b->counts->buckets++;
 	if (bucket->bits > most)
 		return plane_wrong(&b->p, "queue %" PRIu32 " is %" PRIu64 " bits ahead of its rate at the high level, at most %"
-				   PRIu64 " are promised", q, bucket->bits, most);
+				   PRIu64 " are allowed", q, bucket->bits, most);
 	return true;
 }
 
@@ -485,13 +486,13 @@ static void body_wait_a_while(struct body *b)
 	static const uint64_t unit_ns[] = { 1, 1000, 10000, 100000, 1000000, 100000000, 1000000000, BODY_DAY_NS / 24 };
 	uint32_t unit = body_byte(b), n = body_byte(b);
 
-	if (unit < 128)                         /* some packets' worth of link time */
+	if (unit < 128)                         /* the time of some packets on the link */
 		body_advance(b, lw_mul_div(n * 8 * 250, 1000000000, b->least_link_bps));
 	else
 		body_advance(b, n * unit_ns[unit % 8]);
 }
 
-/* what fq_codel dropped when `held` bytes in `total` packets waited, `most` bytes of them in one queue */
+/* checks what fq_codel dropped when `total` packets of `held` bytes waited, `most` bytes of them in one queue */
 static bool body_overflow_is_right(struct body *b, uint64_t total, uint64_t held, uint64_t most)
 {
 	struct plane *p = &b->p;
@@ -511,7 +512,7 @@ static bool body_overflow_is_right(struct body *b, uint64_t total, uint64_t held
 			return plane_wrong(p, "a tail is dropped");
 	if (!over)
 		return true;
-	first = p->drops[0] & ~LW_FROM_HEAD;    /* it held what it kept and at most what was lost */
+	first = p->drops[0] & ~LW_FROM_HEAD;    /* it held what it still has and at most all that was dropped */
 	return p->queues[first].backlog_bytes + held - left_bytes >= most ||
 	       plane_wrong(p, "queue %" PRIu32 " loses first though another held %" PRIu64 " bytes", first, most);
 }
@@ -579,7 +580,7 @@ static bool body_send(struct body *b, uint32_t q)
 	return !high || !b->counting || body_fill(b, q, bytes);
 }
 
-/* may the head of the queue that was picked be judged so? */
+/* is this verdict possible for the head packet of the queue that was picked? */
 static bool body_verdict_is_right(struct body *b, uint32_t q, const struct lw_queue *was, enum lw_verdict verdict)
 {
 	uint64_t waited_ns = lw_excess(b->seen_ns, was->head_arrival_ns), behind = 0;
@@ -706,10 +707,10 @@ static bool body_change(struct body *b)
 	return good;
 }
 
-/* Tells the policy what it knows, the time too: taking note of it, as all events do, may round a mean. */
+/* Events without news. Only at the time of the last event: at a later one, updating the clock may round a mean. */
 static void body_repeat(struct body *b)
 {
-	if (b->p.told_ns != b->p.view.now_ns)
+	if (b->p.event_ns != b->p.view.now_ns)
 		return;
 	if (b->p.policy->rated)
 		b->p.policy->rated(b->p.state, &b->p.view);
@@ -805,7 +806,7 @@ static void body_begin(struct body *b)
 {
 	uint32_t n;
 
-	for (n = body_byte(b) % 8; n > 4; n--)          /* packets the policy finds waiting */
+	for (n = body_byte(b) % 8; n > 4; n--)          /* packets that wait before init() */
 		if (!body_enqueue(b, body_byte(b) % b->p.view.nqueues, 40 + n))
 			return;
 	for (n = 0; n < b->p.view.nqueues; n++)
@@ -813,7 +814,7 @@ static void body_begin(struct body *b)
 	plane_start(&b->p);
 }
 
-/* One life. True when everything held; otherwise `wrong` says what did not. */
+/* One life. True if everything held; otherwise `wrong` says what did not. */
 static bool body_live(const uint8_t *data, size_t size, enum body_way way, bool trace, struct body_counts *counts,
 		      uint64_t *digest, char *wrong, size_t room)
 {
@@ -846,7 +847,7 @@ static bool body_live(const uint8_t *data, size_t size, enum body_way way, bool 
 	return good;
 }
 
-/* The same life in every way: all must hold and agree. */
+/* One life in all variants: each must hold, and all must give the same answers. */
 static bool body_lives(const uint8_t *data, size_t size, struct body_counts *counts, char *wrong, size_t room)
 {
 	static const char *const faults[] = { "", "a state that was moved in memory answers differently",

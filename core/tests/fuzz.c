@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * fuzz.c - the body of body.h for libFuzzer; compiled with LINKWEIR_CORPUS it has a main() that lives the given files
- * once each, so that what a fuzzer found stays tested by any compiler.
+ * fuzz.c - the random lives of body.h for libFuzzer. With LINKWEIR_CORPUS it has a main() that runs each given file once, so
+ * that what a fuzzer found stays tested with any compiler.
  */
 #include "body.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * limits.c - what the contract promises of every policy beside its answers: how many queues it serves, that its state is
- * large enough for them and soon made, and that its tables can drive a user interface.
+ * limits.c - what the contract requires of every policy besides its answers: how many queues it serves, that its state is
+ * large enough for them and quick to initialise, and that its tables can drive a user interface.
  *
- *   limits [POLICY...]       all policies when none is named
+ *   limits [POLICY...]       all policies if none is named
  */
 #include "named.h"
 
@@ -23,7 +23,7 @@ static bool wrong(const char *what, const char *name)
 	return false;
 }
 
-/* strict and pss find a level in a bitmap of 4096, pds promises 4096; the others serve what the contract allows */
+/* strict and pss find a level in a bitmap of 4096, pds serves 4096; the others serve what the contract allows */
 static uint32_t most_queues(const struct lw_policy *policy)
 {
 	return !strcmp(policy->name, "strict") || !strcmp(policy->name, "pss") || !strcmp(policy->name, "pds") ? 4096
@@ -36,7 +36,7 @@ static bool is_kept(const char *name)
 	return !strcmp(name, "history") || !strcmp(name, "k");
 }
 
-/* the defaults that no vector of bearable length can show */
+/* the defaults that only very long vectors could show */
 static bool default_holds(const struct lw_param *param)
 {
 	if (!strcmp(policy_name, "fq_codel") && !strcmp(param->name, "limit"))
@@ -71,16 +71,16 @@ static bool table_holds(const struct lw_param *table, uint32_t n)
 		if ((param->unit == LW_CHOICE) != (param->choices != NULL))
 			return wrong("choices and unit do not agree:", param->name);
 		if (!default_holds(param))
-			return wrong("not the default it should be:", param->name);
+			return wrong("not the expected default:", param->name);
 		if (param->flags != (is_kept(param->name) ? LW_AT_INIT : 0))
-			return wrong("change() ought to take, or to keep:", param->name);
+			return wrong("the flag LW_AT_INIT is wrong for:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
 			return wrong("the range is not that of the choices:", param->name);
 	}
 	return true;
 }
 
-/* A full house: every queue at its default, a packet in each, the state between guards and not zero before. */
+/* n queues with default parameters and a packet each; the state is not zero before init(), and guard bytes follow it. */
 static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *params)
 {
 	size_t size = policy->state_size(n, params), i;
@@ -110,7 +110,7 @@ static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *pa
 	policy->init(room, &v, params, qparams);
 	pick = policy->pick(room, &v);
 	if (pick.queue != LW_NONE || pick.retry_ns != LW_NEVER) {
-		wrong("an answer without a packet", "");
+		wrong("picks a queue though no packet waits", "");
 		goto out;
 	}
 	for (q = n; q-- > 0;) {
@@ -137,7 +137,7 @@ static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *pa
 	if (!good)
 		wrong("writes behind its state", "");
 	if (policy->pick(room, &v).queue != LW_NONE)
-		good = wrong("an answer without a packet", "");
+		good = wrong("picks a queue though no packet waits", "");
 out:
 	free(queues);
 	free(qparams);
@@ -145,7 +145,7 @@ out:
 	return good;
 }
 
-/* how many bytes of a state are not what they were */
+/* how many bytes of a state have changed */
 static size_t written_by(const unsigned char *state, const unsigned char *before, size_t size)
 {
 	size_t at, written = 0;
@@ -183,7 +183,7 @@ static bool is_short(const struct lw_policy *policy)
 		if (!state || !before) {
 			free(state);
 			free(before);
-			return wrong("cannot have the largest state", "");
+			return wrong("no memory for the largest state", "");
 		}
 		memset(state, 0x5a, size);
 		memcpy(before, state, size);
@@ -231,7 +231,7 @@ static bool refusals_hold(const struct lw_policy *policy)
 		params[i] = policy->params[i].def;
 	for (i = 0; i < 2 * policy->nqparams; i++)
 		qparams[i] = policy->qparams[i % policy->nqparams].def;
-	for (i = 0; policy->check && i < policy->nparams; i++) {        /* in pairs: they meet each other */
+	for (i = 0; policy->check && i < policy->nparams; i++) {        /* in pairs, since rules may relate two of them */
 		for (j = 0; j < i; j++) {
 			for (end = 0, kept = params[i], other = params[j]; end < 4; end++) {
 				params[i] = end & 1 ? policy->params[i].max : policy->params[i].min;
@@ -261,14 +261,14 @@ static bool policy_holds(const struct lw_policy *policy)
 
 	policy_name = policy->name;
 	if (policy->abi != LW_ABI || policy->nparams > 16 || policy->nqparams > 16 || !policy->help || !policy->help[0])
-		return wrong("a table for another contract", "");
+		return wrong("the table has another ABI, too many parameters or no help", "");
 	for (i = 0; i < policy->nparams; i++)
 		params[i] = policy->params[i].def;
 	for (i = 0; i < policy->nstats; i++)
 		if (!policy->stats[i].name || !policy->stats[i].help || !policy->observe)
-			return wrong("a value that cannot be shown", "");
+			return wrong("a statistic without name, help or observe()", "");
 	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
-		return wrong("would serve more queues than it can", "");
+		return wrong("accepts more queues than it can serve", "");
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
 	       refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
 	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&

@@ -3,14 +3,14 @@
 
     python core/tests/mutate.py [FILE ...]              all sources, or those named (pss.c, math.h)
     python core/tests/mutate.py --resume [FILE ...]     tries only what earlier runs on the same sources did not find
-    python core/tests/mutate.py --stale                 names the lines of the record that are of older sources
+    python core/tests/mutate.py --stale                 names the lines of the record that were made with older sources
 
 A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object
 code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
-compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. A mutant that survives
-must be explained in mutants.toml, and an explanation must have its survivor; else the run fails. Each file without
-such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So the record can be made
-file by file.
+compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
+must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
+Each file without such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So the record
+can be made file by file.
 """
 
 import argparse
@@ -37,7 +37,7 @@ EXPLANATIONS = CORE / "tests" / "mutants.toml"
 REPORT = ROOT / "docs" / "results" / "mutation.md"
 LIVES = ("1", "20")  # seeds of the random lives
 ARITHMETIC = ("include/linkweir/math.h", "src/soft.h")  # property.c calls it itself
-HANGS_S = 10  # of the processor, whatever else the machine does; no test takes more than two
+HANGS_S = 10  # of processor time, so a busy machine changes nothing; no test takes more than two
 REPLAY_HANGS_S = 2  # the same for the vectors of one policy, which take a tenth of a second
 
 COMPILE = ["gcc", "-std=c11", "-w", "-Werror=return-type", "-Werror=implicit-function-declaration", "-ffreestanding"]
@@ -222,7 +222,7 @@ def fingerprint(text):
 
 
 class Sources:
-    """The files of the core by name, and who includes whom."""
+    """The files of the core by name, and what each includes."""
 
     def __init__(self):
         paths = [*CORE.glob("src/*.[ch]"), *CORE.glob("include/linkweir/*")]
@@ -257,7 +257,7 @@ class Sources:
         return fingerprint(define.sub(lambda macro: "" if words[macro[1]] == 1 else macro[0], text))
 
     def policies(self, name):
-        """Whose tests see the file."""
+        """The policies that are compiled with the file."""
         users = {pathlib.Path(user).stem for user in self.users(name)}
         everyone = {path.name for path in (ROOT / "vectors").iterdir() if path.is_dir()}
         return sorted(everyone if name == "policies.c" else users & everyone)
@@ -385,7 +385,7 @@ class Bench:
         )
 
     def replay(self, file, sources, policies, seen):
-        """What the vectors say: (how it was found, hash of its code), or (None, "") when they find nothing."""
+        """Runs the vectors: (how the mutant was found, hash of its code), or (None, "") if they find nothing."""
         compiled = []
         for source in sources:
             if not self.quick.compile(source):
@@ -397,14 +397,14 @@ class Bench:
             if code in seen:
                 return "repeated", ""
             self.quick.link()
-            told = policies if source == "policies.c" else [pathlib.Path(source).stem]
-            failed = self.quick.fails("replay", self.vectors(told), REPLAY_HANGS_S * len(told))
+            tested = policies if source == "policies.c" else [pathlib.Path(source).stem]
+            failed = self.quick.fails("replay", self.vectors(tested), REPLAY_HANGS_S * len(tested))
             if failed:
                 return "hangs" if failed == "hangs" else "vectors", code
         return (None, "") if compiled else ("identical", "")
 
     def live(self, policies):
-        """What random lives and the limits of the contract say."""
+        """Runs the random lives and the limits of the contract."""
         self.plain.link()
         for how, test, arguments in (("lives", "property", LIVES), ("limits", "limits", ())):
             failed = self.plain.fails(test, [*arguments, *policies])
@@ -459,7 +459,7 @@ class Bench:
 
 
 def explanations():
-    """{name of a mutant: why it may survive}; an entry may stand for several replacements of one line."""
+    """{name of a mutant: why it may survive}; an entry may list several replacements of one line."""
     why = {}
     if EXPLANATIONS.exists():
         for entry in tomllib.loads(EXPLANATIONS.read_text(encoding="utf-8")).get("mutant", []):
@@ -479,7 +479,7 @@ fails the run.
 CODE = """
 Each line names the code it was made on: the first digits of a hash of the source and of all that is compiled with it.
 `python3 core/tests/mutate.py --stale` names the lines that are missing or of older code. A file without figures has not
-been run to its end, or mutants of it survived that nobody has explained yet.
+been run to its end, or some of its survivors are not explained yet.
 """
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 CELLS = (
@@ -545,7 +545,7 @@ def main():
     parser.add_argument(
         "--resume", action="store_true", help="try only what earlier runs on the same sources did not find"
     )
-    parser.add_argument("--stale", action="store_true", help="name the lines of the record that are of older sources")
+    parser.add_argument("--stale", action="store_true", help="name the lines of the record made with older sources")
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time (default: 2)")
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()
@@ -585,7 +585,7 @@ def main():
             done += 1
             if done % 50 == 0:
                 known.save()
-            if how == "repeated":  # of two that are alike, either may have come first
+            if how == "repeated":  # of two with the same object code, either may have come first
                 repeated.add(mutant.name)
             if how == "survived":
                 survivors.append(mutant)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* named.h - the policies that a command line names; all when it names none. */
+/* named.h - the policies that a command line names, or all if it names none. */
 #ifndef LINKWEIR_NAMED_H
 #define LINKWEIR_NAMED_H
 

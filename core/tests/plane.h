@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * plane.h - a data plane for tests: real FIFOs, a true view, and checks after every operation.
+ * plane.h - a data plane for tests: real FIFOs, a correct view, and checks after every operation.
  *
- * The state block has exactly the size the policy asked for, so that AddressSanitizer sees a byte too many. The first
- * thing found wrong is kept in `wrong`; later operations then do nothing.
+ * The state block has exactly the size that the policy asked for, so AddressSanitizer notices an access beyond it. The first
+ * fault found is kept in `wrong`; the caller stops at it.
  *
  * After every operation
- *   the view shows what the FIFOs hold, and what went in is there, was sent or was dropped, in packets and bytes;
- *   the policy, asked on a copy of its state, names a queue that has a packet and a channel, and names one whenever there is one;
- *   the copy, asked again, says the same.
- * At every pick the policy's own state must agree twice with what the copy said.
+ *   the view shows what the FIFOs hold, and every packet and byte that came in is queued, was sent or was dropped;
+ *   the policy, asked on a copy of its state, picks an eligible queue if there is one, else none;
+ *   the copy, asked again, gives the same answer.
+ * At every pick the policy's own state, asked twice, must give the answer of the copy.
  */
 #ifndef LINKWEIR_TESTS_PLANE_H
 #define LINKWEIR_TESTS_PLANE_H
@@ -37,7 +37,7 @@ struct fifo {
 struct plane {
 	const struct lw_policy *policy;
 	struct lw_view view;
-	uint64_t best_bps;              /* the largest capacity told */
+	uint64_t best_bps;              /* the largest capacity reported */
 	struct lw_queue *queues;
 	struct fifo *fifos;
 	uint64_t *params, *qparams;
@@ -45,7 +45,7 @@ struct plane {
 	size_t state_size;
 	bool started;
 	bool moving;                    /* the state moves to another address after every operation */
-	uint64_t told_ns;               /* when the policy was last told something */
+	uint64_t event_ns;              /* time of the last event reported to the policy */
 	uint32_t picked;                /* the last answer */
 	uint32_t drops[LW_MOST_DROPS];  /* victims of the last enqueue, in order */
 	size_t ndrops;
@@ -121,7 +121,7 @@ static bool plane_in_range(const struct lw_param *param, uint64_t value)
 	return (value >= param->min && value <= param->max) || (value == LW_UNSET && param->def == LW_UNSET);
 }
 
-/* Ranges first, then the policy's own check: what every data plane does before init() and change(). */
+/* Checks the ranges, then asks the policy's check(), as every data plane does before init() and change(). */
 static bool plane_accepts(const struct plane *p, struct lw_fault *fault)
 {
 	const struct lw_policy *policy = p->policy;
@@ -175,7 +175,7 @@ static bool plane_answer_is_right(struct plane *p, struct lw_pick pick)
 	return true;
 }
 
-/* Ask a copy of the state: a snapshot answers like the state, twice. */
+/* Asks a copy of the state twice, which must give one answer. */
 static bool plane_ask_copy(struct plane *p, uint32_t *queue)
 {
 	struct lw_pick first, second;
@@ -214,7 +214,7 @@ static bool plane_conserves(struct plane *p)
 	return true;
 }
 
-/* The end of every operation. */
+/* The checks after every operation. */
 static bool plane_settle(struct plane *p)
 {
 	uint32_t queue;
@@ -266,7 +266,7 @@ static void plane_show(struct plane *p, uint32_t q, uint64_t backlog_bytes)
 	p->queues[q].head_arrival_ns = f->count ? f->packets[f->head].arrival_ns : 0;
 }
 
-/* takes the head or the tail of queue q */
+/* drops the head or the tail packet of queue q from its FIFO */
 static uint32_t plane_pop(struct plane *p, uint32_t q, bool head)
 {
 	struct fifo *f = p->fifos + q;
@@ -293,11 +293,10 @@ static bool plane_start(struct plane *p)
 	if (!p->state_size)
 		return plane_wrong(p, "the policy cannot serve %" PRIu32 " queues", p->view.nqueues);
 	p->state = (unsigned char *)plane_room(1, p->state_size);
-	memset(p->state, 0xa5, p->state_size);          /* init() has to fill it */
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
-	memset(p->state, 0x5a, p->state_size);          /* init() must not count on zeros */
+	memset(p->state, 0x5a, p->state_size);          /* init() must not rely on zeros */
 	p->policy->init(p->state, &p->view, p->params, p->qparams);
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	p->started = true;
 	return plane_settle(p);
 }
@@ -306,13 +305,13 @@ static bool plane_dropped(struct plane *p, uint32_t q, bool head)
 {
 	uint32_t bytes = plane_pop(p, q, head);
 
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->dropped)
 		p->policy->dropped(p->state, &p->view, q, bytes);
 	return true;
 }
 
-/* Before start the packet is found waiting. Afterwards victim() is asked until it names nobody, or LW_MOST_DROPS are gone. */
+/* Before plane_start() the packet just waits. Afterwards victim() is asked until it names no queue or LW_MOST_DROPS are gone. */
 static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 {
 	p->ndrops = 0;
@@ -320,7 +319,7 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 	plane_show(p, q, p->queues[q].backlog_bytes + bytes);
 	if (!p->started)
 		return plane_conserves(p);
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->enqueued)
 		p->policy->enqueued(p->state, &p->view, q, bytes);
 	while (p->policy->victim && p->ndrops < LW_MOST_DROPS) {
@@ -365,7 +364,7 @@ static bool plane_send(struct plane *p, uint32_t q)
 	p->out_pkts++;
 	p->out_bytes += bytes;
 	plane_show(p, q, p->queues[q].backlog_bytes - bytes);
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->sent)
 		p->policy->sent(p->state, &p->view, q, bytes);
 	return plane_settle(p);
@@ -376,7 +375,7 @@ static bool plane_rate(struct plane *p, uint32_t q, uint64_t rate_bps)
 	p->queues[q].rate_bps = rate_bps;
 	if (!p->started)
 		return true;
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
@@ -387,19 +386,19 @@ static bool plane_link(struct plane *p, uint64_t link_bps)
 	p->view.link_bps = link_bps;
 	if (p->best_bps < link_bps)
 		p->best_bps = link_bps;
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->rated)
 		p->policy->rated(p->state, &p->view);
 	return plane_settle(p);
 }
 
-/* queue q must have a packet: its tail goes by a decision of the data plane */
+/* the data plane drops the tail packet of queue q, which must have one */
 static bool plane_drop(struct plane *p, uint32_t q)
 {
 	return plane_dropped(p, q, false) && plane_settle(p);
 }
 
-/* what becomes of the head of the queue picked last; what is to be dropped is */
+/* asks for the verdict on the head packet of the queue picked last, and drops it if so judged */
 static bool plane_verdict(struct plane *p, bool ecn, enum lw_verdict *verdict)
 {
 	uint32_t q = p->picked;
@@ -418,7 +417,7 @@ static bool plane_verdict(struct plane *p, bool ecn, enum lw_verdict *verdict)
 	return plane_dropped(p, q, true) && plane_settle(p);
 }
 
-/* queue q must have a packet; whether its head may go to make room, and if so it goes */
+/* asks whether the head packet of queue q, which must have one, has expired, and drops it if so */
 static bool plane_expired(struct plane *p, uint32_t q, bool *expired)
 {
 	*expired = p->policy->expired && p->policy->expired(p->state, &p->view, q);
@@ -428,13 +427,13 @@ static bool plane_expired(struct plane *p, uint32_t q, bool *expired)
 /* the new values are in params and qparams, and accepted */
 static bool plane_change(struct plane *p)
 {
-	p->told_ns = p->view.now_ns;
+	p->event_ns = p->view.now_ns;
 	if (p->policy->change)
 		p->policy->change(p->state, &p->view, p->params, p->qparams);
 	return plane_settle(p);
 }
 
-/* values has room for PLANE_MAX_STATS; what lies beyond the policy's own must stay as it is */
+/* values has room for PLANE_MAX_STATS; observe() must write exactly the policy's nstats of them */
 static bool plane_observe_in(struct plane *p, const unsigned char *state, uint32_t q, int64_t *values)
 {
 	const int64_t untouched = -0x5555555555555555;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * property.c - random lives (body.h) of every policy, and the arithmetic against a wider type.
+ * property.c - random lives (body.h) of every policy, and the arithmetic compared with a wider type.
  *
- *   property FIRST LAST [POLICY...]  seeds, one life of each policy (or of those named) per seed
- *   property FILE                    one life from a file, every operation printed
+ *   property FIRST LAST [POLICY...]  one life of each policy (or of those named) for each seed FIRST .. LAST
+ *   property FILE                    one life from a file, with every operation printed
  *
- * A failing life is shrunk by leaving bytes out and told with its seed, its last operations and its bytes.
+ * A failing life is shrunk by leaving bytes out, and printed with its seed, its operations and its bytes.
  */
 #include "body.h"
 #include "named.h"
@@ -36,7 +36,7 @@ static size_t random_life(uint64_t seed, uint32_t policy, uint8_t *data)
 	return size;
 }
 
-/* Leave out ever smaller pieces while the life still fails. */
+/* Leaves out smaller and smaller pieces while the life still fails. */
 static size_t shrink(uint8_t *data, size_t size)
 {
 	struct body_counts counts;
@@ -60,7 +60,7 @@ static size_t shrink(uint8_t *data, size_t size)
 	return size;
 }
 
-static void tell(uint8_t *data, size_t size)
+static void print_life(uint8_t *data, size_t size)
 {
 	struct body_counts counts;
 	uint64_t digest;
@@ -93,7 +93,7 @@ static bool lives_hold(uint64_t first, uint64_t last, char **names)
 			if (body_lives(data, size, counts + i, wrong, sizeof(wrong)))
 				continue;
 			printf("seed %" PRIu64 ": %s\nshrunk:\n", seed, wrong);
-			tell(data, shrink(data, size));
+			print_life(data, shrink(data, size));
 			return false;
 		}
 	}
@@ -105,7 +105,7 @@ static bool lives_hold(uint64_t first, uint64_t last, char **names)
 		printf("%-8s %lu lives (%lu refused), %lu operations, %lu sent, %lu drops, %lu waits and %lu buckets bounded,"
 		       " digest %016" PRIx64 "\n", name, c->lives, c->refused, c->operations, c->sends, c->drops, c->waits,
 		       c->buckets, c->digest);
-		/* a test that asks nothing proves nothing */
+		/* lives that never reach what is checked prove nothing */
 		if (2 * c->refused > c->lives || !c->sends || (strstr("pds codes codel fq_codel", name) && !c->drops) ||
 		    (!c->waits && strchr("rwd", name[0])) || (!c->buckets && !strcmp(name, "pss"))) {
 			printf("%s was hardly tested\n", name);
@@ -118,7 +118,7 @@ static bool lives_hold(uint64_t first, uint64_t last, char **names)
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 wide;
 
-/* m * 2^(exponent - bias), truncated to 32 bits, one bit after the other */
+/* m * 2^(exponent - bias), truncated to 32 bits, shifted bit by bit */
 static uint64_t soft_of(wide m, uint32_t exponent)
 {
 	if (!m)
@@ -173,7 +173,7 @@ static bool soft_pair_holds(uint64_t a, uint64_t b)
 	return true;
 }
 
-/* a sum of products, step by step and gathered */
+/* a sum of products, by single operations and by lw_soft_gather */
 static bool soft_sum_holds(const uint64_t *a, const uint64_t *n, uint32_t count)
 {
 	struct lw_soft_sum sum = { 0, 0 };
@@ -222,7 +222,7 @@ static bool soft_one_holds(uint64_t a, uint32_t n, uint64_t most)
 static bool soft_power_holds(uint64_t x)
 {
 	uint64_t got = lw_soft_exp2(x), exact = power_of_two((uint32_t)x), shown = (got & UINT32_MAX) << 32;
-	bool listed = !(x & 0xfffffff) || !(x & 0xf0ffffff);    /* in one of the tables, to the nearest */
+	bool listed = !(x & 0xfffffff) || !(x & 0xf0ffffff);    /* x is in one of the tables, which are rounded to nearest */
 	uint64_t above = (uint64_t)1 << (listed ? 31 : 32), below = listed ? above : exact >> 27;
 
 	if (got >> 32 != (x >> 32) + LW_SOFT_BIAS - 31 || lw_excess(shown, exact) > above || lw_excess(exact, shown) > below)
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
 
 		if (!file)
 			return 2;
-		tell(data, fread(data, 1, sizeof(data), file));
+		print_life(data, fread(data, 1, sizeof(data), file));
 		fclose(file);
 		return 0;
 	}

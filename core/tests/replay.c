@@ -4,8 +4,8 @@
  *
  *   replay FILE.vec...
  *
- * Every wrong answer and every line that cannot be read is told as file:line, and ends that file. Exit code 0 when all
- * files held, 1 when one did not, 2 when there was nothing to replay.
+ * A wrong answer or a line that cannot be read is reported as file:line and ends that file. Exit code 0: all files held;
+ * 1: one did not; 2: no file was given.
  */
 #include "plane.h"
 
@@ -79,7 +79,7 @@ static int choice(const char *choices, const char *word)
 	}
 }
 
-/* name=value words from words[first] on, into one row */
+/* stores name=value of words[first..last) in a row of parameters */
 static bool assignments(const struct replay *r, uint32_t first, uint32_t last, const struct lw_param *params,
 			uint32_t nparams, uint64_t *row)
 {
@@ -146,7 +146,7 @@ static bool configure(struct replay *r, struct plane *p, uint32_t first, uint32_
 	return true;
 }
 
-/* refuse [set k=v...] [queue N k=v...]... => PARAM QUEUE; nothing else of the file applies */
+/* refuse [set k=v...] [queue N k=v...]... => PARAM QUEUE; parameters set elsewhere in the file do not count */
 static bool refuse(struct replay *r, uint32_t n)
 {
 	struct plane p;
@@ -210,13 +210,13 @@ static bool enqueue(struct replay *r, uint32_t n)
 			return false;
 		q |= head ? LW_FROM_HEAD : 0;
 		if (i - 6 >= p->ndrops)
-			return wrong(r, "victim() names nobody as number %" PRIu32 ", expected queue %" PRIu32, i - 5, q);
+			return wrong(r, "victim() names no queue as number %" PRIu32 ", expected queue %" PRIu32, i - 5, q);
 		if (p->drops[i - 6] != q)
 			return wrong(r, "victim() names queue %" PRIu32 " as number %" PRIu32 ", expected queue %" PRIu32,
 				     p->drops[i - 6], i - 5, q);
 	}
 	if (p->ndrops > (n > 6 ? n - 6 : 0))
-		return wrong(r, "victim() names queue %" PRIu32 " as number %" PRIu32 ", expected nobody",
+		return wrong(r, "victim() names queue %" PRIu32 " as number %" PRIu32 ", expected none",
 			     p->drops[n > 6 ? n - 6 : 0], (n > 6 ? n - 6 : 0) + 1);
 	r->drops += (unsigned long)p->ndrops;
 	return true;
@@ -315,13 +315,13 @@ static bool change(struct replay *r, uint32_t n)
 	if (n > 3 && strcmp(words[3], "queue") == 0) {
 		good = configure(r, &r->plane, 3, n);
 	} else {
-		words[2] = (char *)(uintptr_t)"set";    /* a policy's parameters may follow at once */
+		words[2] = (char *)(uintptr_t)"set";    /* a policy's parameters may follow without the word "set" */
 		good = configure(r, &r->plane, 2, n);
 	}
 	return good && accepted(r) && plane_change(&r->plane);
 }
 
-/* rate QUEUE BPS [QUEUE BPS]...: the policy is told once of all */
+/* rate QUEUE BPS [QUEUE BPS]...: one rated() for all */
 static bool rates(struct replay *r, uint32_t n)
 {
 	uint64_t rate_bps = 0;
@@ -387,7 +387,7 @@ static bool statement(struct replay *r, uint32_t n)
 	if (!strcmp(words[0], "set") || !strcmp(words[0], "queue")) {
 		r->configured = true;
 		if (r->plane.started)
-			return wrong(r, "%s comes before init; later it is a change", words[0]);
+			return wrong(r, "%s must come before init; later use change", words[0]);
 		return open_plane(r) && configure(r, &r->plane, 0, n);
 	}
 	if (n != 2)
@@ -406,7 +406,7 @@ static bool statement(struct replay *r, uint32_t n)
 	}
 	if (!strcmp(words[0], "queues")) {
 		if (!number(r, words[1], LW_MAX_QUEUES, &value) || !value)
-			return value ? false : wrong(r, "a scheduler without queues");
+			return value ? false : wrong(r, "there must be at least one queue");
 		r->nqueues = (uint32_t)value;
 		return true;
 	}
@@ -459,7 +459,7 @@ static bool replay_file(const char *name, struct replay *r)
 		good = wrong(r, "%s", strerror(errno));
 	fclose(file);
 	if (good && !r->picks && !r->refusals && !r->drops && !r->observations)
-		good = wrong(r, "the file asks nothing");
+		good = wrong(r, "the file checks no answer");
 	if (r->opened)
 		plane_close(&r->plane);
 	return good;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * compat.h - differences between kernel versions, and nowhere else. Each is found by what the headers have (Kbuild asks
- * them), since point releases carry later changes back.
+ * compat.h - all differences between kernel versions. Kbuild finds them by looking into the headers instead of comparing
+ * versions, since point releases contain backports.
  */
 #ifndef LINKWEIR_COMPAT_H
 #define LINKWEIR_COMPAT_H
@@ -15,7 +15,7 @@
 #include <net/gso.h>
 #endif
 
-/* A packet of its own, from a larger one: its length, and where a kernel counts them, that it is one. */
+/* Makes a segment of a super-packet a packet of its own: its length and, if the kernel counts segments, their number. */
 static inline void linkweir_compat_segment(struct sk_buff *skb)
 {
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
@@ -24,7 +24,7 @@ static inline void linkweir_compat_segment(struct sk_buff *skb)
 #endif
 }
 
-/* Frees a packet that was dropped in dequeue, and says why to those who watch. In enqueue, to_free, the kernel does both. */
+/* Frees a packet that was dropped in dequeue, with a reason for drop monitors. In enqueue the kernel does this for to_free. */
 static inline void linkweir_compat_drop(struct sk_buff *skb)
 {
 #ifdef LINKWEIR_HAS_DROP_REASON
@@ -35,10 +35,10 @@ static inline void linkweir_compat_drop(struct sk_buff *skb)
 }
 
 /*
- * May parents be told that we became empty, from inside of their dequeue? An HTB that has no other class with packets ran into a
- * BUG_ON then, until "Return NULL when htb_lookup_leaf encounters an empty rbtree". Its source is not among the headers, so versions
- * decide. Below such an HTB the parents are told in a later call, when something waits again; below others at once, since they
- * take us out of their turns then.
+ * May we report to the parents from inside their dequeue that we became empty? Until the fix "Return NULL when htb_lookup_leaf
+ * encounters an empty rbtree" an HTB without another backlogged class ran into a BUG_ON then. The headers do not show the fix, so
+ * versions decide. Below such an HTB the report is sent in a later call, when packets wait again; below other parents at once, so
+ * that they take us out of their lists.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 147) || \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 100)) || \
@@ -55,12 +55,12 @@ static inline bool linkweir_compat_may_tell(struct Qdisc *sch)
 }
 #endif
 
-/* tc asks for a module by one or the other name */
+/* kernels load a qdisc's module by the name sch_KIND, newer ones by net-sch-KIND */
 #ifndef MODULE_ALIAS_NET_SCH
 #define MODULE_ALIAS_NET_SCH(id) MODULE_ALIAS("sch_" id)
 #endif
 
-/* Why a request is refused. */
+/* The text of a refusal. */
 #define LINKWEIR_MAX_REFUSAL 79         /* characters */
 #ifdef NL_SET_ERR_MSG_FMT
 #define linkweir_refuse(extack, fmt, args...) NL_SET_ERR_MSG_FMT(extack, fmt, ##args)

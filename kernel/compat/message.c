@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * message.c - texts with numbers in them, for kernels whose acknowledgements only point at a text.
+ * message.c - refusal texts with numbers, for kernels whose extended acknowledgements hold only a pointer to a constant text.
  *
- * A text must outlive the request, since it is copied after the lock is gone. So every text is kept and found again until the
- * module goes; RTNL, which every caller holds, guards the list. There are about as many as parameters and classes that
- * were ever refused, since no text repeats a name that the sender made up; beyond a bound one text serves all.
+ * A text must outlive the request, since the kernel copies it after it has released the lock. So every text is kept until the
+ * module is unloaded, and used again. RTNL, which every caller holds, protects the list. There are about as many texts as
+ * combinations of parameter and class that were ever refused, as no text repeats a name made up by the sender. Above a bound
+ * one constant text is used.
  */
 #include <linux/list.h>
 #include <linux/slab.h>

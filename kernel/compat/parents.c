@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * parents.c - looks for an HTB above, for kernels whose HTB does not survive a child that becomes empty in its dequeue.
+ * parents.c - looks for an HTB among the parents, for kernels whose HTB crashes if a child becomes empty during its dequeue.
  */
 #include <linux/hashtable.h>
 #include <linux/rcupdate.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * plugin.c - tc's side of a Linkweir qdisc: words to attributes and back, driven by the policy's own tables.
+ * plugin.c - tc's part of a Linkweir qdisc: converts words to attributes and back, driven by the policy's parameter tables.
  *
- * Compiled once for each kind, with KIND its name and the policy's source beside it. tc looks up KIND_qdisc_util in q_KIND.so.
+ * Compiled once for each kind, with KIND its name, and linked with the policy's source. tc looks up KIND_qdisc_util in q_KIND.so.
  */
 #include "tc_abi.h"
 #include "units.h"
@@ -14,7 +14,7 @@
 #define TEXT(a) QUOTE(a)
 #define POLICY NAMED(lw_policy_, KIND)
 
-/* tc's request buffers, with room to spare for what tc adds itself */
+/* sizes of tc's request buffers, less room for what tc adds itself */
 #define QDISC_ROOM 60000
 #define CLASS_ROOM 4000
 
@@ -27,10 +27,10 @@ static const struct lw_param limit_bytes_param = {
 	"limit_bytes", "bytes the class holds", NULL, 1, 1000000000000, 0, LW_BYTES, 0
 };
 static const struct lw_param rate_param = {
-	"rate", "what the channel of the class carries now; 0 blocks it; the link's unless given", NULL, 0, 1000000000000, 0, LW_BPS, 0
+	"rate", "present rate of the class's channel; 0 blocks it; the link's unless given", NULL, 0, 1000000000000, 0, LW_BPS, 0
 };
 static const struct lw_param link_param = {
-	"link", "the capacity the scheduler is told", NULL, 1, 1000000000000, 0, LW_BPS, 0
+	"link", "capacity that the scheduler assumes; shapes nothing", NULL, 1, 1000000000000, 0, LW_BPS, 0
 };
 
 /* ---- names of code points ---- */
@@ -146,7 +146,7 @@ static void help(void)
 		"           [class NUMBER [limit PACKETS] [limit_bytes SIZE]%s [PARAMETER VALUE]...]...\n"
 		"%s.\n"
 		"classes are numbered from 1; CODE is EF, VA, LE, CS0-CS7, AF11-AF43, AF (all of these) or a number, CLASS 0 is none.\n"
-		"change keeps whatever is not named, and what waits. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
+		"change keeps what is not named, and waiting packets. tc class change ... classid MAJOR:CLASS %s ... sets one class.\n",
 		policy->name, policy_has("rate") ? "" : " [rate RATE]", policy->help, policy->name);
 	fprintf(stderr, "PARAMETER of the qdisc:\n");
 	explain(&link_param, false);
@@ -209,7 +209,7 @@ static const char *next(struct request *r)
 
 static int add(struct request *r, int type, const void *data, int size)
 {
-	return addattr_l(r->n, r->room, type, data, size) ? wrong("too long a command at", r->argc > 0 ? *r->argv : "its end") : 0;
+	return addattr_l(r->n, r->room, type, data, size) ? wrong("the command is too long at", r->argc > 0 ? *r->argv : "its end") : 0;
 }
 
 static struct rtattr *begin(struct request *r, int type)
@@ -385,7 +385,7 @@ static int parse_class(const struct qdisc_util *qu, int argc, char **argv, struc
 	if (!nest || read_class(&r))
 		return -1;
 	if (r.argc > 0)
-		return wrong("one class at a time, not", *r.argv);
+		return wrong("tc class change takes one class, not", *r.argv);
 	addattr_nest_end(n, nest);
 	return 0;
 }

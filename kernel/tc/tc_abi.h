@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * tc_abi.h - what a plugin uses of tc, which installs no headers. The layout is that of iproute2 4.16 and later; since 6.9 the
- * first argument of each function points to a constant, which calls alike.
+ * tc_abi.h - the parts of tc that a plugin uses, since tc installs no headers. The layout is that of iproute2 4.16 and later;
+ * since 6.9 the first argument of each function points to const, which does not change the calling convention.
  */
 #ifndef LINKWEIR_TC_ABI_H
 #define LINKWEIR_TC_ABI_H

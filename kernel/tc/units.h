@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * units.h - values with units, as tc writes them: rates 20mbit (bit/s when bare), times 100ms (microseconds when bare), sizes 15kb
- * (bytes, powers of 1024), parts 40% or 0.4. Numbers of bits take the same prefixes as rates. Packets (with an optional p) and
- * other numbers are whole. All are decimal.
+ * units.h - values with units, as tc writes them: rates 20mbit (bit/s without a unit), times 100ms (microseconds without a unit),
+ * sizes 15kb (bytes, powers of 1024), fractions 40% or 0.4. Numbers of bits take the same prefixes as rates. Packets (with an
+ * optional p) and other numbers are whole. All are decimal.
  */
 #ifndef LINKWEIR_TC_UNITS_H
 #define LINKWEIR_TC_UNITS_H
@@ -108,7 +108,7 @@ static const struct suffix *find_suffix(enum lw_unit unit, const char *text)
 	return suffix->text ? suffix : NULL;
 }
 
-/* A whole number without a suffix stays exact to the last bit. What is not 0 is not taken for 0, which may mean another thing. */
+/* A whole number without a suffix is exact to the last bit. A small value is not rounded to 0, which may have a special meaning. */
 static bool read_value(enum lw_unit unit, const char *text, uint64_t *value)
 {
 	bool whole = unit == LW_PKTS || unit == LW_NUMBER;

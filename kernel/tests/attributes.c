@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * attributes.c - sends one request, attribute by attribute as the words say, right or wrong; tc can only send them right.
+ * attributes.c - sends one request with the attributes given as words, well-formed or not; tc can only send well-formed ones.
  *
  *   attributes DEVICE add|change|class KIND WORD...
  *
- * The qdisc is 1: at the root, the class 1:1. A word is NAME=VALUE, a number of the attribute's own width or a text; NAME/N, N zero
- * bytes; NAME{ a nest, or NAME[ one without its flag, up to }; `cut`, an attribute longer than what is left of its nest. NAME is as
- * in linkweir_netlink.h, in lower case, or a number. Says "ok", or "TEXT (at WORD)" with the word that the kernel points at.
- * Exit code 0, 1 when it was refused, 2 for a wrong command.
+ * The qdisc is 1: at the root, the class 1:1. A word is NAME=VALUE, a number of the attribute's width or a text; NAME/N, N zero
+ * bytes; NAME{ a nest, or NAME[ one without NLA_F_NESTED, up to }; `cut`, an attribute longer than the rest of its nest. NAME is
+ * as in linkweir_netlink.h, in lower case, or a number. Prints "ok", or "TEXT (at WORD)" with the word that the kernel points at.
+ * Exit code 0; 1 if the request was refused; 2 for a wrong command.
  */
 #include <net/if.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define MOST_DEEP 8
 #define MOST_WORDS 64
 
-enum { OPTIONS, QDISC, CLASS, PARAM };  /* where an attribute stands */
+enum { OPTIONS, QDISC, CLASS, PARAM };  /* what an attribute belongs to */
 
 static const struct {
 	int where;
@@ -49,7 +49,7 @@ static void wrong(const char *word)
 	exit(2);
 }
 
-/* the attribute that a word begins with; its width */
+/* parses the attribute at the start of a word, and its width */
 static int type_of(const char *word, size_t length, int where, size_t *width)
 {
 	size_t i;
@@ -82,7 +82,7 @@ static void put_word(struct request *r, const char *word, int where)
 		wrong(word);
 }
 
-/* where the attributes of a nest stand */
+/* the kind of attributes in a nest */
 static int inside(int where, int type, bool class)
 {
 	if (where == OPTIONS)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * bounds.c - what the suite takes from the policies' own tables.
+ * bounds.c - prints facts from the policies' own tables, for the suite.
  *
- *   bounds KIND...               a line for each bound of each numeric parameter: KIND SCOPE NAME VALUE TEXT..., a value next to
- *                                the range, as tc writes it, and what the refusal must say
+ *   bounds KIND...               a line for each bound of each numeric parameter: KIND SCOPE NAME VALUE TEXT..., a value just
+ *                                outside the range, as tc writes it, and the text of the refusal
  *   bounds --choices KIND...     a line for each parameter that is a choice: KIND SCOPE NAME a|b|c
  *
  * SCOPE is qdisc or class.

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Breaks the module on purpose, one line at a time, and holds that the suite notices.
+"""Breaks the module on purpose, one line at a time, and checks that the suite notices.
 
     python3 broken.py RELEASE [NAME...]
 
-Each mutant is the module with one text replaced, run with the script that must fail. First the module as it is must
-pass those scripts. A mutant that passes, a text that is no longer there, and a mutant that does not build are failures
-of this program.
+Each mutant is the module with one text replaced, run with the script that must fail. The unchanged module must pass
+those scripts first. This program fails if a mutant passes or does not build, or if its text is no longer found.
 
-What was noticed is kept in build/broken/noticed.json, so that a run that was broken off goes on; it counts as long as
-the module, the suite and the kernel are the same.
+Results are kept in build/broken/noticed.json, so that an interrupted run can continue; they are valid while the module,
+the suite and the kernel stay the same.
 """
 
 from __future__ import annotations
@@ -46,21 +45,21 @@ class Mutant:
 
 MUTANTS = (
     Mutant(
-        "parents are not told at enqueue",
+        "parents get no report at enqueue",
         "plane.h",
         "linkweir_tell_parents(sch);\n\treturn s->stay",
         "s->gone_pkts = 0, s->gone_bytes = 0;\n\treturn s->stay",
         "conserve",
     ),
     Mutant(
-        "parents are not told of drops when leaving",
+        "parents get no report of drops when leaving",
         "drop.c",
         "if (known) {",
         "if (known && to_free) {",
         "conserve",
     ),
     Mutant(
-        "parents are told of a newcomer that they never counted",
+        "a new packet that parents never counted is reported as gone",
         "drop.c",
         "u32 fresh = q == s->arriving ? s->stay : 0;",
         "u32 fresh = 0;",
@@ -75,17 +74,17 @@ MUTANTS = (
         "conserve",
     ),
     Mutant(
-        "the newcomer goes instead of the victim",
+        "the new packet is dropped instead of the victim",
         "drop.c",
         "u32 q = victim & ~LW_FROM_HEAD;",
         "u32 q = s->arriving;",
         "change",
     ),
     Mutant("a bound in bytes is not kept", "linkweir.h", "<= class->limit_bytes;", "<= U64_MAX;", "conserve"),
-    Mutant("nobody is dropped to make room", "drop.c", "|| !s->policy->expired)", "|| true)", "conserve"),
+    Mutant("no expired packet is dropped to make room", "drop.c", "|| !s->policy->expired)", "|| true)", "conserve"),
     Mutant("leaving is not judged", "plane.h", "if (likely(verdict != LW_DROP))", "if (true)", "conserve"),
     Mutant(
-        "the policy begins anew at a change",
+        "a change initialises the policy again",
         "qdisc.c",
         "policy->change(s->state, &s->view,",
         "policy->init(s->state, &s->view,",
@@ -131,16 +130,16 @@ MUTANTS = (
         "if (0) {",
         "classify",
     ),
-    Mutant("a policy is not told of drops", "drop.c", "if (s->policy->dropped)", "if (0)", "record"),
+    Mutant("drops are not reported to a policy", "drop.c", "if (s->policy->dropped)", "if (0)", "record"),
     Mutant(
-        "the head behind the one that left is not shown",
+        "the view does not show the next head packet",
         "linkweir.h",
         "if (--queue->backlog_pkts) {",
         "if (--queue->backlog_pkts && !head) {",
         "record",
     ),
     Mutant(
-        "a policy is told a wrong length",
+        "a wrong length is reported to a policy",
         "plane.h",
         "sent(s->state, &s->view, q, bytes)",
         "sent(s->state, &s->view, q, 64)",
@@ -170,7 +169,7 @@ MUTANTS = (
     ),
     Mutant("a name is not needed", "netlink.c", "if (!tb[TCA_LINKWEIR_PARAM_NAME] ||", "if (", "malformed"),
     Mutant(
-        "netlink's own text is left",
+        "netlink's own text is kept",
         "netlink.c",
         "\tif (err)\n\t\tlinkweir_malformed(",
         "\tif (0)\n\t\tlinkweir_malformed(",
@@ -193,8 +192,8 @@ MUTANTS = (
         "at 803444691486 pick none" + " " * 500,
         "rows",
     ),
-    Mutant("what a filter drops is not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
-    Mutant("what cannot be split counts as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
+    Mutant("drops by a filter are not counted as such", "plane.h", "s->filtered_pkts++;", "", "classify"),
+    Mutant("split failures count as no room", "plane.h", "[LINKWEIR_SPLIT]", "[LINKWEIR_LIMIT]", "classify"),
     Mutant("a drop when leaving has no reason", "drop.c", "linkweir_compat_drop(skb)", "kfree_skb(skb)", "record"),
     Mutant(
         "a policy picks the last instead of the first",
@@ -207,9 +206,9 @@ MUTANTS = (
 
 
 def build(release: str, mutant: Mutant | None) -> Path:
-    """The mutant's module; other files are as they should be, and with no mutant all are."""
+    """Builds the module with one mutant, or unchanged if there is none."""
     tree = BUILD / "broken"
-    for source in (BUILD / "tree").rglob("*"):  # by content: a run that was broken off may have left a fault
+    for source in (BUILD / "tree").rglob("*"):  # by content: an interrupted run may have left a fault
         target = tree / source.relative_to(BUILD / "tree")
         if source.is_dir():
             target.mkdir(parents=True, exist_ok=True)
@@ -231,25 +230,25 @@ def build(release: str, mutant: Mutant | None) -> Path:
 
 
 def run(release: str, module: Path, scripts: list[str]) -> tuple[int, str]:
-    """The suite's verdict on a module, and the first thing it says.
+    """Runs the suite on a module: the exit code, and the first failure.
 
-    A failure is one of a check or of a replay (1), or else the guest ended without either (2), which proves nothing.
+    Code 1 is a failed check or replay. Code 2 is a guest that ended without either, which proves nothing.
     """
     command = [sys.executable, str(HERE / "run.py"), "--kernel", release, "--module", str(module)]
     command += ["--plugins", str(BUILD / "tc"), "--log", "broken", "--checks", "first", *scripts]
     done = subprocess.run(command, capture_output=True, text=True)
-    said = [line for line in done.stdout.splitlines() if " replayed: " not in line]
+    output = [line for line in done.stdout.splitlines() if " replayed: " not in line]
     failed = [
         line
-        for line in said
+        for line in output
         if (": not ok - " in line and "the guest did not end" not in line) or ": replay of " in line
     ]
     code = 2 if done.returncode == 1 and not failed else done.returncode
-    return code, (failed or said or [done.stderr.strip()])[0]
+    return code, (failed or output or [done.stderr.strip()])[0]
 
 
 def digest(release: str, mutant: Mutant | None) -> str:
-    """Of everything that a verdict depends on."""
+    """A hash of everything that a result depends on."""
     parts = [release, repr(mutant)]
     scripts = {mutant.script} if mutant else {other.script for other in MUTANTS}
     guest = [HERE / "guest/init", *(HERE / f"guest/{script}.sh" for script in {"checks", *scripts})]
@@ -266,26 +265,26 @@ def main() -> int:
     store = BUILD / "broken" / "noticed.json"
     known: dict[str, str] = json.loads(store.read_text()) if store.exists() else {}
 
-    def keep(mutant: Mutant | None, said: str) -> None:
-        known[digest(release, mutant)] = said
+    def keep(mutant: Mutant | None, first_line: str) -> None:
+        known[digest(release, mutant)] = first_line
         store.write_text(json.dumps(known, indent=1))
 
     if digest(release, None) not in known:
         scripts = list(dict.fromkeys(mutant.script for mutant in MUTANTS))
-        code, said = run(release, build(release, None), scripts)
+        code, first_line = run(release, build(release, None), scripts)
         if code:
-            sys.exit(f"broken: without any fault: {said}")
-        keep(None, said)
+            sys.exit(f"broken: without any fault: {first_line}")
+        keep(None, first_line)
     noticed = 0
     for mutant in mutants:
-        if (said := known.get(digest(release, mutant), "")) != "":
+        if (first_line := known.get(digest(release, mutant), "")) != "":
             code = 1
         else:
-            code, said = run(release, build(release, mutant), [mutant.script])
+            code, first_line = run(release, build(release, mutant), [mutant.script])
         if code == 1:
-            keep(mutant, said)
+            keep(mutant, first_line)
             noticed += 1
-        print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {said}", flush=True)
+        print(f"{'noticed' if code == 1 else 'NOT NOTICED'}: {mutant.name}: {first_line}", flush=True)
     print(f"{noticed} of {len(mutants)} faults noticed")
     return 0 if noticed == len(mutants) else 1
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz.c - makes, changes and shows qdiscs with attributes that are right, at their bounds, out of them, or mangled.
+ * fuzz.c - adds, changes and shows qdiscs with attributes that are valid, at their bounds, outside them, or mangled.
  *
  *   fuzz DEVICE ADDRESS SEED MESSAGES KIND...
  *
  * Everything goes to handle 1: at the root of DEVICE; in between, datagrams go to ADDRESS through it. Ends with
  *   sent N accepted N refused N absent N mute N nameless N
- * where absent counts requests for a qdisc or class that is not there, mute refusals without a text, and nameless those whose
- * text names no attribute; the first of these are shown. Exit code 0, or 1 with a message.
+ * where absent counts requests for a qdisc or class that does not exist, mute refusals without a text, and nameless those whose
+ * text names no attribute; the first of these are printed. Exit code 0, or 1 with a message.
  */
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -31,7 +31,7 @@
 #define MOST_SHOWN 10
 
 static uint64_t seed;
-static bool wild;                       /* this message may be wrong in every way; otherwise only its values may not fit together */
+static bool wild;                       /* this message may be malformed; otherwise only its values may contradict each other */
 
 static uint64_t random64(void)          /* splitmix64 */
 {
@@ -101,7 +101,7 @@ static uint64_t value_near(uint64_t min, uint64_t max, uint64_t def)
 	}
 }
 
-/* of its own width, or now and then of another */
+/* of the right width, or sometimes of another */
 static void put_number(struct request *m, int type, uint64_t value, size_t width)
 {
 	request_put(m, type, &value, odd(200) ? below(9) : width);
@@ -173,7 +173,7 @@ static void put_options(struct request *m, const struct lw_policy *policy, bool 
 	}
 }
 
-/* bytes inside the options become others */
+/* changes some bytes inside the options */
 static void mangle(struct request *m, struct rtattr *options)
 {
 	unsigned char *bytes = RTA_DATA(options);
@@ -239,7 +239,7 @@ static const struct lw_policy *policy_of(const char *name)
 	return NULL;
 }
 
-/* as words: not as a part of another */
+/* finds whole words only */
 static bool has_words(const char *text, const char *words)
 {
 	const char *at = text;
@@ -265,7 +265,7 @@ static bool names_one(const char *text, const struct lw_param *params, uint32_t 
 	return false;
 }
 
-/* Does a text name an attribute? A parameter that is not the policy's, and an attribute that is none, are named as such. */
+/* Does a text name an attribute, or say that a parameter or attribute does not exist? */
 static bool names_attribute(const char *text, const struct lw_policy *policy)
 {
 	static const char *const names[] = {
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 		make(&m, ifindex, policy, other_kind);
 		answer = request_send(s, &m);
 		accepted += !answer.error;
-		absent += answer.error == -ENOENT;      /* a qdisc or class that is not there is not ours to refuse */
+		absent += answer.error == -ENOENT;      /* the kernel, not the module, refuses for a missing qdisc or class */
 		refused += answer.error && answer.error != -ENOENT;
 		if (answer.error && answer.error != -ENOENT) {
 			bool has_some = m.n.nlmsg_type == RTM_NEWQDISC || m.n.nlmsg_type == RTM_NEWTCLASS;

@@ -3,11 +3,11 @@
 
     python3 install.py [--mirror URL]
 
-The system is made by debootstrap with Debian's cloud kernel. In it, as the user's page says: setup.sh, make, make
+debootstrap makes the system, with Debian's cloud kernel. The steps are those of docs/kernel.md: setup.sh, make, make
 install, and a boot; then make uninstall, make deb, apt-get install of both packages (DKMS builds), and a boot. A booted
 system adds each qdisc with tc, which has to load the module by the kind, sends packets through it, changes it and reads
-its JSON. Only `uname` is not the system's own before the boots: it answers the kernel that will run. Needs
-root. Exit codes are those of run.py.
+its JSON. Only `uname` is replaced before the boots: it prints the kernel that will run. Needs root. Exit codes are
+those of run.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DISK_BYTES = 4 << 30
 
 
 def inside(system: Path, script: str, log: Path) -> None:
-    """Runs a script in the system, not booted."""
+    """Runs a script in the system without booting it."""
     with log.open("ab") as out:
         code = bare.run(system, script, out)
     if code:
@@ -64,12 +64,12 @@ def make_system(mirror: str | None, log: Path) -> Path:
 
 
 def release(system: Path) -> str:
-    """Of the system's kernel."""
+    """The release of the system's kernel."""
     return max(path.name for path in (system / "lib/modules").iterdir())
 
 
 def boot(system: Path, what: str, place: str) -> list[str]:
-    """What is wrong with what the booted system says, or with where its module comes from: `place` of its modules."""
+    """Boots the system: failures in its output, or a module that was not loaded from `place`."""
     script = system / "linkweir-test"
     shutil.copy(HERE / "guest/install.sh", script)
     script.chmod(0o755)
@@ -97,7 +97,7 @@ def boot(system: Path, what: str, place: str) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Installs the module on a clean Debian 12 and boots it.")
-    parser.add_argument("--mirror", help="of Debian; this machine's own unless given")
+    parser.add_argument("--mirror", help="Debian mirror; by default this machine's own")
     mirror: str | None = parser.parse_args().mirror or bare.mirror("Debian")
     if os.geteuid() != 0:
         print("kernel: NOT TESTED on a clean Debian: that needs root", file=sys.stderr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* request.h - a request to change queueing, attribute by attribute, and what the kernel answers. */
+/* request.h - builds a traffic-control request attribute by attribute, sends it and reads the answer. */
 #ifndef REQUEST_H
 #define REQUEST_H
 
@@ -21,7 +21,7 @@ struct request {
 };
 
 struct answer {
-	int error;                      /* 0, or negative as the kernel has it */
+	int error;                      /* 0, or the kernel's negative error */
 	const char *text;               /* NULL: none */
 	uint32_t at;                    /* offset of the attribute at fault; 0: none is named */
 };
@@ -48,7 +48,7 @@ static inline struct rtattr *request_end(struct request *r)
 	return (struct rtattr *)((char *)r + NLMSG_ALIGN(r->n.nlmsg_len));
 }
 
-/* An attribute with a copy of `data`; with none and a length, zeros. A nest is one of length 0 that request_close() ends. */
+/* Adds an attribute with a copy of `data`, or zeros if it is NULL. A nest has length 0 until request_close() ends it. */
 static inline struct rtattr *request_put(struct request *r, int type, const void *data, size_t length)
 {
 	struct rtattr *attr = request_end(r);
@@ -71,7 +71,7 @@ static inline void request_close(struct request *r, struct rtattr *nest)
 	nest->rta_len = (unsigned short)((char *)request_end(r) - (char *)nest);
 }
 
-/* a socket whose answers say why, and do not repeat the request */
+/* a socket whose answers have a text and do not repeat the request */
 static inline int request_socket(void)
 {
 	int s = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), on = 1;
@@ -82,7 +82,7 @@ static inline int request_socket(void)
 	return s;
 }
 
-/* sends it and waits; the text is good until the next one */
+/* sends it and waits for the answer, whose text is valid until the next request */
 static inline struct answer request_send(int s, struct request *r)
 {
 	static uint32_t sequence;

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots a stock Debian kernel in QEMU, runs guest scripts in it and judges what they say.
+"""Boots a stock Debian kernel in QEMU, runs guest scripts in it and evaluates their output.
 
     python3 run.py --kernel RELEASE --module SCH_LINKWEIR.KO --plugins DIR SCRIPT...
 
 The kernel is the installed one of that release, or is fetched once as a package (apt-get download) into build/images.
-What a guest recorded of a policy's life is replayed here. A run ends in one of: every check held, every replay agreed
-and the kernel log is clean (0); something failed (1); nothing could be run (2); the kernel cannot be had (3).
+Recordings that a guest made of a policy are replayed here. Exit codes: 0, every check held, every replay agreed and the
+kernel log is clean; 1, something failed; 2, nothing could be run; 3, the kernel cannot be obtained.
 
-The guest's clock counts instructions (-icount): a run does not see how busy the host is, pauses cost nothing, and the
-time limit only ends a guest that hangs.
+The guest's clock counts instructions (-icount), so a run does not depend on how busy the host is, pauses cost nothing,
+and the time limit only ends a guest that hangs.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def boot(kernel: Path, initramfs: Path, log: Path, seconds: int, checks: str) ->
 
 
 def replay(text: str, release: str, folder: Path) -> list[str]:
-    """What the core itself says to what was recorded in the guest: `trace NAME BASE64`, of gzipped trace events."""
+    """Replays in the core what was recorded in the guest: `trace NAME BASE64`, of gzipped trace events."""
     wrong = []
     for name in dict.fromkeys(re.findall(r"^trace (\S+) \S+$", text, re.M)):
         parts = re.findall(rf"^trace {re.escape(name)} (\S+)$", text, re.M)
@@ -157,14 +157,14 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.txt").write_text(events)
         try:
-            lives = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
+            recorded = trace.vectors(events, trace.read_choices(BUILD / "choices.txt"))
         except trace.UnreadableError as error:
             wrong.append(f"replay of {name}: {error}")
             continue
         files = []
-        for number, life in enumerate(lives, 1):
+        for number, vector in enumerate(recorded, 1):
             files.append(folder / f"{name}-{number}.vec")
-            files[-1].write_text(life)
+            files[-1].write_text(vector)
         done = subprocess.run([BUILD / "replay", *files], capture_output=True, text=True)
         if done.returncode or not files:
             wrong.append(f"replay of {name}: {done.stderr.strip() or 'nothing was recorded'}")
@@ -174,7 +174,7 @@ def replay(text: str, release: str, folder: Path) -> list[str]:
 
 
 def judge(text: str, scripts: list[str]) -> list[str]:
-    """What is wrong with what a guest said."""
+    """The failures in a guest's output."""
     lines = text.splitlines()
     wrong = [line for line in lines if line.startswith("not ok")]
     wrong += [f"kernel log: {line}" for line in lines if BAD_LOG.search(line)]

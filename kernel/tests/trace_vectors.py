@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Makes vectors (vectors/README.md) of what the module's tracepoints recorded.
+"""Makes vectors (vectors/README.md) from a recording of the module's tracepoints.
 
     python3 trace_vectors.py TRACE CHOICES OUT
 
-TRACE is the text of tracefs' `trace` file, begun before the qdisc was made; CHOICES is what `bounds --choices` prints.
-Each life of each qdisc, from one init() to the next, becomes OUT-1.vec, OUT-2.vec and so on. core/tests/replay.c then
-says whether the core, given the same packets at the same times, decides as it did in the kernel.
+TRACE is the text of tracefs' `trace` file, begun before the qdisc was made; CHOICES is the output of
+`bounds --choices`. Each run of each qdisc, from one init() to the next, becomes OUT-1.vec, OUT-2.vec and so on.
+core/tests/replay.c then checks whether the core, given the same packets at the same times, decides as it did in the
+kernel.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ Choices = dict[tuple[str, str, str], list[str]]
 
 
 class UnreadableError(Exception):
-    """A recording that is not whole, or says what cannot be."""
+    """A recording that is incomplete or contradicts itself."""
 
 
 def read_choices(path: Path) -> Choices:
-    """Words of the parameters that are choices: lines `KIND qdisc|class NAME a|b|c`."""
+    """The words of each parameter that is a choice: lines `KIND qdisc|class NAME a|b|c`."""
     choices: Choices = {}
     for line in path.read_text().splitlines():
         kind, scope, name, words = line.split()
@@ -37,13 +38,13 @@ def read_choices(path: Path) -> Choices:
 
 @dataclass
 class Qdisc:
-    """What is known of one qdisc while its events are read.
+    """The state of one qdisc while its events are read.
 
     Attributes:
-        params: told, but not yet in force; class (0 for the qdisc) to name to value.
+        params: recorded, but not yet in force; class (0 for the qdisc) to name to value.
         channels: the same of rates in bit/s, class 0 being the link.
         rates: in force.
-        lines: of the present life; none before its init().
+        lines: of the present run; none before its init().
         expected: drops that the vector implies and the recording must show next, as class and end of the queue.
         arriving: class of the last arrival while policy's victims may follow.
     """
@@ -56,7 +57,7 @@ class Qdisc:
     arriving: bool = False
 
     def settings(self, policy: str, choices: Choices) -> list[str]:
-        """`set ...` and `queue N ...` of all parameters told."""
+        """`set ...` and `queue N ...` of all parameters recorded."""
         rows = []
         for number, values in sorted(self.params.items()):
             scope = "class" if number else "qdisc"
@@ -68,7 +69,7 @@ class Qdisc:
         self.params = {}
         return rows
 
-    def told_rates(self, now: str) -> list[str]:
+    def changed_rates(self, now: str) -> list[str]:
         """The channels that differ from those in force."""
         rows = []
         for number, rate in sorted(self.channels.items()):
@@ -85,7 +86,7 @@ class Qdisc:
         link = self.channels[0]
         self.rates = dict.fromkeys(range(classes + 1), link)
         self.lines = ["linkweir-vectors 1", f"policy {policy}", f"queues {classes}", f"link {link}"]
-        self.lines += self.settings(policy, choices) + self.told_rates(now) + [f"at {now} init"]
+        self.lines += self.settings(policy, choices) + self.changed_rates(now) + [f"at {now} init"]
         self.expected, self.arriving = None, False
 
     def happened(self, what: str, fact: dict[str, str]) -> None:
@@ -101,7 +102,7 @@ class Qdisc:
                 begun = self.lines[-1] if " drops" in self.lines[-1] else self.lines[-1] + " drops"
                 self.lines[-1] = f"{begun} {'h' if head else ''}{number - 1}"
             else:
-                raise UnreadableError(f"at {now}: {what} of class {number}, for which nothing asked")
+                raise UnreadableError(f"at {now}: {what} of class {number}, which nothing had asked for")
             return
         if self.expected:
             raise UnreadableError(f"at {now}: {what}, where {self.expected} had to be dropped")
@@ -121,12 +122,12 @@ class Qdisc:
             yes = fact["answer"] == "1"
             self.lines.append(f"at {now} expired {queue} {'yes' if yes else 'no'}")
             self.expected = (number, "head") if yes else None
-        elif what != "dropped_limit":  # of which the policy never hears
+        elif what != "dropped_limit":  # which is not reported to the policy
             raise UnreadableError(f"at {now}: no such event: {what}")
 
 
 def vectors(text: str, choices: Choices) -> list[str]:
-    """Every life in a recording in which the policy was asked, as the text of a vector.
+    """Every run in a recording in which the policy was asked, as the text of a vector.
 
     Raises:
         UnreadableError: events were lost, or do not fit together.
@@ -134,7 +135,7 @@ def vectors(text: str, choices: Choices) -> list[str]:
     if re.search(r"LOST \d+ EVENTS", text):
         raise UnreadableError("events were lost: give tracefs a larger buffer_size_kb")
     qdiscs: dict[tuple[str, str], Qdisc] = {}
-    lives: list[list[str]] = []
+    runs: list[list[str]] = []
     for what, ifindex, handle, rest in EVENT.findall(text):
         qdisc = qdiscs.setdefault((ifindex, handle), Qdisc())
         fact = dict(word.split("=", 1) for word in rest.split())
@@ -144,17 +145,17 @@ def vectors(text: str, choices: Choices) -> list[str]:
             qdisc.channels[int(fact["class"])] = fact["rate_bps"]
         elif what == "told" and fact["what"] == "init":
             qdisc.begin(fact["policy"], fact["now_ns"], int(fact["classes"]), choices)
-            lives.append(qdisc.lines)
+            runs.append(qdisc.lines)
         elif not qdisc.lines:
             raise UnreadableError(f"{what} of qdisc {handle}: before its init: begin to record before it is made")
         elif what == "told" and fact["what"] == "rated":
-            qdisc.lines += qdisc.told_rates(fact["now_ns"])
+            qdisc.lines += qdisc.changed_rates(fact["now_ns"])
         elif what == "told":
             rows = qdisc.settings(fact["policy"], choices)
             qdisc.lines.append(" ".join([f"at {fact['now_ns']} change", *rows]).replace(" change set ", " change "))
         else:
             qdisc.happened(what, fact)
-    return ["\n".join(life) + "\n" for life in lives if any(" pick " in line for line in life)]
+    return ["\n".join(run) + "\n" for run in runs if any(" pick " in line for line in run)]
 
 
 def main() -> int:
@@ -163,13 +164,13 @@ def main() -> int:
         return 2
     trace, choices, out = sys.argv[1:]
     try:
-        lives = vectors(Path(trace).read_text(), read_choices(Path(choices)))
+        runs = vectors(Path(trace).read_text(), read_choices(Path(choices)))
     except UnreadableError as error:
         print(f"{trace}: {error}", file=sys.stderr)
         return 1
-    for number, life in enumerate(lives, 1):
-        Path(f"{out}-{number}.vec").write_text(life)
-        print(f"{out}-{number}.vec: {len(life.splitlines())} lines")
+    for number, run in enumerate(runs, 1):
+        Path(f"{out}-{number}.vec").write_text(run)
+        print(f"{out}-{number}.vec: {len(run.splitlines())} lines")
     return 0
 
 

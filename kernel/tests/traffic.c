@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * traffic.c - sends and counts datagrams in the guest; never spins.
+ * traffic.c - sends and counts datagrams in the guest; never busy-waits.
  *
  *   traffic send ADDRESS PORT TOS COUNT BYTES PAUSE_US   TOS is the whole byte; a pause follows each packet unless it is 0;
- *                                                        COUNT 0 goes on until SIGTERM and then says how many were sent
- *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses, and says how many the queue refused
+ *                                                        COUNT 0 sends until SIGTERM and then prints how many were sent
+ *   traffic offer ADDRESS PORT TOS COUNT BYTES           the same without pauses; prints how many the queue refused
  *   traffic count PORT...                                "PORT PACKETS BYTES MARKED" each, when ended by SIGTERM
  *   traffic super ADDRESS PORT TOS COUNT BYTES PIECE     each of COUNT sends is one super-packet cut into pieces (UDP_SEGMENT)
- *   traffic frame DEVICE HEX COUNT [PIECE]               COUNT Ethernet frames of these bytes, header and all; with PIECE they claim to
- *                                                        be IPv4 super-packets of TCP, to be cut into pieces, whatever they are
+ *   traffic frame DEVICE HEX COUNT [PIECE]               COUNT Ethernet frames of these bytes, with header; with PIECE they are marked
+ *                                                        as IPv4 TCP super-packets, to be cut into pieces, whatever they contain
  *
- * Exit code 0, or 1 with a message. A datagram that the queue refuses, or nobody waits for, is no error.
+ * Exit code 0, or 1 with a message. A datagram that the queue refuses, or that has no receiver, is not an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -84,7 +84,7 @@ static void offer_all(int s, long count, size_t bytes)
 	long refused = 0;
 	int on = 1;
 
-	if (setsockopt(s, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)))     /* otherwise the kernel keeps it to itself */
+	if (setsockopt(s, IPPROTO_IP, IP_RECVERR, &on, sizeof(on)))     /* otherwise the kernel does not report refusals */
 		fail("IP_RECVERR");
 	while (count--) {
 		if (send(s, payload, bytes, 0) >= 0)
@@ -102,7 +102,7 @@ static void send_frames(const char *device, const char *hex, long count, int pie
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = (int)if_nametoindex(device) };
 	struct virtio_net_hdr claim = {
 		.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM, .gso_type = VIRTIO_NET_HDR_GSO_TCPV4, .gso_size = (unsigned short)piece,
-		.csum_start = ETH_HLEN + 20, .csum_offset = 16,         /* of a TCP header behind one of IPv4 */
+		.csum_start = ETH_HLEN + 20, .csum_offset = 16,         /* of a TCP header after one of IPv4 */
 	};
 	unsigned char frame[256] = { 0 };
 	size_t length = strlen(hex) / 2, i;
@@ -156,7 +156,7 @@ static void count_all(int nports, char **ports)
 
 			if (!(polls[i].revents & POLLIN))
 				continue;
-			left = 1;               /* first everything that has come */
+			left = 1;               /* first read all that has arrived */
 			message.msg_control = control;
 			message.msg_controllen = sizeof(control);
 			length = recvmsg(polls[i].fd, &message, MSG_DONTWAIT);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# hosts.sh - four hosts in a row, for a job to read in; addresses 10.0.NET.1 and 10.0.NET.2 at the ends of a wire.
+# hosts.sh - sets up four hosts in a row; jobs source it. The ends of wire NET have addresses 10.0.NET.1 and 10.0.NET.2.
 #
 #   sender s0 ---1--- r0 router r1 ---2--- y0 relay y1 ---3--- d0 receiver
 set -e
@@ -13,7 +13,7 @@ wire() { # wire HOST DEVICE HOST DEVICE NET
 	ip -n $1 neigh replace $5.2 lladdr 02:00:00:00:0$6:02 dev $2 nud permanent
 	ip -n $3 neigh replace $5.1 lladdr 02:00:00:00:0$6:01 dev $4 nud permanent
 }
-end() { # end HOST DEVICE ADDRESS MAC: sends what it is given, packet by packet
+end() { # end HOST DEVICE ADDRESS MAC: without ARP and super-packets
 	ip -n $1 link set $2 address $4 arp off gso_max_segs 1 txqueuelen 1000
 	ip -n $1 addr add $3/24 dev $2
 	ip -n $1 link set $2 up

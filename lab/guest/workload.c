@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * workload - traffic in the laboratory: sends, receives and says things at given times. It never polls, so that virtual time can
- * pass over every wait. Times are ns after ZERO_NS, which the environment gives on the monotonic clock; nothing begins before it.
+ * workload - traffic in the laboratory: sends, receives and prints lines at given times. It never polls, so that virtual time can
+ * skip every wait. Times are ns after ZERO_NS, an instant of the monotonic clock given in the environment; nothing starts earlier.
  *
  *   workload datagrams ADDRESS FILE DSCP...      sends what FILE lists (struct due); a DSCP for each flow
  *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:START:STOP:BYTES:CC...
- *                                                TCP with something to send until STOP; BYTES 0 is without end.
+ *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit).
  *                                                FILE: a line "AT FLOW cwnd srtt_us segments repeated timeouts" each INTERVAL
  *   workload receive INTERVAL END DATAGRAMS STREAMS
- *                                                until END. DATAGRAMS: a struct came each; STREAMS: lines "AT FLOW bytes segments"
+ *                                                until END. DATAGRAMS: a struct came per datagram; STREAMS: lines "AT FLOW bytes segments"
  *   workload say FILE                            prints the lines "AT TEXT" of FILE at their times, without AT
  *
- * Exit code 0, or 1 with a message. That a queue refuses a packet is no error.
+ * Exit code 0, or 1 with a message. A packet that a queue refuses is not an error.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,8 +32,8 @@
 
 #define DATAGRAM_PORT 5000
 #define STREAM_PORT 5001
-#define FIRST_LOCAL_PORT 20000          /* a stream's flow is its sender's port less this */
-#define HEADER_BYTES 28                 /* of IP and UDP */
+#define FIRST_LOCAL_PORT 20000          /* the flow of a stream is its sender's port minus this */
+#define HEADER_BYTES 28                 /* IP and UDP */
 #define MOST_FLOWS 1024
 
 struct due {
@@ -90,7 +90,7 @@ static void begin(void)
 	zero_ns = atoll(zero);
 	if (now_ns() > 0) {
 		errno = ETIME;
-		fail("preparing took until after ZERO_NS");
+		fail("preparations were not finished by ZERO_NS");
 	}
 }
 
@@ -137,7 +137,7 @@ static void watch(int epoll, int fd, uint32_t events, uint64_t tag)
 		fail("epoll");
 }
 
-/* a timer that fires at `first_ns` and every `interval_ns` from there, or once when that is 0 */
+/* a timer that fires at `first_ns` and every `interval_ns` after that, or once if that is 0 */
 static int timer(int64_t first_ns, int64_t interval_ns)
 {
 	int64_t at_ns = zero_ns + first_ns;
@@ -160,15 +160,15 @@ static void rearm(int t)
 		fail("timer");
 }
 
-/* what TCP says of a connection; timeouts since Linux 6.7, which headers of older kernels do not name */
-static struct told {
+/* TCP_INFO of a connection; `timeouts` exists since Linux 6.7, and older headers lack it */
+static struct tcp_state {
 	struct tcp_info info;
 	unsigned int timeouts;
-} told(int s)
+} tcp_state(int s)
 {
 	enum { TOTAL_RTO = 240, ENOUGH = 512 };
 	union { struct tcp_info info; char bytes[ENOUGH]; } all;
-	struct told told = { .timeouts = 0 };
+	struct tcp_state state = { .timeouts = 0 };
 	socklen_t size = sizeof(all);
 	uint16_t timeouts;
 
@@ -176,9 +176,9 @@ static struct told {
 	if (getsockopt(s, IPPROTO_TCP, TCP_INFO, &all, &size))
 		fail("TCP_INFO");
 	memcpy(&timeouts, all.bytes + TOTAL_RTO, sizeof(timeouts));
-	told.info = all.info;
-	told.timeouts = timeouts;
-	return told;
+	state.info = all.info;
+	state.timeouts = timeouts;
+	return state;
 }
 
 /* ---- datagrams ---- */
@@ -310,11 +310,11 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 		rearm(tick);
 		at_ns = now_ns();
 		for (i = 0; i < n; i++) {
-			struct told is;
+			struct tcp_state is;
 
 			if (streams[i].socket < 0)
 				continue;
-			is = told(streams[i].socket);
+			is = tcp_state(streams[i].socket);
 			fprintf(file, "%ld %d %u %u %u %u %u\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
 				is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts);
 		}
@@ -329,7 +329,7 @@ static void take_datagrams(int s, FILE *file)
 	struct came came;
 	ssize_t length;
 
-	/* one: epoll tells of the next, and a call that finds nothing is a call */
+	/* one read only: epoll reports further data, so no call finds nothing */
 	if ((length = recv(s, block, sizeof(block), MSG_DONTWAIT)) >= (ssize_t)sizeof(struct payload)) {
 		const struct payload *payload = (const struct payload *)block;
 
@@ -401,7 +401,7 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 		at_ns = now_ns();
 		for (i = 0; told_now && i < MOST_FLOWS; i++)
 			if (got[i].socket >= 0)
-				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, told(got[i].socket).info.tcpi_data_segs_in);
+				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, tcp_state(got[i].socket).info.tcpi_data_segs_in);
 	}
 	if (fclose(packets) || fclose(lines))
 		fail("results");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * planted - a module with three faults, to prove that the debug kernel sees such: a read of freed memory, a wait under a spinlock, and
- * two locks taken in both orders. Loading it is refused after that.
+ * planted - a module with three faults, to prove that the debug kernel detects them: a read of freed memory, a sleep under a
+ * spinlock, and two locks taken in both orders. Then its loading fails, so it need not be removed.
  */
 #include <linux/delay.h>
 #include <linux/module.h>
@@ -18,7 +18,7 @@ static int __init planted_init(void)
 
 	if (!memory)
 		return -ENOMEM;
-	spin_lock(&planted_first);      /* first: the other two make lockdep give up */
+	spin_lock(&planted_first);      /* first, since lockdep stops checking after either of the other faults */
 	spin_lock(&planted_second);
 	spin_unlock(&planted_second);
 	spin_unlock(&planted_first);
@@ -34,5 +34,5 @@ static int __init planted_init(void)
 	return -ENODEV;
 }
 module_init(planted_init);
-MODULE_DESCRIPTION("Faults that a debug kernel must see");
+MODULE_DESCRIPTION("Faults that a debug kernel must detect");
 MODULE_LICENSE("GPL");

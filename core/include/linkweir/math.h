@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* math.h - exact 64-bit arithmetic: lengths to times without division, 128-bit products and quotients. */
+/* math.h - exact 64-bit arithmetic: from lengths to times without division, 128-bit products and quotients. */
 #ifndef LINKWEIR_MATH_H
 #define LINKWEIR_MATH_H
 
@@ -42,7 +42,7 @@ static inline bool lw_product_less(uint64_t a, uint64_t b, uint64_t c, uint64_t 
 	return x.hi != y.hi ? x.hi < y.hi : x.lo < y.lo;
 }
 
-/* floor(a * b / c), UINT64_MAX when it does not fit or c is 0; 64 steps, for control paths */
+/* floor(a * b / c), or UINT64_MAX if that does not fit or c is 0; up to 64 steps, for control paths only */
 /*@ assigns \result \from a, b, c;
     ensures at_most: c != 0 ==> \result <= a * b / c; */
 static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
@@ -55,6 +55,7 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 		return UINT64_MAX;
 	if (!rest)
 		return LW_DIV64(n.lo, c);
+	/* long division, bit by bit: rest < c before each step, so its double needs one bit more than 64, the carry */
 	for (bit = 0; bit < 64; bit++) {
 		bool carry = (rest >> 63) != 0;
 
@@ -69,7 +70,7 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 	return quotient;
 }
 
-/* for control paths; a rate of 0 gives a pace of 0 ns per byte */
+/* for control paths only, since it divides; a rate of 0 gives a pace of 0 ns per byte */
 /*@ assigns \result \from rate_bps;
     ensures shift: \result.shift <= 63;
     ensures mult: \result.mult <= 8000000000 && (rate_bps != 1 ==> \result.mult <= UINT32_MAX); */
@@ -83,6 +84,7 @@ static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 		return pace;
 	pace.mult = LW_DIV64(bit_ns, rate_bps);
 	rest = LW_MOD64(bit_ns, rate_bps);
+	/* one more binary digit per step; rest stays below rate_bps, and its double is never formed, as it may overflow */
 	while (pace.shift < 63 && pace.mult < (1u << 31)) {
 		bool carry = rest >= rate_bps - rest;
 
@@ -92,14 +94,14 @@ static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 	}
 	if (rest && rest >= rate_bps - rest)
 		pace.mult++;
-	if (pace.shift && pace.mult >> 32) {
+	if (pace.shift && pace.mult >> 32) {    /* rounding up has made it 2^32 */
 		pace.mult >>= 1;
 		pace.shift--;
 	}
 	return pace;
 }
 
-/* floor of the time of `bytes` */
+/* the time of `bytes` in ns, rounded down */
 static inline uint64_t lw_pace_ns(const struct lw_pace *pace, uint32_t bytes)
 {
 	return (bytes * pace->mult) >> pace->shift;

@@ -2,7 +2,7 @@
 /*
  * port.h - the only header that knows where the core runs.
  *
- * User space, C++ and the Linux kernel give the same names; no other file of the core has an #ifdef for its host.
+ * It gives the same names in user space, C++ and the Linux kernel; no other file of the core has an #ifdef for its host.
  */
 #ifndef LINKWEIR_PORT_H
 #define LINKWEIR_PORT_H

@@ -2,8 +2,8 @@
 /*
  * edf.c - earliest deadline first (Liu and Layland, 1973, section 7), without preemption.
  *
- * A packet is due `deadline` after it came. The queue whose head is due first goes; of equal ones the lowest. A late packet
- * is still sent. A pick looks at every queue; events cost nothing.
+ * A packet is due `deadline` after its arrival. The queue whose head packet is due first is served; ties go to the lowest
+ * index. A late packet is still sent. A pick looks at every queue; events cost nothing.
  */
 #include "view.h"
 
@@ -29,7 +29,7 @@ static void edf_init(void *state, const struct lw_view *v, const uint64_t *param
 		edf_deadlines(state)[q] = qparams[(size_t)q * EDF_NQPARAMS + EDF_DEADLINE];
 }
 
-/* Times end at 2^64 ns, and so does the last deadline. */
+/* Clamped: the sum may exceed 64 bits. */
 static uint64_t edf_due_ns(uint64_t came_ns, uint64_t deadline_ns)
 {
 	return came_ns < UINT64_MAX - deadline_ns ? came_ns + deadline_ns : UINT64_MAX;
@@ -53,7 +53,7 @@ static struct lw_pick edf_pick(void *state, const struct lw_view *v)
 }
 
 static const struct lw_param edf_qparams[EDF_NQPARAMS] = {
-	{ "deadline", "how long after it came a packet is due", NULL, 0, 3600000000000u, 100000000, LW_NS, 0 },
+	{ "deadline", "how long after its arrival a packet is due", NULL, 0, 3600000000000u, 100000000, LW_NS, 0 },
 };
 
 const struct lw_policy lw_policy_edf = {

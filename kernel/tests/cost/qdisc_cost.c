@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * qdisc_cost.c - what a packet costs in the root qdisc of a device: enqueue and dequeue called at once, without a driver.
+ * qdisc_cost.c - the cost of a packet in the root qdisc of a device: it calls enqueue and dequeue directly, without a driver.
  *
  *   insmod qdisc_cost.ko device=v0 classes=3 packets=20000 waiting=64 [priority=0x10000] [hashed=0]
  *
  * Packets of 1000 bytes, of `classes` flows with the code points of tests/guest/cost.sh in turn; with `priority` they name class
- * priority | 1, 2, ...; with hashed=0 they come without a flow hash, as from a device that gives none. Two costs are logged, in
+ * priority | 1, 2, ...; with hashed=0 they have no flow hash, as from a device that computes none. Two costs are logged, in
  * ns: "in turn", one packet in an empty qdisc, and "loaded", with `waiting` packets there. Where the clock counts instructions, ns
- * are instructions. Loading fails on purpose, so there is nothing to remove.
+ * are instructions. Loading fails on purpose, so the module need not be removed.
  */
 #include <linux/ip.h>
 #include <linux/module.h>
@@ -80,7 +80,7 @@ static bool pass_in(struct Qdisc *q, struct sk_buff *skb)
 	return false;
 }
 
-/* ns for each packet with `stock` others in the queue, or 0 when one got lost; frees all */
+/* ns per packet with `stock` others in the queue, or 0 if one was lost; frees all */
 static u64 cost(struct net_device *dev, struct Qdisc *q, unsigned int stock)
 {
 	struct sk_buff *skb = NULL;
@@ -118,7 +118,7 @@ static int __init cost_init(void)
 	rtnl_lock();
 	q = rtnl_dereference(netdev_get_tx_queue(dev, 0)->qdisc);
 	local_bh_disable();
-	cost(dev, q, 0);                /* warm */
+	cost(dev, q, 0);                /* warm up */
 	in_turn = cost(dev, q, 0);
 	loaded = cost(dev, q, waiting);
 	local_bh_enable();

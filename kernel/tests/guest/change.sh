@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# change.sh - settings change while packets wait and flow: none is lost, and what is remembered stays.
+# change.sh - settings change while packets wait and flow: no packet is lost, and the state of the policy is kept.
 . /guest/checks.sh
 wire
 
@@ -73,7 +73,7 @@ traffic send 10.0.0.2 5003 0 1 100 0
 same "a smaller one lets what waits wait, and refuses more" "$(backlog 10:) $(stat dropped_limit 10:1)" "20 31p"
 clear
 
-# what is remembered: pds counts its arrivals and losses over its history
+# state that a change keeps: pds counts arrivals and losses over its history
 tc qdisc add dev v0 root handle 10: pds classes 2 default 1 limit 10 history infinite class 1 rate 0
 traffic send 10.0.0.2 5003 0 25 100 0
 same "received and lost" "$(stat received 10:1) $(stat lost 10:1)" "25p 15p"
@@ -91,8 +91,8 @@ traffic send 10.0.0.2 5003 0 1 100 0
 same "then one" "$(stat lost 10:1) $(backlog 10:)" "61p 5"
 clear
 
-# who loses: the smallest loss * lost / received, ties by the smaller coefficient. Class 1 has received 10; then four packets of
-# class 2 come: 0 = 0, class 1 loses (1/10); 0 of class 2, so it loses (4/2); then class 1 (2/10), and once more
+# the victim: the smallest loss * lost / received, ties by the smaller coefficient. Class 1 has received 10; then four packets of
+# class 2 arrive: 0 = 0, class 1 loses (1/10); 0 of class 2, so it loses (4/2); then class 1 (2/10), and once more
 tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 history infinite class 1 rate 0 class 2 rate 0 loss 4
 traffic send 10.0.0.2 5003 0 10 100 0
 traffic send 10.0.0.2 5003 0xb8 4 100 0

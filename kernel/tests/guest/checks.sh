@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# checks.sh - what guest scripts say their results with, and the wire they work on.
+# checks.sh - functions of the guest scripts to report results, and the pair of devices they work on.
 #
 #   here                      namespace b
 #   v0 10.0.0.1 ------------- v1 10.0.0.2
 #
-# A check prints "ok - WHAT" or "not ok - WHAT" and goes on. `show` prints JSON for the host to parse.
+# A check prints "ok - WHAT" or "not ok - WHAT" and continues. `show` prints JSON for the host to parse.
 
 modprobe veth
 [ -e /sys/module/sch_linkweir ] || modprobe sch_linkweir || fault "the module loads" "it is refused"
@@ -21,7 +21,7 @@ holds() { # holds WHAT COMMAND...
 	if out=$("$@" 2>&1); then pass "$what"; else fault "$what" "$out"; fi
 }
 
-refused() { # refused WHAT TEXT COMMAND...: fails, and says so with this text
+refused() { # refused WHAT TEXT COMMAND...: it fails, with this text
 	what=$1 text=$2
 	shift 2
 	if out=$("$@" 2>&1); then
@@ -34,7 +34,7 @@ refused() { # refused WHAT TEXT COMMAND...: fails, and says so with this text
 	fi
 }
 
-says() { # says WHAT TEXT COMMAND...: succeeds, and its output has this text
+says() { # says WHAT TEXT COMMAND...: it succeeds, and its output contains this text
 	what=$1 text=$2
 	shift 2
 	if out=$("$@" 2>&1); then
@@ -57,7 +57,7 @@ show() { # show COMMAND...: its output is JSON
 
 in_b() { ip netns exec b "$@"; }
 
-wire() { # without address resolution or other packets of the kernel's own
+wire() { # sets it up without address resolution or other packets of the kernel
 	ip netns add b
 	echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6
 	echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
@@ -88,15 +88,15 @@ fields() { # fields qdisc|class HANDLE
 		mine && $1 == "Sent" { gsub(/[(,]/, ""); sent = $2 " " $4; dropped = $7 }
 		mine && $1 == "backlog" { bytes = $2; sub(/b$/, "", bytes); pkts = $3; sub(/p$/, "", pkts); print sent, dropped, bytes, pkts; exit }'
 }
-stat() { # stat NAME HANDLE: a word of the qdisc's own statistics, of a class
+stat() { # stat NAME HANDLE: one of the module's statistics of a class
 	tc -s class show dev v0 classid "$2" | awk -v name="$1" '{ for (i = 1; i < NF; i++) if ($i == name) { print $(i + 1); exit } }'
 }
 backlog() { fields qdisc "$1" | awk '{ print $5 }'; }
-reasons() { # what the one qdisc of ours dropped, summed over its reasons
+reasons() { # drops of the only qdisc of the module, summed over the reasons
 	tc -s qdisc show dev v0 | awk '{ for (i = 1; i < NF; i++) if ($i ~ /^dropped_/) sum += $(i + 1) } END { print sum }'
 }
 
-drained() { # drained WHAT HANDLE: waits until nothing waits there
+drained() { # drained WHAT HANDLE: waits until its backlog is empty
 	waits "$1" empty "$2" && pass "$1"
 }
 empty() { [ "$(backlog "$1")" = 0 ]; }

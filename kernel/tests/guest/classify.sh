@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# classify.sh - who decides the class: skb->priority, filters, code points, the default. And super-packets.
+# classify.sh - how the class is chosen: skb->priority, filters, code points, the default. And super-packets.
 . /guest/checks.sh
 wire
 tc qdisc add dev v0 root handle 1: pds limit 100000 classes 4 default 4 dscp EF=1,AF11=2,5=3 class 1 rate 0 class 2 rate 0 class 3 rate 0 class 4 rate 0
@@ -69,10 +69,10 @@ tc qdisc add dev v0 parent 1:1 handle 10: pf classes 1 class 1 rate 0 limit 50
 begin_count 7000
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "a super-packet is split" "$(fields qdisc 10: | cut -d' ' -f3-5)" "0 20840 20"
-same "in the parent's books as well" "$(fields qdisc 1: | cut -d' ' -f3-5)" "0 20840 20"
+same "in the parent's counters as well" "$(fields qdisc 1: | cut -d' ' -f3-5)" "0 20840 20"
 traffic super 10.0.0.2 7000 0 2 20000 1000
 same "what has no room of it is dropped" "$(fields qdisc 10: | cut -d' ' -f3-5)" "10 52100 50"
-same "in both books" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
+same "in both counters" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
 traffic super 10.0.0.2 7000 0 1 20000 1000
 same "all of it" "$(fields qdisc 10: | cut -d' ' -f3-5)" "30 52100 50"
 same "in the parent's as well" "$(fields qdisc 1: | cut -d' ' -f4-5)" "52100 50"
@@ -82,10 +82,10 @@ end_count
 same "the pieces arrived" "$arrived" "50"
 same "the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 
-# super-packets that cannot be split: they claim to be of TCP, and are of a protocol that the kernel does not know
+# super-packets that cannot be split: marked as TCP, but of a protocol that the kernel does not know
 frame "0800450000000000000040fd0000${zeros}000000005$(printf %0391d 0)" 3 100
 same "what cannot be split is dropped" "$(fields qdisc 10: | cut -d' ' -f3-5)" "33 0 0"
-same "and told as such" "$(stat dropped_split 10:1) $(stat dropped_limit 10:1)" "3p 30p"
+same "and counted by reason" "$(stat dropped_split 10:1) $(stat dropped_limit 10:1)" "3p 30p"
 same "by the whole qdisc as well" "$(reasons)" 33
 same "the parent counts none of it as waiting" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear

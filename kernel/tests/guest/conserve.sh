@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# conserve.sh - what came was sent, was dropped or waits, here and in the parent's books.
+# conserve.sh - every packet that arrived was sent, was dropped or waits, in our counters and in the parent's.
 #
-# Classes are blocked (rate 0) while packets come, so what must wait and what must go is known exactly; no check waits for a clock.
+# Classes are blocked (rate 0) while packets arrive, so it is known exactly how many must wait and be dropped; no check depends on time.
 . /guest/checks.sh
 wire
 
@@ -30,7 +30,7 @@ offer() { # offer CLASS COUNT BYTES
 	traffic send 10.0.0.2 500"$1" $tos "$2" "$3" 0
 }
 
-books() { # books WHAT: the parent's backlog is the child's; read again when a packet left between the two
+agrees() { # agrees WHAT: the parent's backlog equals the child's; reads again if a packet left between the two
 	tries=0
 	until [ "$(fields qdisc 1: | cut -d' ' -f4-5)" = "$(fields qdisc 10: | cut -d' ' -f4-5)" ] || [ $tries -ge 20 ]; do
 		tries=$((tries + 1))
@@ -51,10 +51,10 @@ for parent in $parents; do
 		begin_count 5001 5002 5003
 		for round in 1 2; do
 			offer 1 25 500
-			books "$case: books while it fills"
+			agrees "$case: backlogs while it fills"
 			offer 2 25 1000
 			offer 3 25 100
-			books "$case: books when it is full"
+			agrees "$case: backlogs when it is full"
 		done
 		if [ $kind = pds ]; then kept=60; else kept=90; fi
 		same "$case: keeps what it has room for" "$(backlog 10:)" $kept
@@ -64,7 +64,7 @@ for parent in $parents; do
 			tc class change dev v0 parent 10: classid 10:$class $kind rate 10mbit
 		done
 		drained "$case: drains" 10:
-		books "$case: books when it is empty"
+		agrees "$case: backlogs when it is empty"
 		same "$case: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 		end_count
 		same "$case: what was kept arrived" "$arrived_sum" $kept
@@ -82,20 +82,20 @@ holds "pss under htb" tc qdisc add dev v0 parent 1:1 handle 10: pss classes 3 li
 begin_count 5001 5002 5003
 offer 3 1 100
 offer 1 50 500
-books "pss: books while it fills"
+agrees "pss: backlogs while it fills"
 offer 2 50 1000
 offer 3 60 100
-books "pss: books when it is full"
+agrees "pss: backlogs when it is full"
 tc class change dev v0 parent 1: classid 1:1 htb rate 1gbit
 drained "pss: drains" 10:
-books "pss: books when it is empty"
+agrees "pss: backlogs when it is empty"
 same "pss: nothing is lost track of" "$(fields qdisc 10: | awk '{ print $2 + $3 + $5 }')" 161
 end_count
 same "pss: what was sent arrived" "$arrived_sum" "$(fields qdisc 10: | cut -d' ' -f2)"
 same "pss: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 clear
 
-# dropped by age, when leaving and to make room; a child that gives nothing though it had packets
+# dropped by age, when leaving and to make room; a child that returns no packet though it had some
 for parent in $parents; do
 	case="codes under $parent"
 	parent $parent
@@ -105,29 +105,29 @@ for parent in $parents; do
 	sleep 0.1
 	offer 3 5 500
 	same "$case: the old made room" "$(stat dropped_expired 10:1)" 5p
-	books "$case: books after that"
+	agrees "$case: backlogs after these drops"
 	sleep 0.1
 	tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
-	drained "$case: all the others went by age" 10:
+	drained "$case: all the others were dropped by age" 10:
 	same "$case: when their turn came" "$(stat dropped_leaving 10:1)" 10p
-	books "$case: books of nothing"
+	agrees "$case: backlogs when nothing waits"
 	tc class change dev v0 parent 10: classid 10:1 codes timeout 1000s
 	offer 3 3 500
 	drained "$case: still carries packets" 10:
 	end_count
 	same "$case: nothing old arrived" "$arrived_sum" 3
-	same "$case: what went is told with its reason" "$(reasons)" "$(fields qdisc 10: | cut -d' ' -f3)"
+	same "$case: every drop has a reason" "$(reasons)" "$(fields qdisc 10: | cut -d' ' -f3)"
 	same "$case: the parent is empty" "$(fields qdisc 1: | cut -d' ' -f4-5)" "0 0"
 	clear
 done
 
-# drr ends its turn with a child that gives nothing: a blocked one holds up the others, one that dropped all it had does not
+# drr stops serving at a child that returns no packet: a blocked child holds up the others, one that dropped all its packets does not
 tc qdisc add dev v0 root handle 1: drr
 for class in 1 2; do
 	tc class add dev v0 parent 1: classid 1:$class drr
 	tc filter add dev v0 parent 1: protocol ip prio $class flower ip_proto udp dst_port 500$class classid 1:$class
 done
-holds "codes beside a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
+holds "codes and a fifo under drr" tc qdisc add dev v0 parent 1:1 handle 10: codes classes 1 class 1 rate 0 timeout 10ms
 begin_count 5001 5002
 offer 1 100 500
 offer 2 5 500
@@ -144,10 +144,10 @@ clear
 tc qdisc add dev v0 root handle 10: pf classes 1 class 1 rate 0 limit_bytes 5500
 offer 3 9 1000
 same "a bound in bytes" "$(fields qdisc 10: | cut -d' ' -f3-5)" "4 5210 5"
-same "told as such" "$(stat dropped_limit 10:1)" 4p
+same "counted as such" "$(stat dropped_limit 10:1)" 4p
 clear
 
-# the sender is told of its packet, and of no other's
+# the return value of enqueue covers the sender's packet, and no other
 tc qdisc add dev v0 root handle 10: pds classes 2 default 1 dscp EF=2 limit 10 class 1 rate 0 limit 15 class 2 rate 0 loss 4
 same "the newcomer that goes is refused" "$(traffic offer 10.0.0.2 5003 0 25 100)" 15
 same "one that another makes room for is not" "$(traffic offer 10.0.0.2 5001 0xb8 2 100) $(stat dropped_victim 10:1)" "1 16p"
@@ -155,7 +155,7 @@ tc qdisc change dev v0 root handle 10: pds limit 100
 same "one beyond its class's limit is" "$(traffic offer 10.0.0.2 5003 0 10 100) $(stat dropped_limit 10:1)" "4 4p"
 clear
 
-# a limit far below what waits: an arrival drops two packets at most, and parents hear of both
+# a limit far below the backlog: an arrival drops two packets at most, and both are reported to the parents
 for parent in $parents; do
 	case="a lowered limit under $parent"
 	parent $parent
@@ -165,14 +165,14 @@ for parent in $parents; do
 	same "$case: none goes by that" "$(backlog 10:) $(reasons)" "400 0"
 	offer 1 100 100
 	same "$case: one packet fewer waits with each that came" "$(backlog 10:) $(reasons)" "300 200"
-	books "$case: books meanwhile"
+	agrees "$case: backlogs after each"
 	for round in 1 2 3; do offer 1 100 100; done
 	same "$case: it is kept from then on" "$(backlog 10:) $(reasons)" "100 700"
-	books "$case: books when it is reached"
+	agrees "$case: backlogs when it is reached"
 	clear
 done
 
-# old packets make room, 64 at most for one that comes
+# old packets are dropped to make room, at most 64 per arrival
 holds "codes" tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 200 timeout 10ms
 offer 3 100 100
 offer 3 100 100
@@ -184,7 +184,7 @@ offer 3 1 100
 same "with the next it is" "$(backlog 10:) $(stat dropped_expired 10:1) $(stat dropped_limit 10:1)" "80 121p 1p"
 clear
 
-# a device that goes down drops what waits and begins anew
+# a device that goes down drops its backlog and starts again
 parent htb
 tc qdisc add dev v0 parent 1:1 handle 10: pds classes 1 class 1 rate 0
 offer 3 20 1000

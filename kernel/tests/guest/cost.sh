@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# cost.sh - instructions for each packet, beside the kernel's own qdiscs. The guest's clock counts instructions.
+# cost.sh - instructions per packet, compared with the kernel's own qdiscs. The guest's clock counts instructions.
 #
-# cost NAME IN-TURN LOADED IN-TURN LOADED: one packet in an empty qdisc, and with 64 waiting; first as packets come whose flow hash is
-# known (of sockets here, or from devices that give it), then as they come without one and have to be looked into.
+# cost NAME IN-TURN LOADED IN-TURN LOADED: one packet in an empty qdisc, and with 64 waiting; first for packets with a known
+# flow hash (of local sockets, or from devices that compute it), then for packets without one, whose headers must be parsed.
 . /guest/checks.sh
 ip link add d0 type dummy
 ip link set d0 up
@@ -23,18 +23,18 @@ measure() { # measure NAME CLASSES PRIORITY KIND ...: PRIORITY 0 or the handle's
 	echo "cost $name$costs"
 }
 
-below() { # below WHAT COLUMN FACTOR COSTS: in this column no more than these costs' times the factor
+below() { # below WHAT COLUMN FACTOR COSTS: the cost in this column is at most FACTOR times that of COSTS
 	if echo "$costs $4" | awk -v column="$2" -v factor="$3" '{ exit !($column > 0 && $column <= factor * $(column + 4)) }'; then
 		pass "$1"
 	else
-		fault "$1" "$costs, beside$4"
+		fault "$1" "$costs, compared with$4"
 	fi
 }
 
 bounded() { # bounded NAME: without a hash, no more than fq_codel; never more than 0.3 of cake
 	below "$1 in turn" 3 1 "$fq_codel"
 	below "$1 loaded" 4 1 "$fq_codel"
-	for column in 1 2 3 4; do below "$1 beside cake, column $column" $column 0.3 "$cake"; done
+	for column in 1 2 3 4; do below "$1 and cake, column $column" $column 0.3 "$cake"; done
 }
 
 measure pfifo 3 0 pfifo limit 1000

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# fuzz.sh - netlink messages of every sort, right and wrong, with packets in between.
+# fuzz.sh - netlink messages of all kinds, valid and invalid, with packets in between.
 . /guest/checks.sh
 wire
 messages=2000
@@ -14,7 +14,7 @@ if [ "$(counts accepted)" -gt $((messages / 5)) ]; then pass "many were accepted
 if [ "$(counts refused)" -gt $((messages / 5)) ]; then pass "many were refused"; else fault "many were refused" "$(cat /tmp/fuzz)"; fi
 same "each refusal says why" "$(counts mute)" 0
 same "and names an attribute" "$(counts nameless)" 0
-# what netlink itself says of attributes that are cut off or of a wrong length, and how often it held its tongue
+# netlink's own warnings about attributes that are cut off or of a wrong length, and how many it suppressed
 same "nothing else is in the log" "$(dmesg | grep -Ev '^(\[ *[0-9.]+\] )?(netlink|__nla_validate_parse|validate_nla): ')" ""
 clear
 holds "qdiscs are still made" tc qdisc add dev v0 root handle 1: pss classes 3 link 20mbit

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# install.sh - init of an installed system: the qdiscs are there, as their pages say, and carry packets.
+# install.sh - init of an installed system: the qdiscs exist, as their manual pages say, and carry packets.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 judge() { if [ "$1" -eq 0 ]; then echo "ok - $2"; else echo "not ok - $2: $3"; fi; }
-datagrams() { # datagrams NUMBER: through X, which swallows them
+datagrams() { # datagrams NUMBER: sent through X, a dummy that drops them
 	perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Proto => "udp", PeerAddr => "192.0.2.2:9") or die $!;
 		for (1 .. shift) { $s->send("x" x 1000) or die $! }' "$1" 2>&1
 }

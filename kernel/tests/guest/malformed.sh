@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# malformed.sh - attributes as tc never sends them: of another width, cut off, unknown, without their flag. Each refusal names the
+# malformed.sh - attributes as tc never sends them: of a wrong width, cut off, unknown, without NLA_F_NESTED. Each refusal names the
 # attribute and what it must be, and points at it in the request.
 . /guest/checks.sh
 wire
@@ -51,12 +51,12 @@ refused "a parameter without its flag" "param must be a nest of a name and a val
 refused "a class without its flag" "class must be a nest that begins with a number (at class[)" $qdisc class[ number=2 } }
 refused "a number as a nest" "link must be u64, 1 .. 1000000000000 bit/s (at link{)" attributes v0 add pds options{ classes=2 link{ } }
 
-# what is missing
+# missing attributes
 refused "a parameter without a value" "param needs a name and a value (at param{)" $qdisc param{ name=sat } }
 refused "a parameter without a name" "param of class 2 needs a name and a value (at param{)" $qdisc class{ number=2 param{ value=1 } } }
 refused "a class without a number" "number of a class is outside 1 .. 2 (at class{)" $qdisc class{ limit=1 } }
 
-# what is unknown, or cut off
+# unknown or cut-off attributes
 says_of qdisc 17/4 "options: there is no attribute 17"
 says_of class 9/4 "options of class 2: there is no attribute 9"
 says_of class_param 9/4 "param of class 2: there is no attribute 9"
@@ -66,7 +66,7 @@ refused "options that are cut off" "options: the last attribute is cut off (at o
 refused "a class that is cut off" "options of class 2: the last attribute is cut off (at class{)" $qdisc class{ number=2 cut } }
 refused "a parameter that is cut off" "param: the last attribute is cut off (at param{)" $qdisc param{ name=sat cut } }
 
-# what is out of range is pointed at as well
+# values out of range are pointed at as well
 says_of qdisc classes=0 "classes is outside 1 .. 4096"
 says_of qdisc link=0 "link is outside 1 .. 1000000000000 bit/s"
 says_of qdisc default=3 "default is outside 1 .. 2"
@@ -75,13 +75,13 @@ says_of class limit=0 "limit of class 2 is outside 1 .. 100000000 packets"
 says_of class limit_bytes=0 "limit_bytes of class 2 is outside 1 .. 1000000000000 bytes"
 says_of class rate=1000000000001 "rate of class 2 is outside 0 .. 1000000000000 bit/s"
 says_of param value=2 "sat is outside 0 .. 1"
-# a rule across parameters blames none of those that were good
+# a refusal by a rule across parameters points at no attribute
 refused "a rule across parameters" "class 2: a queue with a low_level needs a reservation: give rate or share (at nothing)" \
 	$qdisc class{ number=2 param{ name=low_level value=4 } } }
 says_of class_param value=604800000000001 "memory of class 2 is outside 0 .. 604800000000000 ns"
 same "nothing was made" "$(tc qdisc show dev v0 | grep -c ' 1: ')" 0
 
-# a class by itself
+# tc class change
 holds "pds" tc qdisc add dev v0 root handle 1: pds classes 2 limit 80
 widths own limit "limit of class 1 must be u32, 1 .. 100000000 packets" 0 3 5 8
 widths own_param value "delay of class 1 must be u64, 1 .. 65535" 0 4 7 9

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# record.sh - lives of policies are recorded by the module's tracepoints, for the host to replay through the core.
+# record.sh - the module's tracepoints record runs of policies, which the host replays in the core.
 . /guest/checks.sh
 wire
 mount -t tracefs tracefs /sys/kernel/tracing
@@ -109,7 +109,7 @@ for kind in mlwdf exp_rule exp_pf; do
 done
 echo 0 >events/linkweir/enable
 
-# whoever watches where the kernel loses packets is told that it was a queue, for each of those that are counted
+# drop monitors see a queueing-discipline reason for each drop that is counted
 echo >trace
 echo 1 >events/skb/kfree_skb/enable
 tc qdisc add dev v0 root handle 10: codes classes 1 class 1 rate 0 limit 10 timeout 100ms

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# remove.sh - qdiscs, devices, namespaces and the module go while packets flow and wait.
+# remove.sh - qdiscs, devices, namespaces and the module are removed while packets flow and wait.
 . /guest/checks.sh
 wire
 traffic send 10.0.0.2 5003 0 1000000 500 2000 &

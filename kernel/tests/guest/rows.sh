@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# rows.sh - tc rows: add, change, replace, show, delete; what is refused, and what is said then.
+# rows.sh - tc commands: add, change, replace, show, delete; refusals and their texts.
 . /guest/checks.sh
 wire
 options() { tc qdisc show dev v0 root | sed 's/.* refcnt [0-9]* //; s/ *$//'; }
@@ -7,7 +7,7 @@ class() { tc class show dev v0 classid "$1" | sed 's/^class [^ ]* [^ ]* parent [
 
 says "the self-test ran at load" "all as expected" dmesg
 
-# --- what is given is what is shown ---
+# --- settings are shown as given ---
 holds "pss" tc qdisc add dev v0 root handle 1: pss classes 3 link 20mbit default 3 dscp EF=1,AF=2,CS0=3 sat paper on_empty reset early ignore \
 	class 1 limit 200 class 2 low_level 4 rate 8mbit burst 10 mtu 1600 memory 5s limit 300p limit_bytes 1mb class 3 level 3
 same "pss shows the qdisc" "$(options)" "classes 3 link 20Mbit default 3 dscp CS0=3,AF11=2,AF12=2,AF13=2,AF21=2,AF22=2,AF23=2,AF31=2,AF32=2,AF33=2,AF41=2,AF42=2,AF43=2,EF=1 sat paper on_empty reset early ignore"
@@ -55,7 +55,7 @@ for kind in mlwdf exp_rule exp_pf; do
 	clear
 done
 
-# --- what is refused ---
+# --- refusals ---
 add="tc qdisc add dev v0 root handle 1:"
 refused "no classes" "classes is missing: give 1 .. 4096" $add pss link 20mbit
 refused "no options at all" "classes is missing: give 1 .. 4096" $add pds
@@ -90,7 +90,7 @@ while read -r kind scope name value text; do
 done </guest/bounds
 same "a bound of every kind was tried" "$(for kind in $checked; do echo "$kind"; done | sort | tr '\n' ' ')" "codes exp_pf exp_rule mlwdf pds pf pss "
 
-# of a qdisc that exists: nothing changes when something is refused
+# of an existing qdisc: a refused change has no effect
 holds "pds" $add pds classes 2 limit 80 k 1000
 refused "its size stays" "k is fixed when the qdisc is made: delete it and add it anew" tc qdisc change dev v0 root handle 1: pds k 1001
 refused "its history stays" "history is fixed when the qdisc is made: delete it and add it anew" tc qdisc change dev v0 root handle 1: pds limit 70 history ring
@@ -107,7 +107,7 @@ refused "a class cannot go" "" tc class del dev v0 classid 1:1
 refused "a module in use" "" rmmod sch_linkweir
 clear
 
-# --- what tc refuses by itself ---
+# --- refusals by tc itself ---
 refused "an unknown word" "pss: a qdisc has no \"foo\"" $add pss classes 2 foo 1
 refused "an unknown class word" "pss: a class has no \"bar\"" $add pss classes 2 class 1 bar 1
 refused "a unit that does not fit" "memory takes a time such as 100ms, not \"3mbit\"" $add pss classes 2 class 1 memory 3mbit
@@ -134,7 +134,7 @@ refused "a value that is missing" "a value must follow \"link\"" $add pss classe
 refused "a code point that is none" "dscp takes CODE=CLASS,..., not \"AF99=1\"" $add pss classes 2 dscp AF99=1
 refused "help" "Usage: ... codes classes N" $add codes help
 
-# --- as the default of devices, which gives no options: the device goes without ---
+# --- as default qdisc, which gets no options: the device stays without a qdisc ---
 modprobe tun
 [ -e /dev/net/tun ] || { mkdir -p /dev/net && mknod /dev/net/tun c 10 200; }
 default=$(cat /proc/sys/net/core/default_qdisc)
