@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""NAME. FILL IN: the source, and how it reads there: this model is written from the source, not from core/src/NAME.c."""
+"""NAME. FILL IN: what the source says. This model is written from the source, not from core/src/NAME.c."""
 
 from dataplane import Policy
 
