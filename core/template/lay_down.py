@@ -6,9 +6,10 @@
     oracle/NAME.py                 a naive model of it
     oracle/lives/NAME.py           draws its parameters for random lives
     vectors/NAME/                  vectors by hand; the random ones are generated
-    PAGE                           its page
+    docs/reference/policies/NAME.md, kernel/man/tc-NAME.8    its pages
 
-and adds its line to core/include/linkweir/policies.def. It overwrites nothing. Every place to fill in is marked FILL IN.
+and adds its line to core/include/linkweir/policies.def and to the tables of policies in README.md and
+docs/howto/kernel.md. It overwrites nothing. Every place to fill in is marked FILL IN.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ PLACES = {
     "lives.py": "oracle/lives/NAME.py",
     "hand-ties.vec": "vectors/NAME/hand-ties.vec",
     "page.md": PAGE,
+    "man.8": "kernel/man/tc-NAME.8",
 }
+ROWS = {
+    "README.md": ("| policy | guarantees | source |", "| `NAME` | FILL IN | FILL IN |"),
+    "docs/howto/kernel.md": ("| policies | in the module | why |", "| `NAME` | yes | Linux has nothing like it |"),
+}
+"""Tables that list the policies: the head of each, and the row of a new one."""
 LONGEST = 15
 """Bytes of a qdisc's name in Linux (IFNAMSIZ - 1)."""
 
@@ -53,7 +60,16 @@ def places(name: str, root: Path = ROOT) -> dict[str, Path]:
 
 def filled(source: str, name: str) -> str:
     """The text of a file of the template for this policy."""
-    return (TEMPLATE / source).read_text(encoding="utf-8").replace("NAME", name)
+    text = (TEMPLATE / source).read_text(encoding="utf-8")
+    # the section of a manual page keeps its title
+    return text.replace("CAPITALS", name.upper()).replace("NAME", name).replace(f".SH {name}\n", ".SH NAME\n")
+
+
+def with_row(text: str, head: str, row: str) -> str:
+    """A page with one row more at the end of the table that begins with `head`."""
+    before, table = text.split(head + "\n", 1)
+    rows, after = table.split("\n\n", 1)
+    return f"{before}{head}\n{rows}\n{row}\n\n{after}"
 
 
 def lay_down(name: str) -> None:
@@ -64,6 +80,10 @@ def lay_down(name: str) -> None:
         print(f"policy: {place.relative_to(ROOT)}")
     with PLAN.open("a", encoding="utf-8") as plan:
         plan.write("\n" + filled("plan.toml", name))
+    for page, (head, row) in ROWS.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        (ROOT / page).write_text(with_row(text, head, row.replace("NAME", name)), encoding="utf-8")
+        print(f"policy: one row in {page}")
     with LISTED.open("a", encoding="utf-8") as listed:
         listed.write(f"LW_POLICY({name})\n")
     print(f"policy: one line in {LISTED.relative_to(ROOT)}; move it there to change its place in lists")

@@ -83,7 +83,9 @@ def test_stubs_give_the_answers_of_their_vectors(laid_down: Path) -> None:
 
 
 def test_the_core_without_a_part_of_a_policy_is_refused(laid_down: Path) -> None:
-    for part in lay_down.places(POLICY, laid_down).values():
+    parts = lay_down.places(POLICY, laid_down)
+    parts.pop("man.8")  # test_manual_pages.py misses that: a policy that Linux has is no qdisc of ours
+    for part in parts.values():
         hidden = part.with_name("hidden")
         part.rename(hidden)
         done = subprocess.run(
@@ -98,6 +100,7 @@ def test_only_what_was_laid_down_is_touched(written: Path) -> None:
     assert changed(written) == {
         "core/include/linkweir/policies.def",
         "core/proofs/plan.toml",
+        *lay_down.ROWS,
         *(place.replace("NAME", POLICY) for place in lay_down.PLACES.values()),
         *(f"vectors/{POLICY}/{path.name}" for path in (written / "vectors" / POLICY).glob("random-*.vec")),
     }
