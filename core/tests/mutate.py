@@ -9,8 +9,8 @@ A mutant changes one operator, constant, condition or statement. Those that do n
 code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
 compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
 must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
-Each file without such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So the record
-can be made file by file.
+Each file without such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So
+the record can be made file by file.
 """
 
 import argparse
