@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, si
 if TYPE_CHECKING:
     from linkweir.outline import Values
     from linkweir.tables import RunTables
+
+    Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
@@ -129,7 +131,7 @@ def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     rows = run.rows("classes")
     window_s = run.simulated_s - run.scenario.warmup_s
     late = [(row["delay_p95_s"] or 0.0) > LONG_DELAY_S for row in rows]
-    grows = _grows(run) if any(late) else np.zeros(len(rows))
+    grows = _grows(run) if any(late) else np.zeros(len(rows), dtype=bool)
     found = []
     for entry in resolved.entries:
         mine = [_long_delay(entry, n, rows[n], window_s, grows=bool(grows[n])) for n in entry.numbers if late[n]]
@@ -137,7 +139,7 @@ def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     return found
 
 
-def _grows(run: RunTables) -> Values:
+def _grows(run: RunTables) -> Flags:
     """Classes whose queue is longer throughout the last third of the time than ever in the first."""
     first_s, end_s = run.scenario.warmup_s, run.simulated_s
     third_s = (end_s - first_s) / 3
@@ -150,7 +152,7 @@ def _grows(run: RunTables) -> Values:
         early, late = (t_s >= first_s) & (t_s < first_s + third_s), t_s >= end_s - third_s
         np.maximum.at(early_bytes, n[early], backlog_bytes[early])
         np.minimum.at(late_bytes, n[late], backlog_bytes[late])
-    longer: Values = (late_bytes > early_bytes) & np.isfinite(early_bytes) & np.isfinite(late_bytes)
+    longer: Flags = (late_bytes > early_bytes) & np.isfinite(early_bytes) & np.isfinite(late_bytes)
     return longer
 
 
