@@ -32,7 +32,7 @@ class Outline:
     ) -> None:
         names = ["t_s", *columns]
         self._step = step
-        open_rows = {name: np.empty((len(names), 0)) for name in classes or [""]}
+        open_rows: dict[str, Values] = {name: np.empty((len(names), 0)) for name in classes or [""]}
         parts: dict[str, list[Values]] = {name: [] for name in open_rows}
         for batch in batches:
             of = np.asarray(batch.column("class").to_pylist(), dtype=object) if classes else None

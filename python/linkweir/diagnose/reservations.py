@@ -96,7 +96,7 @@ def _bins(run: RunTables, resolved: ResolvedScenario) -> Iterator[Bins]:
 
 def _blocks(run: RunTables, table: str, columns: Sequence[str], rows_per_bin: int) -> Iterator[Values]:
     """A table by bins, `_BINS` at a time: bin x row of the bin x column."""
-    waiting = np.empty((0, len(columns)))
+    waiting: Values = np.empty((0, len(columns)))
     size = _BINS * rows_per_bin
     for batch in run.batches(table, columns):
         rows = [batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in columns]
