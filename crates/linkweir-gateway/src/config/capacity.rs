@@ -7,10 +7,10 @@ use linkweir_config::signal::{self, Signal};
 use linkweir_config::trace::{self, Described, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
+use linkweir_config::Fault;
 
 use super::paths::{folder, path};
-use super::{Capacity, Fault};
-use linkweir_plane::setup::Bounds;
+use linkweir_plane::setup::{Bounds, Capacity};
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;
