@@ -200,21 +200,7 @@ impl Plane {
                 let expected = (words[3] != "none").then(|| queue(3));
                 assert_eq!(self.picked, expected, "pick");
             }
-            "verdict" => {
-                let q = self.picked.expect("something was picked");
-                let ecn = words.get(4) == Some(&"ecn");
-                let verdict = self.tell(|p, v| p.leaving(v, q, ecn)).unwrap();
-                let expected = match words[3] {
-                    "pass" => Verdict::Pass,
-                    "mark" => Verdict::Mark,
-                    "drop" => Verdict::Drop,
-                    other => panic!("{other} is no verdict"),
-                };
-                assert_eq!(verdict, expected, "verdict");
-                if verdict == Verdict::Drop {
-                    self.drop_end(q, true);
-                }
-            }
+            "verdict" => self.judge(words[3], words.get(4) == Some(&"ecn")),
             "expired" => {
                 let expired = self.tell(|p, v| p.expired(v, queue(3))).unwrap();
                 assert_eq!(if expired { "yes" } else { "no" }, words[4]);
@@ -241,26 +227,48 @@ impl Plane {
                 self.link_bps = words[3].parse().unwrap();
                 self.tell(|p, v| p.rated(v));
             }
-            "change" => {
-                let mut set = words[3..].to_vec();
-                if set.first() != Some(&"queue") {
-                    set.insert(0, "set");
-                }
-                self.configure(&set);
-                let (params, qparams) = (self.params.clone(), self.qparams.clone());
-                let changed = self.tell(|p, v| p.change(v, &params, &qparams)).unwrap();
-                changed.unwrap_or_else(|fault| panic!("refused: {fault}"));
-            }
-            "observe" => {
-                let mut values = vec![0; self.info.stats.len()];
-                self.tell(|p, v| p.observe(v, queue(3), &mut values));
-                for word in &words[4..] {
-                    let (name, value) = word.split_once('=').unwrap();
-                    let index = self.info.stats.iter().position(|s| s.name == name).unwrap();
-                    assert_eq!(values[index], value.parse::<i64>().unwrap(), "{name}");
-                }
-            }
+            "change" => self.change(&words[3..]),
+            "observe" => self.observe(queue(3), &words[4..]),
             other => panic!("{other} is no operation"),
+        }
+    }
+
+    /// Asks what becomes of the packet that was picked, and drops it if the answer is `drop`.
+    fn judge(&mut self, expected: &str, ecn: bool) {
+        let q = self.picked.expect("something was picked");
+        let verdict = self.tell(|p, v| p.leaving(v, q, ecn)).unwrap();
+        let expected = match expected {
+            "pass" => Verdict::Pass,
+            "mark" => Verdict::Mark,
+            "drop" => Verdict::Drop,
+            other => panic!("{other} is no verdict"),
+        };
+        assert_eq!(verdict, expected, "verdict");
+        if verdict == Verdict::Drop {
+            self.drop_end(q, true);
+        }
+    }
+
+    /// Gives the running policy new values. Parameters of the policy may stand without `set` before them.
+    fn change(&mut self, values: &[&str]) {
+        let mut set = values.to_vec();
+        if set.first() != Some(&"queue") {
+            set.insert(0, "set");
+        }
+        self.configure(&set);
+        let (params, qparams) = (self.params.clone(), self.qparams.clone());
+        let changed = self.tell(|p, v| p.change(v, &params, &qparams)).unwrap();
+        changed.unwrap_or_else(|fault| panic!("refused: {fault}"));
+    }
+
+    /// Compares statistics of a queue with those expected, each `name=value`.
+    fn observe(&mut self, q: usize, expected: &[&str]) {
+        let mut values = vec![0; self.info.stats.len()];
+        self.tell(|p, v| p.observe(v, q, &mut values));
+        for word in expected {
+            let (name, value) = word.split_once('=').unwrap();
+            let index = self.info.stats.iter().position(|s| s.name == name).unwrap();
+            assert_eq!(values[index], value.parse::<i64>().unwrap(), "{name}");
         }
     }
 }
