@@ -12,7 +12,7 @@ pub struct Queue {
     pub backlog_bytes: u64,
     /// When the first packet arrived, ns; valid while `backlog_pkts` is not 0.
     pub head_arrival_ns: u64,
-    /// What the channel gives this queue now, bit/s; 0 is blocked.
+    /// Rate of the channel to this queue now, bit/s; 0: blocked.
     pub rate_bps: u64,
     /// Packets waiting.
     pub backlog_pkts: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Pick {
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const ABI: u32 = 2;
-/// Beside a victim: its head goes.
+/// Bit that is set in the answer to `victim` if the queue is to lose its head, not its tail.
 pub(crate) const FROM_HEAD: u32 = 1 << 31;
 /// `enum lw_verdict`
 pub(crate) mod verdict {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random lives of packet queues under every policy, watched by a parent that counts for itself.
+//! Random lives of packet queues under every policy, compared at each step with a model that keeps its own counts.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use linkweir_core::{
 };
 use proptest::prelude::*;
 
-/// A packet that knows what it is, so that the parent notices any other one.
+/// A packet that can be told from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     serial: u64,
@@ -51,7 +51,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         .prop_map(|(pkts, bytes)| Limit { pkts, bytes })
 }
 
-/// Sets that every policy accepts for these classes; pds with a limit small enough to be met.
+/// Parameters that the policy accepts for these classes, with limits small enough to be reached.
 fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u64>, Vec<u64>) {
     let mut params = info.default_params();
     let mut qparams = info.default_qparams(nclasses);
@@ -99,8 +99,8 @@ fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u
     (params, qparams)
 }
 
-/// What the parent believes.
-struct Parent {
+/// What must be in the queues and in the counters.
+struct Model {
     info: &'static PolicyInfo,
     limits: Vec<Limit>,
     now_ns: u64,
@@ -115,10 +115,10 @@ struct Parent {
 
 type Queues = Mux<CorePolicy, Packet>;
 
-impl Parent {
-    fn new(info: &'static PolicyInfo, limits: &[Limit]) -> Parent {
+impl Model {
+    fn new(info: &'static PolicyInfo, limits: &[Limit]) -> Model {
         let nclasses = limits.len();
-        Parent {
+        Model {
             info,
             limits: limits.to_vec(),
             now_ns: 0,
@@ -296,20 +296,20 @@ fn live(info: &'static PolicyInfo, early: bool, limits: &[Limit], steps: &[Step]
         CorePolicy::new(info, view, &params, &qparams)
     })
     .unwrap();
-    let mut parent = Parent::new(info, limits);
+    let mut model = Model::new(info, limits);
     for step in steps {
-        parent.step(&mut mux, step);
+        model.step(&mut mux, step);
         for class in 0..nclasses {
-            agree(&mux, &parent, class);
+            agree(&mux, &model, class);
         }
     }
 }
 
-fn agree(mux: &Queues, parent: &Parent, class: usize) {
+fn agree(mux: &Queues, model: &Model, class: usize) {
     let (queue, counters, waiting) = (
         mux.queues()[class],
         mux.counters(class),
-        &parent.waiting[class],
+        &model.waiting[class],
     );
     assert_eq!(queue.backlog_pkts as usize, waiting.len());
     assert_eq!(
@@ -324,19 +324,16 @@ fn agree(mux: &Queues, parent: &Parent, class: usize) {
     }
     assert_eq!(
         (counters.arrived_pkts, counters.arrived_bytes),
-        parent.arrived[class]
+        model.arrived[class]
     );
-    assert_eq!(
-        (counters.sent_pkts, counters.sent_bytes),
-        parent.sent[class]
-    );
+    assert_eq!((counters.sent_pkts, counters.sent_bytes), model.sent[class]);
     assert_eq!(
         (counters.dropped_limit_pkts, counters.dropped_limit_bytes),
-        parent.refused[class]
+        model.refused[class]
     );
     assert_eq!(
         (counters.dropped_policy_pkts, counters.dropped_policy_bytes),
-        parent.victims[class]
+        model.victims[class]
     );
     assert_eq!(counters.sojourn_ns.whole().len(), counters.sent_pkts);
     assert_eq!(
@@ -363,7 +360,7 @@ proptest! {
 }
 
 #[test]
-fn time_that_steps_back_stands_still() {
+fn time_never_goes_back() {
     let info = linkweir_core::policy("fifo").unwrap();
     let mut mux: Mux<CorePolicy, ()> = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
         CorePolicy::new(info, view, &[], &[])
@@ -539,10 +536,10 @@ fn a_bounded_number_of_old_packets_makes_room_for_one_that_comes() {
 }
 
 #[test]
-fn the_policy_is_told_once_of_all_rates() {
-    /// Counts what it is told.
-    struct Told(Vec<Vec<u64>>);
-    impl Policy for Told {
+fn new_rates_of_all_classes_are_one_report_to_the_policy() {
+    /// Keeps the rates of each report.
+    struct Reports(Vec<Vec<u64>>);
+    impl Policy for Reports {
         fn pick(&mut self, _: &View<'_>) -> Pick {
             Pick::Nothing { retry_ns: None }
         }
@@ -553,8 +550,8 @@ fn the_policy_is_told_once_of_all_rates() {
         }
     }
     let limits = [Limit::default(); 3];
-    let mut mux: Mux<Told, ()> =
-        Mux::new(0, 5, &limits, |_| Ok::<_, Fault>(Told(Vec::new()))).unwrap();
+    let mut mux: Mux<Reports, ()> =
+        Mux::new(0, 5, &limits, |_| Ok::<_, Fault>(Reports(Vec::new()))).unwrap();
     mux.set_rates(1, [7, 0, 9]);
     mux.set_rates(2, [8]);
     assert_eq!(mux.policy().0, [vec![7, 0, 9], vec![8, 0, 9]]);
