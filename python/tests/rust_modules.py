@@ -93,16 +93,18 @@ def flattened(tree: str) -> Iterator[str]:
 
 
 def module_of(file: Path, sources: Path) -> Module:
+    """The names from the crate down. A program beside a library is a crate of its own, here a module `main`."""
     parts = file.relative_to(sources).with_suffix("").parts
-    return parts[:-1] if parts[-1] in ("mod", "lib", "main") else parts
+    roots = ("mod", "lib") if (sources / "lib.rs").exists() else ("mod", "lib", "main")
+    return parts[:-1] if parts[-1] in roots else parts
 
 
-def edges(sources: Path) -> set[Edge]:
-    """All uses in the files of a crate's folder `src`."""
+def edges(sources: Path, with_tests: bool = False) -> set[Edge]:
+    """All uses in the files of a crate's folder `src`; `with_tests`: also in code that is built for tests only."""
     texts = {module_of(file, sources): blanked(file.read_text()) for file in sorted(sources.rglob("*.rs"))}
     found: set[Edge] = set()
     for module, text in texts.items():
-        text = VISIBILITY.sub("pub", without_tests(text))
+        text = VISIBILITY.sub("pub", text if with_tests else without_tests(text))
         children = {name for name in DECLARED.findall(text) if (*module, name) in texts}
         for inside, part in blocks(text):
             trees = USE.findall(part)

@@ -2,12 +2,14 @@
 //! A policy of the C core behind a safe interface.
 //!
 //! The core promises that a policy touches only its own state block, of the size it asked for, and the queues of the view,
-//! whatever their contents. The calls below rely on that. `docs/results/proofs.md` says what of it is proved: most of it for 1, 2, 3
-//! and mostly 64 queues, the list of `rr` for any number, the lists of `drr` and the heap of `pf` and `codes` for 1 and 2.
-//! The lists of `wrr` and `fq_codel` and the ranks of `strict` and `pss` are not proved to stay sound, nor is any policy but
-//! `rr` for all numbers of queues: there the promise rests on vectors, random lives and fuzzing with
-//! AddressSanitizer. This wrapper adds what C takes on trust: parameters in range, queue indices below the number of queues,
-//! packets of an admitted length, a view of the size it was made for.
+//! whatever their contents. The calls below rely on that. `docs/results/proofs.md` says how much of it is proved: most of
+//! it for 1, 2, 3 and mostly 64 queues, the list of `rr` for any number, the lists of `drr` and the heap of `pf` and
+//! `codes` for 1 and 2. The lists of `wrr` and `fq_codel` and the ranks of `strict` and `pss` are not proved to stay sound,
+//! nor is any policy but `rr` for all numbers of queues. There the promise rests on vectors, random lives and fuzzing with
+//! AddressSanitizer.
+//!
+//! This wrapper checks what the C code assumes: parameters in range, queue indices below the number of queues, packets of
+//! an admitted length, and a view with as many queues as the policy was made for.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -25,7 +27,7 @@ pub struct CorePolicy {
     nqueues: usize,
     params: Vec<u64>,
     qparams: Vec<u64>,
-    /// The largest capacity told so far: parameters are judged by it, also in a fade.
+    /// The largest capacity reported so far. Parameters are checked against it even while the capacity is lower.
     best_bps: u64,
 }
 
@@ -110,7 +112,7 @@ impl CorePolicy {
     /// Gives a running policy new values; it keeps queues and credit. Parameters that size the state keep their value.
     ///
     /// # Errors
-    /// As for [`CorePolicy::new`]; the policy then goes on with its old values.
+    /// As for [`CorePolicy::new`]; the policy then keeps its old values.
     pub fn change(
         &mut self,
         view: &View<'_>,
@@ -130,15 +132,15 @@ impl CorePolicy {
         Ok(())
     }
 
-    /// Whether [`CorePolicy::change`] would take these values over.
+    /// Whether [`CorePolicy::change`] would accept these values.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it would refuse them.
     pub fn accepts(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
         self.settled(view, params, qparams).map(drop)
     }
 
-    /// The parameters as they would be taken over: those that size the state keep their values.
+    /// The parameters as a change would set them: those that size the state keep their values.
     fn settled(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<Vec<u64>, Fault> {
         self.expect_view(view);
         let mut params = params.to_vec();
@@ -165,7 +167,7 @@ impl CorePolicy {
         Ok(params)
     }
 
-    /// What the core says of this policy.
+    /// The core's declaration of this policy.
     #[must_use]
     pub fn info(&self) -> &'static PolicyInfo {
         self.info
@@ -196,7 +198,7 @@ impl CorePolicy {
         }
     }
 
-    /// Goes back to a snapshot.
+    /// Restores a snapshot.
     ///
     /// # Panics
     /// When it was taken from another policy, another number of queues or another size of state.
@@ -233,7 +235,7 @@ impl CorePolicy {
     }
 
     #[inline]
-    fn tell(&mut self, event: Option<ffi::Event>, view: &View<'_>, q: usize, bytes: u32) {
+    fn report(&mut self, event: Option<ffi::Event>, view: &View<'_>, q: usize, bytes: u32) {
         if let Some(event) = event {
             self.expect_view(view);
             assert!(
@@ -264,17 +266,17 @@ impl Policy for CorePolicy {
 
     #[inline]
     fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        self.tell(self.info.table.enqueued, view, q, bytes);
+        self.report(self.info.table.enqueued, view, q, bytes);
     }
 
     #[inline]
     fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        self.tell(self.info.table.sent, view, q, bytes);
+        self.report(self.info.table.sent, view, q, bytes);
     }
 
     #[inline]
     fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
-        self.tell(self.info.table.dropped, view, q, bytes);
+        self.report(self.info.table.dropped, view, q, bytes);
     }
 
     fn rated(&mut self, view: &View<'_>) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Distributions of times, of which there may be thousands.
 //!
-//! The counts of a histogram lie far apart, and those of thousands do not stay in a cache: counting a value then costs
-//! waiting for memory. So values are first noted one after another, and counted by the dozen.
+//! The counts of one histogram lie far apart in memory, and those of thousands do not fit into a cache, so each value
+//! counted is a cache miss. Values are therefore first noted in a small array and then counted in batches.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// Takes in a value, ns.
+    /// Adds a value, ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.noted[self.nnoted] = ns;
@@ -41,7 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Takes in the same value `times` times, ns.
+    /// Adds the same value `times` times, ns.
     #[inline]
     pub fn record_n(&mut self, ns: u64, times: u64) {
         if times == 1 {
@@ -51,14 +51,14 @@ impl Distribution {
         }
     }
 
-    /// Takes in all that another one has.
+    /// Adds all values of another distribution.
     pub fn add(&mut self, other: &Distribution) {
         self.counted
             .add(&*other.whole())
             .expect("a growing histogram takes every value");
     }
 
-    /// Forgets all values and keeps its room.
+    /// Forgets all values and keeps its memory.
     pub fn reset(&mut self) {
         self.nnoted = 0;
         self.counted.reset();
@@ -74,7 +74,7 @@ impl Distribution {
         whole
     }
 
-    /// Counts what is noted, so that [`Distribution::whole`] need not do it each time.
+    /// Counts the values noted, so that [`Distribution::whole`] need not do it each time.
     #[inline(never)]
     pub fn settle(&mut self) {
         for &ns in &self.noted[..self.nnoted] {

@@ -12,7 +12,7 @@ pub struct Queue {
     pub backlog_bytes: u64,
     /// When the first packet arrived, ns; valid while `backlog_pkts` is not 0.
     pub head_arrival_ns: u64,
-    /// What the channel gives this queue now, bit/s; 0 is blocked.
+    /// Rate of the channel to this queue now, bit/s; 0: blocked.
     pub rate_bps: u64,
     /// Packets waiting.
     pub backlog_pkts: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Pick {
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const NEVER: u64 = u64::MAX;
 pub(crate) const ABI: u32 = 2;
-/// Beside a victim: its head goes.
+/// Bit that is set in the answer to `victim` if the queue is to lose its head, not its tail.
 pub(crate) const FROM_HEAD: u32 = 1 << 31;
 /// `enum lw_verdict`
 pub(crate) mod verdict {
@@ -129,63 +129,32 @@ mod tests {
         static lw_layout_count: usize;
     }
 
-    #[test]
-    fn layout_is_that_of_the_c_compiler() {
-        let ours = [
-            size_of::<Queue>(),
-            offset_of!(Queue, backlog_bytes),
-            offset_of!(Queue, head_arrival_ns),
-            offset_of!(Queue, rate_bps),
-            offset_of!(Queue, backlog_pkts),
-            offset_of!(Queue, head_bytes),
-            size_of::<View>(),
-            offset_of!(View, now_ns),
-            offset_of!(View, link_bps),
-            offset_of!(View, queues),
-            offset_of!(View, nqueues),
-            size_of::<Pick>(),
-            offset_of!(Pick, retry_ns),
-            offset_of!(Pick, queue),
-            size_of::<Param>(),
-            offset_of!(Param, name),
-            offset_of!(Param, help),
-            offset_of!(Param, choices),
-            offset_of!(Param, min),
-            offset_of!(Param, max),
-            offset_of!(Param, def),
-            offset_of!(Param, unit),
-            offset_of!(Param, flags),
-            size_of::<Stat>(),
-            offset_of!(Stat, name),
-            offset_of!(Stat, help),
-            offset_of!(Stat, unit),
-            size_of::<Fault>(),
-            offset_of!(Fault, what),
-            offset_of!(Fault, param),
-            offset_of!(Fault, queue),
-            size_of::<Policy>(),
-            offset_of!(Policy, name),
-            offset_of!(Policy, help),
-            offset_of!(Policy, abi),
-            offset_of!(Policy, nparams),
-            offset_of!(Policy, nqparams),
-            offset_of!(Policy, nstats),
-            offset_of!(Policy, params),
-            offset_of!(Policy, qparams),
-            offset_of!(Policy, stats),
-            offset_of!(Policy, state_size),
-            offset_of!(Policy, check),
-            offset_of!(Policy, init),
-            offset_of!(Policy, pick),
-            offset_of!(Policy, enqueued),
-            offset_of!(Policy, sent),
-            offset_of!(Policy, dropped),
-            offset_of!(Policy, rated),
-            offset_of!(Policy, change),
-            offset_of!(Policy, victim),
-            offset_of!(Policy, leaving),
-            offset_of!(Policy, expired),
-            offset_of!(Policy, observe),
+    /// Size of a struct, then the offsets of its fields.
+    macro_rules! layout {
+        ($name:ident: $($field:ident)*) => {
+            vec![size_of::<$name>(), $(offset_of!($name, $field)),*]
+        };
+    }
+
+    fn structs() -> Vec<usize> {
+        let structs = [
+            layout!(Queue: backlog_bytes head_arrival_ns rate_bps backlog_pkts head_bytes),
+            layout!(View: now_ns link_bps queues nqueues),
+            layout!(Pick: retry_ns queue),
+            layout!(Param: name help choices min max def unit flags),
+            layout!(Stat: name help unit),
+            layout!(Fault: what param queue),
+            layout!(
+                Policy: name help abi nparams nqparams nstats params qparams stats state_size
+                    check init pick enqueued sent dropped rated change victim leaving expired
+                    observe
+            ),
+        ];
+        structs.concat()
+    }
+
+    fn constants() -> Vec<usize> {
+        vec![
             crate::Unit::Number as usize,
             crate::Unit::Bps as usize,
             crate::Unit::Ns as usize,
@@ -204,11 +173,16 @@ mod tests {
             crate::MAX_QUEUES,
             crate::MAX_PACKET_BYTES as usize,
             crate::MOST_DROPS as usize,
-        ];
+        ]
+    }
+
+    #[test]
+    fn layout_is_that_of_the_c_compiler() {
+        let ours = [structs(), constants()].concat();
         // SAFETY: layout.c defines the count and that many elements, all constant.
         let theirs = unsafe {
             std::slice::from_raw_parts((&raw const lw_layout).cast::<usize>(), lw_layout_count)
         };
-        assert_eq!(ours.as_slice(), theirs);
+        assert_eq!(ours, theirs);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the core says of its policies: names, parameters with units and ranges, statistics.
+//! What the core declares about its policies: names, parameters with units and ranges, statistics.
 
 use std::ffi::{c_char, CStr};
 use std::fmt;
@@ -13,7 +13,7 @@ pub const UNSET: u64 = u64::MAX;
 pub const MAX_QUEUES: usize = 65536;
 /// Packets are shorter than this.
 pub const MAX_PACKET_BYTES: u32 = 1 << 20;
-/// Most packets that are dropped because another arrives: as many victims, and as many that make room.
+/// Most packets dropped for one arrival: so many victims, and so many expired packets to make room.
 pub const MOST_DROPS: u32 = 64;
 
 /// Unit of a parameter or statistic.
@@ -91,20 +91,20 @@ pub struct Param {
     pub help: &'static str,
     /// Its unit.
     pub unit: Unit,
-    /// Words of a [`Unit::Choice`] in the order of their values, else empty.
+    /// Words of a [`Unit::Choice`] in the order of their values; empty for other units.
     pub choices: Vec<&'static str>,
     /// Smallest value.
     pub min: u64,
     /// Largest value.
     pub max: u64,
-    /// Default; [`UNSET`] when the parameter may stay away.
+    /// Default; [`UNSET`] when the parameter may be left out.
     pub default: u64,
     /// Whether a running policy keeps the value it started with.
     pub at_init: bool,
 }
 
 impl Param {
-    /// Whether the range admits this value.
+    /// Whether the value is in the range, or is [`UNSET`] and may be.
     #[must_use]
     pub fn admits(&self, value: u64) -> bool {
         (self.min..=self.max).contains(&value) || (value == UNSET && self.default == UNSET)
@@ -141,7 +141,7 @@ impl Param {
     }
 }
 
-/// Declaration of a value a policy shows of each queue.
+/// Declaration of a value that a policy reports for each queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Its name.
@@ -162,7 +162,7 @@ pub struct PolicyInfo {
     pub params: Vec<Param>,
     /// Parameters of each queue.
     pub qparams: Vec<Param>,
-    /// What it shows of each queue.
+    /// Values it reports for each queue.
     pub stats: Vec<Stat>,
     pub(crate) table: &'static ffi::Policy,
 }
@@ -189,9 +189,10 @@ impl PolicyInfo {
         row.repeat(nqueues)
     }
 
-    /// Whether each of its queues may stand for queues that another policy schedules. It must not drop tails, since only the
-    /// other policy knows which packet is the last, nor count its judgements of heads, since the other policy may drop
-    /// what it let pass: what it judges by is what it answers to `expired`, which reads the state only.
+    /// Whether each of its queues may represent several queues that another policy schedules. Then it must not drop tails,
+    /// because only the other policy knows which packet is last. Nor may a verdict on a head change its state, because the
+    /// other policy may drop a packet that this one let pass: so whether it drops heads must be answered by `expired`,
+    /// which only reads the state.
     #[must_use]
     pub fn nests(&self) -> bool {
         self.table.victim.is_none() && self.table.leaving.is_some() == self.table.expired.is_some()

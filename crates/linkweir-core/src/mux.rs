@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Packet queues around a policy: one FIFO per class, limits, the arrival and departure protocol, counters.
 //!
-//! No input or output and no clock: callers say what time it is. What a packet is, is theirs as well (`T`); the
-//! queues know its class and its accounted length.
+//! There is no input or output and no clock: callers pass the time. They also choose what a packet is (`T`); the queues
+//! know only its class and its accounted length.
 //!
 //! ```
 //! use linkweir_core::{policy, CorePolicy, Limit, Mux};
@@ -42,7 +42,7 @@ pub struct Limit {
 pub enum DropReason {
     /// The limit of its class refused it on arrival.
     Limit,
-    /// The policy named its class as victim, or let it go because it had waited too long.
+    /// The policy named its class as victim, or dropped it because it had waited too long.
     Policy,
 }
 
@@ -57,7 +57,7 @@ pub struct Departure<T> {
     pub bytes: u32,
     /// How long it waited, ns.
     pub sojourn_ns: u64,
-    /// It is to carry a mark of congestion.
+    /// Whether it must carry a congestion mark.
     pub marked: bool,
 }
 
@@ -156,7 +156,7 @@ impl Scene {
 #[derive(Debug)]
 struct Class<T> {
     waiting: VecDeque<Waiting<T>>,
-    /// Packets that what waits stands for.
+    /// Packets that wait, each of a train counted.
     waiting_pkts: u32,
     limit: Limit,
     counters: Counters,
@@ -166,13 +166,13 @@ struct Class<T> {
 struct Waiting<T> {
     arrival_ns: u64,
     bytes: u32,
-    /// Packets it stands for.
+    /// Packets in it: more than one in a train.
     pkts: u32,
     item: T,
 }
 
 impl<P: Policy, T> Mux<P, T> {
-    /// Empty queues, one per limit, for a link whose capacity the scheduler believes to be `link_bps`; `start` makes
+    /// Empty queues, one per limit, for a link whose capacity is reported to the scheduler as `link_bps`; `start` makes
     /// the policy from the first view.
     ///
     /// # Errors
@@ -210,9 +210,9 @@ impl<P: Policy, T> Mux<P, T> {
         })
     }
 
-    /// A packet arrives. Every packet dropped in consequence, be it this one or another, goes to `dropped` together
-    /// with its class and the reason. At most [`MOST_DROPS`] victims, and at most as many expired packets; later
-    /// arrivals drop the rest.
+    /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its
+    /// class and the reason. These are at most [`MOST_DROPS`] victims and as many expired packets; later arrivals drop the
+    /// rest.
     ///
     /// # Panics
     /// When there is no such class, or `bytes` is [`MAX_PACKET_BYTES`] or more.
@@ -228,8 +228,8 @@ impl<P: Policy, T> Mux<P, T> {
         self.enqueue_train(now_ns, class, bytes, 1, item, dropped);
     }
 
-    /// [`Mux::enqueue`] of several packets in one item, at least one, `bytes` long together: limits and counters count all
-    /// of them, the policy schedules them as one.
+    /// As [`Mux::enqueue`], for a train: one item that holds `pkts` packets, `bytes` long together. Limits and counters
+    /// count each of them; the policy schedules them as one.
     ///
     /// # Panics
     /// As [`Mux::enqueue`], and when `pkts` is 0.
@@ -310,9 +310,9 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a mark;
-    /// what the policy lets nobody have goes to `dropped`, with its class and the reason. However many those are: who must not
-    /// take long uses [`Mux::step`].
+    /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a
+    /// congestion mark. Packets that the policy drops meanwhile go to `dropped`, with class and reason. Their number has no
+    /// bound; a caller that needs one uses [`Mux::step`].
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -328,8 +328,8 @@ impl<P: Policy, T> Mux<P, T> {
         }
     }
 
-    /// As [`Mux::dequeue`], but a packet that the policy lets nobody have ends the step, too: for who serves several of
-    /// these and asks anew which.
+    /// As [`Mux::dequeue`], but a drop ends the step, too. A caller that serves several [`Mux`]es can then choose among
+    /// them again.
     #[inline]
     pub fn step(&mut self, now_ns: u64, ecn: impl Fn(&T) -> bool) -> Option<Step<T>> {
         let class = self.next_class(now_ns)?;
@@ -378,7 +378,7 @@ impl<P: Policy, T> Mux<P, T> {
         }))
     }
 
-    /// The class that would go next, if any. Asking takes nothing out; [`Mux::retry_ns`] is of the last time asked.
+    /// The class that would go next, if any. Nothing is taken out, but [`Mux::retry_ns`] is set.
     #[inline]
     pub fn next_class(&mut self, now_ns: u64) -> Option<usize> {
         self.clock(now_ns);
@@ -400,7 +400,7 @@ impl<P: Policy, T> Mux<P, T> {
         self.classes[class].waiting.front().map(|head| &head.item)
     }
 
-    /// Drops the head of a class, if it has one; it counts as a drop of the policy, which is told.
+    /// Drops the head of a class, if it has one. It counts as a drop by the policy, to which it is reported.
     pub fn drop_head(&mut self, now_ns: u64, class: usize) -> Option<Step<T>> {
         self.clock(now_ns);
         let bytes = self.scene.queues[class].head_bytes;
@@ -408,8 +408,8 @@ impl<P: Policy, T> Mux<P, T> {
         Some(Step::Dropped { class, item, bytes })
     }
 
-    /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`.
-    /// The policy is told of a drop as of any other.
+    /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`. These drops
+    /// are reported to the policy like any other.
     pub fn expire(&mut self, now_ns: u64, class: usize, most_ns: u64, mut dropped: impl FnMut(T)) {
         self.clock(now_ns);
         loop {
@@ -432,14 +432,14 @@ impl<P: Policy, T> Mux<P, T> {
         self.retry_ns
     }
 
-    /// Whether the limit of a class would take a packet of `bytes` now.
+    /// Whether the limit of a class has room for a packet of `bytes` now.
     #[inline]
     #[must_use]
     pub fn has_room(&self, class: usize, bytes: u32) -> bool {
         self.has_room_for(class, 1, bytes)
     }
 
-    /// The same of several packets that are `bytes` long together.
+    /// As [`Mux::has_room`], for `pkts` packets that are `bytes` long together.
     #[inline]
     #[must_use]
     pub fn has_room_for(&self, class: usize, pkts: u32, bytes: u32) -> bool {
@@ -457,21 +457,21 @@ impl<P: Policy, T> Mux<P, T> {
             && waiting_pkts <= u32::MAX.into()
     }
 
-    /// The scheduler is told a new capacity.
+    /// Reports a new capacity of the link to the scheduler.
     pub fn set_link(&mut self, now_ns: u64, link_bps: u64) {
         self.clock(now_ns);
         self.scene.link_bps = link_bps;
         self.rated();
     }
 
-    /// The channel of one class changes its rate; 0 blocks it.
+    /// Sets the rate of the channel to one class, bit/s; 0 blocks it.
     pub fn set_rate(&mut self, now_ns: u64, class: usize, rate_bps: u64) {
         self.clock(now_ns);
         self.scene.queues[class].rate_bps = rate_bps;
         self.rated();
     }
 
-    /// As [`Mux::set_rate`] for the first class, the second, and so on; the policy is told once.
+    /// As [`Mux::set_rate`] for the first class, the second, and so on, with a single report to the policy.
     pub fn set_rates(&mut self, now_ns: u64, rates_bps: impl IntoIterator<Item = u64>) {
         self.clock(now_ns);
         for (queue, rate_bps) in self.scene.queues.iter_mut().zip(rates_bps) {
@@ -480,7 +480,7 @@ impl<P: Policy, T> Mux<P, T> {
         self.rated();
     }
 
-    /// New limits for a class; what waits already stays.
+    /// Sets the limits of a class; packets that wait already stay.
     pub fn set_limit(&mut self, class: usize, limit: Limit) {
         self.classes[class].limit = limit;
     }
@@ -503,7 +503,7 @@ impl<P: Policy, T> Mux<P, T> {
         &self.scene.queues
     }
 
-    /// The capacity the scheduler was told, bit/s.
+    /// The capacity last reported to the scheduler, bit/s.
     #[must_use]
     pub fn link_bps(&self) -> u64 {
         self.scene.link_bps
@@ -528,7 +528,7 @@ impl<P: Policy, T> Mux<P, T> {
         &self.policy
     }
 
-    /// The policy, to be told what no event of the queues tells.
+    /// The policy, for what no event of the queues reports to it.
     #[must_use]
     pub fn policy_mut(&mut self) -> &mut P {
         &mut self.policy
@@ -540,7 +540,7 @@ impl<P: Policy, T> Mux<P, T> {
         self.policy.observe(&self.scene.view(), class, values);
     }
 
-    /// Drops what `pop` takes from a class: its head or its tail.
+    /// Drops the packet that `pop` takes from a class, its head or its tail.
     fn drop_one(
         &mut self,
         class: usize,
@@ -573,7 +573,7 @@ impl<P: Policy, T> Mux<P, T> {
         self.policy.rated(&self.scene.view());
     }
 
-    /// Time stands still rather than going back.
+    /// Moves the time on. It never goes back.
     #[inline]
     fn clock(&mut self, now_ns: u64) {
         self.scene.now_ns = self.scene.now_ns.max(now_ns);
@@ -584,13 +584,13 @@ impl<T> Mux<CorePolicy, T> {
     /// Gives the running policy new parameters; queues and credit stay.
     ///
     /// # Errors
-    /// Values the policy refuses; it then goes on with its old ones.
+    /// Values that the policy refuses; it then keeps its old ones.
     pub fn change(&mut self, now_ns: u64, params: &[u64], qparams: &[u64]) -> Result<(), Fault> {
         self.clock(now_ns);
         self.policy.change(&self.scene.view(), params, qparams)
     }
 
-    /// Whether the running policy would take these parameters over, once it is told that the link carries `link_bps`.
+    /// Whether the running policy would accept these parameters once `link_bps` is reported as the link's capacity.
     ///
     /// # Errors
     /// Why not.

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The contract between a scheduling policy and a data plane, in Rust's terms.
 //!
-//! The rules are those of `core/include/linkweir/policy.h`: the data plane keeps the view true, events are told after
-//! they happened, time never decreases, two picks with nothing between them agree.
+//! The rules are those of `core/include/linkweir/policy.h`: the data plane keeps the view true, reports
+//! events after they happened and never lets time decrease, and two picks with nothing between them agree.
 
 use crate::ffi::Queue;
 
 /// What a policy sees of the queues.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The present, ns.
+    /// Time now, ns.
     pub now_ns: u64,
-    /// The capacity the scheduler is told, bit/s.
+    /// Capacity of the link as it was reported to the scheduler, bit/s.
     pub link_bps: u64,
     /// The queues, by index.
     pub queues: &'a [Queue],
@@ -34,7 +34,7 @@ pub enum Pick {
 pub struct Victim {
     /// Its index.
     pub queue: usize,
-    /// Its head goes, not its tail.
+    /// Whether it loses its head, not its tail.
     pub head: bool,
 }
 
@@ -43,9 +43,9 @@ pub struct Victim {
 pub enum Verdict {
     /// It is sent.
     Pass,
-    /// It is sent with a mark of congestion, which it can carry.
+    /// It is sent with a congestion mark (ECN), which it can carry.
     Mark,
-    /// It is dropped, and the policy asked for the next one.
+    /// It is dropped, and the policy is asked for the next one.
     Drop,
 }
 
@@ -74,13 +74,13 @@ pub trait Policy {
         let _ = view;
     }
 
-    /// After queue `q` took a packet of `bytes`: the queue that must give one up.
+    /// The queue that must give up a packet after queue `q` took one of `bytes`, if any.
     fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
         let _ = (view, q, bytes);
         None
     }
 
-    /// What becomes of the head of queue `q`, which was picked; `ecn`: it can carry a mark.
+    /// What becomes of the head of queue `q`, which was picked; `ecn`: whether it can carry a congestion mark.
     fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
         let _ = (view, q, ecn);
         Verdict::Pass

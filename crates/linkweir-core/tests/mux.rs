@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random lives of packet queues under every policy, watched by a parent that counts for itself.
+//! Random lives of packet queues under every policy, compared at each step with a model that keeps its own counts.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use linkweir_core::{
 };
 use proptest::prelude::*;
 
-/// A packet that knows what it is, so that the parent notices any other one.
+/// A packet that can be told from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     serial: u64,
@@ -51,7 +51,7 @@ fn limit() -> impl Strategy<Value = Limit> {
         .prop_map(|(pkts, bytes)| Limit { pkts, bytes })
 }
 
-/// Sets that every policy accepts for these classes; pds with a limit small enough to be met.
+/// Parameters that the policy accepts for these classes, with limits small enough to be reached.
 fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u64>, Vec<u64>) {
     let mut params = info.default_params();
     let mut qparams = info.default_qparams(nclasses);
@@ -99,8 +99,13 @@ fn configured(info: &'static PolicyInfo, nclasses: usize, early: bool) -> (Vec<u
     (params, qparams)
 }
 
-/// What the parent believes.
-struct Parent {
+/// What must be in the queues and in the counters.
+struct Model {
+    info: &'static PolicyInfo,
+    limits: Vec<Limit>,
+    now_ns: u64,
+    /// Packets that have come.
+    serial: u64,
     waiting: Vec<VecDeque<Packet>>,
     arrived: Vec<(u64, u64)>,
     sent: Vec<(u64, u64)>,
@@ -108,11 +113,88 @@ struct Parent {
     victims: Vec<(u64, u64)>,
 }
 
-impl Parent {
+type Queues = Mux<CorePolicy, Packet>;
+
+impl Model {
+    fn new(info: &'static PolicyInfo, limits: &[Limit]) -> Model {
+        let nclasses = limits.len();
+        Model {
+            info,
+            limits: limits.to_vec(),
+            now_ns: 0,
+            serial: 0,
+            waiting: vec![VecDeque::new(); nclasses],
+            arrived: vec![(0, 0); nclasses],
+            sent: vec![(0, 0); nclasses],
+            refused: vec![(0, 0); nclasses],
+            victims: vec![(0, 0); nclasses],
+        }
+    }
+
+    /// Lets one thing happen to the queues and compares what comes of it with what must.
+    fn step(&mut self, mux: &mut Queues, step: &Step) {
+        let now_ns = self.now_ns;
+        match *step {
+            Step::Wait(ns) => self.now_ns += ns,
+            Step::Arrive { class, bytes } => self.arrives(mux, class, bytes),
+            Step::Depart => self.departs(mux),
+            Step::Block(class) => mux.set_rate(now_ns, class, 0),
+            Step::Unblock(class) => mux.set_rate(now_ns, class, 10_000_000),
+            Step::Rates(open) => self.rates(mux, open),
+            Step::Link(bps) => mux.set_link(now_ns, bps),
+            Step::Limit { class, limit } => {
+                self.limits[class] = limit;
+                mux.set_limit(class, limit);
+            }
+            Step::Expire { class, most_ns } => self.expires(mux, class, most_ns),
+        }
+    }
+
+    fn arrives(&mut self, mux: &mut Queues, class: usize, bytes: u32) {
+        self.serial += 1;
+        let packet = Packet {
+            serial: self.serial,
+            class,
+            bytes,
+            arrival_ns: self.now_ns,
+        };
+        count(&mut self.arrived[class], bytes);
+        self.waiting[class].push_back(packet);
+        let mut refused = false;
+        mux.enqueue(self.now_ns, class, bytes, packet, |item, of, reason| {
+            assert_eq!(item.class, of);
+            if reason == DropReason::Limit {
+                refused = true;
+                assert_eq!(self.waiting[of].pop_back(), Some(item));
+                assert_eq!(item, packet, "the limit refuses the packet that comes");
+                count(&mut self.refused[of], item.bytes);
+            } else {
+                assert!(
+                    !refused,
+                    "no victim is asked for a packet that never came in"
+                );
+                self.drops(item);
+            }
+        });
+        if refused {
+            let mut with = self.waiting[class].clone();
+            with.push_back(packet);
+            assert!(
+                !within(&with, self.limits[class]),
+                "what fits is not refused"
+            );
+        } else {
+            assert!(
+                within(&self.waiting[class], self.limits[class]),
+                "what does not fit is refused"
+            );
+        }
+    }
+
     /// The policy dropped a head or a tail: heads where it judges what leaves, tails elsewhere.
-    fn drops(&mut self, info: &PolicyInfo, item: Packet) {
+    fn drops(&mut self, item: Packet) {
         let queue = &mut self.waiting[item.class];
-        let heads = !matches!(info.name, "pds");
+        let heads = !matches!(self.info.name, "pds");
         let end = if heads {
             queue.pop_front()
         } else {
@@ -121,6 +203,74 @@ impl Parent {
         assert_eq!(end, Some(item), "an end of the queue goes");
         count(&mut self.victims[item.class], item.bytes);
     }
+
+    fn departs(&mut self, mux: &mut Queues) {
+        let can_carry_mark = |item: &Packet| item.serial % 3 == 0;
+        let could_send = is_ready(mux);
+        let departure = mux.dequeue(self.now_ns, can_carry_mark, |item, of, reason| {
+            assert_eq!((item.class, reason), (of, DropReason::Policy));
+            self.drops(item);
+        });
+        assert!(departure.is_none() || could_send);
+        // The policy may have dropped all that was ready.
+        assert!(departure.is_some() || !is_ready(mux), "work conservation");
+        let Some(Departure {
+            class,
+            item,
+            bytes,
+            sojourn_ns,
+            marked,
+        }) = departure
+        else {
+            return;
+        };
+        assert!(
+            !marked || can_carry_mark(&item),
+            "only a packet that can carry a mark is marked"
+        );
+        assert_eq!(
+            self.waiting[class].pop_front(),
+            Some(item),
+            "the head leaves"
+        );
+        assert_eq!((item.class, item.bytes), (class, bytes));
+        assert_eq!(sojourn_ns, self.now_ns - item.arrival_ns);
+        assert_ne!(
+            mux.queues()[class].rate_bps,
+            0,
+            "a blocked class sends nothing"
+        );
+        count(&mut self.sent[class], bytes);
+    }
+
+    /// Sets the rates of all classes at once; a bit of `open` for each class says whether it is open.
+    fn rates(&mut self, mux: &mut Queues, open: u16) {
+        let rate_bps = |class: usize| {
+            let is_open = open >> (class % 16) & 1;
+            u64::from(is_open) * 1_000_000 * (class as u64 + 1)
+        };
+        mux.set_rates(self.now_ns, (0..self.limits.len()).map(rate_bps));
+        for (class, queue) in mux.queues().iter().enumerate() {
+            assert_eq!(queue.rate_bps, rate_bps(class));
+        }
+    }
+
+    fn expires(&mut self, mux: &mut Queues, class: usize, most_ns: u64) {
+        let now_ns = self.now_ns;
+        mux.expire(now_ns, class, most_ns, |item| {
+            assert_eq!(self.waiting[class].pop_front(), Some(item), "the head goes");
+            assert!(now_ns - item.arrival_ns > most_ns);
+            count(&mut self.victims[class], item.bytes);
+        });
+        let oldest = self.waiting[class].front();
+        assert!(oldest.is_none_or(|p| now_ns - p.arrival_ns <= most_ns));
+    }
+}
+
+/// Whether a packet waits whose class is not blocked.
+fn is_ready(mux: &Queues) -> bool {
+    let mut queues = mux.queues().iter();
+    queues.any(|q| q.backlog_pkts > 0 && q.rate_bps > 0)
 }
 
 /// Nothing is dropped.
@@ -139,149 +289,27 @@ fn count(place: &mut (u64, u64), bytes: u32) {
     place.1 += u64::from(bytes);
 }
 
-fn live(info: &'static PolicyInfo, early: bool, nclasses: usize, limits: &[Limit], steps: &[Step]) {
+fn live(info: &'static PolicyInfo, early: bool, limits: &[Limit], steps: &[Step]) {
+    let nclasses = limits.len();
     let (params, qparams) = configured(info, nclasses, early);
-    let mut mux: Mux<CorePolicy, Packet> = Mux::new(0, 10_000_000, limits, |view| {
+    let mut mux: Queues = Mux::new(0, 10_000_000, limits, |view| {
         CorePolicy::new(info, view, &params, &qparams)
     })
     .unwrap();
-    let mut parent = Parent {
-        waiting: vec![VecDeque::new(); nclasses],
-        arrived: vec![(0, 0); nclasses],
-        sent: vec![(0, 0); nclasses],
-        refused: vec![(0, 0); nclasses],
-        victims: vec![(0, 0); nclasses],
-    };
-    let mut limits = limits.to_vec();
-    let (mut now_ns, mut serial) = (0, 0);
+    let mut model = Model::new(info, limits);
     for step in steps {
-        match *step {
-            Step::Wait(ns) => now_ns += ns,
-            Step::Arrive { class, bytes } => {
-                serial += 1;
-                let packet = Packet {
-                    serial,
-                    class,
-                    bytes,
-                    arrival_ns: now_ns,
-                };
-                count(&mut parent.arrived[class], bytes);
-                parent.waiting[class].push_back(packet);
-                let mut refused = false;
-                mux.enqueue(now_ns, class, bytes, packet, |item, of, reason| {
-                    assert_eq!(item.class, of);
-                    if reason == DropReason::Limit {
-                        refused = true;
-                        assert_eq!(parent.waiting[of].pop_back(), Some(item));
-                        assert_eq!(item, packet, "the limit refuses the packet that comes");
-                        count(&mut parent.refused[of], item.bytes);
-                    } else {
-                        assert!(
-                            !refused,
-                            "no victim is asked for a packet that never came in"
-                        );
-                        parent.drops(info, item);
-                    }
-                });
-                if refused {
-                    let mut with = parent.waiting[class].clone();
-                    with.push_back(packet);
-                    assert!(!within(&with, limits[class]), "what fits is not refused");
-                } else {
-                    assert!(
-                        within(&parent.waiting[class], limits[class]),
-                        "what does not fit is"
-                    );
-                }
-            }
-            Step::Depart => {
-                let ready = mux
-                    .queues()
-                    .iter()
-                    .any(|q| q.backlog_pkts > 0 && q.rate_bps > 0);
-                let departure = mux.dequeue(
-                    now_ns,
-                    |item| item.serial % 3 == 0,
-                    |item, of, reason| {
-                        assert_eq!((item.class, reason), (of, DropReason::Policy));
-                        parent.drops(info, item);
-                    },
-                );
-                let left = mux
-                    .queues()
-                    .iter()
-                    .any(|q| q.backlog_pkts > 0 && q.rate_bps > 0);
-                assert!(departure.is_none() || ready);
-                assert!(departure.is_some() || !left, "work conservation");
-                if let Some(Departure {
-                    class,
-                    item,
-                    bytes,
-                    sojourn_ns,
-                    marked,
-                }) = departure
-                {
-                    assert!(
-                        !marked || item.serial % 3 == 0,
-                        "a mark for who can carry it"
-                    );
-                    assert_eq!(
-                        parent.waiting[class].pop_front(),
-                        Some(item),
-                        "the head leaves"
-                    );
-                    assert_eq!((item.class, item.bytes), (class, bytes));
-                    assert_eq!(sojourn_ns, now_ns - item.arrival_ns);
-                    assert_ne!(
-                        mux.queues()[class].rate_bps,
-                        0,
-                        "a blocked class sends nothing"
-                    );
-                    count(&mut parent.sent[class], bytes);
-                }
-            }
-            Step::Block(class) => mux.set_rate(now_ns, class, 0),
-            Step::Unblock(class) => mux.set_rate(now_ns, class, 10_000_000),
-            Step::Rates(open) => {
-                let rate_bps = |class: usize| {
-                    let is_open = open >> (class % 16) & 1;
-                    u64::from(is_open) * 1_000_000 * (class as u64 + 1)
-                };
-                mux.set_rates(now_ns, (0..nclasses).map(rate_bps));
-                for (class, queue) in mux.queues().iter().enumerate() {
-                    assert_eq!(queue.rate_bps, rate_bps(class));
-                }
-            }
-            Step::Link(bps) => mux.set_link(now_ns, bps),
-            Step::Limit { class, limit } => {
-                limits[class] = limit;
-                mux.set_limit(class, limit);
-            }
-            Step::Expire { class, most_ns } => {
-                mux.expire(now_ns, class, most_ns, |item| {
-                    assert_eq!(
-                        parent.waiting[class].pop_front(),
-                        Some(item),
-                        "the head goes"
-                    );
-                    assert!(now_ns - item.arrival_ns > most_ns);
-                    count(&mut parent.victims[class], item.bytes);
-                });
-                let oldest = parent.waiting[class].front();
-                assert!(oldest.is_none_or(|p| now_ns - p.arrival_ns <= most_ns));
-            }
-        }
+        model.step(&mut mux, step);
         for class in 0..nclasses {
-            agree(&mux, &parent, class);
+            agree(&mux, &model, class);
         }
     }
 }
 
-fn agree(mux: &Mux<CorePolicy, Packet>, parent: &Parent, class: usize) {
+fn agree(mux: &Queues, model: &Model, class: usize) {
     let (queue, counters, waiting) = (
         mux.queues()[class],
         mux.counters(class),
-        &parent.waiting[class],
+        &model.waiting[class],
     );
     assert_eq!(queue.backlog_pkts as usize, waiting.len());
     assert_eq!(
@@ -296,19 +324,16 @@ fn agree(mux: &Mux<CorePolicy, Packet>, parent: &Parent, class: usize) {
     }
     assert_eq!(
         (counters.arrived_pkts, counters.arrived_bytes),
-        parent.arrived[class]
+        model.arrived[class]
     );
-    assert_eq!(
-        (counters.sent_pkts, counters.sent_bytes),
-        parent.sent[class]
-    );
+    assert_eq!((counters.sent_pkts, counters.sent_bytes), model.sent[class]);
     assert_eq!(
         (counters.dropped_limit_pkts, counters.dropped_limit_bytes),
-        parent.refused[class]
+        model.refused[class]
     );
     assert_eq!(
         (counters.dropped_policy_pkts, counters.dropped_policy_bytes),
-        parent.victims[class]
+        model.victims[class]
     );
     assert_eq!(counters.sojourn_ns.whole().len(), counters.sent_pkts);
     assert_eq!(
@@ -329,13 +354,13 @@ proptest! {
         early: bool,
     ) {
         for info in policies() {
-            live(info, early, limits.len(), &limits, &steps);
+            live(info, early, &limits, &steps);
         }
     }
 }
 
 #[test]
-fn time_that_steps_back_stands_still() {
+fn time_never_goes_back() {
     let info = linkweir_core::policy("fifo").unwrap();
     let mut mux: Mux<CorePolicy, ()> = Mux::new(0, 1_000_000, &[Limit::default()], |view| {
         CorePolicy::new(info, view, &[], &[])
@@ -511,10 +536,10 @@ fn a_bounded_number_of_old_packets_makes_room_for_one_that_comes() {
 }
 
 #[test]
-fn the_policy_is_told_once_of_all_rates() {
-    /// Counts what it is told.
-    struct Told(Vec<Vec<u64>>);
-    impl Policy for Told {
+fn new_rates_of_all_classes_are_one_report_to_the_policy() {
+    /// Keeps the rates of each report.
+    struct Reports(Vec<Vec<u64>>);
+    impl Policy for Reports {
         fn pick(&mut self, _: &View<'_>) -> Pick {
             Pick::Nothing { retry_ns: None }
         }
@@ -525,8 +550,8 @@ fn the_policy_is_told_once_of_all_rates() {
         }
     }
     let limits = [Limit::default(); 3];
-    let mut mux: Mux<Told, ()> =
-        Mux::new(0, 5, &limits, |_| Ok::<_, Fault>(Told(Vec::new()))).unwrap();
+    let mut mux: Mux<Reports, ()> =
+        Mux::new(0, 5, &limits, |_| Ok::<_, Fault>(Reports(Vec::new()))).unwrap();
     mux.set_rates(1, [7, 0, 9]);
     mux.set_rates(2, [8]);
     assert_eq!(mux.policy().0, [vec![7, 0, 9], vec![8, 0, 9]]);

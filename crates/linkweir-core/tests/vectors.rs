@@ -60,14 +60,14 @@ impl Plane {
         }
     }
 
-    /// Tells the policy of something; before init there is none to tell.
-    fn tell<R>(&mut self, event: impl FnOnce(&mut CorePolicy, &View<'_>) -> R) -> Option<R> {
+    /// Calls the policy with the present view; before init there is none.
+    fn call<R>(&mut self, function: impl FnOnce(&mut CorePolicy, &View<'_>) -> R) -> Option<R> {
         let view = View {
             now_ns: self.now_ns,
             link_bps: self.link_bps,
             queues: &self.queues,
         };
-        self.policy.as_mut().map(|policy| event(policy, &view))
+        self.policy.as_mut().map(|policy| function(policy, &view))
     }
 
     fn configure(&mut self, words: &[&str]) {
@@ -121,10 +121,10 @@ impl Plane {
     fn enqueue(&mut self, q: usize, bytes: u32) -> Vec<String> {
         self.waiting[q].push_back((self.now_ns, bytes));
         self.refresh(q);
-        self.tell(|p, v| p.enqueued(v, q, bytes));
+        self.call(|p, v| p.enqueued(v, q, bytes));
         let mut victims = Vec::new();
         while victims.len() < MOST_DROPS as usize {
-            let Some(victim) = self.tell(|p, v| p.victim(v, q, bytes)).flatten() else {
+            let Some(victim) = self.call(|p, v| p.victim(v, q, bytes)).flatten() else {
                 break;
             };
             self.drop_end(victim.queue, victim.head);
@@ -146,7 +146,7 @@ impl Plane {
         };
         let (_, bytes) = end.expect("the queue has a packet to drop");
         self.refresh(q);
-        self.tell(|p, v| p.dropped(v, q, bytes));
+        self.call(|p, v| p.dropped(v, q, bytes));
     }
 
     fn send(&mut self, q: usize) {
@@ -154,21 +154,21 @@ impl Plane {
             .pop_front()
             .expect("the queue has a packet to send");
         self.refresh(q);
-        self.tell(|p, v| p.sent(v, q, bytes));
+        self.call(|p, v| p.sent(v, q, bytes));
     }
 
     /// Asks twice, and once more after going back to a snapshot.
     fn pick(&mut self) -> Option<usize> {
         let before = self.policy.as_ref().expect("init comes first").snapshot();
-        let first = self.tell(|p, v| p.pick(v)).unwrap();
+        let first = self.call(|p, v| p.pick(v)).unwrap();
         assert_eq!(
-            self.tell(|p, v| p.pick(v)).unwrap(),
+            self.call(|p, v| p.pick(v)).unwrap(),
             first,
             "two picks differ"
         );
         self.policy.as_mut().unwrap().restore(&before);
         assert_eq!(
-            self.tell(|p, v| p.pick(v)).unwrap(),
+            self.call(|p, v| p.pick(v)).unwrap(),
             first,
             "a restored policy picks otherwise"
         );
@@ -200,23 +200,9 @@ impl Plane {
                 let expected = (words[3] != "none").then(|| queue(3));
                 assert_eq!(self.picked, expected, "pick");
             }
-            "verdict" => {
-                let q = self.picked.expect("something was picked");
-                let ecn = words.get(4) == Some(&"ecn");
-                let verdict = self.tell(|p, v| p.leaving(v, q, ecn)).unwrap();
-                let expected = match words[3] {
-                    "pass" => Verdict::Pass,
-                    "mark" => Verdict::Mark,
-                    "drop" => Verdict::Drop,
-                    other => panic!("{other} is no verdict"),
-                };
-                assert_eq!(verdict, expected, "verdict");
-                if verdict == Verdict::Drop {
-                    self.drop_end(q, true);
-                }
-            }
+            "verdict" => self.judge(words[3], words.get(4) == Some(&"ecn")),
             "expired" => {
-                let expired = self.tell(|p, v| p.expired(v, queue(3))).unwrap();
+                let expired = self.call(|p, v| p.expired(v, queue(3))).unwrap();
                 assert_eq!(if expired { "yes" } else { "no" }, words[4]);
                 if expired {
                     self.drop_end(queue(3), true);
@@ -235,32 +221,54 @@ impl Plane {
                 for at in (3..words.len()).step_by(2) {
                     self.queues[queue(at)].rate_bps = words[at + 1].parse().unwrap();
                 }
-                self.tell(|p, v| p.rated(v));
+                self.call(|p, v| p.rated(v));
             }
             "link" => {
                 self.link_bps = words[3].parse().unwrap();
-                self.tell(|p, v| p.rated(v));
+                self.call(|p, v| p.rated(v));
             }
-            "change" => {
-                let mut set = words[3..].to_vec();
-                if set.first() != Some(&"queue") {
-                    set.insert(0, "set");
-                }
-                self.configure(&set);
-                let (params, qparams) = (self.params.clone(), self.qparams.clone());
-                let changed = self.tell(|p, v| p.change(v, &params, &qparams)).unwrap();
-                changed.unwrap_or_else(|fault| panic!("refused: {fault}"));
-            }
-            "observe" => {
-                let mut values = vec![0; self.info.stats.len()];
-                self.tell(|p, v| p.observe(v, queue(3), &mut values));
-                for word in &words[4..] {
-                    let (name, value) = word.split_once('=').unwrap();
-                    let index = self.info.stats.iter().position(|s| s.name == name).unwrap();
-                    assert_eq!(values[index], value.parse::<i64>().unwrap(), "{name}");
-                }
-            }
+            "change" => self.change(&words[3..]),
+            "observe" => self.observe(queue(3), &words[4..]),
             other => panic!("{other} is no operation"),
+        }
+    }
+
+    /// Asks what becomes of the packet that was picked, and drops it if the answer is `drop`.
+    fn judge(&mut self, expected: &str, ecn: bool) {
+        let q = self.picked.expect("something was picked");
+        let verdict = self.call(|p, v| p.leaving(v, q, ecn)).unwrap();
+        let expected = match expected {
+            "pass" => Verdict::Pass,
+            "mark" => Verdict::Mark,
+            "drop" => Verdict::Drop,
+            other => panic!("{other} is no verdict"),
+        };
+        assert_eq!(verdict, expected, "verdict");
+        if verdict == Verdict::Drop {
+            self.drop_end(q, true);
+        }
+    }
+
+    /// Gives the running policy new values. Parameters of the policy may stand without `set` before them.
+    fn change(&mut self, values: &[&str]) {
+        let mut set = values.to_vec();
+        if set.first() != Some(&"queue") {
+            set.insert(0, "set");
+        }
+        self.configure(&set);
+        let (params, qparams) = (self.params.clone(), self.qparams.clone());
+        let changed = self.call(|p, v| p.change(v, &params, &qparams)).unwrap();
+        changed.unwrap_or_else(|fault| panic!("refused: {fault}"));
+    }
+
+    /// Compares statistics of a queue with those expected, each `name=value`.
+    fn observe(&mut self, q: usize, expected: &[&str]) {
+        let mut values = vec![0; self.info.stats.len()];
+        self.call(|p, v| p.observe(v, q, &mut values));
+        for word in expected {
+            let (name, value) = word.split_once('=').unwrap();
+            let index = self.info.stats.iter().position(|s| s.name == name).unwrap();
+            assert_eq!(values[index], value.parse::<i64>().unwrap(), "{name}");
         }
     }
 }

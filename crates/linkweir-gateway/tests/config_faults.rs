@@ -40,6 +40,9 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"0Mbit\"", "ground.toml:14: link.rate = \"0Mbit\": must be 1kbit at least at some time"),
     ("rate = \"20Mbit\"", "rat = \"20Mbit\"", "ground.toml:14: link.rat = \"20Mbit\": unknown key; did you mean rate?"),
     ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"", "ground.toml:14: link.trace = \"nowhere.csv\": nowhere.csv: cannot be read: No such file or directory (os error 2)"),
+    ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ntrace = \"nowhere.csv\"", "ground.toml:15: link.trace = \"nowhere.csv\": rate and trace exclude each other; leave one out"),
+    ("rate = \"20Mbit\"", "trace = 5\ncolumns = { t = \"at\", capacity = \"c\" }", "ground.toml:15: link.columns.capacity = \"c\": does not say its unit; write { column = \"c\", unit = ... } with one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second"),
+    ("rate = \"20Mbit\"", "trace = \"\"", "ground.toml:14: link.trace = \"\": must be a path"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncolumns = { t = \"at\", capacity = \"c_bps\" }", "ground.toml:15: link.columns = { t = \"at\", capacity = \"c_bps\" }: is only for a link with a trace"),
     ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"\ncolumns = { t = \"at\", capacity = \"c\" }", "ground.toml:15: link.columns.capacity = \"c\": does not say its unit; write { column = \"c\", unit = ... } with one of Gbit, Mbit, kbit, bit, or GB, MB, kB, B for bytes per second"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfloor = \"1Mbit\"", "ground.toml:15: link.floor = \"1Mbit\": needs stale, the time after which it holds"),
@@ -227,6 +230,31 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
     assert!(
         fault.contains("ground.toml:14: link.trace = \"instants\": lists instants, which peers that share a link cannot divide"),
         "{fault}"
+    );
+}
+
+#[test]
+fn the_nominal_capacity_of_a_trace_is_its_mean() {
+    let folder = std::env::temp_dir().join(format!("linkweir-mean-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let with_trace = |content: &str, keys: &str| {
+        fs::write(folder.join("trace"), content).unwrap();
+        let text = changed("rate = \"20Mbit\"", &format!("trace = \"trace\"\n{keys}"));
+        config::parse(&text, &folder.join("ground.toml"))
+    };
+    // Four opportunities of 1500 bytes in 7 ms, and a rate that holds for an hour.
+    let instants = with_trace("1\n3\n5\n7\n", "trace_format = \"mahimahi\"");
+    let rates = with_trace("t_s,capacity_bps\n0,9000000.5\n", "");
+    let slow = with_trace("t_s,capacity_bps\n0,999\n", "");
+    fs::remove_dir_all(&folder).unwrap();
+    let nominal_bps = |config: Config| config.peers[0].capacity.nominal_bps;
+    assert_eq!(nominal_bps(instants.unwrap()), 6_857_142);
+    assert_eq!(nominal_bps(rates.unwrap()), 9_000_001);
+    let slow = slow.unwrap_err().to_string();
+    let expected = "/trace: the mean capacity must be 1kbit at least";
+    assert!(
+        slow.contains("ground.toml:14: link.trace = \"trace\": ") && slow.ends_with(expected),
+        "{slow}"
     );
 }
 

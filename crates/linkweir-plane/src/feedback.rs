@@ -34,6 +34,7 @@ use std::collections::VecDeque;
 
 use crate::setup::{Bounds, Wire};
 
+use message::apart_ns;
 pub use message::{is_message, Message, Report, MESSAGE_BYTES};
 pub use reporter::Reporter;
 
@@ -41,8 +42,6 @@ pub use reporter::Reporter;
 pub const MARK_NS: u64 = 100_000_000;
 /// Time between marks while no packets are sent, ns.
 const IDLE_MARK_NS: u64 = 1_000_000_000;
-/// Marks take at most one part in this many of the capacity, and so do reports.
-const MARK_PART: u64 = 100;
 /// Most marks remembered that have no report yet.
 const UNANSWERED: usize = 256;
 /// Most reports over which a rate is measured.
@@ -59,13 +58,6 @@ const EMPTY_NS: u64 = 1_000_000;
 const RAISE: f64 = 0.1;
 /// Part of the capacity that must be received for it to grow, and sent or received for it to fall.
 const USED: f64 = 0.9;
-
-/// Least time between messages so that they take no more than their part of a link of this capacity, bit/s, that so many
-/// peers share, ns.
-fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
-    let part = (MARK_PART * peers) as f64;
-    (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
-}
 
 /// What was sent to a peer since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The crate has no clock, socket or file, and does not depend on the gateway. `clippy.toml` says the same of calls; these
 //! tests also run where clippy does not, and look at dependencies.
+//!
+//! The table in `python/tests/test_modules.py` says which modules may use which: `bytes` uses nothing else of the project.
 // The rule is for the crate; its test reads the sources.
 #![allow(clippy::disallowed_methods)]
 
@@ -173,36 +175,5 @@ fn no_source_uses_a_clock_a_socket_or_a_file() {
         ),
     ] {
         assert_eq!(forbidden_uses(planted).len(), found, "{planted}");
-    }
-}
-
-/// What a source of `bytes` uses of this project outside `bytes`.
-fn beyond_bytes(source: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for statement in statements(source) {
-        let words = statement.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
-        let own = words.filter(|word| word.starts_with("crate::") || word.starts_with("linkweir_"));
-        found.extend(
-            own.filter(|word| !word.starts_with("crate::bytes"))
-                .map(str::to_string),
-        );
-    }
-    found
-}
-
-#[test]
-fn bytes_use_nothing_else_of_the_project() {
-    let sources = sources(&folder().join("src/bytes"));
-    assert!(sources.len() > 5, "{sources:?}");
-    for path in sources {
-        let source = fs::read_to_string(&path).unwrap();
-        assert_eq!(beyond_bytes(&source), [""; 0], "{}", path.display());
-    }
-    for (planted, found) in [
-        ("use crate::link::Link;", 1),
-        ("use linkweir_core::Mux;", 1),
-        ("use crate::bytes::packet;", 0),
-    ] {
-        assert_eq!(beyond_bytes(planted).len(), found, "{planted}");
     }
 }

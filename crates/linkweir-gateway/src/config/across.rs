@@ -4,9 +4,9 @@
 use linkweir_config::parameters;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal;
+use linkweir_config::Fault;
 use linkweir_core::PolicyInfo;
-
-use super::{Capacity, Fault, Peer, Scheduler};
+use linkweir_plane::setup::{Capacity, Scheduler};
 
 /// The policy among peers as `[link]` has it.
 pub(super) struct Across<'s, 'i> {
@@ -65,23 +65,21 @@ impl<'s, 'i> Across<'s, 'i> {
         }
     }
 
-    /// The policy among peers with the `rows` and `sections` of all peers.
+    /// The policy among peers with the `rows` and `sections` of all peers; `fastest_bps` is the first rate it is given.
     pub(super) fn scheduler(
         &self,
-        peers: &[Peer],
+        fastest_bps: u64,
         rows: Vec<Vec<u64>>,
         sections: &[Option<Section<'s, 'i>>],
     ) -> Result<Scheduler, Fault> {
         let qparams = rows.concat();
-        let fastest = peers.iter().map(|peer| peer.capacity.nominal_bps).max();
         let places: Vec<&Section<'s, 'i>> = sections
             .iter()
             .map(|section| section.as_ref().unwrap_or(&self.section))
             .collect();
-        let link_bps = fastest.unwrap_or_default();
         parameters::check(
             self.info,
-            link_bps,
+            fastest_bps,
             &self.params,
             &qparams,
             &self.section,

@@ -2,15 +2,15 @@
 //! The capacity of a link: `rate` (a value or one over time), `trace` or `command`, and what the scheduler is given of it.
 
 use linkweir_config::limits;
+use linkweir_config::link::{self, Given, Source};
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::signal::{self, Signal};
-use linkweir_config::trace::{self, Described, Trace};
+use linkweir_config::trace::{self, Trace};
 use linkweir_config::units::{self, Kind};
-use linkweir_config::values::{self, Values};
+use linkweir_config::Fault;
 
 use super::paths::{folder, path};
-use super::{Capacity, Fault};
-use linkweir_plane::setup::Bounds;
+use linkweir_plane::setup::{Bounds, Capacity};
 
 /// Slowest link, bit/s.
 const LEAST_BPS: u64 = 1000;
@@ -20,12 +20,6 @@ const MEAN_NS: u64 = 3_600_000_000_000;
 const FEEDBACK_STALE_NS: u64 = 3_000_000_000;
 /// Most words of a command.
 const WORDS: usize = 64;
-
-const RATES: Values = Values {
-    kind: Kind::Rate,
-    min: 0.0,
-    max: limits::RATE_BPS as f64,
-};
 
 /// Reads the keys of a capacity; none when none of `rate`, `trace` and `command` is given.
 pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fault> {
@@ -149,51 +143,29 @@ pub(super) type Offered = (signal::Capacity, Option<Trace>);
 
 /// Reads `rate` or `trace`, if either is given.
 pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
-    let rate = section.find("rate");
-    let trace_key = section.find("trace");
-    let described = Described::find(section);
-    let Some(entry) = trace_key else {
-        if let Some(entry) = described.any() {
-            return Err(entry.fault("is only for a link with a trace"));
-        }
-        let Some(entry) = rate else { return Ok(None) };
-        let (signal, _) = values::read(&entry, RATES)?;
-        if values::greatest(&signal) < LEAST_BPS as f64 {
-            return Err(entry.fault(format!(
-                "must be {} at least at some time",
-                units::show_whole(LEAST_BPS, Kind::Rate)
-            )));
-        }
-        return Ok(Some((signal::Capacity::Rate(signal), None)));
+    let least = units::show_whole(LEAST_BPS, Kind::Rate);
+    let too_low = format!("must be {least} at least at some time");
+    let (entry, hints) = match Given::find(section).read(LEAST_BPS as f64, &too_low)? {
+        Source::None => return Ok(None),
+        Source::Rate(signal, ..) => return Ok(Some((signal::Capacity::Rate(signal), None))),
+        Source::Trace(entry, hints) => (entry, hints),
     };
-    if rate.is_some() {
-        return Err(entry.fault("rate and trace exclude each other; leave one out"));
-    }
     let path = path(&entry)?;
-    let hints = described.read()?;
-    // If the file cannot be read, the fault is at the line that names it.
-    let bytes = trace::read_limited(&path, limits::TRACE_BYTES)
-        .map_err(|fault| entry.fault(format!("{}: {}", path.display(), fault.message)))?;
-    let trace = trace::parse(&bytes, &path, &hints)?;
+    let trace = trace::parse(&link::content(&entry, &path)?, &path, &hints)?;
     if mean_bps(&trace.capacity) < LEAST_BPS {
-        let message = format!(
-            "{}: the mean capacity must be {} at least",
-            path.display(),
-            units::show_whole(LEAST_BPS, Kind::Rate)
-        );
+        let path = path.display();
+        let message = format!("{path}: the mean capacity must be {least} at least");
         return Err(entry.fault(message));
     }
     Ok(Some((trace.capacity.clone(), Some(trace))))
 }
 
-/// The mean over a round, or over an hour, bit/s.
+/// The mean over a round, or over an hour, bit/s: of a rate the nearest whole number, of opportunities the next below.
 pub(super) fn mean_bps(capacity: &signal::Capacity) -> u64 {
+    let mean_bps = link::mean_bps(capacity, MEAN_NS);
     match capacity {
-        signal::Capacity::Rate(signal) => (values::mean(signal, MEAN_NS) + 0.5) as u64,
-        signal::Capacity::Opportunities { at_ns, bytes } => {
-            let period_s = at_ns.last().copied().unwrap_or(1).max(1) as f64 * 1e-9;
-            (at_ns.len() as f64 * f64::from(*bytes) * 8.0 / period_s) as u64
-        }
+        signal::Capacity::Rate(_) => (mean_bps + 0.5) as u64,
+        signal::Capacity::Opportunities { .. } => mean_bps as u64,
     }
 }
 

@@ -6,10 +6,12 @@ use std::ops::RangeInclusive;
 use linkweir_config::parameters;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
+use linkweir_config::Fault;
 use linkweir_core::{Limit, PolicyInfo};
 
-use super::{nets, Class, Fault};
+use super::names::{nets, word};
 use linkweir_plane::classify::{self, Rule, Rules};
+use linkweir_plane::setup::Class;
 
 /// Most packets a queue may hold.
 const LIMIT_PKTS: u64 = 1_000_000;
@@ -31,7 +33,7 @@ pub(super) fn read(
     let mut rest = None;
     for (at, section) in sections.iter_mut().enumerate() {
         let entry = section.need("name", "\"ef\"")?;
-        let name = super::word(&entry)?;
+        let name = word(&entry)?;
         if classes.iter().any(|class| class.name == name) {
             return Err(entry.fault("two classes have this name; rename one"));
         }

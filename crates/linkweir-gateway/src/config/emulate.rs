@@ -9,9 +9,11 @@ use linkweir_config::signal::Signal;
 use linkweir_config::trace;
 use linkweir_config::units::Kind;
 use linkweir_config::values::{self, Values};
+use linkweir_config::Fault;
 
 use super::capacity::{mean_bps, offered};
-use super::{device, nets, Fault, FILE_BYTES, MTU_LEAST};
+use super::names::{device, nets};
+use super::{FILE_BYTES, MTU_LEAST};
 use linkweir_plane::setup::Direction;
 
 /// Where `ip netns` keeps namespaces.

@@ -7,6 +7,8 @@ mod across;
 mod capacity;
 mod classes;
 pub mod emulate;
+mod mode;
+mod names;
 pub mod paths;
 mod peers;
 
@@ -19,13 +21,14 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
 use linkweir_core::Limit;
 
-use crate::tunnel::seal;
 use linkweir_plane::classify::Rules;
 use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
 use across::Across;
 pub use linkweir_config::Fault;
+pub use mode::Mode;
+use names::{device, nets, socket_address, word};
 use paths::path;
 pub use peers::Peer;
 
@@ -50,34 +53,6 @@ const MTU_LEAST: u32 = 576;
 /// IP and UDP headers outside, bytes.
 const OUTER_V4: u32 = 28;
 const OUTER_V6: u32 = 48;
-
-/// How packets travel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Sealed with the WireGuard protocol.
-    Wireguard,
-    /// In the clear, for the laboratory. Anyone on the path can read and forge them.
-    Cleartext,
-}
-
-impl Mode {
-    const NAMES: [&'static str; 2] = ["wireguard", "cleartext"];
-
-    /// Its name in configurations.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Mode::NAMES[self as usize]
-    }
-
-    /// Bytes a packet grows by inside UDP.
-    #[must_use]
-    pub fn overhead_bytes(self) -> u32 {
-        match self {
-            Mode::Wireguard => seal::OVERHEAD_BYTES,
-            Mode::Cleartext => 0,
-        }
-    }
-}
 
 /// A configuration without faults.
 #[derive(Clone, Debug)]
@@ -136,8 +111,7 @@ impl Config {
     /// First rate that the policy across peers is given, bit/s: the capacity of the fastest peer.
     #[must_use]
     pub fn fastest_bps(&self) -> u64 {
-        let capacities = self.peers.iter().map(|peer| peer.capacity.nominal_bps);
-        capacities.max().unwrap_or_default()
+        peers::fastest_bps(&self.peers)
     }
 
     /// What packets take on the link.
@@ -226,7 +200,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     }
     let across = link.across.as_ref();
     let across = across
-        .map(|across| across.scheduler(&peers, rows, &across_sections))
+        .map(|across| across.scheduler(peers::fastest_bps(&peers), rows, &across_sections))
         .transpose()?;
     let whole = top_level(&source, &document);
     held(&whole, &classes, own.mtu, peers.len())?;
@@ -478,58 +452,5 @@ fn mtu(
                 fault
             }),
         None => Ok(most),
-    }
-}
-
-fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
-    let text = entry.text()?;
-    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(entry.fault("must be one word"));
-    }
-    Ok(text.to_string())
-}
-
-/// A name the kernel takes for a device.
-fn device(entry: &Entry<'_, '_>) -> Result<String, Fault> {
-    let name = entry.text()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if name.is_empty() || name.len() > 15 || !name.chars().all(plain) || name.starts_with('.') {
-        return Err(
-            entry.fault("must be the name of a network device: 1 .. 15 letters, digits, _, - or .")
-        );
-    }
-    Ok(name.to_string())
-}
-
-fn socket_address(entry: &Entry<'_, '_>) -> Result<SocketAddr, Fault> {
-    let text = entry.text()?;
-    let address: SocketAddr = text.parse().map_err(|_| {
-        entry.fault(
-            "must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\"",
-        )
-    })?;
-    if address.port() == 0 {
-        return Err(entry.fault("must have a port 1 .. 65535"));
-    }
-    Ok(address)
-}
-
-/// Addresses with prefix lengths.
-fn nets(entry: &Entry<'_, '_>) -> Result<Vec<IpNet>, Fault> {
-    const MOST: usize = 1024;
-    let net = |entry: &Entry<'_, '_>| {
-        let text = entry.text()?;
-        let net = text.parse::<IpNet>();
-        net.or_else(|_| text.parse().map(|address: std::net::IpAddr| address.into()))
-            .map_err(|_| {
-                entry.fault(
-                    "must be an address with a prefix length, like \"10.0.0.0/8\" or \"fd00::/8\"",
-                )
-            })
-    };
-    if entry.is_list() {
-        entry.list(MOST)?.iter().map(net).collect()
-    } else {
-        Ok(vec![net(entry)?])
     }
 }

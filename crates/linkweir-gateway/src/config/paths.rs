@@ -4,8 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use linkweir_config::reader::{Entry, Source};
-
-use super::Fault;
+use linkweir_config::Fault;
 
 /// Folder of the control sockets unless the configuration names another.
 pub const CONTROL_FOLDER: &str = "/run/linkweir";

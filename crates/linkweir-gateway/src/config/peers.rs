@@ -7,11 +7,15 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use linkweir_config::reader::{Entry, Section};
 use linkweir_config::units::Kind;
+use linkweir_config::Fault;
 
 use super::across::{self, Across};
+use super::capacity;
+use super::mode::Mode;
+use super::names::{nets, socket_address, word};
 use super::paths::path;
-use super::{capacity, nets, socket_address, word, Capacity, Fault, Mode};
 use crate::tunnel::seal::{self, Key};
+use linkweir_plane::setup::Capacity;
 
 /// Another end of the tunnel.
 #[derive(Clone, Debug, PartialEq)]
@@ -193,6 +197,12 @@ impl Keys {
             keepalive_s,
         })
     }
+}
+
+/// First rate that the policy across peers is given, bit/s: the capacity of the fastest peer.
+pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
+    let capacities = peers.iter().map(|peer| peer.capacity.nominal_bps);
+    capacities.max().unwrap_or_default()
 }
 
 /// Refuses endpoints that would be routed into the tunnel itself.

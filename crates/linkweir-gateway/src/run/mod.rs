@@ -6,7 +6,9 @@
 
 mod answer;
 mod capacity;
+mod egress;
 pub mod emulate;
+mod ingress;
 mod peers;
 mod receive;
 mod reload;
@@ -30,9 +32,9 @@ use crate::linux::underlay::Underlay;
 use crate::linux::{privileges, tun};
 use crate::show::control::Control;
 use crate::tunnel::seal;
+use egress::Egress;
+use ingress::Ingress;
 use peers::Peers;
-use receive::Ingress;
-use send::Egress;
 use station::Reasons;
 
 const DEVICE: u64 = 0;

@@ -8,10 +8,10 @@ use std::ops::Range;
 use linkweir_plane::bytes::coalesce::Coalescer;
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::bytes::superpacket::{Malformed, Packet};
-use linkweir_plane::classify::{Classifier, Rules};
 use linkweir_plane::feedback::{self, Message};
 use linkweir_plane::mss;
 
+use super::ingress::Ingress;
 use super::station::{count, count_all, Decapsulation, Station};
 use super::Gateway;
 use crate::config::Mode;
@@ -21,35 +21,6 @@ use crate::tunnel::seal::{Opened, Refused};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
-/// Largest datagram and packet, bytes.
-const PACKET_BYTES: usize = 65_536;
-
-/// What packets pass on their way in.
-pub(super) struct Ingress {
-    /// Which class a packet of the device belongs to.
-    pub(super) classifier: Classifier,
-    /// Packets that go into the device next.
-    inbox: Coalescer,
-    /// Source of the last packet of a batch, and the peer behind it.
-    last_source: Option<(IpAddr, usize)>,
-    /// What was read from the socket.
-    datagrams: Vec<u8>,
-    /// Packets of one peer, opened and back to back.
-    opened: Vec<u8>,
-}
-
-impl Ingress {
-    pub(super) fn new(rules: Rules, device: &Device) -> Ingress {
-        Ingress {
-            classifier: Classifier::new(rules),
-            inbox: device.coalescer(),
-            last_source: None,
-            datagrams: vec![0; PACKET_BYTES],
-            // The packets of a whole read fit behind each other, and the last needs room to be opened in.
-            opened: vec![0; 2 * PACKET_BYTES],
-        }
-    }
-}
 
 impl Gateway {
     /// Reads packets from the device into the queues.

@@ -1,74 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sending: packets whose turn it is leave the queues, are sealed, gathered in the outbox and sent.
 
-use linkweir_plane::below::{self, Below};
-use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::below;
 use linkweir_plane::bytes::packet;
 use linkweir_plane::bytes::superpacket::Packet;
 use linkweir_plane::link::Next;
 use linkweir_plane::setup::Wire;
 use linkweir_plane::tos::{self, Model};
 
-use super::station::{count_all, Station};
+use super::egress::Egress;
+use super::station::count_all;
 use super::{Gateway, UNDERLAY};
 use crate::linux::poll;
-use crate::tunnel::seal;
-
-/// What packets pass on their way out.
-#[derive(Default)]
-pub(super) struct Egress {
-    /// Sealed packets that are sent next.
-    pub(super) outbox: Outbox,
-    /// Whether the socket has no room, so that it reports when there is some.
-    blocked: bool,
-    /// When to send again after the interface below dropped a datagram, ns.
-    retry_ns: Option<u64>,
-    /// Measures the interface below, where it pushes back.
-    pub(super) below: Option<Below>,
-    /// Station that has the first turn.
-    turn: usize,
-}
-
-impl Egress {
-    pub(super) fn new(below: Option<Below>) -> Egress {
-        Egress {
-            below,
-            ..Egress::default()
-        }
-    }
-
-    /// Whether no more should be gathered before the outbox is sent.
-    fn is_full(&self, now_ns: u64) -> bool {
-        let gather_bytes = self.below.as_ref().map(|below| below.gather_bytes(now_ns));
-        self.outbox.is_full() || gather_bytes.is_some_and(|bytes| self.outbox.bytes() >= bytes)
-    }
-
-    /// Seals a packet towards the station with number `at`, where there are sessions, and puts it into the outbox.
-    fn add(&mut self, at: usize, station: &mut Station, packet: Packet, tos: u8) {
-        let Some(to) = station.endpoint else {
-            count_all(&mut station.dropped, "no_endpoint", packet.pkts());
-            return;
-        };
-        let way = Way {
-            station: at,
-            to,
-            tos,
-        };
-        let Some(session) = &mut station.session else {
-            self.outbox.add_clear(way, packet);
-            return;
-        };
-        let overhead_bytes = seal::OVERHEAD_BYTES as usize;
-        let refused = self
-            .outbox
-            .add_sealed(way, packet, overhead_bytes, |clear, sealed| {
-                session.seal(clear, sealed).map(|datagram| datagram.len())
-            });
-        if refused > 0 {
-            count_all(&mut station.dropped, "no_session", refused);
-        }
-    }
-}
 
 /// What serving a link came to.
 enum Served {

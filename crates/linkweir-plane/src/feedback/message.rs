@@ -4,6 +4,9 @@
 /// Length of a message as a packet in the tunnel, bytes.
 pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
 
+/// Marks take at most one part in this many of the capacity, and so do reports.
+const MARK_PART: u64 = 100;
+
 /// IPv6 from fe80::1 to fe80::2 with 40 bytes of protocol 253, one hop; then four bytes that distinguish these messages
 /// from other uses of that protocol.
 const HEADER: [u8; 44] = [
@@ -39,6 +42,13 @@ pub struct Report {
 /// Behind the header: the kind of message, three bytes of 0, and four numbers.
 const KIND: usize = HEADER.len();
 const NUMBERS: usize = KIND + 4;
+
+/// Least time between messages so that they take no more than their part of a link of this capacity, bit/s, that so many
+/// peers share, ns.
+pub(super) fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
+    let part = (MARK_PART * peers) as f64;
+    (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64
+}
 
 /// Whether a packet of the tunnel is a message, well formed or not.
 #[must_use]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The receiver's end of the feedback: it counts what came and answers marks.
 
-use super::{apart_ns, Message, Report};
+use super::message::{apart_ns, Message, Report};
 
 /// Least time between reports, ns.
 pub(super) const REPORT_NS: u64 = 50_000_000;

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! What packets pass on their way in: the classifier, and buffers between the socket and the device.
+
+use std::net::IpAddr;
+
+use linkweir_plane::bytes::coalesce::Coalescer;
+use linkweir_plane::classify::{Classifier, Rules};
+
+use crate::linux::device::Device;
+
+/// Largest datagram and packet, bytes.
+const PACKET_BYTES: usize = 65_536;
+
+/// What packets pass on their way in.
+pub(super) struct Ingress {
+    /// Which class a packet of the device belongs to.
+    pub(super) classifier: Classifier,
+    /// Packets that go into the device next.
+    pub(super) inbox: Coalescer,
+    /// Source of the last packet of a batch, and the peer behind it.
+    pub(super) last_source: Option<(IpAddr, usize)>,
+    /// What was read from the socket.
+    pub(super) datagrams: Vec<u8>,
+    /// Packets of one peer, opened and back to back.
+    pub(super) opened: Vec<u8>,
+}
+
+impl Ingress {
+    pub(super) fn new(rules: Rules, device: &Device) -> Ingress {
+        Ingress {
+            classifier: Classifier::new(rules),
+            inbox: device.coalescer(),
+            last_source: None,
+            datagrams: vec![0; PACKET_BYTES],
+            // The packets of a whole read fit behind each other, and the last needs room to be opened in.
+            opened: vec![0; 2 * PACKET_BYTES],
+        }
+    }
+}
