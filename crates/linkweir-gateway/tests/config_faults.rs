@@ -65,7 +65,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("endpoint =", "below = \"16kB\"\nendpoint =", "ground.toml:42: peer[0].below = \"16kB\": unknown key;"),
     ("overhead = \"14B\"", "across = \"pf\"", "ground.toml:15: link.across = \"pf\": must be a table like { policy = \"pf\" }"),
     ("overhead = \"14B\"", "across = { tc = \"1s\" }", "ground.toml:15: link.across.policy: is missing; write policy = \"pf\""),
-    ("overhead = \"14B\"", "across = { policy = \"codel\" }", "ground.toml:15: link.across.policy = \"codel\": must be one of fifo, strict, rr, wrr, drr, pss, pf, codes, mlwdf, exp_rule, exp_pf; did you mean \"codes\"?"),
+    ("overhead = \"14B\"", "across = { policy = \"codel\" }", "ground.toml:15: link.across.policy = \"codel\": must be one of {nesting}; did you mean \"codes\"?"),
     ("overhead = \"14B\"", "across = { policy = \"pf\", tc = \"1ms\" }", "ground.toml:15: link.across.tc = \"1ms\": must be 10ms .. 100s (time constant"),
     ("overhead = \"14B\"", "across = { policy = \"drr\", weight = 2 }", "ground.toml:15: link.across.weight = 2: unknown key;"),
     ("overhead = \"14B\"", "across = { policy = \"pss\", level = 1, low_level = 3, rate = \"21Mbit\" }", "ground.toml:15: link.across.rate = \"21Mbit\": "),
@@ -111,7 +111,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "ground.toml:14: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
     ("mode = \"cleartext\"", "mode = cleartext", "ground.toml:11: gateway.mode = cleartext: needs quotes; write mode = \"cleartext\""),
     ("rate = \"20Mbit\"", "rate = \"20mbit\"", "ground.toml:14: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
-    ("policy = \"pss\"", "policy = \"wfq\"", "ground.toml:18: scheduler.policy = \"wfq\": must be one of fifo, strict, rr, wrr, drr, pss, pds, pf, codes, mlwdf, exp_rule, exp_pf, codel, fq_codel"),
+    ("policy = \"pss\"", "policy = \"wfq\"", "ground.toml:18: scheduler.policy = \"wfq\": must be one of {policies}"),
     ("level = 0", "level = 0 0", "ground.toml:23: is not TOML: "),
 ];
 
@@ -135,9 +135,20 @@ fn the_shipped_hub_is_sound() {
     assert_eq!(config.fastest_bps(), 20_000_000);
 }
 
+/// A message with the policies of today: all, and those that can be nested, which must not drop what they are given.
+fn with_policies(said: &str) -> String {
+    let policies = linkweir_core::policies().iter().map(|info| info.name);
+    let policies: Vec<&str> = policies.collect();
+    let mut nesting = policies.clone();
+    nesting.retain(|name| !["pds", "codel", "fq_codel"].contains(name));
+    said.replace("{policies}", &policies.join(", "))
+        .replace("{nesting}", &nesting.join(", "))
+}
+
 #[test]
 fn every_mistake_is_found_at_its_line() {
     for (old, new, said) in MISTAKES {
+        let said = &with_policies(said);
         let fault = parse(&changed(old, new)).expect_err(new).to_string();
         assert!(
             fault.starts_with(said),
@@ -320,6 +331,7 @@ fn check_reports_every_mistake_in_one_line_and_returns_2() {
     let checked = Checked::new("mistakes");
     assert_eq!(checked.check(SHIPPED.as_bytes()), (Some(0), String::new()));
     for (old, new, said) in MISTAKES {
+        let said = &with_policies(said);
         let (code, line) = checked.check(changed(old, new).as_bytes());
         assert_eq!(code, Some(2), "{new}");
         assert_eq!(line.lines().count(), 1, "{new}: {line}");

@@ -133,7 +133,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("\"10s\"", "\"1000000h\"", "must be 1us .. 315360000s"),
     ("duration = \"10s\"", "duration = \"10s\"\nwarmup = \"10s\"", "geo.toml:2: warmup"),
     ("duration = \"10s\"", "duration = \"10h\"\ninterval = \"1us\"", "raise interval"),
-    ("\"pss\"", "\"psss\"", "must be one of fifo, strict, rr, wrr, drr, pss, pds, pf, codes, mlwdf, exp_rule, exp_pf, codel, fq_codel, tauran_pf, tauran_codes, ubmt_like, bbs_like, bps_like; did you mean \"pss\"?"),
+    ("\"pss\"", "\"psss\"", "must be one of {policies}, tauran_pf, tauran_codes, ubmt_like, bbs_like, bps_like; did you mean \"pss\"?"),
     ("low_level", "lowlevel", "geo.toml:17: class[1].lowlevel = 3: unknown key; did you mean low_level?"),
     ("\"5Mbit\"", "\"20Mbit\"", "geo.toml:18: class[1].rate = \"20Mbit\": the reservation must be below the link's capacity"),
     ("rate = \"5Mbit\"", "share = 1.0", "geo.toml:18: class[1].share = 1.0: must be 0% .. 99.9999%"),
@@ -195,9 +195,15 @@ const REPLACED: &[(&str, &str, &str)] = &[
 #[test]
 fn faults_name_line_key_value_and_cure() {
     let mut wrong = String::new();
+    let names: Vec<&str> = linkweir_core::policies()
+        .iter()
+        .map(|info| info.name)
+        .collect();
+    let policies = names.join(", ");
     for &(from, to, expected) in REPLACED {
         let message = fault(from, to);
-        if !message.contains(expected) {
+        let expected = expected.replace("{policies}", &policies);
+        if !message.contains(&expected) {
             wrong.push_str(&format!(
                 "{from} -> {to}\n     got {message}\n  wanted {expected}\n"
             ));
