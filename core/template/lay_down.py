@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,7 @@ TEMPLATE = Path(__file__).resolve().parent
 ROOT = TEMPLATE.parents[1]
 LISTED = ROOT / "core/include/linkweir/policies.def"
 PLAN = ROOT / "core/proofs/plan.toml"
+SIMULATOR = ROOT / "python/linkweir/policy.py"
 PAGE = "docs/reference/policies/NAME.md"
 PLACES = {
     "policy.c": "core/src/NAME.c",
@@ -47,6 +49,11 @@ def fault(name: str) -> str | None:
     """Why no policy can have this name."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or len(name) > LONGEST:
         return f'"{name}": a policy is named by 1 to {LONGEST} of a-z, 0-9 and _, a letter first'
+    if name in sys.stdlib_module_names:
+        return f'"{name}": oracle/{name}.py would hide a module of Python'
+    only_simulated = re.findall(r"^IN_SIMULATOR = (.*)$", SIMULATOR.read_text(encoding="utf-8"), re.M)[0]
+    if f'"{name}"' in only_simulated:
+        return f'"{name}": {SIMULATOR.relative_to(ROOT)} has it already'
     if f"LW_POLICY({name})\n" in LISTED.read_text(encoding="utf-8"):
         return f'"{name}": {LISTED.relative_to(ROOT)} lists it already'
     there = [place for place in places(name).values() if place.exists()]
@@ -73,21 +80,30 @@ def with_row(text: str, head: str, row: str) -> str:
 
 
 def lay_down(name: str) -> None:
-    """Writes the files, and the lines in the list and the plan."""
-    for source, place in places(name).items():
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(filled(source, name), encoding="utf-8")
-        print(f"policy: {place.relative_to(ROOT)}")
-    with PLAN.open("a", encoding="utf-8") as plan:
-        plan.write("\n" + filled("plan.toml", name))
+    """Writes the files and the lines in lists, or nothing at all if one of them cannot be written."""
+    texts = {place: filled(source, name) for source, place in places(name).items()}
+    texts[PLAN] = PLAN.read_text(encoding="utf-8") + "\n" + filled("plan.toml", name)
     for page, (head, row) in ROWS.items():
-        text = (ROOT / page).read_text(encoding="utf-8")
-        (ROOT / page).write_text(with_row(text, head, row.replace("NAME", name)), encoding="utf-8")
-        print(f"policy: one row in {page}")
-    with LISTED.open("a", encoding="utf-8") as listed:
-        listed.write(f"LW_POLICY({name})\n")
-    print(f"policy: one line in {LISTED.relative_to(ROOT)}; move it there to change its place in lists")
-    subprocess.run([sys.executable, ROOT / "oracle/generate.py", "--policy", name], check=True)
+        texts[ROOT / page] = with_row((ROOT / page).read_text(encoding="utf-8"), head, row.replace("NAME", name))
+    texts[LISTED] = LISTED.read_text(encoding="utf-8") + f"LW_POLICY({name})\n"
+    before = {place: place.read_text(encoding="utf-8") if place.exists() else None for place in texts}
+    try:
+        for place, text in texts.items():
+            place.parent.mkdir(exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        subprocess.run([sys.executable, ROOT / "oracle/generate.py", "--policy", name], check=True)
+    except BaseException:
+        for place, old in before.items():
+            if old is None:
+                place.unlink(missing_ok=True)
+            else:
+                place.write_text(old, encoding="utf-8")
+        for folder in ("vectors", "core/proofs"):
+            shutil.rmtree(ROOT / folder / name, ignore_errors=True)
+        raise
+    for place, old in before.items():
+        print(f"policy: {place.relative_to(ROOT)}" + ("" if old is None else ": a line more"))
+    print(f"policy: move the line in {LISTED.relative_to(ROOT)} to change its place in lists")
 
 
 def main() -> int:

@@ -3,11 +3,11 @@
 
     python3 install.py [--mirror URL]
 
-debootstrap makes the system, with Debian's cloud kernel. The steps are those of docs/kernel.md: setup.sh, make, make
-install, and a boot; then make uninstall, make deb, apt-get install of both packages (DKMS builds), and a boot. A booted
-system adds each qdisc with tc, which has to load the module by the kind, sends packets through it, changes it and reads
-its JSON. Only `uname` is replaced before the boots: it prints the kernel that will run. Needs root. Exit codes are
-those of run.py.
+debootstrap makes the system, with Debian's cloud kernel. The steps are those of docs/howto/kernel.md: setup.sh, make,
+make install, and a boot; then make uninstall, make deb, apt-get install of both packages (DKMS builds), and a boot. A
+booted system adds each qdisc with tc, which has to load the module by the kind, sends packets through it, changes it
+and reads its JSON. Only `uname` is replaced before the boots: it prints the kernel that will run. Needs root. Exit
+codes are those of run.py.
 """
 
 from __future__ import annotations

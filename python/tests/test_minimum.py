@@ -111,7 +111,7 @@ def test_setup_wants_the_least_versions_and_no_later_ones(
 
 def test_setup_says_so_where_no_known_package_has_the_least_rust(tmp_path: Path) -> None:
     said = missing(tmp_path, rust="1.75.0", python=PYTHON, apt={"rustc": "1.75.0", "cargo": "1.75.0"})
-    assert f"Rust {RUST} or later is needed, and no package known to setup.sh has it in this release" in said
+    assert f"Rust {RUST} or later is needed, and no package of this release that setup.sh knows has it" in said
     assert "apt-get install" not in said
 
 

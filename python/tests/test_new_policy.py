@@ -65,6 +65,8 @@ def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(laid_down: Path
         "Edf": "a policy is named by 1 to 15 of a-z",
         "earliest_deadline": "a policy is named by 1 to 15 of a-z",
         "pf": "lists it already",
+        "select": "would hide a module of Python",
+        "tauran_pf": "has it already",
         POLICY: "lists it already",
     }.items():
         done = subprocess.run(
@@ -72,6 +74,24 @@ def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(laid_down: Path
         )
         assert done.returncode == 2
         assert why in done.stderr
+    assert changed(laid_down) == before
+
+
+def test_nothing_is_written_when_a_part_cannot_be(laid_down: Path) -> None:
+    before, readme = changed(laid_down), laid_down / "README.md"
+    text = readme.read_text()
+    readme.write_text(text.replace("| policy | guarantees | source |", "| policy |"))
+    table_gone = changed(laid_down)
+    done = subprocess.run(["make", "policy", "NAME=other"], cwd=laid_down, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert changed(laid_down) == table_gone
+    readme.write_text(text)
+    generator = laid_down / "oracle/generate.py"
+    works = generator.read_text()
+    generator.write_text("raise SystemExit(1)\n")
+    done = subprocess.run(["make", "policy", "NAME=other"], cwd=laid_down, capture_output=True, text=True, check=False)
+    generator.write_text(works)
+    assert done.returncode == 2
     assert changed(laid_down) == before
 
 

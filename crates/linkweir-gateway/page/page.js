@@ -107,7 +107,7 @@ function draw() {
   byId("capacity").textContent = rate(peer.capacity_bps);
   byId("rate").textContent = rate(sum);
   byId("received").textContent = rates.received === null ? "–" : rate(rates.received);
-  byId("endpoint").textContent = `${peer.endpoint ?? "an unknown place"}${peer.session === false ? ", no session" : ""}`;
+  byId("endpoint").textContent = `${peer.endpoint ?? "an unknown endpoint"}${peer.session === false ? ", no session" : ""}`;
   showClasses(peer, rates);
   drawChart(peer);
 }
