@@ -115,10 +115,13 @@ impl Namespace {
         let begun = Instant::now();
         let socket = self.inside(move || loop {
             match UdpSocket::bind(address) {
-                // The kernel takes a moment to find that no other host has an IPv6 address.
+                // The kernel takes a moment to find that no other host has an IPv6 address. A process that another test
+                // starts holds a copy of every socket, closed ones too, until it executes its program.
                 Err(error)
-                    if error.kind() == io::ErrorKind::AddrNotAvailable
-                        && begun.elapsed() < PATIENCE =>
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse
+                    ) && begun.elapsed() < PATIENCE =>
                 {
                     thread::sleep(Duration::from_millis(5));
                 }
