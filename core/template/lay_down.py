@@ -87,6 +87,7 @@ def lay_down(name: str) -> None:
         texts[ROOT / page] = with_row((ROOT / page).read_text(encoding="utf-8"), head, row.replace("NAME", name))
     texts[LISTED] = LISTED.read_text(encoding="utf-8") + f"LW_POLICY({name})\n"
     before = {place: place.read_text(encoding="utf-8") if place.exists() else None for place in texts}
+    made = [folder for folder in (ROOT / "vectors" / name, ROOT / "core/proofs" / name) if not folder.exists()]
     try:
         for place, text in texts.items():
             place.parent.mkdir(exist_ok=True)
@@ -98,8 +99,8 @@ def lay_down(name: str) -> None:
                 place.unlink(missing_ok=True)
             else:
                 place.write_text(old, encoding="utf-8")
-        for folder in ("vectors", "core/proofs"):
-            shutil.rmtree(ROOT / folder / name, ignore_errors=True)
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
         raise
     for place, old in before.items():
         print(f"policy: {place.relative_to(ROOT)}" + ("" if old is None else ": a line more"))
