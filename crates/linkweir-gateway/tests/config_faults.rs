@@ -125,6 +125,19 @@ fn the_shipped_configuration_is_sound() {
 }
 
 #[test]
+fn a_link_is_measured_where_its_interface_is_and_shared_where_peers_share_it() {
+    for (line, measured, shared) in [
+        ("overhead = \"14B\"", false, false),
+        ("below = \"16kB\"", true, false),
+        ("across = { policy = \"drr\" }", false, true),
+    ] {
+        let config = parse(&changed("overhead = \"14B\"", line)).unwrap();
+        let setup = config.link_setup(&config.peers[0].capacity);
+        assert_eq!((setup.measured, setup.shared), (measured, shared), "{line}");
+    }
+}
+
+#[test]
 fn the_shipped_hub_is_sound() {
     let text = include_str!("../configs/hub.toml");
     let config = config::parse(text, Path::new("hub.toml")).unwrap();
