@@ -15,6 +15,7 @@ docs/howto/kernel.md. It overwrites nothing. Every place to fill in is marked FI
 from __future__ import annotations
 
 import argparse
+import datetime
 import re
 import shutil
 import subprocess
@@ -68,6 +69,7 @@ def places(name: str, root: Path = ROOT) -> dict[str, Path]:
 def filled(source: str, name: str) -> str:
     """The text of a file of the template for this policy."""
     text = (TEMPLATE / source).read_text(encoding="utf-8")
+    text = text.replace("DATE", datetime.date.today().isoformat())
     # the section of a manual page keeps its title
     return text.replace("CAPITALS", name.upper()).replace("NAME", name).replace(f".SH {name}\n", ".SH NAME\n")
 

@@ -6,6 +6,7 @@ core/tests/edf is such a policy. It is added to a copy of the repository.
 
 from __future__ import annotations
 
+import datetime
 import shutil
 import subprocess
 import sys
@@ -93,6 +94,16 @@ def test_nothing_is_written_when_a_part_cannot_be(laid_down: Path) -> None:
     generator.write_text(works)
     assert done.returncode == 2
     assert changed(laid_down) == before
+
+
+def test_the_manual_page_has_the_date_of_its_making(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Calendar(datetime.date):
+        @classmethod
+        def today(cls) -> Calendar:
+            return cls(2031, 4, 5)
+
+    monkeypatch.setattr(datetime, "date", Calendar)
+    assert lay_down.filled("man.8", POLICY).splitlines()[1] == '.TH EDF 8 2031-04-05 "Linkweir" "Linux"'
 
 
 def test_stubs_give_the_answers_of_their_vectors(laid_down: Path) -> None:
