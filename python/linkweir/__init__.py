@@ -97,5 +97,12 @@ __all__ = [
     "traces",
 ]
 
-# Earlier versions had `linkweir.sweeps` under the name of the function; `from linkweir.sweep import Plan` still works.
-sys.modules["linkweir.sweep"] = sweeps
+# Earlier versions had `linkweir.sweeps` under the name of the function. `from linkweir.sweep.plan import Plan` still
+# works, with the same module: Python would load it again under the earlier name, with classes of its own.
+sys.modules.update(
+    {
+        name.replace(sweeps.__name__, "linkweir.sweep", 1): module
+        for name, module in sys.modules.items()
+        if name == sweeps.__name__ or name.startswith(f"{sweeps.__name__}.")
+    }
+)

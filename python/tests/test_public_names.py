@@ -38,3 +38,18 @@ def test_the_parts_of_a_sweep_are_also_found_under_their_earlier_name() -> None:
     subprocess.run([sys.executable, "-c", words], check=True)
     assert importlib.import_module("linkweir.sweep") is sweeps
     assert callable(linkweir.sweep)
+
+
+def test_no_class_of_a_sweep_is_another_one_under_its_earlier_name() -> None:
+    """Else `except` and `isinstance` would miss what the other name made."""
+    words = """
+import importlib, pkgutil
+for module in pkgutil.iter_modules(importlib.import_module("linkweir.sweep").__path__):
+    earlier, present = (importlib.import_module(f"linkweir.{name}.{module.name}") for name in ("sweep", "sweeps"))
+    classes = {name: value for name, value in vars(present).items() if isinstance(value, type)}
+    print(module.name, [name for name, value in classes.items() if vars(earlier)[name] is not value])
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert "plan []" in lines
+    assert [line for line in lines if not line.endswith("[]")] == []
