@@ -13,9 +13,10 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; }
+th { white-space: normal; vertical-align: bottom; position: sticky; top: 0; background: #f5f5f5; }
 th:first-child, td:first-child { text-align: left; }
-.wide { overflow-x: auto; } figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+.wide { overflow: auto; max-height: 90vh; } @media print { .wide { overflow: visible; max-height: none; } }
+figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
 .warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
 pre { background: #f5f5f5; padding: .7rem 1rem; overflow-x: auto; }
 """
@@ -38,7 +39,12 @@ def document(title: str, body: str) -> str:
 
 
 def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table of plain texts, which scrolls sideways where it is wider than the page; no headings, no first line."""
+    """A table of plain texts, which scrolls where it is larger than the window and keeps its headings in sight.
+
+    Args:
+        headings: of the columns; empty for a table without them.
+        lines: the cells.
+    """
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
     rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
     return f'<div class="wide"><table>{f"<tr>{head}</tr>" if head else ""}{rows}</table></div>'
