@@ -192,6 +192,7 @@ def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyP
         (["pss", "--points", "0.3:0.5"], "no such run"),
         (["pss", "--figure", "4"], '--figure = "4"'),
         (["pss", "--where", "moon"], '--where = "moon"'),
+        (["pss", "--duration", "500ms"], '--duration = "500ms": must be whole seconds'),
         (["run", "x.toml", "--where", "real"], "--on gateway"),
     ],
 )
@@ -199,6 +200,37 @@ def test_wrong_words_are_bad_input(arguments: list[str], words: str) -> None:
     done = subprocess.run([*COMMAND, "lab", *arguments], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
+
+
+def test_all_wrong_words_are_named_at_once() -> None:
+    wrong = [
+        "pss",
+        "--duration",
+        "x",
+        "--figure",
+        "99",
+        "--where",
+        "moon",
+        "--points",
+        "0.25",
+        "--json",
+        "--markdown",
+        "--into",
+        "/nowhere/page.md",
+    ]
+    done = subprocess.run([*COMMAND, "lab", *wrong], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    lines = done.stderr.splitlines()
+    assert [line.startswith("linkweir lab: ") for line in lines] == [True] * 6
+    for words in (
+        '--where = "moon"',
+        '--figure = "99"',
+        '"0.25"',
+        "not both",
+        '"/nowhere/page.md"',
+        '--duration = "x"',
+    ):
+        assert sum(words in line for line in lines) == 1, words
 
 
 # --- Runs in namespaces ---------------------------------------------------------------------------------------------

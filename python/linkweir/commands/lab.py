@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -25,18 +26,24 @@ def _say(text: str) -> None:
     typer.echo(f"linkweir lab: {text}", err=True)
 
 
-def _refuse(message: str) -> NoReturn:
-    typer.echo(f"linkweir lab: {message}", err=True)
-    raise typer.Exit(2)
+def _refuse(messages: Sequence[str]) -> None:
+    """Ends the command if there are options that cannot be used, a message for each."""
+    for message in messages:
+        _say(message)
+    if messages:
+        raise typer.Exit(2)
 
 
-def _check(on: str, where: str) -> None:
+def _faults(on: str, where: str) -> list[str]:
+    """What is wrong with these two options, a message each."""
+    messages = []
     if on not in ("qdisc", "gateway"):
-        _refuse(f'--on = "{on}": must be qdisc or gateway')
+        messages.append(f'--on = "{on}": must be qdisc or gateway')
     if where not in ("real", "virtual"):
-        _refuse(f'--where = "{where}": must be real or virtual')
+        messages.append(f'--where = "{where}": must be real or virtual')
     if on == "qdisc" and where == "real":
-        _refuse('--where = "real": is for --on gateway; queueing disciplines run in virtual time')
+        messages.append('--where = "real": is for --on gateway; queueing disciplines run in virtual time')
+    return messages
 
 
 @app.callback()
@@ -71,7 +78,7 @@ def run(
     """Run a scenario with the kernel's TCP over its queues or over gateways, and write a run directory with tables,
     figures and a report.
     """
-    _check(on, where)
+    _refuse(_faults(on, where))
     directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
     result = choice.experiments(on, where, gateway, say=_say).run(scenario, seed=seed, out=directory, force=force)
     show_result(result, as_json=as_json)
@@ -116,17 +123,18 @@ def run_pss(
     request = Request(
         "pss", seed=seed, as_json=as_json, markdown=markdown, into=into, out=out, force=force, duration=duration
     )
-    _check("gateway", where)
+    faults, wanted = _faults("gateway", where), None
     if figure not in pss.FIGURES or figure == "13":
-        _refuse(f'--figure = "{figure}": must be one of 5 to 12')
+        faults.append(f'--figure = "{figure}": must be one of 5 to 12')
     try:
         wanted = None if points is None else over.points(points)
     except ValueError as fault:
-        _refuse(f"--points: {fault}")
+        faults.append(f"--points: {fault}")
+    _refuse([*faults, *request.faults()])
     names = None if schedulers is None else schedulers.split(",")
     sets = figure_for_gateways(request, figure, wanted, names, seeds)
     if not sets[0][0].cases:
-        _refuse(f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run")
+        _refuse([f"--points = {points}, --schedulers = {schedulers}: figure {figure} has no such run"])
     reproduce_over_gateways(request, sets, choice.gateways(where, gateway, say=_say), at_once, _say)
 
 

@@ -67,7 +67,10 @@ def _command(paper: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
         def command(**given: Any) -> None:
             common = {option.name: given.pop(option.name) for option in COMMON}
-            function(Request(paper, **common), **given)
+            request = Request(paper, **common)
+            if faults := request.faults():
+                refuse(paper, *faults)
+            function(request, **given)
 
         # typer reads names, types and defaults of the options from here
         command.__signature__ = inspect.Signature([*own, *COMMON])  # type: ignore[attr-defined]

@@ -34,15 +34,16 @@ TITLES = {
 }
 
 
-def refuse(paper: str, message: str) -> NoReturn:
-    """Ends the command because of an option that cannot be used."""
-    typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
+def refuse(paper: str, *messages: str) -> NoReturn:
+    """Ends the command because of options that cannot be used, a message for each."""
+    for message in messages:
+        typer.echo(f"linkweir reproduce {paper}: {message}", err=True)
     raise typer.Exit(2)
 
 
 @dataclass(frozen=True)
 class Request:
-    """The options of every reproduction; one that cannot be used ends the command.
+    """The options of every reproduction, as they were typed.
 
     Attributes:
         paper: a key of `TITLES`.
@@ -73,23 +74,31 @@ class Request:
     quick: bool = False
     duration: str | None = None
 
-    def __post_init__(self) -> None:
+    def faults(self) -> list[str]:
+        """A message for each option that cannot be used."""
+        messages = []
         if self.as_json and self.markdown:
-            refuse(self.paper, "give --json or --markdown, not both")
+            messages.append("give --json or --markdown, not both")
         if self.into is not None and not self.into.is_file():
-            refuse(self.paper, f'--into = "{self.into}": there is no such file')
+            messages.append(f'--into = "{self.into}": there is no such file')
+        try:
+            _ = self.duration_s
+        except quantity.OptionError as fault:
+            messages.append(str(fault))
+        return messages
 
     @property
     def duration_s(self) -> float | None:
-        """The time of every run, s; one that cannot be used ends the command."""
+        """The time of every run, s.
+
+        Raises:
+            OptionError: it cannot be used.
+        """
         if self.duration is None:
             return None
-        try:
-            value = quantity.time_s("--duration", self.duration)
-        except quantity.OptionError as fault:
-            refuse(self.paper, str(fault))
+        value = quantity.time_s("--duration", self.duration)
         if value < 1 or value != int(value):
-            refuse(self.paper, f'--duration = "{self.duration}": must be whole seconds, at least 1s')
+            raise quantity.OptionError("--duration", self.duration, "must be whole seconds, at least 1s")
         return value
 
 
