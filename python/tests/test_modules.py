@@ -81,7 +81,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
     },
     "linkweir-gateway": {
         "tunnel": set(),
-        "linux": {"linkweir_plane::bytes", "linkweir_config"},
+        "linux": {"linkweir_plane::bytes"},
         "config": {"tunnel", "linkweir_plane", "linkweir_core", "linkweir_config", "toml"},
         "show": {"linux", "config", "linkweir_plane", "linkweir_core", "linkweir_config"},
         "run": {"tunnel", "linux", "config", "show", "linkweir_plane", "linkweir_core", "linkweir_config"},
@@ -216,6 +216,7 @@ def test_a_planted_circle_is_found(crate: str, tmp_path: Path) -> None:
         ("linkweir-plane", "tos.rs", "#[cfg(test)]\nmod planted {\n    use crate::link::Link;\n}", "tos"),
         ("linkweir-gateway", "tunnel/admission.rs", "fn planted() { let _ = crate::config::load; }", "tunnel"),
         ("linkweir-gateway", "linux/tun.rs", "use linkweir_plane::link::Link;", "linux"),
+        ("linkweir-gateway", "linux/command.rs", "use linkweir_config::units::Kind;", "linux"),
         ("linkweir-gateway", "config/names.rs", "use crate::show::control;", "config"),
         ("linkweir-gateway", "show/page.rs", "use crate::run::Gateway;", "show"),
         ("linkweir-gateway", "lib.rs", "pub use run::Gateway;", "lib"),

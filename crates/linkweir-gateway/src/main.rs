@@ -13,7 +13,7 @@ use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
 use linkweir_gateway::config::{self, Config, Mode};
-use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::linux::privileges;
 use linkweir_gateway::run::emulate;
 use linkweir_gateway::run::Gateway;
 use linkweir_gateway::show::control::{self, Request, Response};
@@ -112,7 +112,7 @@ enum Setting {
     /// Capacity of the link to a peer, until it is set again, the configuration changes or `stale` has passed
     Capacity {
         /// Rate with its unit, such as 18Mbit; 0bit is an outage
-        #[arg(value_parser = command::bps)]
+        #[arg(value_parser = config::capacity_bps)]
         rate: u64,
         /// Name of the peer; by default all peers
         #[arg(long)]

@@ -184,3 +184,39 @@ fn command(entry: &Entry<'_, '_>) -> Result<Vec<String>, Fault> {
     }
     Ok(words)
 }
+
+/// A capacity that a program or a person sets while the gateway runs, bit/s: a rate with its unit.
+///
+/// # Errors
+/// What is wrong and how to write it.
+pub fn capacity_bps(text: &str) -> Result<u64, String> {
+    let range = || {
+        format!(
+            "must be {} .. {}",
+            units::show_whole(0, Kind::Rate),
+            units::show_whole(limits::RATE_BPS, Kind::Rate)
+        )
+    };
+    let (bps, _) = units::parse(text, Kind::Rate)?.whole().ok_or_else(range)?;
+    if bps > limits::RATE_BPS {
+        return Err(range());
+    }
+    Ok(bps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_have_units() {
+        assert_eq!(capacity_bps("18Mbit"), Ok(18_000_000));
+        assert_eq!(capacity_bps("0bit"), Ok(0));
+        let range = Err("must be 0bit .. 400Gbit".to_string());
+        assert_eq!(capacity_bps("500Gbit"), range);
+        assert_eq!(capacity_bps("-1Mbit"), range);
+        assert!(capacity_bps("18").unwrap_err().contains("needs a unit"));
+        let fault = capacity_bps("abc").unwrap_err();
+        assert!(fault.starts_with("is not a number"), "{fault}");
+    }
+}

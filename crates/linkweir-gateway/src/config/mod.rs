@@ -26,6 +26,7 @@ use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
 use across::Across;
+pub use capacity::capacity_bps;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
 use names::{device, nets, socket_address, word};

@@ -6,6 +6,7 @@ use linkweir_plane::feedback::{self, Message};
 
 use super::station::count;
 use super::{log, Gateway, COMMANDS};
+use crate::config;
 use crate::linux::command::{self, Running};
 use crate::linux::poll::now_ns;
 
@@ -109,11 +110,14 @@ impl Gateway {
             return;
         };
         match running.read() {
-            Ok(Some(Ok(bps))) => self.peers.set_capacity(now_ns, at, bps),
-            Ok(Some(Err(fault))) => log(&format!(
-                "the program of peer {}: {fault}",
-                self.config.peers[at].name
-            )),
+            Ok(Some(line)) => match config::capacity_bps(&line) {
+                Ok(bps) => self.peers.set_capacity(now_ns, at, bps),
+                Err(fault) => log(&format!(
+                    "the program of peer {}: {:?}: {fault}",
+                    self.config.peers[at].name,
+                    line.trim()
+                )),
+            },
             Ok(None) => {}
             Err(_) => {
                 let _ = self.poll.remove(&*running);
