@@ -40,8 +40,8 @@ impl Peers {
         }
         let peers = configured.iter().zip(&self.stations);
         let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
-        if let Err(error) = self.endpoints.save(now) {
-            log(&format!("cannot save the endpoints of peers: {error}"));
+        if let Err(fault) = self.endpoints.save(now) {
+            log(&fault);
         }
     }
 
@@ -63,11 +63,8 @@ impl Peers {
             return;
         }
         let path = config.control.with_extension("peers");
-        self.endpoints = Endpoints::open(&path).unwrap_or_else(|error| {
-            log(&format!(
-                "cannot save the endpoints of peers: {}: {error}",
-                path.display()
-            ));
+        self.endpoints = Endpoints::open(&path).unwrap_or_else(|fault| {
+            log(&fault);
             Endpoints::default()
         });
         for (peer, station) in config.peers.iter().zip(&mut self.stations) {

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::tunnel::seal::{self, Key};
 
@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Endpoints by public key, and their file.
 #[derive(Default)]
 pub struct Endpoints {
-    file: Option<File>,
+    file: Option<(PathBuf, File)>,
     saved: BTreeMap<Key, SocketAddr>,
 }
 
@@ -26,8 +26,18 @@ impl Endpoints {
     /// Opens the file. It stays open, so that it can be written without privileges later. Malformed lines are ignored.
     ///
     /// # Errors
-    /// When it can neither be opened nor made.
-    pub fn open(path: &Path) -> io::Result<Endpoints> {
+    /// When it can neither be opened nor made, or not be read: a sentence with the file, the reason and the cure.
+    pub fn open(path: &Path) -> Result<Endpoints, String> {
+        Endpoints::read(path).map_err(|error| {
+            let path = path.display();
+            format!(
+                "cannot open {path}: {error}; the endpoints of peers are not saved, so after a restart a peer without a \
+                 configured endpoint must send first; remove what is at {path} or make it writable, then restart"
+            )
+        })
+    }
+
+    fn read(path: &Path) -> io::Result<Endpoints> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -49,7 +59,7 @@ impl Endpoints {
             }
         }
         Ok(Endpoints {
-            file: Some(file),
+            file: Some((path.to_path_buf(), file)),
             saved,
         })
     }
@@ -63,9 +73,9 @@ impl Endpoints {
     /// Saves the present endpoints if they have changed.
     ///
     /// # Errors
-    /// What the system says; nothing is saved from then on.
-    pub fn save(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
-        let Some(file) = &mut self.file else {
+    /// When they cannot be written: a sentence with the file, the reason and the cure. Nothing is saved from then on.
+    pub fn save(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> Result<(), String> {
+        let Some((path, file)) = &mut self.file else {
             return Ok(());
         };
         let now: BTreeMap<Key, SocketAddr> = now.collect();
@@ -81,10 +91,16 @@ impl Endpoints {
             .rewind()
             .and_then(|()| file.write_all(text.as_bytes()))
             .and_then(|()| file.set_len(text.len() as u64));
-        if written.is_err() {
-            self.file = None;
-        }
-        written
+        let Err(error) = written else {
+            return Ok(());
+        };
+        let path = path.display();
+        let message = format!(
+            "cannot write {path}: {error}; the endpoints of peers are no longer saved, so after a restart a peer without a \
+             configured endpoint must send first; make room or remove {path}, then restart"
+        );
+        self.file = None;
+        Err(message)
     }
 }
 
@@ -123,7 +139,28 @@ mod tests {
         // Nobody's link is followed.
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(Endpoints::open(&path).is_err());
+        let fault = Endpoints::open(&path).err().unwrap();
         std::fs::remove_file(&path).unwrap();
+        for part in [
+            &format!("cannot open {}: ", path.display()),
+            "Too many levels of symbolic links",
+            &format!("remove what is at {}", path.display()),
+        ] {
+            assert!(fault.contains(part), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named_once() {
+        // Everything written to this device fails, as on a full disk.
+        let mut endpoints = Endpoints::open(Path::new("/dev/full")).unwrap();
+        let fault = endpoints.save([([1; 32], at(1000))].into_iter());
+        let fault = fault.unwrap_err();
+        assert!(
+            fault.starts_with("cannot write /dev/full: No space left on device"),
+            "{fault}"
+        );
+        assert!(fault.contains("make room or remove"), "{fault}");
+        assert_eq!(endpoints.save([([1; 32], at(2))].into_iter()), Ok(()));
     }
 }
