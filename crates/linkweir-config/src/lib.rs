@@ -3,6 +3,7 @@
 //! asked for once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, and
 //! the parameters of the core's policies. It knows no scenario and no gateway.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod fault;
 pub mod limits;

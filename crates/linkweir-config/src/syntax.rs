@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 use crate::fault::shorten;
 
 /// What is wrong, for a person.
-pub struct Explained {
+pub(crate) struct Explained {
     /// Byte of the document.
     pub offset: usize,
     /// Key at fault with its table, such as `class[1].rate`.
@@ -21,7 +21,7 @@ pub struct Explained {
 }
 
 /// Explains `error`, which the parser found in `text`, if it is one of those known here.
-pub fn explain(text: &str, error: &Error) -> Option<Explained> {
+pub(crate) fn explain(text: &str, error: &Error) -> Option<Explained> {
     let document = Document::new(text);
     let span = error.span()?;
     let at = document.line_at(span.start);

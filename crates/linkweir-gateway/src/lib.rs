@@ -4,6 +4,7 @@
 //! Everything happens around one [`linkweir_core::Mux`] per peer: packets come from a TUN device, are classified, wait, and
 //! leave over UDP when the peer's capacity has room for them.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod config;
 pub mod linux;

@@ -4,6 +4,7 @@
 //! This crate reads no clock, opens no socket and no file. Callers pass the time in, so tests run in virtual time. It does not
 //! depend on the gateway; `clippy.toml` and `tests/boundaries.rs` hold the rule.
 #![forbid(unsafe_code)]
+#![warn(unreachable_pub)]
 
 pub mod below;
 pub mod bytes;

@@ -9,12 +9,12 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 
 /// How long after its end a program is started again, ns.
-pub const RESTART_NS: u64 = 1_000_000_000;
+pub(crate) const RESTART_NS: u64 = 1_000_000_000;
 /// Longest line, bytes; the rest of a longer one is left out.
 const LINE_BYTES: usize = 256;
 
 /// A program that runs.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     output: ChildStdout,
     line: Vec<u8>,
@@ -25,7 +25,7 @@ impl Running {
     ///
     /// # Errors
     /// Those of the system.
-    pub fn start(words: &[String], peer: &str) -> io::Result<Running> {
+    pub(crate) fn start(words: &[String], peer: &str) -> io::Result<Running> {
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .env("LINKWEIR_PEER", peer)
@@ -48,7 +48,7 @@ impl Running {
     ///
     /// # Errors
     /// `UnexpectedEof` when it has ended.
-    pub fn read(&mut self) -> io::Result<Option<String>> {
+    pub(crate) fn read(&mut self) -> io::Result<Option<String>> {
         let mut part = [0; 4096];
         let mut last = None;
         loop {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The operating system: devices, sockets, privileges, other programs, and waiting.
 
-pub mod command;
+pub(crate) mod command;
 pub mod device;
 pub mod poll;
-pub mod priority;
+pub(crate) mod priority;
 pub mod privileges;
-pub mod service;
-pub mod tun;
+pub(crate) mod service;
+pub(crate) mod tun;
 pub mod underlay;

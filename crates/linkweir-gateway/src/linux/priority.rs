@@ -10,7 +10,7 @@ use thread_priority::ThreadPriority;
 /// Asks for the lowest real-time priority and returns whether the thread has any. A thread that had a higher one keeps it.
 /// The kernel's limit on the time of real-time threads keeps the machine usable.
 #[must_use]
-pub fn raise() -> bool {
+pub(crate) fn raise() -> bool {
     let has = || {
         matches!(
             thread_schedule_policy(),

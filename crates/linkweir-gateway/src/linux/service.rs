@@ -4,7 +4,7 @@
 use sd_notify::NotifyState;
 
 /// The service manager's wishes. Without one, notifications go nowhere.
-pub struct Service {
+pub(crate) struct Service {
     /// Time between notifications that the gateway is alive, ns.
     period_ns: Option<u64>,
     next_ns: u64,
@@ -13,7 +13,7 @@ pub struct Service {
 impl Service {
     /// Notifies that packets are carried from now on.
     #[must_use]
-    pub fn ready(now_ns: u64) -> Service {
+    pub(crate) fn ready(now_ns: u64) -> Service {
         notify(&NotifyState::Ready);
         // Twice within the watchdog's time, so that a late notification is not taken for a missing one.
         let period_ns = sd_notify::watchdog_enabled().map(|most| most.as_nanos() as u64 / 2);
@@ -24,7 +24,7 @@ impl Service {
     }
 
     /// Notifies that the gateway is alive when that is due; returns when it is due again.
-    pub fn alive(&mut self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn alive(&mut self, now_ns: u64) -> Option<u64> {
         let period_ns = self.period_ns?;
         if self.next_ns <= now_ns {
             notify(&NotifyState::Watchdog);
@@ -34,7 +34,7 @@ impl Service {
     }
 
     /// Notifies that the gateway is about to end.
-    pub fn stopping(&self) {
+    pub(crate) fn stopping(&self) {
         notify(&NotifyState::Stopping);
     }
 }

@@ -24,7 +24,7 @@ const MAIN: u8 = 254;
 ///
 /// # Errors
 /// What went wrong and, where it is known, what to do.
-pub fn create(name: &str, mtu: u32, addresses: &[IpNet]) -> io::Result<SyncDevice> {
+pub(crate) fn create(name: &str, mtu: u32, addresses: &[IpNet]) -> io::Result<SyncDevice> {
     create_with(name, mtu, addresses, false)
 }
 
@@ -33,7 +33,7 @@ pub fn create(name: &str, mtu: u32, addresses: &[IpNet]) -> io::Result<SyncDevic
 ///
 /// # Errors
 /// As those of [`create`].
-pub fn create_with(
+pub(crate) fn create_with(
     name: &str,
     mtu: u32,
     addresses: &[IpNet],
@@ -78,7 +78,7 @@ fn with_cure(error: &io::Error, what: &str) -> io::Error {
 ///
 /// # Errors
 /// What the kernel says.
-pub fn limit_super_packets(index: u32, bytes: u32) -> io::Result<()> {
+pub(crate) fn limit_super_packets(index: u32, bytes: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
     link.attributes.push(LinkAttribute::GsoMaxSize(bytes));
@@ -110,7 +110,7 @@ fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
 ///
 /// # Errors
 /// What the kernel says; a route that exists already is no error.
-pub fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
+pub(crate) fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
     let mut route = RouteMessage::default();
     route.header.address_family = match net {
         IpNet::V4(_) => AddressFamily::Inet,

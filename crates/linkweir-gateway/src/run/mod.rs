@@ -14,7 +14,7 @@ mod receive;
 mod reload;
 mod send;
 mod sessions;
-pub mod station;
+mod station;
 
 use std::io;
 use std::path::{Path, PathBuf};

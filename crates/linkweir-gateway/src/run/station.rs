@@ -22,20 +22,20 @@ use linkweir_plane::tos::Model;
 const SESSION_INDEX: u32 = 0xff_ffff;
 
 /// Counters of drops by reason.
-pub type Reasons = BTreeMap<&'static str, u64>;
+pub(super) type Reasons = BTreeMap<&'static str, u64>;
 
 /// Counts a drop.
-pub fn count(reasons: &mut Reasons, reason: &'static str) {
+pub(super) fn count(reasons: &mut Reasons, reason: &'static str) {
     *reasons.entry(reason).or_default() += 1;
 }
 
 /// Counts several drops.
-pub fn count_all(reasons: &mut Reasons, reason: &'static str, pkts: usize) {
+pub(super) fn count_all(reasons: &mut Reasons, reason: &'static str, pkts: usize) {
     *reasons.entry(reason).or_default() += pkts as u64;
 }
 
 /// The counters as they are shown.
-pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
+pub(super) fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
     let shown = reasons
         .iter()
         .map(|(reason, count)| ((*reason).to_string(), *count));
@@ -43,7 +43,7 @@ pub fn shown(reasons: &Reasons) -> BTreeMap<String, u64> {
 }
 
 /// The state of a peer.
-pub struct Station {
+pub(super) struct Station {
     /// The link to it.
     pub link: Link,
     /// None in cleartext mode.
@@ -71,7 +71,7 @@ impl Station {
     ///
     /// # Errors
     /// A key that cannot be read, or parameters the policy refuses.
-    pub fn new(
+    pub(super) fn new(
         now_ns: u64,
         config: &Config,
         peer: &Peer,
@@ -131,7 +131,7 @@ impl Station {
     ///
     /// # Errors
     /// Parameters that the running policy refuses; then the link stays as it was.
-    pub fn change(
+    pub(super) fn change(
         &mut self,
         now_ns: u64,
         config: &Config,
@@ -157,7 +157,7 @@ impl Station {
     }
 
     /// Counts a packet from it, also one that is dropped later.
-    pub fn arrived(&mut self, bytes: usize) {
+    pub(super) fn arrived(&mut self, bytes: usize) {
         if let Some(reporter) = &mut self.reporter {
             reporter.count(bytes);
         }
@@ -165,7 +165,7 @@ impl Station {
 
     /// When the next message to it is due, a mark or a report, ns.
     #[must_use]
-    pub fn due_ns(&self) -> Option<u64> {
+    pub(super) fn due_ns(&self) -> Option<u64> {
         self.endpoint?;
         if !self.session.as_ref().is_none_or(Session::is_open) {
             return None;
@@ -177,7 +177,7 @@ impl Station {
     }
 
     /// The message to it that is due now. It takes `wire_bytes` on the link, which so many peers share.
-    pub fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
+    pub(super) fn message(&mut self, now_ns: u64, wire_bytes: u32, peers: u64) -> Option<Message> {
         if let Some(reporter) = &mut self.reporter {
             if reporter.due_ns().is_some_and(|ns| ns <= now_ns) {
                 let capacity_bps = self.link.known_bps(now_ns);
@@ -189,13 +189,13 @@ impl Station {
     }
 
     /// Counts packets of this peer that were written into the device.
-    pub fn received(&mut self, pkts: usize, bytes: usize) {
+    pub(super) fn received(&mut self, pkts: usize, bytes: usize) {
         self.received_pkts += pkts as u64;
         self.received_bytes += bytes as u64;
     }
 
     /// Its figures, without its part of a shared link.
-    pub fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
+    pub(super) fn show(&mut self, now_ns: u64, config: &Config, peer: &Peer) -> PeerShow {
         PeerShow {
             name: peer.name.clone(),
             endpoint: self.endpoint,
@@ -226,7 +226,7 @@ impl AsMut<Link> for Station {
 }
 
 /// The checks and changes of packets from peers before they go into the device.
-pub struct Decapsulation<'g> {
+pub(super) struct Decapsulation<'g> {
     /// Which addresses are behind which peer.
     pub routing: &'g Routing,
     /// The source looked up last, and the peer behind it.
@@ -240,7 +240,7 @@ pub struct Decapsulation<'g> {
 impl Decapsulation<'_> {
     /// Checks a packet of the peer with number `at` that came with this outer services field; returns its header if it may
     /// pass.
-    pub fn admit(
+    pub(super) fn admit(
         &mut self,
         at: usize,
         station: &mut Station,

@@ -18,7 +18,7 @@ const CLIENTS: usize = 32;
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'r> {
+pub(super) struct Request<'r> {
     /// The path, without a query.
     pub path: &'r str,
     /// The `Host` header as the client wrote it; none where there is none or there are several.
@@ -27,7 +27,7 @@ pub struct Request<'r> {
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub(super) struct Answer {
     /// Status with its reason.
     pub status: &'static str,
     /// Type of the body.
@@ -39,7 +39,7 @@ pub struct Answer {
 impl Answer {
     /// What was asked for.
     #[must_use]
-    pub fn ok(kind: &'static str, body: impl Into<Cow<'static, [u8]>>) -> Answer {
+    pub(super) fn ok(kind: &'static str, body: impl Into<Cow<'static, [u8]>>) -> Answer {
         Answer {
             status: "200 OK",
             kind,
@@ -49,7 +49,7 @@ impl Answer {
 
     /// Why there is nothing.
     #[must_use]
-    pub fn refusal(status: &'static str, why: &str) -> Answer {
+    pub(super) fn refusal(status: &'static str, why: &str) -> Answer {
         Answer {
             status,
             kind: "text/plain; charset=utf-8",
@@ -62,7 +62,7 @@ impl Answer {
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub fn serve(
+pub(super) fn serve(
     listen: SocketAddr,
     head: &str,
     answer: impl Fn(Request<'_>) -> Answer + Sync,

@@ -3,6 +3,6 @@
 
 pub mod control;
 pub mod figures;
-pub mod http;
+mod http;
 pub mod metrics;
 pub mod page;

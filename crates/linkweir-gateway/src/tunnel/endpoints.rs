@@ -17,7 +17,7 @@ const MOST_BYTES: u64 = 1 << 20;
 
 /// Endpoints by public key, and their file.
 #[derive(Default)]
-pub struct Endpoints {
+pub(crate) struct Endpoints {
     file: Option<(PathBuf, File)>,
     saved: BTreeMap<Key, SocketAddr>,
 }
@@ -27,7 +27,7 @@ impl Endpoints {
     ///
     /// # Errors
     /// When it can neither be opened nor made, or not be read: a sentence with the file, the reason and the cure.
-    pub fn open(path: &Path) -> Result<Endpoints, String> {
+    pub(crate) fn open(path: &Path) -> Result<Endpoints, String> {
         Endpoints::read(path).map_err(|error| {
             let path = path.display();
             format!(
@@ -66,7 +66,7 @@ impl Endpoints {
 
     /// The saved endpoint of a peer.
     #[must_use]
-    pub fn of(&self, key: &Key) -> Option<SocketAddr> {
+    pub(crate) fn of(&self, key: &Key) -> Option<SocketAddr> {
         self.saved.get(key).copied()
     }
 
@@ -74,7 +74,10 @@ impl Endpoints {
     ///
     /// # Errors
     /// When they cannot be written: a sentence with the file, the reason and the cure. Nothing is saved from then on.
-    pub fn save(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> Result<(), String> {
+    pub(crate) fn save(
+        &mut self,
+        now: impl Iterator<Item = (Key, SocketAddr)>,
+    ) -> Result<(), String> {
         let Some((path, file)) = &mut self.file else {
             return Ok(());
         };

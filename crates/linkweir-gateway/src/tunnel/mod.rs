@@ -2,5 +2,5 @@
 //! The WireGuard protocol: keys and sessions, limits on handshakes, and the last endpoints of peers.
 
 pub mod admission;
-pub mod endpoints;
+pub(crate) mod endpoints;
 pub mod seal;
