@@ -44,49 +44,16 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
             None => Ok(None),
         };
     };
-    if let Some(trace) = trace.filter(|t| t.delay_s.is_some() || t.loss.is_some()) {
-        let column = if trace.delay_s.is_some() {
-            "delay_s"
-        } else {
-            "loss"
-        };
-        let message = format!("has a column {column}, which is for `linkweir-gateway emulate`; the gateway takes capacity alone");
-        return Err(section.fault_at("trace", message));
-    }
-    if let (Some(_), Some(entry)) = (&command, &feedback) {
-        return Err(
-            entry.fault("and command exclude each other: both report the capacity; leave one out")
-        );
-    }
-    let source = command
-        .as_ref()
-        .map(|(_, entry)| entry)
-        .or(feedback.as_ref());
-    if let Some(entry) = source {
-        if !matches!(offered, signal::Capacity::Rate(Signal::Constant(_))) {
-            return Err(entry.fault("needs a rate that does not change by itself; leave one out"));
-        }
-    }
+    capacity_alone(section, trace.as_ref())?;
+    let reporter = (command.as_ref().map(|(_, entry)| entry), feedback.as_ref());
+    reported_once(reporter, &offered)?;
     let bounds = (LEAST_BPS, limits::RATE_BPS);
     let nominal_bps = match nominal {
         Some(entry) => entry.whole(Kind::Rate, bounds)?,
         None => mean_bps(&offered).clamp(bounds.0, bounds.1),
     };
     let follow = follow.map_or(Ok(true), |entry| entry.flag())?;
-    let stale_ns = match &stale {
-        Some(entry) => Some(entry.whole(Kind::Time, (1_000_000, limits::DURATION_NS))?),
-        None => None,
-    };
-    let floor_bps = match (&floor, stale) {
-        (Some(entry), None) => {
-            return Err(entry.fault("needs stale, the time after which it holds"))
-        }
-        (Some(entry), Some(_)) => entry.whole(Kind::Rate, bounds)?,
-        (None, Some(stale)) => {
-            return Err(stale.fault("needs floor, the rate that holds from then on"))
-        }
-        (None, None) => LEAST_BPS,
-    };
+    let (stale_ns, floor_bps) = read_stale(stale.as_ref(), floor.as_ref(), bounds)?;
     let feedback = match feedback {
         Some(entry) => Some(read_bounds(&entry, &offered, stale_ns, floor_bps)?),
         None => None,
@@ -100,6 +67,62 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
         floor_bps,
         feedback,
     }))
+}
+
+/// Refuses a trace with columns that only the emulator takes.
+fn capacity_alone(section: &Section<'_, '_>, trace: Option<&Trace>) -> Result<(), Fault> {
+    let Some(trace) = trace.filter(|t| t.delay_s.is_some() || t.loss.is_some()) else {
+        return Ok(());
+    };
+    let column = if trace.delay_s.is_some() {
+        "delay_s"
+    } else {
+        "loss"
+    };
+    let message = format!("has a column {column}, which is for `linkweir-gateway emulate`; the gateway takes capacity alone");
+    Err(section.fault_at("trace", message))
+}
+
+/// Refuses two sources of reports, and one where the configured rate changes by itself.
+fn reported_once(
+    (command, feedback): (Option<&Entry<'_, '_>>, Option<&Entry<'_, '_>>),
+    offered: &signal::Capacity,
+) -> Result<(), Fault> {
+    if let (Some(_), Some(entry)) = (command, feedback) {
+        return Err(
+            entry.fault("and command exclude each other: both report the capacity; leave one out")
+        );
+    }
+    let constant = matches!(offered, signal::Capacity::Rate(Signal::Constant(_)));
+    match command.or(feedback) {
+        Some(entry) if !constant => {
+            Err(entry.fault("needs a rate that does not change by itself; leave one out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads when a reported capacity expires, ns, and the rate that holds from then on, bit/s.
+fn read_stale(
+    stale: Option<&Entry<'_, '_>>,
+    floor: Option<&Entry<'_, '_>>,
+    bounds: (u64, u64),
+) -> Result<(Option<u64>, u64), Fault> {
+    let stale_ns = match stale {
+        Some(entry) => Some(entry.whole(Kind::Time, (1_000_000, limits::DURATION_NS))?),
+        None => None,
+    };
+    let floor_bps = match (floor, stale) {
+        (Some(floor), Some(_)) => floor.whole(Kind::Rate, bounds)?,
+        (Some(floor), None) => {
+            return Err(floor.fault("needs stale, the time after which it holds"))
+        }
+        (None, Some(stale)) => {
+            return Err(stale.fault("needs floor, the rate that holds from then on"))
+        }
+        (None, None) => LEAST_BPS,
+    };
+    Ok((stale_ns, floor_bps))
 }
 
 /// Reads `feedback`; the floor is that of stale capacities.

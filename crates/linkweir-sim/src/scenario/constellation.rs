@@ -12,6 +12,9 @@ use crate::satellite::constellation::{Constellation, Pattern, Place};
 
 use super::limits;
 
+/// Times, ns, and values of the two hops.
+type Points = [Vec<(u64, f64)>; 2];
+
 /// What a constellation makes of the link.
 pub(super) struct Path {
     /// Delays to the last satellite and from there to the ground.
@@ -70,10 +73,34 @@ pub(super) fn read(
         );
         return Err(section.fault_at("step", message));
     }
-    let mut points: [Vec<(u64, f64)>; 2] = [Vec::new(), Vec::new()];
+    let times_ns = (0..steps).map(|step| from_ns + step * step_ns);
+    let (points, outages) = path(&constellation, (from, to), times_ns, step_ns, &run_ns);
+    if let Some(note) = outage_note(&section, &outages, run_ns.end - run_ns.start)? {
+        section.remark(&note);
+        notes.push(note);
+    }
+    let delays = points.map(|points| Signal::Steps {
+        points: points.into(),
+        end: End::Hold,
+    });
+    Ok(Path {
+        delays,
+        outages: outages.into(),
+        lines: section.finish()?,
+    })
+}
+
+/// Delays of both hops, s, at these times, `step_ns` apart, and outages within `run_ns`, from its start on.
+fn path(
+    constellation: &Constellation,
+    (from, to): (Place, Place),
+    times_ns: impl Iterator<Item = u64>,
+    step_ns: u64,
+    run_ns: &Range<u64>,
+) -> (Points, Vec<(u64, u64)>) {
+    let mut points: Points = [Vec::new(), Vec::new()];
     let mut outages: Vec<(u64, u64)> = Vec::new();
-    for step in 0..steps {
-        let time_ns = from_ns + step * step_ns;
+    for time_ns in times_ns {
         let Some(way) = constellation.way(from, to, time_ns as f64 * 1e-9) else {
             let end_ns = (time_ns + step_ns).min(run_ns.end);
             let begin_ns = time_ns.max(run_ns.start);
@@ -88,19 +115,7 @@ pub(super) fn read(
             points.push((time_ns, delay_s));
         }
     }
-    if let Some(note) = outage_note(&section, &outages, run_ns.end - run_ns.start)? {
-        section.remark(&note);
-        notes.push(note);
-    }
-    let delays = points.map(|points| Signal::Steps {
-        points: points.into(),
-        end: End::Hold,
-    });
-    Ok(Path {
-        delays,
-        outages: outages.into(),
-        lines: section.finish()?,
-    })
+    (points, outages)
 }
 
 /// Angle between the planes of a star, where the user gives it.
