@@ -157,6 +157,9 @@ impl Classifier {
     }
 }
 
+/// What [`dscp`] knows, in words.
+pub const CODE_POINTS: &str = "EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63";
+
 /// A code point by name (RFC 2474, 2597, 3246, 5865, 8622) or number.
 #[must_use]
 pub fn dscp(name: &str) -> Option<u8> {
@@ -180,18 +183,14 @@ pub fn dscp(name: &str) -> Option<u8> {
 }
 
 /// Protocols by name; `icmp` is that of either version of IP.
-#[must_use]
-pub fn protocols(name: &str) -> Option<&'static [u8]> {
-    match name {
-        "tcp" => Some(&[TCP]),
-        "udp" => Some(&[UDP]),
-        "icmp" => Some(&[ICMP, ICMP6]),
-        "sctp" => Some(&[SCTP]),
-        "esp" => Some(&[50]),
-        "gre" => Some(&[47]),
-        _ => None,
-    }
-}
+pub const PROTOCOLS: [(&str, &[u8]); 6] = [
+    ("tcp", &[TCP]),
+    ("udp", &[UDP]),
+    ("icmp", &[ICMP, ICMP6]),
+    ("sctp", &[SCTP]),
+    ("esp", &[50]),
+    ("gre", &[47]),
+];
 
 #[cfg(test)]
 mod tests {

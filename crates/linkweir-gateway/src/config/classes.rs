@@ -186,7 +186,7 @@ fn one_or_more<'s, 'i>(entry: &Entry<'s, 'i>) -> Result<Vec<Entry<'s, 'i>>, Faul
 pub(super) fn code_point(entry: &Entry<'_, '_>) -> Result<u8, Fault> {
     if let Ok(text) = entry.text() {
         return classify::dscp(text).ok_or_else(|| {
-            entry.fault("must be a code point: EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63")
+            entry.fault(format!("must be a code point: {}", classify::CODE_POINTS))
         });
     }
     entry.number((0, 63)).map(|number| number as u8)
@@ -194,11 +194,14 @@ pub(super) fn code_point(entry: &Entry<'_, '_>) -> Result<u8, Fault> {
 
 fn protocol(entry: &Entry<'_, '_>) -> Result<Vec<u8>, Fault> {
     if let Ok(text) = entry.text() {
-        return classify::protocols(text)
-            .map(<[u8]>::to_vec)
-            .ok_or_else(|| {
-                entry.fault("must be one of tcp, udp, icmp, sctp, esp, gre, or a number 0 .. 255")
-            });
+        let known = classify::PROTOCOLS;
+        return match known.iter().find(|(name, _)| *name == text) {
+            Some((_, numbers)) => Ok(numbers.to_vec()),
+            None => {
+                let names = known.map(|(name, _)| name).join(", ");
+                Err(entry.fault(format!("must be one of {names}, or a number 0 .. 255")))
+            }
+        };
     }
     entry.number((0, 255)).map(|number| vec![number as u8])
 }
