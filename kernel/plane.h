@@ -86,7 +86,7 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
-	/* before and after: what the parents have counted, so the difference is what they must be told */
+	/* before and after: what the parents have counted, so the difference must be reported to them */
 	skb_list_walk_safe(segments, segment, next) {
 		skb_mark_not_on_list(segment);
 		linkweir_compat_segment(segment);

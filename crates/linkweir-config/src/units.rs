@@ -25,7 +25,7 @@ pub enum Kind {
     SymbolRate,
 }
 
-/// A suffix: how many base units it stands for, as `factor * 10^exponent`.
+/// A suffix: how many base units it is, as `factor * 10^exponent`.
 struct Unit {
     suffix: &'static str,
     factor: u32,

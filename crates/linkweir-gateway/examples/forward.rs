@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A TUN/UDP forwarder with the gateway's offloads and nothing else: no classes, no queues, no pace, no look at who sends.
+//! A TUN/UDP forwarder with the gateway's offloads and nothing else: no classes, no queues, no pace, no check of the sender.
 //! What the gateway costs beyond it is the price of scheduling.
 //!
 //! `forward DEVICE LOCAL PEER PORT` makes the device, which must then be given its address, and carries packets.

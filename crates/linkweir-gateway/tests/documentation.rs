@@ -116,7 +116,7 @@ fn the_commands_that_need_no_root_run() {
     }
     fs::write(folder.join("ground.toml"), blocks()[0]).unwrap();
     for line in commands("check") {
-        assert!(run(line, &folder, &[]).contains(": sound; pss with 3 classes"));
+        assert!(run(line, &folder, &[]).contains(": valid; pss with 3 classes"));
     }
     for line in commands("up") {
         run(line, &folder, &["--dry-run"]);

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{raise, RunError};
 use crate::panics::caught;
 
-/// A scenario that was found to be sound.
+/// A scenario that was checked and is valid.
 #[pyclass(frozen, module = "linkweir._native")]
 pub struct Scenario {
     pub inner: Arc<scenario::Scenario>,

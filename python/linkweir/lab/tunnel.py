@@ -199,7 +199,7 @@ for job in $jobs; do wait $job; done
 wait $asking
 kill -TERM $sender $receiver $emulator
 wait $sender $receiver
-wait $emulator || : # it has said what it could not keep
+wait $emulator || : # it has reported what it could not keep
 """
 
 

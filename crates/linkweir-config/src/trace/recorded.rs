@@ -132,7 +132,7 @@ pub(super) fn read(
 
 fn json<'t, T: Deserialize<'t>>(reader: &Reader, text: &'t str, program: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
-        let message = format!("is no whole JSON of {program}: {error}");
+        let message = format!("is not complete JSON of {program}: {error}");
         Fault::in_file(
             reader.path.clone(),
             Some(error.line()).filter(|line| *line > 0),

@@ -350,7 +350,7 @@ impl<'s, 'i> Shared<'s, 'i> {
     fn one_interface(&self, peers: usize) -> Result<(), Fault> {
         if let (Some(entry), None, 2..) = (&self.below, &self.across, peers) {
             return Err(entry.fault(format!(
-                "is about one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} beside it"
+                "measures one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} next to it"
             )));
         }
         Ok(())
@@ -436,7 +436,7 @@ fn mtu(
     };
     if most < least {
         let message = format!(
-            "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to {}B at least",
+            "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to at least {}B",
             least + outer
         );
         return Err(gateway.fault_at("underlay_mtu", message));

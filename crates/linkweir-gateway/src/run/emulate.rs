@@ -149,7 +149,7 @@ impl Emulator {
     /// Carries packets for `duration_ns`, or until a signal stops it; returns what it did.
     ///
     /// # Errors
-    /// What makes it impossible to go on, such as the end of a device.
+    /// Why it cannot continue, such as the removal of a device.
     pub fn run(mut self, duration_ns: Option<u64>) -> io::Result<[(Tally, u64); 2]> {
         let stop_ns = duration_ns.map(|ns| self.started_ns.saturating_add(ns));
         let mut buffer = vec![0; PACKET_BYTES];
@@ -268,10 +268,10 @@ impl DirectionReport {
     }
 }
 
-/// Emulates a link for `duration_ns` or until told to stop, with real-time priority if that is wanted and allowed.
+/// Emulates a link for `duration_ns` or until a signal stops it, with real-time priority if that is wanted and allowed.
 ///
 /// # Errors
-/// What could not be set up, or made it impossible to go on.
+/// What could not be set up, or why it cannot continue.
 pub fn run(emulation: &Emulation, duration_ns: Option<u64>, realtime: bool) -> io::Result<Report> {
     let realtime = realtime && priority::raise();
     let emulator = Emulator::set_up(emulation)?;

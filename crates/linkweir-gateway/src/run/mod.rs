@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The running gateway: one thread that carries packets between the device, the queues and the socket.
 //!
-//! It waits for whatever comes first. It reads in batches, so that neither side starves the other, sends what may leave, and
+//! It waits for the first event of any kind. It reads in batches, so that neither side starves the other, sends what may leave, and
 //! sleeps until the next packet may leave.
 
 mod answer;
@@ -97,7 +97,7 @@ impl Gateway {
             None => None,
         };
         let device = create_device(&config)?;
-        // The file of endpoints lies beside the control socket, whose folder this makes.
+        // The file of endpoints is next to the control socket, whose folder this makes.
         let control = Control::listen(&config.control, CLIENTS)?;
         peers.restore_endpoints(&config);
         privileges::drop_all(config.user.as_deref())?;

@@ -121,7 +121,7 @@ fn exchange(
     }
     let answer = match std::str::from_utf8(&request).ok().and_then(parse) {
         Some(request) => answer(request),
-        None => Answer::refusal("400 Bad Request", "only GET is understood"),
+        None => Answer::refusal("400 Bad Request", "only GET is supported"),
     };
     let (status, kind, length) = (answer.status, answer.kind, answer.body.len());
     let head = format!(

@@ -30,7 +30,7 @@ pub struct VnetHeader {
     pub segment_bytes: u16,
     /// Where the transport header begins.
     pub checksum_start: u16,
-    /// Where in it the checksum stands.
+    /// Where in it the checksum is.
     pub checksum_offset: u16,
 }
 

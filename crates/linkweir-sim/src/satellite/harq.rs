@@ -227,7 +227,7 @@ mod tests {
                 Outcome::GivenUp
             ]
         );
-        // A little stronger, the last attempt completes the 5040 symbols' worth.
+        // A little stronger, the last attempt completes the information of 5040 symbols.
         let mut block = Block::default();
         let last = (0..4).map(|_| block.receive(&harq, weak_db + 0.01)).last();
         assert_eq!(last, Some(Outcome::Decoded));

@@ -100,7 +100,7 @@ pub const DVB_S2X: [ModCod; 38] = [
     modcod("256APSK 3/4", 5.900855, 19.57),
 ];
 
-/// Adaptive coding and modulation: the ModCods worth using, and how far above its threshold each is used.
+/// Adaptive coding and modulation: the useful ModCods, and how far above its threshold each is used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adaptation {
     /// Least threshold first. Each carries more than those before it; what needs more signal for less is not here.

@@ -60,7 +60,7 @@ pub use linkweir_config::units::{
 };
 pub use overrides::Overrides;
 
-/// A scenario that was found to be sound.
+/// A scenario that was checked and is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// What to run.
@@ -289,7 +289,7 @@ fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> 
 struct Classes {
     classes: Vec<Class>,
     qparams: Vec<u64>,
-    /// The classes that a name stands for: one, or all copies of an entry.
+    /// The classes that a name means: one, or all copies of an entry.
     ranges: BTreeMap<String, Range<usize>>,
     /// Which entry each class comes from.
     owners: Vec<usize>,

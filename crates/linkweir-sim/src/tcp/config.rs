@@ -120,7 +120,7 @@ impl Config {
         }
     }
 
-    /// Bytes of one segment on the wire. With `Ns2` segment 0 stands for the SYN and has no payload.
+    /// Bytes of one segment on the wire. With `Ns2` segment 0 is the SYN and has no payload.
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
         self.wire_bytes(segment.sequence)
     }

@@ -524,7 +524,7 @@ def figure_causes(paper: Paper, number: str, options: CodesOptions) -> Figure:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over the number of users: what is plotted, of which policies, and the columns that tell curves apart."""
+    """Curves over the number of users: what is plotted, of which policies, and the columns that distinguish curves."""
 
     title: str
     claim: str

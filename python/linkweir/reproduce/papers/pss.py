@@ -365,7 +365,7 @@ class Rates:
         claim: what the paper says of it.
         points: what is run.
         long_s: how long, where AF and CS0 are always backlogged.
-        curves: the columns that tell curves apart.
+        curves: the columns that distinguish curves.
     """
 
     title: str
