@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures themselves, run: against theory, against rates measured with models of other make, and against such a
+"""The figures themselves, run: against theory, against rates measured with independent models, and against such a
 model.
 
 The values in tables here come from packet-level prototypes written before this code; they have two decimals, so half a

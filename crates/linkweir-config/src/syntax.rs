@@ -8,7 +8,7 @@ use toml::de::{DeTable, Error};
 
 use crate::fault::shorten;
 
-/// What is wrong, for a person.
+/// The fault, in words for a person.
 pub struct Explained {
     /// Byte of the document.
     pub offset: usize,
@@ -16,7 +16,7 @@ pub struct Explained {
     pub key: String,
     /// Its value as written; empty for a table.
     pub value: String,
-    /// What to do.
+    /// The cure.
     pub message: String,
 }
 

@@ -310,7 +310,7 @@ fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io
     out.flush()
 }
 
-/// What `up` would set up.
+/// The text of `up --dry-run`.
 fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
     let mut lines = vec![format!(
         "device {}: MTU {} bytes, {}",

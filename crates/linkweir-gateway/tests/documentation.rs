@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The configurations shown in docs/howto/gateway.md are sound: one is whole, the others are parts that take their place in it. The
+//! The configurations shown in docs/howto/gateway.md are valid: one is complete, the others replace parts of it. The
 //! commands there that need neither root nor a running gateway succeed.
 
 use std::fs;

@@ -100,7 +100,7 @@ impl Below {
         self.refused = None;
     }
 
-    /// How often the socket had no room.
+    /// Number of times the socket had no room.
     #[must_use]
     pub fn fulls(&self) -> u64 {
         self.fulls

@@ -105,7 +105,7 @@ impl Scenario {
         &self.inner.resolved_toml
     }
 
-    /// What the models made of it that its writer may not expect, a sentence each.
+    /// Notes on results of the models that its writer may not expect, a sentence each.
     #[getter]
     fn notes(&self) -> Vec<&str> {
         self.inner.notes.iter().map(String::as_str).collect()

@@ -8,9 +8,10 @@
                     |           |          |
               HTB and policy    delay      return delay
 
-HTB paces: its class lets one packet go and the next when the first has left a link of that rate, as the simulator's
-link does. The policy is its only child. A size table makes the kernel count the scenario's bytes (`link.overhead`) and
-not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in steps of 50 ms.
+HTB sets the pace: its class releases a packet when the one before it would have left a link of that rate, as the
+simulator's link does. The policy is its only child. A size table makes the kernel count the scenario's bytes
+(`link.overhead`) and not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in
+steps of 50 ms.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random

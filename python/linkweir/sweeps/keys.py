@@ -2,8 +2,7 @@
 """Keys of scenarios as plans write them: ``link.rate``, ``class.NAME.limit``, ``flow.NAME.rate``.
 
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
-in TOML: ``flow."a.b".rate``. A table means its keys; keys that it
-does not name keep their values.
+in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values.
 """
 
 from __future__ import annotations

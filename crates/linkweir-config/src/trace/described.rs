@@ -94,7 +94,7 @@ impl<'s, 'i> Described<'s, 'i> {
     }
 }
 
-/// What the caller knows of a trace.
+/// Facts about a trace that the caller knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Notation; found out from the content when not given.

@@ -77,7 +77,7 @@ pub(super) struct Recording {
     pub(super) column: &'static str,
 }
 
-/// What program wrote this text, if it is JSON.
+/// The program that wrote this text, if it is JSON.
 pub(super) fn recognise(reader: &Reader, text: &str) -> Option<Result<Format, Fault>> {
     if !text.trim_start().starts_with('{') {
         return None;

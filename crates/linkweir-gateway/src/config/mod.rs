@@ -114,7 +114,7 @@ impl Config {
         peers::fastest_bps(&self.peers)
     }
 
-    /// What packets take on the link.
+    /// Lengths of packets on the link.
     #[must_use]
     pub fn wire(&self) -> Wire {
         Wire {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The running gateway: one thread that carries packets between the device, the queues and the socket.
 //!
-//! It waits for the first event of any kind. It reads in batches, so that neither side starves the other, sends what may leave, and
-//! sleeps until the next packet may leave.
+//! It waits for the next event of any kind. It reads in batches, so that neither side starves the other, sends what may
+//! leave, and sleeps until the next packet may leave.
 
 mod answer;
 mod capacity;
@@ -130,7 +130,7 @@ impl Gateway {
     /// Carries packets until a signal stops it.
     ///
     /// # Errors
-    /// What makes it impossible to continue, such as the end of its device.
+    /// Why it cannot continue, such as the removal of its device.
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);

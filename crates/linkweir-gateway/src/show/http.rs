@@ -37,7 +37,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// What was asked for.
+    /// An answer with the content of the request.
     #[must_use]
     pub fn ok(kind: &'static str, body: impl Into<Cow<'static, [u8]>>) -> Answer {
         Answer {

@@ -63,7 +63,7 @@ impl Endpoints {
     /// Saves the present endpoints if they have changed.
     ///
     /// # Errors
-    /// What the system says; nothing is saved from then on.
+    /// The system's error; nothing is saved from then on.
     pub fn save(&mut self, now: impl Iterator<Item = (Key, SocketAddr)>) -> io::Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());

@@ -66,7 +66,7 @@ pub struct Coalescer {
     open: Vec<usize>,
 }
 
-/// What is written into the device with one call.
+/// The pieces that one call writes into the device.
 pub struct Whole<'b> {
     /// The header before it.
     pub work: VnetHeader,
@@ -372,7 +372,7 @@ mod tests {
 
     const DATA: u8 = ACK;
 
-    /// What became of packets that came together: each cut into its packets.
+    /// The packets that come out of joined ones, each cut again.
     fn coalesced(packets: &[Vec<u8>], tcp: bool, udp: bool) -> Vec<Vec<Vec<u8>>> {
         let mut buffer = Vec::new();
         let mut coalescer = Coalescer::new(tcp, udp);

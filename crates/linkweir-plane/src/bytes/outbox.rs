@@ -53,7 +53,7 @@ pub struct Call {
     /// Length of each but the last, bytes.
     pub segment_bytes: usize,
     first: usize,
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: usize,
     bytes: usize,
     closed: bool,

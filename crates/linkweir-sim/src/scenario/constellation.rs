@@ -12,7 +12,7 @@ use crate::satellite::constellation::{Constellation, Pattern, Place};
 
 use super::limits;
 
-/// What a constellation makes of the link.
+/// The link's delays and outages through a constellation.
 pub(super) struct Path {
     /// Delays to the last satellite and from there to the ground.
     pub(super) delays: [Signal; 2],

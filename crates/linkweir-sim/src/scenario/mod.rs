@@ -63,7 +63,7 @@ pub use overrides::Overrides;
 /// A scenario that was checked and is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What to run.
+    /// The experiment to run.
     pub experiment: Experiment,
     /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
     pub resolved_toml: String,
@@ -231,7 +231,7 @@ fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
     top
 }
 
-/// How long the run is, and its parts.
+/// The length of the run, and its parts.
 struct Times {
     duration_ns: u64,
     warmup_ns: u64,

@@ -12,7 +12,7 @@ pub enum Algorithm {
     Cubic,
 }
 
-/// Whose TCP is modelled.
+/// The TCP implementation that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// The RFCs a present Linux follows.
@@ -26,7 +26,7 @@ pub enum Profile {
 pub struct Config {
     /// Congestion control.
     pub algorithm: Algorithm,
-    /// Whose rules apply.
+    /// The TCP implementation whose rules apply.
     pub profile: Profile,
     /// Payload of a segment, bytes.
     pub mss_bytes: u32,

@@ -7,10 +7,10 @@ receiver hands packets on as they are decoded, or puts them in order first, with
 
 The paper says 100 s and gives no delays. Its program ends transfers after 600 s, and its delay trace stays at 75 ms to
 the last satellite and 6 ms from there for the longest of its stretches. With these, Tables 3 and 4 come out nearly as
-printed, spreads and RR's peak at 20 users included; so they are taken here, and `--table assumptions` shows what other
+printed, spreads and RR's peak at 20 users included; so they are used here, and `--table assumptions` shows what other
 values do.
 
-The corrected mode asks at fewer numbers of users, in Table 5 among 40 of CUBIC and 450 of voice, and runs NewReno over
+The corrected mode runs fewer numbers of users, in Table 5 40 of CUBIC and 450 of voice, and runs NewReno over
 five channels, as the published one does among 100 users. Policies that the paper lacks are in Tables 3 and 4 and in the
 figures of goodput, retransmissions and first attempts, over three channels.
 
