@@ -128,7 +128,7 @@ impl Underlay {
         let held_bytes = socket::getsockopt(&self.socket, sockopt::SndBuf)? / 2;
         if held_bytes < bytes {
             return Err(io::Error::other(format!(
-                "link.below: the system holds {held_bytes} bytes at the most; lower it, or raise net.core.wmem_max"
+                "link.below: the system holds at most {held_bytes} bytes; lower it, or raise net.core.wmem_max"
             )));
         }
         self.segments = false;

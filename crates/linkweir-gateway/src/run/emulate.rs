@@ -314,7 +314,7 @@ impl Report {
                 way.late_max_ns / 1000,
             ));
             for fault in &way.faults {
-                text.push_str(&format!("  NOT KEPT: {fault}\n"));
+                text.push_str(&format!("  not as set: {fault}\n"));
             }
         }
         text
