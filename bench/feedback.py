@@ -141,7 +141,7 @@ def measure(tools: namespaces.Tools, delay_ms: int, source: str) -> list[dict[st
         from_s = max(at_s, offset_s)
         for what, since_s, until_s in (
             ("begins", from_s, from_s + SETTLE_S),
-            ("goes on", from_s + SETTLE_S, to_s),
+            ("continues", from_s + SETTLE_S, to_s),
         ):
             inside = (came_s >= since_s) & (came_s < until_s)
             voice_ms = took_ms[inside & (packets["flow"] == VOICE)]

@@ -132,7 +132,7 @@ static inline bool linkweir_tell_parents(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 
-	if ((!s->gone_pkts && !s->gone_bytes) || !linkweir_compat_may_tell(sch))
+	if ((!s->gone_pkts && !s->gone_bytes) || !linkweir_compat_may_report(sch))
 		return false;
 	qdisc_tree_reduce_backlog(sch, s->gone_pkts, s->gone_bytes);
 	s->gone_pkts = 0;

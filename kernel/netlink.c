@@ -243,7 +243,7 @@ static int linkweir_parse_param(const struct lw_policy *policy, const struct lw_
 	}
 	if (made && (param->flags & LW_AT_INIT) && row[param - params] != value) {
 		NL_SET_BAD_ATTR(extack, attr);
-		linkweir_refuse(extack, "%s is fixed when the qdisc is made: delete it and add it anew", param->name);
+		linkweir_refuse(extack, "%s is fixed when the qdisc is made: delete it and add it again", param->name);
 		return -EOPNOTSUPP;
 	}
 	row[param - params] = value;
@@ -423,7 +423,7 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 		return ERR_PTR(err);
 	if (old && nclasses != old->nclasses) {
 		NL_SET_BAD_ATTR(extack, tb[TCA_LINKWEIR_CLASSES]);
-		linkweir_refuse(extack, "classes is fixed when the qdisc is made: delete it and add it anew");
+		linkweir_refuse(extack, "classes is fixed when the qdisc is made: delete it and add it again");
 		return ERR_PTR(-EOPNOTSUPP);
 	}
 	set = linkweir_settings_new(s->policy, nclasses, old);

@@ -3,8 +3,9 @@
  * plane.h - the packet path of a qdisc: the data plane of one policy, with a FIFO for each class.
  *
  * For each policy the Makefile writes a file that defines LINKWEIR_POLICY, its name, and includes its source of the core and then
- * this file. So the compiler inlines the policy's functions into enqueue and dequeue and leaves out what it does not have.
- * Indirect calls (retpolines) would cost as much as many a policy. Rare cases are in drop.c, shared by all policies.
+ * this file. So the compiler inlines the policy's functions into enqueue and dequeue, and leaves out optional functions that the
+ * policy lacks. Indirect calls (retpolines) can cost as much as the policy itself. Rare cases are in drop.c, shared by all
+ * policies.
  *
  * Arrivals and departures follow the protocol of linkweir/policy.h.
  *
@@ -86,7 +87,7 @@ static noinline void linkweir_arrive_split(struct Qdisc *sch, u32 q, struct sk_b
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
-	/* before and after: what the parents have counted, so the difference is what they must be told */
+	/* before and after: what the parents have counted, so the difference must be reported to them */
 	skb_list_walk_safe(segments, segment, next) {
 		skb_mark_not_on_list(segment);
 		linkweir_compat_segment(segment);

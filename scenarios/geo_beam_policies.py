@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Policies beside each other on a beam to terminals in rain: a table of means over storms, and two pictures.
+"""Policies compared on a beam to terminals in rain: a table of means over storms, and two pictures.
 
 ::
 
@@ -36,7 +36,7 @@ SMOOTH_S = 5
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs everything, prints the table and writes the pictures."""
-    parser = argparse.ArgumentParser(description="Policies beside each other on a beam to terminals in rain.")
+    parser = argparse.ArgumentParser(description="Compare policies on a beam to terminals in rain.")
     parser.add_argument("scenario", nargs="?", type=Path, default=Path(__file__).with_name("geo-beam-rain.toml"))
     parser.add_argument("--policies", nargs="+", default=["rr", "drr", "pf"], metavar="POLICY")
     parser.add_argument("--storms", type=int, default=10, help="seeds 1, 2, ...; pictures are of the first")
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _scenarios(path: Path, policies: Sequence[str], storms: int) -> list[list[linkweir.Scenario]]:
-    """The scenario in each storm under each policy, all sound."""
+    """The scenario in each storm under each policy, all valid."""
     linkweir.Scenario.load(path)
     keys = tomllib.loads(path.read_text(encoding="utf-8"))
     if "beam" not in keys["link"]:

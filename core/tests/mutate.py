@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-"""Mutation tests of the core: small faults are put into the sources, one at a time, and the tests must find each.
+"""Mutation tests of the core: changes one small thing in the sources at a time; the tests must notice each change.
 
     python core/tests/mutate.py [FILE ...]              all sources, or those named (pss.c, math.h)
     python core/tests/mutate.py --resume [FILE ...]     tries only what earlier runs on the same sources did not find
-    python core/tests/mutate.py --stale                 names the lines of the record that were made with older sources
+    python core/tests/mutate.py --stale                 lists the files whose line in the record is missing or old
 
 A mutant changes one operator, constant, condition or statement. Those that do not compile, or compile to the object
-code of the original or of another mutant, are left out. The rest face the tests of the policies that the file is
+code of the original or of another mutant, are left out. The rest run the tests of the policies that the file is
 compiled into, the fastest first: vectors, random lives, limits of the contract, sanitizers. Every mutant that survives
 must be explained in mutants.toml, and every explanation there must belong to a survivor; otherwise the run fails.
-Each file without such a fault gets its line in docs/results/mutation.md, with a hash of the code it was run on. So
-the record can be made file by file.
+Each file whose survivors are all explained gets its line in docs/results/mutation.md, with a hash of the code it was
+run on. So the record can be made file by file.
 """
 
 import argparse
@@ -469,29 +469,30 @@ def explanations():
 
 
 ABOUT = """
-`make mutate` puts one small fault at a time into the sources of the core: a relation, an operator, a constant by one,
-a negated condition, swapped branches, a statement left out. Mutants that do not compile, or compile to the same object
-code as the original or as another mutant, do not count. The others face the tests of each policy that includes the
-file: vectors, then random lives, then the limits of the contract, then vectors and limits with AddressSanitizer and
-UBSan; one that hangs is found too. Survivors are explained in `core/tests/mutants.toml`; one without explanation
-fails the run.
+`make mutate` changes the sources of the core in one small way at a time: a relation, an operator, a constant by one,
+a negated condition, swapped branches, a statement left out. A changed source is a mutant. The tests should fail for
+each mutant; a mutant that passes all of them is a survivor. Mutants that do not compile are not counted, nor are
+those that compile to the same object code as the original or as another mutant. The others run the tests of each
+policy that includes the file, in this order: vectors, random operations ("lives"), the limits of the contract, then
+vectors and limits with AddressSanitizer and UBSan. A mutant that hangs counts as found. `core/tests/mutants.toml`
+explains why each survivor changes nothing that matters; a survivor without explanation fails the run.
 """
 CODE = """
-Each line names the code it was made on: the first digits of a hash of the source and of all that is compiled with it.
-`python3 core/tests/mutate.py --stale` names the lines that are missing or of older code. A file without figures has not
-been run to its end, or some of its survivors are not explained yet.
+Each line of the table names the code it was measured on, by the first digits of a hash of the source and of all that
+is compiled with it. `python3 core/tests/mutate.py --stale` lists the files whose line is missing or was measured on
+older code. A file without figures has not been run to its end, or has survivors without explanation.
 """
 HOW = ("vectors", "lives", "limits", "sanitizers", "hangs", "survived")
 CELLS = (
     "source",
     "code",
     "mutants",
-    "by vectors",
+    "found by vectors",
     "by lives",
-    "at limits",
+    "by limits",
     "by sanitizers",
     "by hanging",
-    "survived, explained",
+    "survivors, all explained",
 )
 
 
@@ -545,7 +546,9 @@ def main():
     parser.add_argument(
         "--resume", action="store_true", help="try only what earlier runs on the same sources did not find"
     )
-    parser.add_argument("--stale", action="store_true", help="name the lines of the record made with older sources")
+    parser.add_argument(
+        "--stale", action="store_true", help="list the files whose line in the record is missing or of older code"
+    )
     parser.add_argument("--workers", type=int, default=2, help="mutants tried at a time (default: 2)")
     parser.add_argument("file", nargs="*", help="names of sources; all when none is given")
     arguments = parser.parse_args()

@@ -46,7 +46,7 @@ fn hash_of_sources() -> u64 {
 
 fn git(arguments: &[&str]) -> Option<String> {
     if !std::path::Path::new("../../.git").exists() {
-        return None; // unpacked inside somebody else's repository
+        return None; // unpacked inside another repository
     }
     let output = Command::new("git")
         .args(arguments)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * compat.h - all differences between kernel versions. Kbuild finds them by looking into the headers instead of comparing
- * versions, since point releases contain backports.
+ * compat.h - all differences between kernel versions. Kbuild finds them by looking into the headers, since point releases contain
+ * backports; versions are compared only where the headers show nothing.
  */
 #ifndef LINKWEIR_COMPAT_H
 #define LINKWEIR_COMPAT_H
@@ -44,12 +44,12 @@ static inline void linkweir_compat_drop(struct sk_buff *skb)
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 100)) || \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 40)) || \
 	(LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 8))
-#define LINKWEIR_HTB_FEARS_EMPTY_ROWS
+#define LINKWEIR_HTB_FAILS_ON_EMPTY
 #endif
-#ifdef LINKWEIR_HTB_FEARS_EMPTY_ROWS
-bool linkweir_compat_may_tell(struct Qdisc *sch);
+#ifdef LINKWEIR_HTB_FAILS_ON_EMPTY
+bool linkweir_compat_may_report(struct Qdisc *sch);
 #else
-static inline bool linkweir_compat_may_tell(struct Qdisc *sch)
+static inline bool linkweir_compat_may_report(struct Qdisc *sch)
 {
 	return true;
 }

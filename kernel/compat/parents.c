@@ -8,7 +8,7 @@
 
 #include "compat.h"
 
-#ifdef LINKWEIR_HTB_FEARS_EMPTY_ROWS
+#ifdef LINKWEIR_HTB_FAILS_ON_EMPTY
 
 static struct Qdisc *find(struct net_device *dev, u32 handle)
 {
@@ -22,7 +22,7 @@ static struct Qdisc *find(struct net_device *dev, u32 handle)
 	return NULL;
 }
 
-bool linkweir_compat_may_tell(struct Qdisc *sch)
+bool linkweir_compat_may_report(struct Qdisc *sch)
 {
 	const struct Qdisc *q = sch;
 	bool htb = false;

@@ -21,7 +21,7 @@ Running:
 
 - `run`: simulates a scenario.
 - `run_many`: simulates several at a time, results in memory.
-- `sweep`: runs a grid or list over the keys of a scenario, times seeds, into one data set.
+- `sweep`: runs many variants of a scenario, each with many seeds, and writes one data set.
 - `Scenario`: what to simulate, read from a file, a text or a dict and checked.
 - `Result`: what a run gave: tables, a summary, warnings, a figure.
 
@@ -41,7 +41,7 @@ Errors:
 - `PlanError`: a plan of a sweep is wrong.
 - `DirectoryError`: a directory of results cannot be made, or is not what it should be.
 - `TableError`: there is no table of this name.
-- `RunError`: a run failed although its scenario is sound.
+- `RunError`: a run failed although its scenario is valid.
 - `ExecutorError`: a sweep's executor has no workers, or lost them.
 
 Ctrl-C, which is no `Error`:

@@ -37,9 +37,9 @@ FAILED = 1
 BAD_INPUT = 2
 
 _PACKAGES = {
-    "reproduce": ("linkweir.commands.reproduce", "Make the figures of the papers again and compare them."),
-    "plan": ("linkweir.commands.plan", "Parameters of a policy for the rates wanted."),
-    "sweep": ("linkweir.commands.sweep", "Run a grid or list over the keys of a scenario into one data set."),
+    "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
+    "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
+    "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""
@@ -88,9 +88,13 @@ _Out = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Run dir
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")]
 _Mos = Annotated[
     str | None,
-    typer.Option("--mos", metavar="CODEC", help=f"How on/off flows would sound: {', '.join(linkweir.quality.CODECS)}."),
+    typer.Option(
+        "--mos",
+        metavar="CODEC",
+        help=f"Rate how voice in on/off flows would sound: {', '.join(linkweir.quality.CODECS)}.",
+    ),
 ]
-_Wide = Annotated[bool, typer.Option("--wide", help="All columns of the table, also those that do not fit.")]
+_Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
 
@@ -187,7 +191,7 @@ def _check(
         emit(sound.resolved)
         return
     counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
-    emit(f"{scenario}: sound: {counts}\n")
+    emit(f"{scenario}: valid: {counts}\n")
 
 
 @app.command("policies")

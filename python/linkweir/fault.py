@@ -31,7 +31,7 @@ class ScenarioError(Error, ValueError):
 
 
 class RunError(Error, RuntimeError):
-    """A run failed although its scenario is sound."""
+    """A run failed although its scenario is valid."""
 
     __module__ = "linkweir"
 

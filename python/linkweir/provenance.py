@@ -155,7 +155,9 @@ class OwnDirectory:
         known = {PROVENANCE, *(found.name for found in ours)}
         rest = sorted(entry.name for entry in self.path.iterdir() if entry.name not in known and not _cut_off(entry))
         if rest:
-            raise DirectoryError(f"{self.path}: also holds {rest[0]}, which is not ours; choose another --out")
+            raise DirectoryError(
+                f"{self.path}: also holds {rest[0]}, which linkweir did not write; choose another --out"
+            )
         # Written before anything is removed: if this stops half-way, the rest is no result but is recognised as ours.
         write_whole(self.path / PROVENANCE, dump(provenance | {"status": REMOVING}))
         for target in ours:

@@ -60,7 +60,7 @@ def wrr_share(af_weight: float, cs0_weight: float, af_bytes: float = 1.0, cs0_by
 
 
 def reserved_bps(link_bps: float, ef_expected_bps: float, k_af: float) -> float:
-    """Rate that PSS reserves to stand for a WRR share, equation (3) with the share K_AF.
+    """Rate that PSS reserves in place of a WRR share, equation (3) with the share K_AF.
 
     >>> reserved_bps(20e6, 10e6, 0.5)
     5000000.0
@@ -224,7 +224,7 @@ def left_after(
     """The rest of a capacity given in steps, after traffic of a constant rate that is served first and may queue.
 
     After a shortage nothing is left until that queue is empty. In a record that loops, the queue left at its end is
-    there when it starts again; one that grows with each round leaves nothing at all.
+    there when it starts again; one that grows with each round leaves nothing.
 
     Returns:
         Starts and rates of the steps of what is left; a step in which the queue empties becomes two.

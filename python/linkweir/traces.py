@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Capacity traces in Python, and seeded generators of some with the statistical shape of real links.
 
-The generators stand in for recordings where none may be shipped: an LTE modem in a moving car and a Starlink terminal
+The generators replace recordings, which may not be shipped: an LTE modem in a moving car and a Starlink terminal
 on the road. Both give the same rows for the same seed on every machine and every Python.
 
 Shapes they follow. LTE in a car (recordings of Winstein, Sivaraman and Balakrishnan 2013 and their successors): rates

@@ -60,7 +60,7 @@ kind = "tcp"
 """
 
 ENDLESS = SMALL.replace('"5s"', '"10000h"').replace("[link]", 'interval = "1min"\n[link]', 1)
-"""Takes hours, so that whoever ends it does so in the middle."""
+"""Takes hours, so that it is always ended in the middle."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Done:
 
 
 def linkweir(*arguments: object) -> Done:
-    """Runs the command to its end, in this process: whatever it lets escape fails the test."""
+    """Runs the command to its end, in this process: an exception that escapes fails the test."""
     shown, said = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["linkweir", *map(str, arguments)]),

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def interrupts_are_heard() -> Iterator[None]:
-    """Whoever starts the tests in the background may have had them ignored."""
+    """A shell that starts the tests in the background may have them ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A beam to terminals in rain: modulation, code and rate beside a naive model, tables, figures and files."""
+"""A beam to terminals in rain: modulation, code and rate compared with a naive model, tables, figures and files."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_modulation_and_code_follow_a_recorded_fade(tmp_path: Path) -> None:
     assert min(changes) > 10
     assert found["outage"].max() == 1.0
     assert result.terminals["modcod_changes"].to_pylist() == changes
-    # The carrier is never idle while anyone hears it.
+    # The carrier is never idle while any terminal can decode it.
     heard = found["outage"].to_numpy().reshape(300, 3).min(axis=1) == 0
     assert np.allclose(result.to_pandas("carrier")["occupancy"][heard][1:], 1.0, atol=0.02)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the benches have alike: their tables, and the options they refuse before they measure."""
+"""What the benches have in common: their tables, and the options they refuse before they measure."""
 
 from __future__ import annotations
 

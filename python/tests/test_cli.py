@@ -180,7 +180,7 @@ def test_trace_replaces_the_rate(tmp_path: Path, small: Path) -> None:
 def test_check_runs_nothing(small: Path) -> None:
     done = linkweir("check", small)
     assert done.returncode == 0
-    assert done.stdout == f"{small}: sound: 3 classes, 3 flows, 5 s, policy pss\n"
+    assert done.stdout == f"{small}: valid: 3 classes, 3 flows, 5 s, policy pss\n"
     resolved = linkweir("check", small, "--resolved").stdout
     again = small.with_name("again.toml")
     again.write_text(resolved)

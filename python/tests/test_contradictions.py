@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Words that contradict each other are told as they were typed, and one scenario is not taken for several."""
+"""Options that contradict each other are reported as they were typed, and one scenario is not taken for several."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ def test_pages_named_in_code_are_there() -> None:
     ]
     named = {name for path in (*files, REPOSITORY / "Makefile") for name in pages_named_in(path.read_text())}
     assert len(named) > 5
-    # NAME stands for a policy
+    # NAME is a placeholder for a policy
     assert [name for name in sorted(named) if "NAME" not in name and not (REPOSITORY / name).exists()] == []
 
 
@@ -345,7 +345,7 @@ def test_pictures_are_small_enough_for_a_repository() -> None:
 
 
 def shape(text: str) -> str:
-    """A text with numbers and blanks made alike."""
+    """A text with all numbers and blanks replaced by one."""
     return re.sub(r"\s+", " ", re.sub(r"\d+(\.\d+)?(e[-+]?\d+)?", "0", text)).strip()
 
 

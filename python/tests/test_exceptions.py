@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One exception is the base of all of the package, and each is still the built-in one it was."""
+"""All exceptions of the package have one base; each also derives from the built-in exception that it replaced."""
 
 from __future__ import annotations
 

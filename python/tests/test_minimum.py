@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The least versions of Rust and Python: each is stated once, or compared, and what is locked takes them."""
+"""The least versions of Rust and Python: each is stated once, or compared, and the locked packages accept them."""
 
 from __future__ import annotations
 

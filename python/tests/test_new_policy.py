@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A policy is added by `make policy`, what one writes into the files it laid down, and nothing else.
+"""A policy is added by `make policy` and by filling in the files that it makes; no other file is edited.
 
 core/tests/edf is such a policy. It is added to a copy of the repository.
 """

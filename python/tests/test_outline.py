@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Series are thinned while they are read as they would be afterwards."""
+"""Series that are thinned while they are read are the same as series thinned afterwards."""
 
 from __future__ import annotations
 

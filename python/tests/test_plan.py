@@ -266,7 +266,7 @@ def test_refusals_say_what_is_allowed(args: list[str], part: str) -> None:
     assert "Traceback" not in result.output
 
 
-def test_doubts() -> None:
+def test_warnings() -> None:
     """Each warning of the specification, provoked."""
     narrow = sizing.from_target("af", 20e6, 5e6, resume_bits=100e3, maximum_bits=101e3)
     assert "every packet switches" in sizing.warnings_about([narrow], 0.0)[0]

@@ -50,7 +50,7 @@ def alike(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) ->
 
 
 def broken_off(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
-    """Somebody interrupts after half of the runs."""
+    """The user interrupts after half of the runs."""
     alike(scenarios[: len(scenarios) // 2], take)
     raise KeyboardInterrupt
 

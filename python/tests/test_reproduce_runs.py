@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures themselves, run: against theory, against rates measured with models of other make, and against such a
+"""The figures themselves, run: against theory, against rates measured with independent models, and against such a
 model.
 
 The values in tables here come from packet-level prototypes written before this code; they have two decimals, so half a
@@ -267,7 +267,7 @@ def test_figure_4_delays() -> None:
 
 @slow
 def test_figure_5_losses() -> None:
-    """Losses within half a point in all phases, ratios under load within 3 %; delays all alike."""
+    """Losses within half a point in all phases, ratios under load within 3 %; delays all equal."""
     rows = shown(pds.FIGURES["5"](pds.PdsOptions())).rows
     wanted = {
         (0.9, 1.5): [13.7, 11.8, 10.0, 8.6, 6.8, 5.2, 3.6, 2.0],
@@ -381,7 +381,7 @@ def test_figure_8_delay_differentiation_disturbs_loss() -> None:
         assert lost[f"8-{name}-1500", "peld 1500"][0] == pytest.approx(percent, abs=0.5)
     for name, ratio in (("none", 26.2), ("usual", 21.8), ("large", 19.0)):
         assert lost[f"8-{name}-1300", "ring 1500"][1] == pytest.approx(ratio, rel=0.03)
-    # The losses known from an earlier prototype are those of a link of 8180 packets/s: 28 bytes beside each packet, not
+    # The losses known from an earlier prototype are those of a link of 8180 packets/s: 28 bytes per packet, not
     # 38. One of them, 71.8 % under large differentiation, is 0.9 points above ours and 0.7 above the 71.1 % of the
     # plain model.
     for pps, history, percents, ratios in (

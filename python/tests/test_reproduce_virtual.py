@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of the kernel beside simulation and theory, with both kinds of runs made up."""
+"""Figures of the kernel compared with simulation and theory, with both kinds of runs made up."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rerun compares results, whatever wrote them."""
+"""A rerun compares results, also those of another version of pyarrow."""
 
 from __future__ import annotations
 

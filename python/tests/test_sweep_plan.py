@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plans of sweeps: what they stand for, and what is said of a wrong one."""
+"""Plans of sweeps: the runs they describe, and the errors of wrong ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Theory against values worked out elsewhere: the papers' own numbers and prototypes of other make."""
+"""Theory against values worked out elsewhere: the papers' own numbers and independent prototypes."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
 #define POLICY drr
 #define STATE_BYTES (sizeof(struct drr_state) + QUEUES * (sizeof(struct drr_queue) + sizeof(struct lw_link)))
 #define STEP_KINDS 2
-#define STEP_LEVELS 2                   /* a level is an index of heads and a bit of busy, so two stand for all */
+#define STEP_LEVELS 2                   /* a level is an index of heads and a bit of busy, so two represent all */
 #define step_split(state) \
 	do { \
 		STEP_SPLIT(((struct drr_state *)(state))->head[0]); \

@@ -13,9 +13,9 @@ pub struct Fault {
     pub line: Option<usize>,
     /// Key at fault, such as `class[1].rate`; empty when none is to blame.
     pub key: String,
-    /// What was given, as written and shortened; empty when nothing was.
+    /// The given value, as written and shortened; empty when there was none.
     pub value: String,
-    /// What is wrong, what is allowed and what to do.
+    /// The fault, the allowed values and the cure.
     pub message: String,
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables of which every key is
-//! asked for once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, and
-//! the parameters of the core's policies. It knows no scenario and no gateway.
+//! How inputs are written, the same for simulator and gateway: quantities with units, TOML tables in which every key is
+//! read once, faults with file, line, key and cure, values over time, capacity traces, what a link offers, and the
+//! parameters of the core's policies. It knows no scenario and no gateway.
 #![forbid(unsafe_code)]
 #![warn(unreachable_pub)]
 

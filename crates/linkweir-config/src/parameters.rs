@@ -70,7 +70,7 @@ fn given(entry: &Entry<'_, '_>, param: &'static Param) -> Result<u64, Fault> {
 /// policy (`section`) or of the class they are about.
 ///
 /// # Errors
-/// What the core refuses.
+/// A setting that the core refuses, as a fault.
 pub fn check(
     info: &'static PolicyInfo,
     link_bps: u64,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 const CHORDS: u64 = 4096;
 const FOREVER: u64 = u64::MAX;
 
-/// What a link offers.
+/// The capacity that a link offers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Capacity {
     /// A rate in bit/s as a function of time; 0 is an outage.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Finds the known word that a misspelt one probably stands for.
+//! Finds the known word that a misspelt one probably means.
 
 /// The word nearest to what was written, unless several are or all are far from it: at most two letters in five may
 /// be wrong, or the end may be missing or too long.

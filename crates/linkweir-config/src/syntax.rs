@@ -8,7 +8,7 @@ use toml::de::{DeTable, Error};
 
 use crate::fault::shorten;
 
-/// What is wrong, for a person.
+/// The fault, in words for a person.
 pub(crate) struct Explained {
     /// Byte of the document.
     pub offset: usize,
@@ -16,7 +16,7 @@ pub(crate) struct Explained {
     pub key: String,
     /// Its value as written; empty for a table.
     pub value: String,
-    /// What to do.
+    /// The cure.
     pub message: String,
 }
 
@@ -210,7 +210,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// Explains a line that would be sound with other quotes.
+    /// Explains a line that would be valid with other quotes.
     fn quotes(&self, at: usize) -> Option<Explained> {
         let line = without_remark(self.lines[at]);
         let mut straight = String::new();
@@ -229,7 +229,10 @@ impl<'t> Document<'t> {
         let (key, value) = line.split_once('=').unwrap_or(("", line));
         let (key, value) = (key.trim(), value.trim());
         let message = if let Some(c) = curly {
-            let cure = format!("{c} is no quote in TOML; write {}", shorten(&straight));
+            let cure = format!(
+                "{c} is not a quotation mark of TOML; write {}",
+                shorten(&straight)
+            );
             self.is_repaired(at, &straight).then_some(cure)?
         } else {
             let lower = value.to_ascii_lowercase();

@@ -4,7 +4,7 @@
 //! Decimals are kept exact until the very end: `13.2Mbit` is the number of bit/s nearest to 13 200 000, never 13.2 times
 //! something, and what [`show_real`] and [`show_whole`] write reads back as the same value.
 
-/// What a quantity measures. Each has one base unit, in which all numbers are kept.
+/// The kind of a quantity. Each has one base unit, in which all numbers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// bit/s.
@@ -25,7 +25,7 @@ pub enum Kind {
     SymbolRate,
 }
 
-/// A suffix: how many base units it stands for, as `factor * 10^exponent`.
+/// A suffix: how many base units it is, as `factor * 10^exponent`.
 struct Unit {
     suffix: &'static str,
     factor: u32,
@@ -94,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// What such a quantity is called.
+    /// The name of such a quantity.
     #[must_use]
     pub fn noun(self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// How one writes such a quantity.
+    /// An example of such a quantity.
     #[must_use]
     pub fn example(self) -> &'static str {
         match self {

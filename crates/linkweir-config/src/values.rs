@@ -8,10 +8,10 @@ use crate::limits;
 use crate::reader::{show_number, Entry};
 use crate::units::{self, Kind};
 
-/// What the values of a signal are and which are allowed.
+/// The kind of the values of a signal, and their range.
 #[derive(Clone, Copy)]
 pub struct Values {
-    /// What they measure.
+    /// The kind of quantity.
     pub kind: Kind,
     /// Smallest value, base units.
     pub min: f64,

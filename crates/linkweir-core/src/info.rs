@@ -156,7 +156,7 @@ pub struct Stat {
 pub struct PolicyInfo {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its meaning.
     pub help: &'static str,
     /// Parameters of the policy.
     pub params: Vec<Param>,

@@ -61,7 +61,7 @@ pub struct Departure<T> {
     pub marked: bool,
 }
 
-/// What became of the packet whose turn it was.
+/// The outcome of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step<T> {
     /// It leaves.
@@ -77,7 +77,7 @@ pub enum Step<T> {
     },
 }
 
-/// What happened to the packets of a class since the start or the last reset.
+/// Counters of a class since the start or the last reset.
 #[derive(Clone, Debug)]
 pub struct Counters {
     /// Packets that came, dropped ones included.
@@ -134,7 +134,7 @@ pub struct Mux<P, T> {
     retry_ns: Option<u64>,
 }
 
-/// What the policy is shown.
+/// The view for the policy.
 #[derive(Debug)]
 struct Scene {
     queues: Vec<Queue>,

@@ -6,7 +6,7 @@
 
 use crate::ffi::Queue;
 
-/// What a policy sees of the queues.
+/// A policy's view of the queues.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     /// Time now, ns.
@@ -38,7 +38,7 @@ pub struct Victim {
     pub head: bool,
 }
 
-/// What becomes of a packet whose turn it is.
+/// The verdict on the packet that was picked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is sent.
@@ -80,7 +80,7 @@ pub trait Policy {
         None
     }
 
-    /// What becomes of the head of queue `q`, which was picked; `ecn`: whether it can carry a congestion mark.
+    /// The verdict on the head of queue `q`, which was picked; `ecn`: whether it can carry a congestion mark.
     fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
         let _ = (view, q, ecn);
         Verdict::Pass

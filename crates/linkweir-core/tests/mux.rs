@@ -9,7 +9,7 @@ use linkweir_core::{
 };
 use proptest::prelude::*;
 
-/// A packet that can be told from any other.
+/// A packet that differs from any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packet {
     serial: u64,

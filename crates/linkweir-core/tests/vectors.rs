@@ -249,7 +249,7 @@ impl Plane {
         }
     }
 
-    /// Gives the running policy new values. Parameters of the policy may stand without `set` before them.
+    /// Gives the running policy new values. Parameters of the policy may come without `set` before them.
     fn change(&mut self, values: &[&str]) {
         let mut set = values.to_vec();
         if set.first() != Some(&"queue") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A TUN/UDP forwarder with the gateway's offloads and nothing else: no classes, no queues, no pace, no look at who sends.
-//! What the gateway costs beyond it is the price of scheduling.
+//! A TUN/UDP forwarder with the gateway's offloads and nothing else: no classes, no queues, no pace, no check of the sender.
+//! The gateway's additional cost is that of scheduling.
 //!
 //! `forward DEVICE LOCAL PEER PORT` makes the device, which must then be given its address, and carries packets.
 

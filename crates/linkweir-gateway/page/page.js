@@ -31,13 +31,13 @@ const time = (ns) => scaled(ns, [[1e9, "s"], [1e6, "ms"], [1e3, "µs"], [1, "ns"
 
 const peerOf = (show) => show.peers.find((peer) => peer.name === state.peer) || show.peers[0];
 
-// Level a class stands at: of pss the low one while its state says so.
+// Level of a class: of pss the low one while its state says so.
 function levelOf(row, at) {
   const high = row.parameters.level ?? at;
   return row.state.low === 1 ? row.parameters.low_level ?? high : high;
 }
 
-// Bits per second of each class between two answers; null where there is no earlier one or the gateway began anew.
+// Bits per second of each class between two answers; null where there is no earlier one or the gateway was restarted.
 function ratesOf(before, now) {
   const peer = peerOf(now.show);
   const old = before && before.show.uptime_s < now.show.uptime_s

@@ -25,7 +25,7 @@ use linkweir_gateway::tunnel::seal::Identity;
 /// Time between figures of `show --watch`.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// A tunnel that schedules what it carries
+/// A tunnel that schedules the packets it carries
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Arguments {
@@ -56,7 +56,7 @@ enum Command {
         #[arg(short = 'n', long)]
         dry_run: bool,
     },
-    /// Show what a running gateway does
+    /// Show the queues, drops, waiting times and capacities of a running gateway
     Show {
         /// Print JSON; with --watch one object a line
         #[arg(long)]
@@ -67,7 +67,7 @@ enum Command {
         #[command(flatten)]
         gateway: Running,
     },
-    /// Serve a web page of what a running gateway does, to browsers on this host
+    /// Serve a web page with the figures of a running gateway to browsers on this host
     Page {
         /// Loopback address to serve it at
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9706")]
@@ -75,7 +75,7 @@ enum Command {
         #[command(flatten)]
         gateway: Running,
     },
-    /// Print what a running gateway does for Prometheus, or serve it
+    /// Print the figures of a running gateway for Prometheus, or serve them
     Metrics {
         /// Serve /metrics at this address, such as 127.0.0.1:9705, until stopped
         #[arg(long, value_name = "ADDRESS:PORT")]
@@ -83,11 +83,11 @@ enum Command {
         #[command(flatten)]
         gateway: Running,
     },
-    /// Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not kept
+    /// Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not as set
     Emulate {
         /// Configuration file of the link
         config: PathBuf,
-        /// How long, such as 100s
+        /// Stop after this time, such as 100s
         #[arg(long, value_parser = duration_ns)]
         duration: Option<u64>,
         /// Print JSON
@@ -109,7 +109,7 @@ enum Command {
 
 #[derive(Subcommand)]
 enum Setting {
-    /// Capacity of the link to a peer, until it is set again, the configuration changes or `stale` has passed
+    /// Set the capacity of the link to a peer, until it is set again or `stale` has passed
     Capacity {
         /// Rate with its unit, such as 18Mbit; 0bit is an outage
         #[arg(value_parser = config::capacity_bps)]
@@ -161,7 +161,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Check { config } => {
             let sound = load(&config)?;
             println!(
-                "{}: sound; {} with {} classes towards {} peers, MTU {} bytes",
+                "{}: valid; {} with {} classes towards {} peers, MTU {} bytes",
                 config.display(),
                 sound.scheduler.info.name,
                 sound.classes.len(),
@@ -202,7 +202,7 @@ fn execute(command: Command) -> Result<(), Failure> {
             let link = config::emulate::load(&config)
                 .map_err(|fault| Failure::Input(fault.to_string()))?;
             if check {
-                println!("{}: sound", config.display());
+                println!("{}: valid", config.display());
                 return Ok(());
             }
             emulate(&link, duration, !normal_priority, json)
@@ -265,7 +265,8 @@ fn emulate(
     }
     if report.directions.iter().any(|way| !way.faults.is_empty()) {
         return Err(Failure::Failed(
-            "the rate, delay or loss of the link was not kept".to_string(),
+            "the rate, delay or loss of the link was not as set; the report names the direction"
+                .to_string(),
         ));
     }
     Ok(())
@@ -309,7 +310,7 @@ fn write_show(show: &Show, before: Option<&Show>, json: bool, watch: bool) -> io
     out.flush()
 }
 
-/// What `up` would set up.
+/// The text of `up --dry-run`.
 fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
     let mut lines = vec![format!(
         "device {}: MTU {} bytes, {}",
@@ -377,7 +378,9 @@ fn load(file: &Path) -> Result<Config, Failure> {
 fn unexpected(response: Response) -> Failure {
     match response {
         Response::Refused(why) => Failure::Failed(why),
-        _ => Failure::Failed("the gateway is of another version".to_string()),
+        _ => Failure::Failed(
+            "the gateway is of another version than this program; restart the gateway".to_string(),
+        ),
     }
 }
 
@@ -413,7 +416,7 @@ fn only_socket() -> Result<PathBuf, Failure> {
         [one] => Ok(one.clone()),
         [] => {
             let message = format!(
-                "no gateway has a control socket in {}; name one with --control",
+                "no gateway has a control socket in {}; start one, or name its socket with --control",
                 CONTROL_FOLDER
             );
             Err(Failure::Failed(message))
@@ -424,7 +427,7 @@ fn only_socket() -> Result<PathBuf, Failure> {
                 .map(|path| path.display().to_string())
                 .collect();
             Err(Failure::Input(format!(
-                "name one with --control: {}",
+                "several gateways run; name the control socket of one with --control: {}",
                 names.join(", ")
             )))
         }

@@ -33,12 +33,12 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = \"cleartxt\"", "ground.toml:11: gateway.mode = \"cleartxt\": must be one of wireguard, cleartext; did you mean \"cleartext\"?"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = \"1500B\"", "ground.toml:12: gateway.mtu = \"1500B\": must be 1280B .. 1472B (28 bytes of outer headers below 1500 for IPv6)"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = 1400", "ground.toml:12: gateway.mtu = 1400: needs a unit: one of GB, MB, kB, B, KiB, MiB, GiB, like \"1500B\""),
-    ("mode = \"cleartext\"", "mode = \"cleartext\"\nunderlay_mtu = \"1300B\"", "ground.toml:12: gateway.underlay_mtu = \"1300B\": leaves 1272 bytes inside the tunnel, and 1280 for IPv6 are needed; raise it to 1308B at least"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nunderlay_mtu = \"1300B\"", "ground.toml:12: gateway.underlay_mtu = \"1300B\": leaves 1272 bytes inside the tunnel, and 1280 for IPv6 are needed; raise it to at least 1308B"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nuser = \"no body\"", "ground.toml:12: gateway.user = \"no body\": must be one word"),
     ("rate = \"20Mbit\"", "rate = 20", "ground.toml:14: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
     ("rate = \"20Mbit\"", "rate = \"20Mbps\"", "ground.toml:14: link.rate = \"20Mbps\": the suffix bps is refused because in tc it means bytes per second; use one of Gbit, Mbit, kbit, bit"),
     ("rate = \"20Mbit\"", "rate = \"abc\"", "ground.toml:14: link.rate = \"abc\": is not a number; write a rate like \"20Mbit\""),
-    ("rate = \"20Mbit\"", "rate = \"0Mbit\"", "ground.toml:14: link.rate = \"0Mbit\": must be 1kbit at least at some time"),
+    ("rate = \"20Mbit\"", "rate = \"0Mbit\"", "ground.toml:14: link.rate = \"0Mbit\": must be at least 1kbit at some time"),
     ("rate = \"20Mbit\"", "rat = \"20Mbit\"", "ground.toml:14: link.rat = \"20Mbit\": unknown key; did you mean rate?"),
     ("rate = \"20Mbit\"", "trace = \"nowhere.csv\"", "ground.toml:14: link.trace = \"nowhere.csv\": nowhere.csv: cannot be read: No such file or directory (os error 2)"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ntrace = \"nowhere.csv\"", "ground.toml:15: link.trace = \"nowhere.csv\": rate and trace exclude each other; leave one out"),
@@ -49,7 +49,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nfloor = \"1Mbit\"", "ground.toml:15: link.floor = \"1Mbit\": needs stale, the time after which it holds"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nstale = \"10s\"", "ground.toml:15: link.stale = \"10s\": needs floor, the rate that holds from then on"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\ncommand = [\"/nowhere/rate\"]", "ground.toml:15: link.command = [\"/nowhere/rate\"]: /nowhere/rate is not a file; name a program"),
-    ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" beside it"),
+    ("rate = \"20Mbit\"", "command = [\"modem\"]", "ground.toml:14: link.command = [\"modem\"]: needs a rate to begin with; write rate = \"20Mbit\" next to it"),
     ("rate = \"20Mbit\"", "rate = { mean = \"20Mbit\", amplitude = 0.3, period = \"15s\" }\ncommand = [\"modem\"]", "ground.toml:15: link.command = [\"modem\"]: needs a rate that does not change by itself; leave one out"),
     ("overhead = \"14B\"", "feedback = { ceiling = \"40Mbit\" }", "ground.toml:15: link.feedback = { ceiling = \"40Mbit\" }: needs stale = \"3s\" at least, because an idle link is reported once a second, and floor, the least rate it may report"),
     ("overhead = \"14B\"", "feedback = true", "ground.toml:15: link.feedback = true: must be a table like { ceiling = \"40Mbit\" }"),
@@ -81,7 +81,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[5060, \"16384-32767\"]", "[5060, \"32767-16384\"]", "ground.toml:22: class[0].match[1].port[1] = \"32767-16384\": must be a port 1 .. 65535 or a range like \"16384-32767\""),
     ("[5060, \"16384-32767\"]", "70000", "ground.toml:22: class[0].match[1].port = 70000: must be a whole number 1 .. 65535"),
     ("match = [{ dscp = [\"AF11\"", "match = [{ }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { }: is empty and would take everything; leave match out in the class that takes the rest"),
-    ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches nothing: class \"ef\" takes all of this before; leave it out or put it first"),
+    ("match = [{ dscp = [\"AF11\"", "match = [{ dscp = \"EF\" }, { dscp = [\"AF11\"", "ground.toml:28: class[1].match[0] = { dscp = \"EF\" }: matches no packet: class \"ef\" comes before and takes all of these; leave this out or put it first"),
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
@@ -109,7 +109,7 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("[[class]]", "[class]", "ground.toml:20: class: is written [class] here and [[class]] in line 26: use one form; [[class]] only for what may be there several times"),
     ("[scheduler]", "[link]", "ground.toml:17: link: is a second table [link]; the first is in line 13: put all keys under one"),
     ("rate = \"20Mbit\"", "rate = \"20Mbit\"\nrate = \"30Mbit\"", "ground.toml:15: link.rate = \"30Mbit\": is given twice, first in line 14; leave one of them out"),
-    ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "ground.toml:14: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is no quote in TOML; write rate = \"20Mbit\""),
+    ("rate = \"20Mbit\"", "rate = \u{201c}20Mbit\u{201d}", "ground.toml:14: link.rate = \u{201c}20Mbit\u{201d}: \u{201c} is not a quotation mark of TOML; write rate = \"20Mbit\""),
     ("mode = \"cleartext\"", "mode = cleartext", "ground.toml:11: gateway.mode = cleartext: needs quotes; write mode = \"cleartext\""),
     ("rate = \"20Mbit\"", "rate = \"20mbit\"", "ground.toml:14: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
     ("policy = \"pss\"", "policy = \"wfq\"", "ground.toml:18: scheduler.policy = \"wfq\": must be one of {policies}"),
@@ -253,7 +253,7 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
         .to_string();
     fs::remove_dir_all(&folder).unwrap();
     assert!(
-        fault.contains("ground.toml:14: link.trace = \"instants\": lists instants, which peers that share a link cannot divide"),
+        fault.contains("ground.toml:14: link.trace = \"instants\": lists the times at which packets may leave, which peers cannot share"),
         "{fault}"
     );
 }
@@ -276,7 +276,7 @@ fn the_nominal_capacity_of_a_trace_is_its_mean() {
     assert_eq!(nominal_bps(instants.unwrap()), 6_857_142);
     assert_eq!(nominal_bps(rates.unwrap()), 9_000_001);
     let slow = slow.unwrap_err().to_string();
-    let expected = "/trace: the mean capacity must be 1kbit at least";
+    let expected = "/trace: the mean capacity must be at least 1kbit";
     assert!(
         slow.contains("ground.toml:14: link.trace = \"trace\": ") && slow.ends_with(expected),
         "{slow}"
@@ -288,7 +288,7 @@ fn an_interface_of_many_peers_is_a_link_they_share() {
     let two = "10.78.0.0/16\"]\n[[peer]]\nname = \"boat\"\nendpoint = \"192.0.2.3:51820\"\nallowed_ips = \"10.79.0.0/16\"\n";
     let text = changed("10.78.0.0/16\"]", two).replace("overhead = \"14B\"", "below = \"16kB\"");
     let fault = parse(&text).unwrap_err().to_string();
-    assert_eq!(fault, "ground.toml:15: link.below = \"16kB\": is about one interface, which 2 peers share; write across = { policy = \"drr\" } beside it");
+    assert_eq!(fault, "ground.toml:15: link.below = \"16kB\": measures one interface, which 2 peers share; write across = { policy = \"drr\" } next to it");
     let text = text.replace("\"16kB\"", "\"16kB\"\nacross = { policy = \"drr\" }");
     assert_eq!(parse(&text).unwrap().below_bytes, Some(16_000));
 }
@@ -321,7 +321,7 @@ impl Checked {
         Checked(folder)
     }
 
-    /// Exit code and what stands on standard error.
+    /// Exit code and standard error.
     fn check(&self, text: &[u8]) -> (Option<i32>, String) {
         fs::write(self.0.join("ground.toml"), text).unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
@@ -379,7 +379,7 @@ const LINK: &str = include_str!("../configs/geo.toml");
 const LINK_MISTAKES: &[(&str, &str, &str)] = &[
     ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
     ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
-    ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is that of the other end too; change one, or its netns"),
+    ("netns = \"ship\"\n", "", "geo.toml:15: b.device = \"sat0\": is the name of the other end too; change one of them, or its netns"),
     ("rate = \"20Mbit\"", "", "geo.toml:19: a_to_b.rate: is missing; write rate = \"20Mbit\" or trace = \"capacity.csv\""),
     ("loss = 0.001", "loss = 1.5", "geo.toml:22: a_to_b.loss = 1.5: must be 0% .. 100%"),
     ("delay = \"250ms\"", "delay = 250", "geo.toml:21: a_to_b.delay = 250: needs a unit: one of"),

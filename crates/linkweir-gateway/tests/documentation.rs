@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The configurations shown in docs/howto/gateway.md are sound: one is whole, the others are parts that take their place in it. The
+//! The configurations shown in docs/howto/gateway.md are valid: one is complete, the others replace parts of it. The
 //! commands there that need neither root nor a running gateway succeed.
 
 use std::fs;
@@ -116,7 +116,7 @@ fn the_commands_that_need_no_root_run() {
     }
     fs::write(folder.join("ground.toml"), blocks()[0]).unwrap();
     for line in commands("check") {
-        assert!(run(line, &folder, &[]).contains(": sound; pss with 3 classes"));
+        assert!(run(line, &folder, &[]).contains(": valid; pss with 3 classes"));
     }
     for line in commands("up") {
         run(line, &folder, &["--dry-run"]);

@@ -100,7 +100,7 @@ impl Below {
         self.refused = None;
     }
 
-    /// How often the socket had no room.
+    /// Number of times the socket had no room.
     #[must_use]
     pub fn fulls(&self) -> u64 {
         self.fulls
@@ -174,13 +174,13 @@ mod tests {
             known.extend(below.no_room(at * 2 * MS, (at, 5000 + at * 1000), WIRE, None));
         }
         assert_eq!(known, [4_000_000, 4_000_000]);
-        // After a second without, it begins anew.
+        // After a second without, the measurement starts over.
         assert_eq!(below.no_room(1500 * MS, (0, 125_001), WIRE, None), None);
         assert_eq!(
             below.no_room(1600 * MS, (0, 150_001), WIRE, None),
             Some(2_000_000)
         );
-        // An outage is not told.
+        // An outage is not reported.
         assert_eq!(below.no_room(1700 * MS, (0, 150_001), WIRE, None), None);
         assert_eq!(below.capacity_bps(), Some(2_000_000));
         assert_eq!(below.fulls(), 124);
@@ -194,7 +194,7 @@ mod tests {
         // 800 kB in 0.1 s are 64 Mbit/s, and 8 kB in 1 ms.
         below.no_room(100 * MS, (800, 800_000), WIRE, Some(2000 * MS));
         assert_eq!(below.gather_bytes(2100 * MS - 1), 8000);
-        assert_eq!(below.gather_bytes(2100 * MS), 0, "believed no more");
+        assert_eq!(below.gather_bytes(2100 * MS), 0, "expired");
         assert_eq!(below.capacity_bps(), Some(64_000_000), "shown all the same");
         below.no_room(2200 * MS, (800, 800_000), WIRE, None);
         below.no_room(2300 * MS, (900, 900_000), WIRE, None);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! One direction of an emulated link: a queue, the link's pace, losses, delay and jitter. No input or output and no clock.
 //!
-//! Packets move at the computed times, not when the emulator wakes. However late it wakes, rate and delay are exact up to
-//! the moment a packet is delivered. How late that is, is measured.
+//! Packets move at the computed times, not when the emulator wakes. However late it wakes, rate and delay are exact up
+//! to the delivery of a packet. It measures how late deliveries are.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ pub struct Conveyor {
     /// The packet on the link, when it ends, and whether it began when the one before it ended.
     sending: Option<(Box<[u8]>, u64, bool)>,
     way: VecDeque<Travelling>,
-    /// What happened.
+    /// Counters.
     pub tally: Tally,
 }
 
@@ -39,7 +39,7 @@ struct Travelling {
     follows: bool,
 }
 
-/// What happened in one direction.
+/// Counters of one direction.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// Packets that arrived.

@@ -59,7 +59,7 @@ const RAISE: f64 = 0.1;
 /// Part of the capacity that must be received for it to grow, and sent or received for it to fall.
 const USED: f64 = 0.9;
 
-/// What was sent to a peer since the start.
+/// Counters of the packets sent to a peer since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Packets.
@@ -114,7 +114,7 @@ pub struct Feedback {
     received_bps: u64,
 }
 
-/// What is known about the path to a peer.
+/// Facts known about the path to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Reports accepted.
@@ -346,7 +346,7 @@ impl Feedback {
         }
     }
 
-    /// What is known about the path.
+    /// Facts known about the path.
     #[must_use]
     pub fn known(&self) -> Known {
         Known {

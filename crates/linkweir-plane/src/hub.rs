@@ -33,7 +33,7 @@ pub struct Hub {
     airtime_ns: Vec<f64>,
 }
 
-/// What the policy across peers sees.
+/// The view for the policy across peers.
 #[derive(Debug)]
 struct HubView {
     queues: Vec<Queue>,
@@ -318,7 +318,7 @@ impl Hub {
     /// Whether the policy would accept these parameters.
     ///
     /// # Errors
-    /// What the policy refuses.
+    /// A setting that the policy refuses.
     pub fn accepts(&self, scheduler: &Scheduler) -> Result<(), Fault> {
         self.policy
             .accepts(&self.view.as_view(), &scheduler.params, &scheduler.qparams)

@@ -28,7 +28,7 @@ pub struct Waiting {
     wire_bytes: u32,
 }
 
-/// What happened to a packet in a queue towards a peer, with its bytes on the link.
+/// An event of a packet in a queue towards a peer, with its bytes on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// It was enqueued.
@@ -56,7 +56,7 @@ pub struct Link {
     waiting_pkts: u32,
     /// Whether there is a session to send packets in.
     open: bool,
-    /// What happened to the queues since the hub asked last; none where peers have links of their own.
+    /// Events of the queues since the hub asked last; none where peers have links of their own.
     events: Option<Vec<Event>>,
 }
 
@@ -331,7 +331,7 @@ impl Link {
         sent.map(|marked| (waiting.packet, marked))
     }
 
-    /// What happened to the queues since the last call, in order.
+    /// Events of the queues since the last call, in order.
     pub fn events(&mut self) -> impl Iterator<Item = Event> + '_ {
         self.events.iter_mut().flat_map(|events| events.drain(..))
     }
@@ -370,7 +370,7 @@ impl Link {
     /// Whether [`Link::change`] would accept these parameters.
     ///
     /// # Errors
-    /// What the policy refuses.
+    /// A setting that the policy refuses.
     pub fn accepts(
         &self,
         scheduler: &Scheduler,

@@ -24,12 +24,12 @@ pub struct Class {
     pub limit: Limit,
 }
 
-/// What a link carries over time, and who reports changes of it.
+/// The capacity of a link over time, and who reports changes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
     /// The rate, or instants at which packets may leave.
     pub offered: signal::Capacity,
-    /// What the scheduler is given when it starts, bit/s.
+    /// The capacity that the scheduler gets when it starts, bit/s.
     pub nominal_bps: u64,
     /// Whether the scheduler is given every change.
     pub follow: bool,
@@ -54,7 +54,7 @@ pub struct Bounds {
     pub delay_ns: u64,
 }
 
-/// What a link needs to know when it is made.
+/// The settings from which a link is made.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkSetup<'c> {
     /// Policy of the queues towards the peer.
@@ -69,7 +69,7 @@ pub struct LinkSetup<'c> {
     pub shared: bool,
 }
 
-/// What a packet takes on the link.
+/// The length of a packet on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Bytes beyond its own.

@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{raise, RunError};
 use crate::panics::caught;
 
-/// A scenario that was found to be sound.
+/// A scenario that was checked and is valid.
 #[pyclass(frozen, module = "linkweir._native")]
 pub struct Scenario {
     pub inner: Arc<scenario::Scenario>,
@@ -105,7 +105,7 @@ impl Scenario {
         &self.inner.resolved_toml
     }
 
-    /// What the models made of it that its writer may not expect, a sentence each.
+    /// Notes on results of the models that its writer may not expect, a sentence each.
     #[getter]
     fn notes(&self) -> Vec<&str> {
         self.inner.notes.iter().map(String::as_str).collect()

@@ -41,7 +41,7 @@ pub struct Experiment {
 /// The bottleneck link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// What the link offers over time.
+    /// The capacity that the link offers over time.
     pub capacity: Capacity,
     /// Capacity that the scheduler assumes, bit/s.
     pub nominal_bps: u64,
@@ -79,7 +79,7 @@ pub struct Beam {
     pub adaptation: Adaptation,
     /// How often channel, modulation and code change, ns.
     pub tick_ns: u64,
-    /// What rain takes away.
+    /// The attenuation by rain.
     pub weather: Weather,
     /// Seed of what is drawn of the channel.
     pub seed: u64,
@@ -111,7 +111,7 @@ pub enum Weather {
 /// The receiver's answer takes the propagation delay and no bandwidth; repetitions go before everything that waits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Satellite {
-    /// How it fades.
+    /// The fading.
     pub channel: Channel,
     /// Users look into the same fading this far apart, ns: user k at k times as much. A class is a user, unless `flows_are_users`.
     pub user_offset_ns: u64,
@@ -130,7 +130,7 @@ pub struct Satellite {
     pub repeats_see_first_user: bool,
     /// The first attempt also carries the packet uncoded, as there.
     pub uncoded_too: bool,
-    /// What puts packets back into order behind the decoder, if anything does.
+    /// The buffer that puts packets back into order behind the decoder, if there is one.
     pub reordering: Option<Reordering>,
 }
 
@@ -239,7 +239,7 @@ pub struct Flow {
     /// One-way delay between source and bottleneck queue (and of acknowledgements on the way back), ns. A satellite's own
     /// delays take its place.
     pub access_delay_ns: u64,
-    /// What the source sends.
+    /// The traffic of the source.
     pub traffic: Traffic,
 }
 

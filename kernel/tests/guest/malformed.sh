@@ -90,9 +90,9 @@ says_of own number=2 "number of a class must be 1 here: leave it out"
 says_of own 9/4 "options of class 1: there is no attribute 9"
 refused "no options" "options are missing: nothing to change" attributes v0 class pds
 refused "options without their flag, of a class" "options of class 1 must be a nest (NLA_F_NESTED) (at options[)" attributes v0 class pds options[ limit=1 }
-refused "another number of classes" "classes is fixed when the qdisc is made: delete it and add it anew (at classes=3)" attributes v0 change pds options{ classes=3 }
+refused "another number of classes" "classes is fixed when the qdisc is made: delete it and add it again (at classes=3)" attributes v0 change pds options{ classes=3 }
 same "nothing was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pds 1:1 parent 1: limit 1000p delay 1 loss 1"
-refused "what is fixed" "k is fixed when the qdisc is made: delete it and add it anew (at param{)" attributes v0 change pds options{ param{ name=k value=7 } }
+refused "what is fixed" "k is fixed when the qdisc is made: delete it and add it again (at param{)" attributes v0 change pds options{ param{ name=k value=7 } }
 holds "its own number" attributes v0 class pds options{ number=1 limit=7 }
 holds "what is right is still taken" attributes v0 class pds options{ limit=7 param{ name=delay value=3 } }
 same "and was changed" "$(tc class show dev v0 classid 1:1 | sed 's/ *$//')" "class pds 1:1 parent 1: limit 7p delay 3 loss 1"

@@ -53,8 +53,10 @@ def lab() -> None:
 
 @app.command("build-kernel")
 def build_kernel(
-    debug: Annotated[bool, typer.Option("--debug", help="A kernel that checks memory and locks.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Commands at a time (default: one per processor).", min=1)] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Build a kernel that checks memory accesses and locks.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Compilers at a time (default: one per processor).", min=1)] = None,
 ) -> None:
     """Build the laboratory's kernel from Debian's linux-source, unless it is in the cache already; print its folder."""
     typer.echo(kernel.build("debug" if debug else "fast", jobs=jobs, say=_say))
@@ -75,8 +77,8 @@ def run(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier run directory.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
-    """Run a scenario with the kernel's TCP over its queues or over gateways, and write a run directory with tables,
-    figures and a report.
+    """Run a scenario with Linux's TCP over the kernel's queues or over gateways, and write a run directory with
+    tables, figures and a report.
     """
     _refuse(_faults(on, where))
     directory = free_directory(f"{scenario.stem}-{where}") if out is None else out
@@ -98,10 +100,10 @@ def run_pss(
         str, typer.Option(help="real: in network namespaces of this machine, as root; virtual: in virtual time.")
     ] = "real",
     duration: Annotated[str | None, typer.Option(help="Time of every run (default: 100s).")] = None,
-    at_once: Annotated[int, typer.Option(help="Runs at a time; more than one may disturb each other.", min=1)] = 1,
+    at_once: Annotated[int, typer.Option(help="Runs at a time; in real time they may disturb each other.", min=1)] = 1,
     gateway: Gateway = None,
     seed: Annotated[int, typer.Option(help="First seed of random numbers.", min=0)] = 1,
-    seeds: Annotated[int, typer.Option(help="Seeds behind each row.", min=1)] = 1,
+    seeds: Annotated[int, typer.Option(help="Number of seeds for each row.", min=1)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
     into: Annotated[
@@ -110,10 +112,10 @@ def run_pss(
     out: Annotated[Path | None, typer.Option(help="Directory of results to make (default: runs/...).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier reproduction.")] = False,
 ) -> None:
-    """A figure of the PSS paper over real gateways and an emulated link, compared with simulation and theory.
+    """Run a figure of the PSS paper over real gateways and an emulated link, compared with simulation and theory.
 
-    Each point is a run of 10 + 10 CUBIC flows of the kernel and a CBR flow of datagrams, with 500 ms of round trip and
-    20 Mbit/s by the pace of a gateway. In real time a run takes its simulated time.
+    Each point is a run with a CBR flow of datagrams as EF, and 10 CUBIC flows of the kernel in each of AF and CS0. The
+    round trip is 500 ms, and a gateway paces packets at 20 Mbit/s. In real time, a run takes as long as its duration.
     """
     from linkweir.commands.reproduce import figure_for_gateways, reproduce_over_gateways
     from linkweir.commands.reproduction import Request

@@ -16,20 +16,26 @@ from linkweir.sizing import shortage
 from linkweir.sizing.answer import answer
 from linkweir.sizing.requirements import Memory, Requirements, Weights
 
-app = typer.Typer(help="Parameters of a policy for the rates wanted.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Compute the parameters of a policy from the rates that you want.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.callback()
 def plan() -> None:
-    """Parameters of a policy for the rates wanted."""
+    """Compute the parameters of a policy from the rates that you want."""
 
 
 @app.command("pss")
 def pss(
     link: Annotated[str, typer.Option(help="Nominal (mean) rate of the link, as configured in the scheduler.")],
     rate: Annotated[list[str] | None, typer.Option(help="Rate to reserve; repeat, most urgent first.")] = None,
-    share: Annotated[list[str] | None, typer.Option(help="The same as a part of the link: 0.25 or 25%.")] = None,
-    weights: Annotated[str | None, typer.Option(help="WRR weights AF:CS0 to replace, packets per visit.")] = None,
+    share: Annotated[
+        list[str] | None, typer.Option(help="Part of the link to reserve, 0.25 or 25%; repeat, most urgent first.")
+    ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="WRR weights AF:CS0 that PSS replaces, in packets per visit.")
+    ] = None,
     sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 for the weights.")] = "1500B:1500B",
     burst: Annotated[
         str | None, typer.Option(help="N: packets sent in a row before the priority drops (default: 20p).")
@@ -46,15 +52,20 @@ def pss(
     ] = "0%",
     ef: Annotated[list[str] | None, typer.Option(help="Further loads to show the rates for; repeat.")] = None,
     memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered (default: 100ms).")] = None,
-    longest_fade: Annotated[str | None, typer.Option(help="Longest shortage; sets the memory.")] = None,
+    longest_fade: Annotated[
+        str | None, typer.Option(help="Longest time with too little capacity; sets the memory.")
+    ] = None,
     trace: Annotated[Path | None, typer.Option(help="Capacity trace in which to find the longest shortage.")] = None,
-    margin: Annotated[float, typer.Option(help="Memory per longest fade.", min=1.0, max=100.0)] = 2.0,
-    sat: Annotated[str, typer.Option(help="exact, or paper: as published; the rate is corrected.")] = "exact",
+    margin: Annotated[float, typer.Option(help="Memory as a multiple of the longest fade.", min=1.0, max=100.0)] = 2.0,
+    sat: Annotated[
+        str,
+        typer.Option(help="Upper end of the credit: exact; or paper, as published, for which the rate is corrected."),
+    ] = "exact",
     lr: Annotated[str | None, typer.Option(help="Resume level, instead of the memory.")] = None,
     lm: Annotated[str | None, typer.Option(help="Maximum level, instead of the burst.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Parameters of PSS, the rates to expect, and warnings.
+    """Compute the parameters of PSS, and show the rates to expect and warnings.
 
     Give --rate, --share or --weights.
     """

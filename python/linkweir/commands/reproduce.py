@@ -19,7 +19,7 @@ from linkweir.reproduce.papers import codes, codes_tcp, pds, pss
 from linkweir.reproduce.reproduction import OnKernels, Simulated
 from linkweir.sweeps.parts import Parts
 
-app = typer.Typer(help="Run the figures of the papers again.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Reproduce the figures and tables of three papers.", no_args_is_help=True, add_completion=False)
 
 Where = Annotated[
     str,
@@ -40,9 +40,7 @@ def _common(
         str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
     ] = None,
     seed: Annotated[int, typer.Option(help="First seed of random numbers.", min=0)] = 1,
-    wide: Annotated[
-        bool, typer.Option("--wide", help="All columns of the tables, also those that do not fit.")
-    ] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables as Markdown.")] = False,
     into: Annotated[
@@ -82,22 +80,24 @@ def _command(paper: str) -> Callable[[Callable[..., None]], Callable[..., None]]
 
 @app.callback()
 def _reproduce() -> None:
-    """Run the figures of the papers again."""
+    """Reproduce the figures and tables of three papers."""
 
 
 @_command("pss")
 def reproduce_pss(
     request: Request,
     figure: Annotated[str | None, typer.Option(help="5 to 13, or all (default: all).")] = None,
-    table: Annotated[str | None, typer.Option(help="Beyond the figures: two-controlled, memory or ring.")] = None,
+    table: Annotated[str | None, typer.Option(help="Not in the paper: two-controlled, memory or ring.")] = None,
     traffic: Annotated[
         str | None,
         typer.Option(help="backlogged: always something to send; tcp: 10 + 10 CUBIC flows, as always in the kernel."),
     ] = None,
     where: Where = "sim",
-    seeds: Annotated[int | None, typer.Option(help="Seeds behind each row in the kernel (default: 3).", min=1)] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds for each row, in the kernel (default: 3).", min=1)
+    ] = None,
 ) -> None:
-    """PSS against DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
+    """PSS compared with DWRR: Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023."""
     _check_where(request, where, seeds)
     traffic = traffic or ("tcp" if where == "virtual" else "backlogged")
     if traffic not in ("backlogged", "tcp"):
@@ -158,11 +158,11 @@ def reproduce_pds(
     figure: Annotated[str | None, typer.Option(help="4 to 11, or all (default: all).")] = None,
     where: Where = "sim",
     seeds: Annotated[
-        int | None, typer.Option(help="Seeds behind each row (default: 20, in the kernel 3).", min=1)
+        int | None, typer.Option(help="Number of seeds for each row (default: 20, in the kernel 3).", min=1)
     ] = None,
 ) -> None:
-    """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002, and decayed history and early loss beyond
-    them.
+    """WTP and PLR: Figures 4 to 11 of Gaidioz, Goutelle and Primet 2002; also decayed history and early drops, which
+    are not in the paper.
     """
     _check_where(request, where)
     if where == "virtual" and seeds is None and not request.quick:
@@ -180,13 +180,16 @@ def reproduce_codes(
     request: Request,
     paper: Annotated[str, typer.Option(help="journal or conference.")] = "journal",
     mode: Annotated[
-        str, typer.Option(help="published: with what the papers' simulation did; corrected: without; or both.")
+        str,
+        typer.Option(
+            help="published: with undocumented behaviour of the papers' simulator; corrected: without it; or both."
+        ),
     ] = "published",
     figure: Annotated[str | None, typer.Option(help="A figure of that paper, or all (default: all).")] = None,
     table: Annotated[
         str | None,
         typer.Option(
-            help="2: packets by attempts; 3, 4: goodput of TCP users; 5: policies ranked; beyond the paper timeouts, "
+            help="2: packets by attempts; 3, 4: goodput of TCP users; 5: policies ranked; not in the paper: timeouts, "
             "reordering, assumptions."
         ),
     ] = None,

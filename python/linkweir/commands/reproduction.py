@@ -28,7 +28,7 @@ from linkweir.reproduce.reproduction import Reproduction
 from linkweir.terminal import print_table
 
 TITLES = {
-    "pss": "PSS against DWRR, reproduced",
+    "pss": "PSS compared with DWRR, reproduced",
     "pds": "WTP and PLR, reproduced",
     "codes": "CoDeS and PF over a fading satellite link, reproduced",
 }

@@ -41,7 +41,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", "-n", help="Check the plan and list its runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
-    """Run a grid or list over the keys of a scenario, times seeds, into one data set.
+    """Run many variants of a scenario, each with many seeds, and write one data set.
 
     The same command resumes a sweep that was interrupted: it runs only what is missing.
     """

@@ -3,9 +3,9 @@
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
 waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
-than its reservation, the difference is lost for good. With more credit the class loses at least what the difference
-exceeds the credit by, as credit does not fall below 0: fades within a bin show by that. Service that is late but
-remembered is made up for and not counted.
+than its reservation, the difference is lost for good. With more credit the class loses at least the part of the
+difference that exceeds the credit, as credit does not fall below 0; this reveals fades within a bin. Service that is
+late but remembered is made up for and not counted.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ class LaboratoryError(ExecutorError):
 
 
 def unfit(key: str, value: object, message: str) -> _native.ScenarioError:
-    """The error of a sound scenario that real kernels cannot run."""
+    """The error of a valid scenario that real kernels cannot run."""
     fault = _native.ScenarioError(f"{key} = {value}: {message}")
     fault.file, fault.line, fault.key, fault.value, fault.message = None, None, key, str(value), message
     return fault

@@ -28,7 +28,7 @@ class Guest:
     Attributes:
         linux: the kernel, a program.
         image: the archive it starts from; a job's files are put behind it.
-        preload: library that stands before the host's C library.
+        preload: library that is loaded before the host's C library.
         kinds: queueing disciplines that the module brings.
         identity: hash of everything it is made of.
     """

@@ -13,7 +13,7 @@ gateways count the scenario's bytes: 28 bytes of the tunnel's headers are taken 
 reported to the gateway by its `command`, in steps of 50 ms, each with the mean of its span.
 
 The job is one for any host that has `workload`, `linkweir-gateway` and iproute2: namespaces in real time, or a kernel
-in virtual time. TCP is the kernel's; acknowledgements find a link on which they never wait.
+in virtual time. TCP is the kernel's; acknowledgements return over a link on which they never wait.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ for job in $jobs; do wait $job; done
 wait $asking
 kill -TERM $sender $receiver $emulator
 wait $sender $receiver
-wait $emulator || : # it has said what it could not keep
+wait $emulator || : # it has reported what it could not keep
 """
 
 

@@ -8,9 +8,10 @@
                     |           |          |
               HTB and policy    delay      return delay
 
-HTB paces: its class lets one packet go and the next when the first has left a link of that rate, as the simulator's
-link does. The policy is its only child. A size table makes the kernel count the scenario's bytes (`link.overhead`) and
-not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in steps of 50 ms.
+HTB sets the pace: its class releases a packet when the one before it would have left a link of that rate, as the
+simulator's link does. The policy is its only child. A size table makes the kernel count the scenario's bytes
+(`link.overhead`) and not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in
+steps of 50 ms.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
@@ -137,10 +138,10 @@ def check_link(link: Mapping[str, Any]) -> None:
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     """Refuses flows that only the simulator supports."""
     if len(flows) > 1024:
-        raise unfit("flow", len(flows), "the laboratory has room for 1024 flows")
+        raise unfit("flow", len(flows), "must be 1 .. 1024 flows in the laboratory")
     classes = sum(entry["count"] for entry in keys["class"])
     if classes > 63:
-        raise unfit("class", classes, "classes are told apart by code points here, of which there are 63")
+        raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
     for number, flow in enumerate(keys["flow"]):
         if flow["kind"] not in ("cbr", "poisson", "tcp"):
             raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")
@@ -241,7 +242,7 @@ def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tu
         if "limit_bytes" in entry:
             raise unfit("class.limit_bytes", entry["limit_bytes"], f"{name} counts packets here: give limit")
     if len(levels) > 16:
-        raise unfit("class.level", len(levels), "the kernel's prio has 16 bands")
+        raise unfit("class.level", len(levels), "must be at most 16 levels: the kernel's prio has 16 bands")
     bands = max(2, len(levels))
     others = " ".join([str(bands - 1)] * 16)  # the band of packets that no filter matches
     lines = [f"qdisc add dev r1 parent 1:1 handle 10: prio bands {bands} priomap {others}"]

@@ -27,7 +27,7 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class FigureCase:
-    """One run and what it stands for in the figure."""
+    """One run and the point of the figure that it gives."""
 
     labels: Mapping[str, Any]
     scenario: Scenario

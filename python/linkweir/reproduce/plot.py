@@ -19,7 +19,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 MARKS = ("o", "s", "^", "D", "v", "P")
 DASHES = ("-", "--", ":", "-.")
 MARKED_POINTS = 20
-"""Lines of at most so many points have marks: one of a single point is nothing else."""
+"""Lines of at most so many points have marks; without a mark, a line of one point is invisible."""
 NAMES = {
     "ef_share": "EF",
     "scheduler": "",

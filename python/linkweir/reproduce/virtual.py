@@ -192,7 +192,7 @@ def _both(panel: Panel) -> Panel:
 
 
 def _both_grids(summary: Callable[[list[Row]], Grid], measured: str) -> Callable[[list[Row]], Grid]:
-    """Lines of the kernel, each with the simulation's below; what was wanted is the same for both and stands once.
+    """Lines of the kernel, each with the simulation's below; what was wanted is the same for both and is given once.
 
     Where one side lacks a line nothing says which belong together, and the simulation's come after the kernel's.
     """
@@ -238,7 +238,7 @@ def _distances(name: str, rows: list[Row], measured: str) -> FigureResult:
     return table_without_runs(
         f"{name}-distances",
         f"Distance of the {measured} from theory and simulation, percent, Figure {name}",
-        f"The same scheduler behaves alike in the {measured} and in the simulator.",
+        f"The same scheduler behaves the same way in the {measured} and in the simulator.",
         rows,
     )
 

@@ -195,7 +195,8 @@ def warnings_about(
         packet_bits = 8 * q.mtu_bytes
         if q.maximum_bits - q.resume_bits < packet_bits * (1.0 - q.bw):
             found.append(
-                f"{q.name}: LM - LR is less than one packet's worth, so every packet switches the priority; raise burst"
+                f"{q.name}: LM - LR is less than the credit of one packet, so every packet switches the level; "
+                "raise burst"
             )
         if q.resume_bits < q.bw * 2 * packet_bits * (1 - 1e-9):
             found.append(

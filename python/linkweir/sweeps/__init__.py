@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sweeps: a grid or list over the keys of a scenario, times seeds, run here or on a cluster into one data set.
+"""Sweeps: run many variants of a scenario, each with many seeds, here or on a cluster, and write one data set.
 
 >>> import linkweir
 >>> plan = {

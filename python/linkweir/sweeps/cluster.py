@@ -76,7 +76,7 @@ class DaskCluster:
             if isinstance(answer, ModuleNotFoundError):
                 raise ExecutorError(f"worker {worker}: {answer}; {_CURE}")
             if not isinstance(answer, str):
-                raise ExecutorError(f"worker {worker}: cannot tell its version: {answer}")
+                raise ExecutorError(f"worker {worker}: did not report its version: {answer}")
             if answer != version():
                 raise ExecutorError(f"worker {worker}: has linkweir {answer}, here it is {version()}; {_CURE}")
 

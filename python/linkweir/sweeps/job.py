@@ -172,7 +172,7 @@ def _scenario(job: Job) -> Scenario:
 
 
 def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: float) -> pa.Table:
-    """A run in few rows: one of the link, one of each class, one of each flow, told apart by ``scope``.
+    """A run in few rows: one of the link, one of each class, one of each flow, distinguished by ``scope``.
 
     Args:
         tables: ``classes``, ``flows`` and ``link`` of a run.

@@ -2,8 +2,7 @@
 """Keys of scenarios as plans write them: ``link.rate``, ``class.NAME.limit``, ``flow.NAME.rate``.
 
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
-in TOML: ``flow."a.b".rate``. A table stands for its keys; keys that it
-does not name keep their values.
+in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def expand(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
-    """A value, or the keys of a table, which stands for them."""
+    """A value, or the keys that a table sets."""
     if isinstance(value, Mapping) and value:
         for word, member in value.items():
             yield from expand((*key, str(word)), member)

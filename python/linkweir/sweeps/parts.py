@@ -24,7 +24,7 @@ class Parts:
     """The folder `parts` of a directory.
 
     Args:
-        directory: where it stands, or will.
+        directory: where it is, or will be.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plans of sweeps: every case and seed of a grid or list over the keys of a scenario, checked before anything runs."""
+"""Plans of sweeps: the cases of a grid or a list of changes to a scenario, and their seeds, checked before any runs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Run:
 
 
 class Plan:
-    """Cases times seeds, every one of them sound.
+    """Cases times seeds, all of them valid.
 
     Make one with `load`, `from_dict` or `of_scenarios`.
 

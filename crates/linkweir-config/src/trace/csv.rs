@@ -55,7 +55,7 @@ impl Reader {
         let metadata = self.metadata(text, Format::Linkweir)?;
         if metadata.end() == Some(TraceEnd::Stop) {
             return Err(
-                self.whole_fault("says end=stop, and delays do not stop: write loop or hold")
+                self.whole_fault("has end=stop, but delays cannot stop: write loop or hold")
             );
         }
         let mut lines = data_lines(text);
@@ -198,7 +198,7 @@ impl Reader {
                 _ if format == Format::Linkweir => {
                     let cure = match nearest(key, &["end", "period_s"]) {
                         Some(near) => format!("did you mean {near}?"),
-                        None => "known are end and period_s".to_string(),
+                        None => "the keys are end and period_s".to_string(),
                     };
                     return Err(self.field_fault(
                         i + 1,
@@ -326,7 +326,7 @@ impl Reader {
     fn once(&self, line: usize, names: &[&str]) -> Result<(), Fault> {
         for (i, name) in names.iter().enumerate() {
             if names[..i].contains(name) {
-                return Err(self.fault(line, format!("column {} is there twice", shorten(name))));
+                return Err(self.fault(line, format!("column {} appears twice", shorten(name))));
             }
         }
         Ok(())
@@ -352,7 +352,7 @@ impl Reader {
         Err(self.fault(line, message))
     }
 
-    /// Where a column stands that must be there.
+    /// Index of a column that must be there.
     fn index(&self, line: usize, names: &[&str], name: &str, header: &str) -> Result<usize, Fault> {
         let missing = || self.fault(line, format!("has no column {name}; expected {header}"));
         names.iter().position(|n| *n == name).ok_or_else(missing)

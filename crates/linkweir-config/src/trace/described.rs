@@ -60,7 +60,9 @@ impl<'s, 'i> Described<'s, 'i> {
         let columns = self.columns.as_ref().map(NamedColumns::read).transpose()?;
         if let Some(entry) = &self.columns {
             if format.is_some_and(|format| format != Format::Csv) {
-                return Err(entry.fault("is only for trace_format = \"csv\"; leave either out"));
+                return Err(
+                    entry.fault("is only for trace_format = \"csv\"; leave one of them out")
+                );
             }
             if let Some(column) = &self.column {
                 return Err(column.fault("columns names it already; leave it out"));
@@ -92,7 +94,7 @@ impl<'s, 'i> Described<'s, 'i> {
     }
 }
 
-/// What the caller knows of a trace.
+/// Facts about a trace that the caller knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Notation; found out from the content when not given.

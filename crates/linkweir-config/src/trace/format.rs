@@ -58,5 +58,5 @@ impl TraceEnd {
     }
 }
 
-/// What a file may begin with, for faults.
+/// Beginnings of files that are recognised, for faults.
 pub(super) const FORMATS: &str = "a header t_s,capacity_bps (Linkweir), a header t_s,..._mbit (mbit), one whole number of ms per line (mahimahi), or JSON of iperf3 or Starlink; of other CSV, name the columns: columns = { t = \"...\", capacity = \"...\" }";

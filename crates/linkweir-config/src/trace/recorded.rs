@@ -77,7 +77,7 @@ pub(super) struct Recording {
     pub(super) column: &'static str,
 }
 
-/// What program wrote this text, if it is JSON.
+/// The program that wrote this text, if it is JSON.
 pub(super) fn recognise(reader: &Reader, text: &str) -> Option<Result<Format, Fault>> {
     if !text.trim_start().starts_with('{') {
         return None;
@@ -132,7 +132,7 @@ pub(super) fn read(
 
 fn json<'t, T: Deserialize<'t>>(reader: &Reader, text: &'t str, program: &str) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|error| {
-        let message = format!("is no whole JSON of {program}: {error}");
+        let message = format!("is not complete JSON of {program}: {error}");
         Fault::in_file(
             reader.path.clone(),
             Some(error.line()).filter(|line| *line > 0),

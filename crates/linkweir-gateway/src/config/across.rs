@@ -60,7 +60,7 @@ impl<'s, 'i> Across<'s, 'i> {
             signal::Capacity::Rate(_) => Ok(()),
             signal::Capacity::Opportunities { .. } => Err(place.fault_at(
                 "trace",
-                "lists instants, which peers that share a link cannot divide; give a trace of rates, t_s,capacity_bps",
+                "lists the times at which packets may leave, which peers cannot share; give a trace of rates, t_s,capacity_bps",
             )),
         }
     }

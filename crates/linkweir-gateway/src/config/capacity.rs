@@ -36,7 +36,7 @@ pub(super) fn read(section: &mut Section<'_, '_>) -> Result<Option<Capacity>, Fa
     let Some((offered, trace)) = offered else {
         if let Some((_, entry)) = command {
             return Err(
-                entry.fault("needs a rate to begin with; write rate = \"20Mbit\" beside it")
+                entry.fault("needs a rate to begin with; write rate = \"20Mbit\" next to it")
             );
         }
         return match nominal.or(follow).or(stale).or(floor).or(feedback) {
@@ -167,7 +167,7 @@ pub(super) type Offered = (signal::Capacity, Option<Trace>);
 /// Reads `rate` or `trace`, if either is given.
 pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, Fault> {
     let least = units::show_whole(LEAST_BPS, Kind::Rate);
-    let too_low = format!("must be {least} at least at some time");
+    let too_low = format!("must be at least {least} at some time");
     let (entry, hints) = match Given::find(section).read(LEAST_BPS as f64, &too_low)? {
         Source::None => return Ok(None),
         Source::Rate(signal, ..) => return Ok(Some((signal::Capacity::Rate(signal), None))),
@@ -177,7 +177,7 @@ pub(super) fn offered(section: &mut Section<'_, '_>) -> Result<Option<Offered>, 
     let trace = trace::parse(&link::content(&entry, &path)?, &path, &hints)?;
     if mean_bps(&trace.capacity) < LEAST_BPS {
         let path = path.display();
-        let message = format!("{path}: the mean capacity must be {least} at least");
+        let message = format!("{path}: the mean capacity must be at least {least}");
         return Err(entry.fault(message));
     }
     Ok(Some((trace.capacity.clone(), Some(trace))))

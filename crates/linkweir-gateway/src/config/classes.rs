@@ -50,7 +50,7 @@ pub(super) fn read(
                             .get(earlier.class)
                             .map_or(name.as_str(), |c| &c.name);
                         return Err(item.fault(format!(
-                            "matches nothing: class \"{taken}\" takes all of this before; leave it out or put it first"
+                            "matches no packet: class \"{taken}\" comes before and takes all of these; leave this out or put it first"
                         )));
                     }
                     rules.push(rule);

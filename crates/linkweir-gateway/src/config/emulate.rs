@@ -77,7 +77,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Emulation, Fault> {
     if ends[0].device == ends[1].device && ends[0].netns == ends[1].netns {
         return Err(b.fault_at(
             "device",
-            "is that of the other end too; change one, or its netns",
+            "is the name of the other end too; change one of them, or its netns",
         ));
     }
     a.finish()?;

@@ -115,7 +115,7 @@ impl Config {
         peers::fastest_bps(&self.peers)
     }
 
-    /// What packets take on the link.
+    /// Lengths of packets on the link.
     #[must_use]
     pub fn wire(&self) -> Wire {
         Wire {
@@ -351,7 +351,7 @@ impl<'s, 'i> Shared<'s, 'i> {
     fn one_interface(&self, peers: usize) -> Result<(), Fault> {
         if let (Some(entry), None, 2..) = (&self.below, &self.across, peers) {
             return Err(entry.fault(format!(
-                "is about one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} beside it"
+                "measures one interface, which {peers} peers share; write across = {{ policy = \"drr\" }} next to it"
             )));
         }
         Ok(())
@@ -437,7 +437,7 @@ fn mtu(
     };
     if most < least {
         let message = format!(
-            "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to {}B at least",
+            "leaves {most} bytes inside the tunnel, and {least}{why} are needed; raise it to at least {}B",
             least + outer
         );
         return Err(gateway.fault_at("underlay_mtu", message));

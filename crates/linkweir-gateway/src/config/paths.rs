@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where files lie: the control socket by default, and what a configuration names.
+//! Paths: the default of the control socket, and the files that a configuration names.
 
 use std::path::{Path, PathBuf};
 

@@ -105,7 +105,7 @@ pub(super) fn read<'s, 'i>(
     Ok((peers, rows, tables))
 }
 
-/// Refuses a peer that could not be told from one before: by its key, or by its endpoint in cleartext mode.
+/// Refuses a peer that could not be distinguished from one before: by its key, or by its endpoint in cleartext mode.
 fn only_one(
     peers: &[Peer],
     section: &Section<'_, '_>,

@@ -24,7 +24,7 @@ pub fn now_ns() -> u64 {
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 
-/// What is waited for, and a timer.
+/// The events to wait for, and a timer.
 pub struct Poll {
     epoll: Epoll,
     timer: TimerFd,

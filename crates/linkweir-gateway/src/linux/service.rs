@@ -3,7 +3,7 @@
 
 use sd_notify::NotifyState;
 
-/// The service manager's wishes. Without one, notifications go nowhere.
+/// The service manager's requests. Without a service manager, notifications go nowhere.
 pub(crate) struct Service {
     /// Time between notifications that the gateway is alive, ns.
     period_ns: Option<u64>,

@@ -77,7 +77,7 @@ fn with_cure(error: &io::Error, what: &str) -> io::Error {
 /// Limits the super-packets that the system hands out through the device of this index to `bytes`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub(crate) fn limit_super_packets(index: u32, bytes: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
@@ -109,7 +109,7 @@ fn ask(request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
 /// Routes `net` through the device of this index. The route disappears with the device.
 ///
 /// # Errors
-/// What the kernel says; a route that exists already is no error.
+/// The kernel's error; a route that exists already is none.
 pub(crate) fn add_route(index: u32, net: &IpNet) -> io::Result<()> {
     let mut route = RouteMessage::default();
     route.header.address_family = match net {

@@ -39,14 +39,14 @@ pub struct Received {
     pub bytes: usize,
     /// Length of each of them but the last.
     pub segment_bytes: usize,
-    /// Who sent it.
+    /// The sender's address.
     pub from: SocketAddr,
     /// Its differentiated services field.
     pub tos: u8,
 }
 
 impl Received {
-    /// How many datagrams these are.
+    /// The number of datagrams.
     #[must_use]
     pub fn datagrams(&self) -> usize {
         self.bytes.div_ceil(self.segment_bytes.max(1)).max(1)
@@ -128,7 +128,7 @@ impl Underlay {
         let held_bytes = socket::getsockopt(&self.socket, sockopt::SndBuf)? / 2;
         if held_bytes < bytes {
             return Err(io::Error::other(format!(
-                "link.below: the system holds {held_bytes} bytes at the most; lower it, or raise net.core.wmem_max"
+                "link.below: the system holds at most {held_bytes} bytes; lower it, or raise net.core.wmem_max"
             )));
         }
         self.segments = false;

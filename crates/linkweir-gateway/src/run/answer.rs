@@ -87,7 +87,9 @@ fn set_capacity(
         }
     }
     match name {
-        Some(name) if !known => Response::Refused(format!("there is no peer {name}")),
+        Some(name) if !known => Response::Refused(format!(
+            "there is no peer {name}; `linkweir-gateway show` lists them"
+        )),
         _ => Response::Done,
     }
 }

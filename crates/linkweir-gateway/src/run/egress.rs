@@ -8,7 +8,7 @@ use linkweir_plane::bytes::superpacket::Packet;
 use super::station::{count_all, Station};
 use crate::tunnel::seal;
 
-/// What packets pass on their way out.
+/// The parts that packets pass on their way out.
 #[derive(Default)]
 pub(super) struct Egress {
     /// Sealed packets that are sent next.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Emulates a link in user space: two TUN devices, often in two network namespaces, and a [`Conveyor`] each way. It
-//! measures itself, and reports what it could not keep.
+//! measures itself, and reports where rate, delay or loss was not as set.
 
 use std::fs::{self, File};
 use std::io;
@@ -27,7 +27,7 @@ const SIGNALS: u64 = 2;
 /// The namespace of the calling thread.
 const OWN_NAMESPACE: &str = "/proc/thread-self/ns/net";
 
-/// What one direction was to do and what it did.
+/// Settings and results of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionReport {
     /// `a_to_b` or `b_to_a`.
@@ -54,16 +54,16 @@ pub struct DirectionReport {
     pub late_p99_ns: u64,
     /// Greatest lateness, ns.
     pub late_max_ns: u64,
-    /// What could not be kept.
+    /// Settings that were not kept, a sentence each.
     pub faults: Vec<String>,
 }
 
-/// What an emulated link did.
+/// The report of an emulated link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
     /// When it began, on the monotonic clock, ns. Capacities, delays and losses over time count from then.
     pub began_ns: u64,
-    /// How long it ran, s.
+    /// Duration of the run, s.
     pub duration_s: f64,
     /// Whether it had real-time priority.
     pub realtime: bool,
@@ -149,7 +149,7 @@ impl Emulator {
     /// Carries packets for `duration_ns`, or until a signal stops it; returns what it did.
     ///
     /// # Errors
-    /// What makes it impossible to go on, such as the end of a device.
+    /// Why it cannot continue, such as the removal of a device.
     pub fn run(mut self, duration_ns: Option<u64>) -> io::Result<[(Tally, u64); 2]> {
         let stop_ns = duration_ns.map(|ns| self.started_ns.saturating_add(ns));
         let mut buffer = vec![0; PACKET_BYTES];
@@ -268,10 +268,10 @@ impl DirectionReport {
     }
 }
 
-/// Emulates a link for `duration_ns` or until told to stop, with real-time priority if that is wanted and allowed.
+/// Emulates a link for `duration_ns` or until a signal stops it, with real-time priority if that is wanted and allowed.
 ///
 /// # Errors
-/// What could not be set up, or made it impossible to go on.
+/// What could not be set up, or why it cannot continue.
 pub fn run(emulation: &Emulation, duration_ns: Option<u64>, realtime: bool) -> io::Result<Report> {
     let realtime = realtime && priority::raise();
     let emulator = Emulator::set_up(emulation)?;
@@ -314,7 +314,7 @@ impl Report {
                 way.late_max_ns / 1000,
             ));
             for fault in &way.faults {
-                text.push_str(&format!("  NOT KEPT: {fault}\n"));
+                text.push_str(&format!("  not as set: {fault}\n"));
             }
         }
         text

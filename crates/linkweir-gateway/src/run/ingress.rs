@@ -11,7 +11,7 @@ use crate::linux::device::Device;
 /// Largest datagram and packet, bytes.
 const PACKET_BYTES: usize = 65_536;
 
-/// What packets pass on their way in.
+/// The parts that packets pass on their way in.
 pub(super) struct Ingress {
     /// Which class a packet of the device belongs to.
     pub(super) classifier: Classifier,
@@ -19,7 +19,7 @@ pub(super) struct Ingress {
     pub(super) inbox: Coalescer,
     /// Source of the last packet of a batch, and the peer behind it.
     pub(super) last_source: Option<(IpAddr, usize)>,
-    /// What was read from the socket.
+    /// Datagrams read from the socket.
     pub(super) datagrams: Vec<u8>,
     /// Packets of one peer, opened and back to back.
     pub(super) opened: Vec<u8>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The running gateway: one thread that carries packets between the device, the queues and the socket.
 //!
-//! It waits for whatever comes first. It reads in batches, so that neither side starves the other, sends what may leave, and
-//! sleeps until the next packet may leave.
+//! It waits for the next event of any kind. It reads in batches, so that neither side starves the other, sends what may
+//! leave, and sleeps until the next packet may leave.
 
 mod answer;
 mod capacity;
@@ -97,7 +97,7 @@ impl Gateway {
             None => None,
         };
         let device = create_device(&config)?;
-        // The file of endpoints lies beside the control socket, whose folder this makes.
+        // The file of endpoints is next to the control socket, whose folder this makes.
         let control = Control::listen(&config.control, CLIENTS)?;
         peers.restore_endpoints(&config);
         privileges::drop_all(config.user.as_deref())?;
@@ -130,7 +130,7 @@ impl Gateway {
     /// Carries packets until a signal stops it.
     ///
     /// # Errors
-    /// What makes it impossible to continue, such as the end of its device.
+    /// Why it cannot continue, such as the removal of its device.
     pub fn run(mut self) -> io::Result<()> {
         let mut happened = Vec::new();
         let mut alarm_ns = Some(0);

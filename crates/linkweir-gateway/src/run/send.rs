@@ -13,7 +13,7 @@ use super::station::count_all;
 use super::{Gateway, UNDERLAY};
 use crate::linux::poll;
 
-/// What serving a link came to.
+/// The outcome of serving a link.
 enum Served {
     /// Nothing may leave before this time, ns; none: nothing waits.
     Until(Option<u64>),

@@ -231,7 +231,7 @@ pub(super) struct Decapsulation<'g> {
     pub routing: &'g Routing,
     /// The source looked up last, and the peer behind it.
     pub last: Option<(IpAddr, usize)>,
-    /// What inner headers take from outer ones.
+    /// The changes that inner headers take from outer ones.
     pub dscp: Model,
     /// Largest packet that TCP may use, bytes; none: not limited.
     pub mss_mtu: Option<u32>,

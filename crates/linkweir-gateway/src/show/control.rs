@@ -158,7 +158,7 @@ impl Client {
             };
             let response = match serde_json::from_slice(&self.request_bytes[..end]) {
                 Ok(request) => answer(request),
-                Err(error) => Response::Refused(format!("this is not a request: {error}")),
+                Err(error) => Response::Refused(format!("cannot read the request: {error}")),
             };
             self.request_bytes.drain(..=end);
             self.answer = serde_json::to_vec(&response)?;

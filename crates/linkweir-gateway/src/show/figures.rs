@@ -26,7 +26,7 @@ pub struct Show {
     pub policy: String,
     /// The policy among peers; none where each has a link of its own.
     pub across: Option<String>,
-    /// How long it runs, s.
+    /// Time since its start, s.
     pub uptime_s: f64,
     /// Packets from the device that no peer is responsible for or that are no IP, by reason.
     pub dropped_pkts: BTreeMap<String, u64>,
@@ -41,7 +41,7 @@ pub struct Show {
 pub struct BelowShow {
     /// Its rate when it was last full, bit/s on the link; none: it never was.
     pub capacity_bps: Option<u64>,
-    /// How often it was full.
+    /// Number of times it was full.
     pub fulls: u64,
 }
 
@@ -72,7 +72,7 @@ pub struct PeerShow {
     pub classes: Vec<ClassShow>,
 }
 
-/// What a peer reports.
+/// Figures from a peer's reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FeedbackShow {
     /// Reports accepted.
@@ -86,9 +86,9 @@ pub struct FeedbackShow {
 /// A peer's part of a link that peers share.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AcrossShow {
-    /// How long its packets occupied the link, ns.
+    /// Time for which its packets occupied the link, ns.
     pub airtime_ns: u64,
-    /// What the policy among peers shows, by name and unit.
+    /// State of the policy among peers, by name and unit.
     pub state: BTreeMap<String, i64>,
 }
 
@@ -119,14 +119,14 @@ pub struct ClassShow {
     pub sojourn_p99_ns: u64,
     /// None waited longer, ns.
     pub sojourn_max_ns: u64,
-    /// What the policy shows, by name and unit.
+    /// State of the policy, by name and unit.
     pub state: BTreeMap<String, i64>,
     /// Its parameters that are set, by name and unit.
     #[serde(default)]
     pub parameters: BTreeMap<String, u64>,
 }
 
-/// What a policy shows, by name and unit.
+/// State of a policy, by name and unit.
 fn named(info: &PolicyInfo, values: &[i64]) -> BTreeMap<String, i64> {
     let named = info.stats.iter().zip(values);
     named
@@ -259,7 +259,7 @@ impl Show {
 }
 
 impl Show {
-    /// What a class sent since `before`, for people.
+    /// Text for people: traffic of a class since `before`.
     fn rate(&self, before: &Show, peer: &str, class: &ClassShow) -> String {
         let earlier = before
             .peers

@@ -37,7 +37,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// What was asked for.
+    /// An answer with the content of the request.
     #[must_use]
     pub(super) fn ok(kind: &'static str, body: impl Into<Cow<'static, [u8]>>) -> Answer {
         Answer {
@@ -121,7 +121,7 @@ fn exchange(
     }
     let answer = match std::str::from_utf8(&request).ok().and_then(parse) {
         Some(request) => answer(request),
-        None => Answer::refusal("400 Bad Request", "only GET is understood"),
+        None => Answer::refusal("400 Bad Request", "only GET is supported"),
     };
     let (status, kind, length) = (answer.status, answer.kind, answer.body.len());
     let head = format!(

@@ -310,13 +310,16 @@ fn write_classes(text: &mut String, show: &Show) {
 pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
     http::serve(listen, "", |request| {
         if request.path != "/metrics" {
-            return Answer::refusal("404 Not Found", "only /metrics is here");
+            return Answer::refusal("404 Not Found", "not found; ask for /metrics");
         }
         match control::ask(control, &Request::Show) {
             Ok(Response::Show(show)) => {
                 Answer::ok("text/plain; version=0.0.4", text(&show).into_bytes())
             }
-            Ok(_) => Answer::refusal("502 Bad Gateway", "the gateway is of another version"),
+            Ok(_) => Answer::refusal(
+                "502 Bad Gateway",
+                "the gateway is of another version than this program; restart the gateway",
+            ),
             Err(error) => Answer::refusal("502 Bad Gateway", &error.to_string()),
         }
     })

@@ -12,7 +12,7 @@ use std::path::Path;
 use crate::show::control::{self, Response};
 use crate::show::http::{self, Answer, Request};
 
-/// What the browser may do with the page: load what comes from here, and nothing else.
+/// What the browser may load for the page: only what comes from here.
 const HEAD: &str = "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
 connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\r\n\
 X-Content-Type-Options: nosniff\r\n\
@@ -83,7 +83,7 @@ fn answer(request: Request<'_>, control: &Path) -> Answer {
     }
     match FILES.iter().find(|(path, _, _)| *path == request.path) {
         Some((_, kind, body)) => Answer::ok(kind, *body),
-        None => Answer::refusal("404 Not Found", "there is only the page, /"),
+        None => Answer::refusal("404 Not Found", "not found; ask for /"),
     }
 }
 
@@ -93,7 +93,9 @@ fn show(control: &Path) -> Answer {
             Ok(json) => return Answer::ok("application/json", json),
             Err(error) => error.to_string(),
         },
-        Ok(_) => "the gateway is of another version".to_string(),
+        Ok(_) => {
+            "the gateway is of another version than this program; restart the gateway".to_string()
+        }
         Err(error) => error.to_string(),
     };
     Answer::refusal("502 Bad Gateway", &what)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Limits the handshakes that are opened. Opening one costs multiplications on a curve before the sender is known. So there
-//! is a limit for one address, which a sender cannot pass by proving that it owns the address, and one for all together.
+//! Limits the handshakes that are opened. Opening one costs multiplications on an elliptic curve before the sender is
+//! known. So there is a limit for one address, which a sender cannot pass by proving that it owns the address, and one
+//! for all together.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};

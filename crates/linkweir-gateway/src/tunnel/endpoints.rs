@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Saves the last known endpoints of peers in a file beside the control socket, so that a restarted gateway finds peers
+//! Saves the last known endpoints of peers in a file next to the control socket, so that a restarted gateway finds peers
 //! without a configured endpoint. The file only says where to send a handshake: peers prove who they are by their keys.
 
 use std::collections::BTreeMap;

@@ -115,7 +115,7 @@ pub struct Identity {
     ticks: u32,
 }
 
-/// What a datagram claims to belong to.
+/// The session or peer to which a datagram claims to belong.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Claim {
     /// The session of this index.
@@ -206,7 +206,7 @@ pub struct Session {
     index: u32,
     /// Ticks since this end last sent a handshake.
     ticks_since_initiation: u32,
-    /// How many more handshakes are repeated soon although nothing waits.
+    /// Number of handshakes still to repeat soon although nothing waits.
     early_retries: u32,
     /// Whether an answer to a handshake came too late.
     far: bool,

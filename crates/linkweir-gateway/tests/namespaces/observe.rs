@@ -30,7 +30,9 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
     };
     assert_eq!(
         gateway.ask(&request),
-        Response::Refused("there is no peer nobody".to_string())
+        Response::Refused(
+            "there is no peer nobody; `linkweir-gateway show` lists them".to_string()
+        )
     );
     for question in ["", "{", "\"nonsense\"", "{\"set_capacity\":{}}", "\u{0}"] {
         let mut stream = UnixStream::connect(&control).unwrap();

@@ -18,7 +18,7 @@ use crate::place::{Folder, Gateway, Namespace};
 const RATES: &str = "rate = \"1kbit\"\n";
 const ACROSS: &str = "across = { policy = \"pf\", tc = \"100s\" }";
 
-/// What an end has in its file; `link` stands in its table, `peers` are its peers.
+/// What an end has in its file; `link` is in its table [link], `peers` are its peers.
 fn config(folder: &Folder, last: u8, link: &str, peers: &str) -> String {
     format!(
         r#"[gateway]
@@ -102,7 +102,7 @@ impl Shared {
     }
 }
 
-/// A packet under way that would take minutes ends when the channel becomes fast, whoever says so.
+/// A packet under way that would take minutes ends when the channel becomes fast, whatever reported it.
 pub fn a_faster_channel_is_free_at_once() {
     let shared = Shared::new();
     let gateway = &shared.gateway;

@@ -66,13 +66,13 @@ pub struct Coalescer {
     open: Vec<usize>,
 }
 
-/// What is written into the device with one call.
+/// The pieces that one call writes into the device.
 pub struct Whole<'b> {
     /// The header before it.
     pub work: VnetHeader,
     /// Its parts, in order.
     pub parts: Vec<IoSlice<'b>>,
-    /// Packets it stands for.
+    /// Number of packets in it.
     pub pkts: usize,
     /// Bytes of these packets.
     pub bytes: usize,
@@ -372,7 +372,7 @@ mod tests {
 
     const DATA: u8 = ACK;
 
-    /// What became of packets that came together: each whole as the packets it stands for.
+    /// The packets that come out of joined ones, each cut again.
     fn coalesced(packets: &[Vec<u8>], tcp: bool, udp: bool) -> Vec<Vec<Vec<u8>>> {
         let mut buffer = Vec::new();
         let mut coalescer = Coalescer::new(tcp, udp);
@@ -445,7 +445,7 @@ mod tests {
             // 46 of 1400 bytes and the headers fit into 65535, 47 do not.
             let packets = run(&flow, &[1400; 50]);
             assert_eq!(lengths(&coalesced(&packets, true, true)), [46, 4]);
-            // A shorter one is the last, a longer one begins anew.
+            // A shorter one is the last, a longer one begins a new super-packet.
             let packets = run(&flow, &[500, 500, 400, 400, 500, 500]);
             assert_eq!(lengths(&coalesced(&packets, true, true)), [3, 1, 2]);
         }

@@ -53,7 +53,7 @@ pub struct Call {
     /// Length of each but the last, bytes.
     pub segment_bytes: usize,
     first: usize,
-    /// How many.
+    /// Number of datagrams.
     pub datagrams: usize,
     bytes: usize,
     closed: bool,
@@ -170,7 +170,7 @@ impl Outbox {
             first,
             datagrams: 1,
             bytes,
-            // An empty datagram is the last of its call: nothing is shorter, and several could not be told apart.
+            // An empty datagram is the last of its call: nothing is shorter, and several could not be distinguished.
             closed: bytes == 0,
         });
     }

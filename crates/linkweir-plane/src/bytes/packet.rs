@@ -24,7 +24,7 @@ const DESTINATION: u8 = 60;
 /// Extension headers that are followed; a packet with more of them has no known ports.
 const MOST_EXTENSIONS: usize = 8;
 
-/// Where a packet stands among the fragments of one datagram.
+/// Which part of a datagram a packet is, if that was fragmented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
     /// Identification, with 16 bits in IPv4 and 32 in IPv6.

@@ -153,7 +153,7 @@ impl Packet {
         self.buffer.len()
     }
 
-    /// Packets it stands for.
+    /// Number of packets in it.
     #[must_use]
     pub fn pkts(&self) -> usize {
         self.train.map_or(1, |train| {
@@ -223,7 +223,7 @@ impl Packet {
         cutter
     }
 
-    /// The packets it stands for, each in memory of its own.
+    /// Its packets, each in memory of its own.
     pub fn split(&self) -> impl Iterator<Item = Packet> + '_ {
         let cutter = self.cutter();
         (0..self.pkts()).map(move |at| {
@@ -237,7 +237,7 @@ impl Packet {
     }
 }
 
-/// Makes the packets that a packet or super-packet stands for.
+/// Cuts a super-packet into its packets; a packet stays one.
 pub struct Cutter<'p> {
     whole: &'p Packet,
     /// Sum of the IPv4 header, without what differs from packet to packet: length, identification and checksum.

@@ -17,7 +17,7 @@ pub const GSO_UDP_L4: u8 = 5;
 /// Flag of the TCP kinds: the sender has reduced its window, which only the first segment reports.
 pub const GSO_ECN: u8 = 0x80;
 
-/// What is to be done with a packet.
+/// The work that the sender left to be done on a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VnetHeader {
     /// [`NEEDS_CSUM`]; other flags are ignored.
@@ -30,7 +30,7 @@ pub struct VnetHeader {
     pub segment_bytes: u16,
     /// Where the transport header begins.
     pub checksum_start: u16,
-    /// Where in it the checksum stands.
+    /// Where in it the checksum is.
     pub checksum_offset: u16,
 }
 

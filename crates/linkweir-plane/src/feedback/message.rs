@@ -14,7 +14,7 @@ const HEADER: [u8; 44] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, b'L', b'w', b'f', b'b',
 ];
 
-/// What the two ends send each other.
+/// A message from one end to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A request for a report.
@@ -26,7 +26,7 @@ pub enum Message {
     Report(Report),
 }
 
-/// What the receiver saw.
+/// The receiver's counts and times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// When the mark was sent, on the sender's clock, ns.

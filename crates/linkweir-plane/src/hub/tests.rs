@@ -55,7 +55,7 @@ impl Shared {
         self.is_true();
     }
 
-    /// What the policy sees is what waits.
+    /// Asserts that the view of the policy agrees with the packets that wait.
     fn is_true(&mut self) {
         for (at, link) in self.links.iter_mut().enumerate() {
             let mut waits = link.0.as_queue(self.now_ns);
@@ -239,7 +239,7 @@ fn peers_with_one_class_are_served_as_queues_of_the_policy() {
     }
 }
 
-/// What each of the peers carries, bit/s.
+/// The rate of each peer, bit/s.
 const RATES: [u64; 3] = [8_000_000, 4_000_000, 2_000_000];
 
 /// Keys of a peer: levels and reservations differ where a policy has them.

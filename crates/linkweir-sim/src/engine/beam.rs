@@ -197,7 +197,7 @@ impl Medium for BeamLink {
     }
 }
 
-/// What the engine relies on.
+/// Checks the assumptions of the engine.
 pub(super) fn validate(beam: &Beam, experiment: &Experiment) -> Result<(), String> {
     let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
     let classes = experiment.classes.len();

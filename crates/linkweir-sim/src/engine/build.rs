@@ -86,7 +86,7 @@ fn line_of(delays: &mut Vec<Option<u64>>, delay_ns: Option<u64>) -> u32 {
     }) as u32
 }
 
-/// What the engine relies on.
+/// Checks the assumptions of the engine.
 pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
     let refuse = |ok: bool, message: &str| if ok { Ok(()) } else { Err(message.to_owned()) };
     refuse(

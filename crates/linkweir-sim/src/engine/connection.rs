@@ -22,7 +22,7 @@ pub(super) struct Connection {
     receiver_timer_ns: Option<u64>,
 }
 
-/// What a timer's event asks for.
+/// The purpose of a timer's event.
 pub(super) enum Timer<T> {
     /// Nothing: another event is in charge, or there is no deadline any more.
     Idle,

@@ -48,7 +48,7 @@ impl Lacking {
         self.turns.len()
     }
 
-    /// Whose turn it is.
+    /// The flow that takes turn number `at`.
     pub(super) fn turn(&self, at: usize) -> u32 {
         self.turns[at]
     }

@@ -199,7 +199,7 @@ pub(super) struct Bin {
     airtime: f64,
 }
 
-/// What totals cover: its length in ns, and the part of it in which the carrier served the terminal.
+/// The time that totals cover: its length in ns, and the part of it in which the carrier served the terminal.
 #[derive(Debug)]
 pub(super) struct Total {
     span: f64,

@@ -43,7 +43,7 @@ pub(super) struct Bin {
     pub(super) span_s: f64,
 }
 
-/// What the totals of a class need besides its counters.
+/// Facts that the totals of a class need besides its counters.
 #[derive(Debug)]
 pub(super) struct ClassTotals {
     pub(super) span_s: f64,

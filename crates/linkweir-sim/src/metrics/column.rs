@@ -5,7 +5,7 @@ use crate::table::{Sink, Table};
 
 use super::rows::{Kind, Rows};
 
-/// What a column's numbers count; the column's name ends with it.
+/// The unit of a column; the column's name ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,

@@ -7,7 +7,7 @@
 use hdrhistogram::Histogram;
 use linkweir_core::Distribution;
 
-/// How much delays differ from packet to packet.
+/// The variation of delays from packet to packet.
 #[derive(Clone, Debug)]
 pub(super) struct Jitter {
     count: u64,

@@ -6,7 +6,7 @@ use crate::table::{Column, Sink, Table};
 /// Rows per chunk.
 const CHUNK: usize = 2048;
 
-/// What a column holds.
+/// The values of a column.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Real,

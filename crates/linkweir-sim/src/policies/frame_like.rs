@@ -69,7 +69,7 @@ impl Waiting {
     }
 }
 
-/// How much a frame holds.
+/// The number of bits that a frame holds.
 fn room_bytes(rate_bps: u64) -> f64 {
     rate_bps as f64 * FRAME_S / 8.0
 }

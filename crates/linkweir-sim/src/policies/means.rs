@@ -50,7 +50,7 @@ impl Means {
         self.sums[q] / self.factor.1 / TC_S
     }
 
-    /// What is kept of a queue: its mean times [`Means::grown`].
+    /// The stored value of a queue: its mean times [`Means::grown`].
     pub(super) fn sum(&self, q: usize) -> f64 {
         self.sums[q]
     }

@@ -58,7 +58,7 @@ impl Own {
     }
 }
 
-/// What schedules a run.
+/// The scheduler of a run.
 #[derive(Debug)]
 pub(crate) enum AnyPolicy {
     Core(CorePolicy),
@@ -144,7 +144,7 @@ impl AnyPolicy {
         }
     }
 
-    /// What it shows of each class.
+    /// The values it shows of each class.
     pub(crate) fn stats(&self) -> &'static [Stat] {
         match self {
             AnyPolicy::Core(policy) => &policy.info().stats,

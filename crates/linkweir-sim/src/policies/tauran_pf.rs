@@ -17,7 +17,7 @@ use linkweir_core::{Pick, Policy, View};
 use super::means::eligible;
 use crate::satellite::fading::Fading;
 
-/// What is added to an attenuation, dB.
+/// Added to an attenuation, dB.
 const RAISED_DB: f64 = 11.0;
 const KEPT: f64 = 0.95;
 /// Rates are measured by it until a mean has grown.
@@ -240,7 +240,7 @@ mod tests {
         /// Rates over means at the last choice.
         scores: [f64; USERS],
         served: Option<usize>,
-        /// What was chosen, if nothing has happened since.
+        /// The last choice, if nothing has happened since.
         choice: Option<Option<usize>>,
     }
 

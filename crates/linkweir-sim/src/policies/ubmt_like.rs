@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1.0 + 1e-12;
 /// Least utility of an elastic queue.
 const LEAST_UTILITY: f64 = 0.1;
 
-/// What a queue aims at.
+/// The target of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// Real-time: packets wait no longer, ns.
@@ -92,7 +92,7 @@ impl UbmtLike {
         }
     }
 
-    /// How urgent a head of this age is; one beyond its target is dropped.
+    /// The urgency of a head of this age; one beyond its target is dropped.
     fn urgency(&self, age_ns: u64, target_ns: u64) -> f64 {
         let at = (age_ns as f64 / target_ns as f64).min(1.0) * STEPS as f64;
         let step = at as usize;

@@ -29,7 +29,7 @@ const EARTH_RAD_S: f64 = 7.292_115_9e-5;
 const DEGREE: f64 = TAU / 360.0;
 const MM_PER_KM: f64 = 1e6;
 
-/// Over what the ascending nodes stand.
+/// The angle over which the ascending nodes are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// Half a turn: orbits over the poles, which rise on one side of the earth and set on the other.
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn one_satellite_and_none() {
         let shell = sixty_six();
-        // At time 0 the first satellite stands above the place at 0 N, 0 E.
+        // At time 0 the first satellite is above the place at 0 N, 0 E.
         let below = place(0.0, 0.0);
         let way = shell.way(below, below, 0.0).unwrap();
         let height_s = 800e3 / LIGHT_M_S;
@@ -427,7 +427,7 @@ mod tests {
         };
         assert!(choosy.way(below, below, 0.0).is_some());
         assert!(choosy.way(below, place(0.0, 16.0), 0.0).is_none());
-        // Three satellites to a plane: the earth stands between them.
+        // Three satellites to a plane: the earth is between them.
         let sparse = Constellation {
             per_plane: 3,
             ..sixty_six()

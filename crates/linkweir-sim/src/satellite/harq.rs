@@ -8,8 +8,8 @@
 //! turbo code works (Eb/N0 -0.09 dB). After four attempts the packet is given up.
 //!
 //! How many symbols an attempt has depends on the Es/N0 of the line of sight, as tables; those for 1680 and 8920 bits were
-//! designed for the probabilities to be done after one, two and three attempts on a channel of a land-mobile satellite at
-//! 40 degrees (after Ali Ahmad et al. 2014; used by Tauran et al. 2018).
+//! designed for given probabilities of success after one, two and three attempts on a channel of a land-mobile
+//! satellite at 40 degrees (after Ali Ahmad et al. 2014; used by Tauran et al. 2018).
 
 use super::qpsk;
 
@@ -76,7 +76,7 @@ pub struct Harq {
     needed_bits: f64,
 }
 
-/// What an attempt came to.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The packet is there.
@@ -227,7 +227,7 @@ mod tests {
                 Outcome::GivenUp
             ]
         );
-        // A little stronger, the last attempt completes the 5040 symbols' worth.
+        // A little stronger, the last attempt completes the information of 5040 symbols.
         let mut block = Block::default();
         let last = (0..4).map(|_| block.receive(&harq, weak_db + 0.01)).last();
         assert_eq!(last, Some(Outcome::Decoded));

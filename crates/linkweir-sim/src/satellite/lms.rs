@@ -23,7 +23,7 @@ use super::p681::P681;
 use super::perez_fontan::{Environment, PerezFontan};
 use super::LIGHT_M_S;
 
-/// What the vehicle drives through.
+/// The surroundings of the vehicle.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shadowing {
     /// Three states that follow one another as a Markov chain.

@@ -100,7 +100,7 @@ pub const DVB_S2X: [ModCod; 38] = [
     modcod("256APSK 3/4", 5.900855, 19.57),
 ];
 
-/// Adaptive coding and modulation: the ModCods worth using, and how far above its threshold each is used.
+/// Adaptive coding and modulation: the useful ModCods, and how far above its threshold each is used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adaptation {
     /// Least threshold first. Each carries more than those before it; what needs more signal for less is not here.
@@ -145,13 +145,13 @@ impl Adaptation {
         &self.ladder
     }
 
-    /// What a terminal gets that had nothing to keep: a place in [`Adaptation::ladder`], or nothing, an outage.
+    /// The choice for a terminal that had none before: a place in [`Adaptation::ladder`], or none, an outage.
     #[must_use]
     pub fn first(&self, esn0_db: f64) -> Option<usize> {
         self.most(esn0_db - self.margin_db)
     }
 
-    /// What a terminal gets that had `present`.
+    /// The choice for a terminal that had `present`.
     #[must_use]
     pub fn next(&self, present: Option<usize>, esn0_db: f64) -> Option<usize> {
         let level_db = esn0_db - self.margin_db;

@@ -21,7 +21,7 @@ const DRIVEN_BEFORE_M: f64 = 100_000.0;
 /// A straight line over the direct ray's mean level in dB: value per dB, and value at 0 dB.
 type Line = (f64, f64);
 
-/// What one state is drawn from.
+/// The distributions from which the parameters of a state are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct State {
     /// Mean and deviation of the natural logarithm of its length in m.
@@ -29,7 +29,7 @@ struct State {
     least_m: f64,
     /// Mean and deviation of the direct ray's mean level, dB.
     alpha_db: (f64, f64),
-    /// How many deviations that level is from its mean at most.
+    /// The most deviations by which that level differs from its mean.
     within: f64,
     /// Deviation of the direct ray's level, dB.
     psi_db: Line,

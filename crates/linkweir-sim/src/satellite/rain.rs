@@ -58,7 +58,7 @@ impl Rain {
         (sigma.is_finite() && sigma > 0.0).then_some((mean_ln - sigma * mean_q, sigma))
     }
 
-    /// What is taken off every attenuation, dB.
+    /// The offset taken off every attenuation, dB.
     #[must_use]
     pub fn offset_db(&self) -> f64 {
         if self.probability >= 1.0 {

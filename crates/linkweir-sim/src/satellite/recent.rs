@@ -34,7 +34,7 @@ fn recent() -> MutexGuard<'static, Vec<Drive>> {
     RECENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What [`Lms::generate`] gives, from memory when it was asked for lately.
+/// The result of [`Lms::generate`], from memory if it was computed lately.
 ///
 /// # Panics
 /// As that does.

@@ -49,7 +49,7 @@ pub enum Rule {
     PerFlow,
 }
 
-/// What becomes of packets.
+/// Packets that leave the buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaving<P> {
     /// Released now, in this order.
@@ -256,7 +256,7 @@ struct Waiting {
     number: u64,
 }
 
-/// What is known of a flow's packets from the expected one on.
+/// The state of a flow's packets from the expected one on.
 #[derive(Clone, Debug)]
 struct Window<P> {
     expected: u64,

@@ -210,7 +210,7 @@ fn rain(entry: &Entry<'_, '_>, notes: &mut Vec<String>) -> Result<(Rain, String)
             let start = entry.quantity(Kind::Fraction, 1e-6, 1.0 - 1e-6)?;
             if correlation == 0.0 {
                 return Err(entry.fault(
-                    "is the state of what terminals have in common; give a correlation above 0",
+                    "is the state of the rain that all terminals share; give a correlation above 0",
                 ));
             }
             section.write("start", show_number(start));

@@ -15,7 +15,7 @@ use super::limits;
 /// Times, ns, and values of the two hops.
 type Points = [Vec<(u64, f64)>; 2];
 
-/// What a constellation makes of the link.
+/// The link's delays and outages through a constellation.
 pub(super) struct Path {
     /// Delays to the last satellite and from there to the ground.
     pub(super) delays: [Signal; 2],

@@ -234,7 +234,7 @@ fn alone(
     }
     if let Some(path) = replacement {
         let message = format!(
-            "the capacity trace {} cannot take its place; leave either out",
+            "the capacity trace {} cannot take its place; leave one of them out",
             path.display()
         );
         return Err(section.fault_at("beam", message));

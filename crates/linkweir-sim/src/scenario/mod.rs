@@ -60,10 +60,10 @@ pub use linkweir_config::units::{
 };
 pub use overrides::Overrides;
 
-/// A scenario that was found to be sound.
+/// A scenario that was checked and is valid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// What to run.
+    /// The experiment to run.
     pub experiment: Experiment,
     /// The same scenario with every default written out; traces are named as in a run directory, `inputs/...`.
     pub resolved_toml: String,
@@ -231,7 +231,7 @@ fn resolved_form(mut top: String, parts: &[(&str, String)]) -> String {
     top
 }
 
-/// How long the run is, and its parts.
+/// The length of the run, and its parts.
 struct Times {
     duration_ns: u64,
     warmup_ns: u64,
@@ -289,7 +289,7 @@ fn seed(top: &mut Section<'_, '_>, overrides: &Overrides) -> Result<u64, Fault> 
 struct Classes {
     classes: Vec<Class>,
     qparams: Vec<u64>,
-    /// The classes that a name stands for: one, or all copies of an entry.
+    /// The classes that a name means: one, or all copies of an entry.
     ranges: BTreeMap<String, Range<usize>>,
     /// Which entry each class comes from.
     owners: Vec<usize>,

@@ -28,7 +28,7 @@ const ENVIRONMENTS: [(&str, Environment); 4] = [
     ("urban", Environment::Urban),
 ];
 
-/// What a channel is generated from.
+/// The keys of a generated channel.
 const GENERATED: [&str; 7] = [
     "model",
     "environment",
@@ -113,7 +113,7 @@ pub(super) fn read(
     ))
 }
 
-/// What puts packets back into order.
+/// The keys of the buffer that puts packets back into order.
 fn reordering(section: &mut Section<'_, '_>) -> Result<Option<Reordering>, Fault> {
     let rule = match section.choice("reorder", &["none", "shared", "per_flow"], 0)? {
         0 => {

@@ -110,7 +110,7 @@ pub(super) fn class(
     Ok((name, classes, row))
 }
 
-/// What a class aims at under `ubmt_like`, see [`Own::timeout_parameter`].
+/// A class's target under `ubmt_like`, see [`Own::timeout_parameter`].
 fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, Fault> {
     let target = section.find("target");
     let target_ns = match &target {
@@ -135,7 +135,7 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
     Ok(vec![target_ns, rate_bps])
 }
 
-/// What the policy itself lets all queues hold together, if it has such a limit.
+/// The policy's own limit for all queues together, if it has one.
 pub(super) fn shared_limit_pkts(chosen: Chosen, scheduler: &Scheduler) -> Option<u64> {
     let info = chosen.info?;
     let at = info.param("limit")?;

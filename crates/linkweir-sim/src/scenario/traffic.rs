@@ -287,7 +287,7 @@ fn accountable(section: &Section<'_, '_>, key: &str, bytes: u32, link: &Link) ->
     Err(section.fault_at(key, message))
 }
 
-/// What the scheduler counts a packet as.
+/// The size with which the scheduler counts a packet.
 fn on_wire_bytes(bytes: u32, link: &Link) -> i64 {
     (i64::from(bytes) + i64::from(link.overhead_bytes)).max(link.mpu_bytes.into())
 }
@@ -407,7 +407,7 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     Ok(config)
 }
 
-/// What sources that never run dry would keep in the queues must fit into them, and so must a packet of every source.
+/// Checks that the packets which greedy sources keep waiting fit into the queues, and a packet of every source.
 pub(super) fn fits(
     classes: &[Class],
     flows: &[Flow],

@@ -12,7 +12,7 @@ pub enum Algorithm {
     Cubic,
 }
 
-/// Whose TCP is modelled.
+/// The TCP implementation that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
     /// The RFCs a present Linux follows.
@@ -26,7 +26,7 @@ pub enum Profile {
 pub struct Config {
     /// Congestion control.
     pub algorithm: Algorithm,
-    /// Whose rules apply.
+    /// The TCP implementation whose rules apply.
     pub profile: Profile,
     /// Payload of a segment, bytes.
     pub mss_bytes: u32,
@@ -120,7 +120,7 @@ impl Config {
         }
     }
 
-    /// Bytes of one segment on the wire. With `Ns2` segment 0 stands for the SYN and has no payload.
+    /// Bytes of one segment on the wire. With `Ns2` segment 0 is the SYN and has no payload.
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
         self.wire_bytes(segment.sequence)
     }

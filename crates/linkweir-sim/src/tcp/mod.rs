@@ -113,7 +113,7 @@ impl Sender {
         }
     }
 
-    /// What was done so far.
+    /// Counters.
     pub fn counters(&self) -> Counters {
         match &self.0 {
             Machine::Linux(sender) => sender.counters(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The sender of the `Ns2` profile: Agent/TCP/Linux of ns-2.35 (Wei and Cao 2006) with an endless source.
 //!
-//! What that agent does, as far as it differs from the RFCs:
+//! It differs from the RFCs in these points:
 //!
 //! * A segment is lost once data four or more above it is SACKed (forward acknowledgement, Mathis and Mahdavi 1996). A
 //!   retransmission is lost once a segment first sent after it is SACKed, or a retransmission made five or more later is

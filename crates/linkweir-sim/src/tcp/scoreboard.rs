@@ -23,7 +23,7 @@ pub struct Scoreboard {
     queued: u64,
 }
 
-/// How a segment stood on the board.
+/// The state of a segment on the board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// In flight, sent once.

@@ -10,7 +10,7 @@ pub struct Block {
     pub end: u64,
 }
 
-/// What a receiver returns.
+/// An acknowledgement of the receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
     /// Next segment expected.
@@ -26,7 +26,7 @@ pub struct Ack {
     pub duplicate: bool,
 }
 
-/// What a sender emits.
+/// A segment of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the segment in the stream.

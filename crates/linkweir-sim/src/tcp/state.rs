@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! State of a sender that others may see: phase, window and counters.
 
-/// What a sender is doing.
+/// The phase of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Slow start, HyStart++'s conservative slow start included.
@@ -27,11 +27,11 @@ pub struct Window {
     pub srtt_ns: Option<u64>,
     /// Retransmission timeout, backed off.
     pub rto_ns: u64,
-    /// What the sender is doing.
+    /// The phase of the sender.
     pub phase: Phase,
 }
 
-/// What a sender has done since it began.
+/// Counters of a sender since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Segments sent, retransmissions included.

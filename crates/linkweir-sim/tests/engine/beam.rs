@@ -64,7 +64,7 @@ fn packets_take_as_long_as_their_terminal_needs() {
     assert!((airtime[1] - quick_s).abs() < 1e-12);
     let used = found.numbers("link", "used_bps");
     assert!((used[0] - 40_000.0).abs() < 1e-6 && used[1] == 0.0);
-    // The terminal that hears best, served alone, would have had this.
+    // The terminal with the best channel, served alone, would have had this.
     for capacity in found.numbers("link", "capacity_bps") {
         assert!((capacity - 1e6 * MIDDLE.1).abs() < 1e-6);
     }
@@ -171,7 +171,7 @@ fn policies_share_the_carrier() {
     let found = tables(&e);
     let rates = found.numbers("classes", "rate_bps");
     assert!((rates[0] - 1e6 * LOW.1).abs() < 130.0 && rates[1] == 0.0 && rates[2] == 0.0);
-    // And the next when the first hears nothing.
+    // And the next when the first is in outage.
     let mut e = beam("strict", &[-5.0, MIDDLE.0, HIGH.0], Weather::Clear, 100 * S);
     e.flows = (0..3).map(|class| flow(class, greedy(1500))).collect();
     let found = tables(&e);
@@ -203,7 +203,7 @@ fn rain_decides_how_often_each_code_is_used() {
     let found = tables(&e);
     let modcods = words(&found, "channel", "modcod");
     assert_eq!(modcods.len(), 1500 * n);
-    // Everyone who hears at least this has its code or a better one.
+    // Every terminal with at least this Es/N0 has its code or a better one.
     for (code, threshold_db) in [("8PSK 3/4", 7.91), ("QPSK 9/10", 6.42), ("QPSK 1/2", 1.0)] {
         let ladder = Adaptation::new(DVB_S2, 0.0, 0.0);
         let better: Vec<&str> = ladder
@@ -245,7 +245,7 @@ fn measurements_agree() {
     for (bin, busy) in occupancy.iter().enumerate() {
         let sum: f64 = airtimes[bin * 8..bin * 8 + 8].iter().sum();
         assert!((sum - busy).abs() < 1e-9);
-        // Always backlogged: idle only while nobody hears anything.
+        // Always backlogged: idle only while all terminals are in outage.
         assert!(*busy <= 1.0 + 1e-9 && (*busy > 1.0 - 1e-9 || outage[bin] > 0.1));
     }
     let esn0_db = found.numbers("channel", "esn0_db");

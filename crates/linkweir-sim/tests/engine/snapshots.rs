@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Result tables of a few mixed experiments, committed as text: a change of behaviour is a change of these files.
 //!
-//! `LINKWEIR_SNAPSHOTS=write cargo test -p linkweir-sim --test engine snapshots` writes them anew; read the difference
+//! `LINKWEIR_SNAPSHOTS=write cargo test -p linkweir-sim --test engine snapshots` writes them again; read the difference
 //! before committing it.
 
 use std::fmt::Write as _;

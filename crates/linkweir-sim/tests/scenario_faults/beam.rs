@@ -45,7 +45,7 @@ const BEAM: &[(&str, &str)] = &[
     ),
 ];
 
-/// Keys beside those that are sound, and what the message says.
+/// Keys added to valid ones, and what the message says.
 const WEATHER: &[(&str, &str)] = &[
     ("modcods = \"dvb_s\"", "must be one of dvb_s2, dvb_s2x; did you mean \"dvb_s2\"?"),
     ("margin = 1", "link.beam.margin = 1: unknown key; did you mean margin_db?"),
@@ -92,7 +92,7 @@ const WEATHER: &[(&str, &str)] = &[
     ),
     (
         "rain = { m = 0, sigma = 1, start = \"1%\" }",
-        "link.beam.rain.start = \"1%\": is the state of what terminals have in common; give a correlation above 0",
+        "link.beam.rain.start = \"1%\": is the state of the rain that all terminals share; give a correlation above 0",
     ),
     (
         "rain = { m = 0, sigma = 1, correlaton = 0.5 }",
@@ -158,7 +158,8 @@ fn faults_of_a_beam_name_the_cure() {
     let found = found.unwrap_err().to_string();
     assert!(
         found.contains("link.beam = ")
-            && found.contains("the capacity trace my.csv cannot take its place; leave either out"),
+            && found
+                .contains("the capacity trace my.csv cannot take its place; leave one of them out"),
         "{found}"
     );
 }

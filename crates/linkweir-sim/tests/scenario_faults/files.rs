@@ -31,7 +31,7 @@ const DELAYS: &[(&str, &str)] = &[
     ),
     (
         "t_s,t_s,to_satellite_s,to_ground_s\n0,0,1,1\n",
-        "d.csv:1: column t_s is there twice",
+        "d.csv:1: column t_s appears twice",
     ),
     (
         "t_s,to_satellite_s,to_ground_s\n0,70,-1\n",
@@ -59,7 +59,7 @@ const DELAYS: &[(&str, &str)] = &[
     ),
     (
         "# end=stop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",
-        "d.csv: says end=stop, and delays do not stop: write loop or hold",
+        "d.csv: has end=stop, but delays cannot stop: write loop or hold",
     ),
     (
         "# end=loop\nt_s,to_satellite_s,to_ground_s\n0,1,1\n",

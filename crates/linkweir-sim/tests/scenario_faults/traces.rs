@@ -127,7 +127,7 @@ const TRACES: &[(&str, &str)] = &[
         "{\"event\":\"start\",\"data\":{}}\n{\"event\":\"interval\"}\n",
         "t.csv: looks like iperf3 --json-stream, which is not read; record with iperf3 --json",
     ),
-    ("{\n\"intervals\": [\n", "t.csv:3: is no whole JSON of iperf3: EOF"),
+    ("{\n\"intervals\": [\n", "t.csv:3: is not complete JSON of iperf3: EOF"),
     (
         "{\"intervals\": [], \"error\": \"unable to connect\"}",
         "t.csv: iperf3 says it failed: unable to connect",
@@ -156,7 +156,7 @@ const TRACES: &[(&str, &str)] = &[
     ),
     (
         "{\"dishGetHistory\": {\"current\": \"3\", \"downlinkThroughputBps\": [\"NaN\"]}}",
-        "t.csv:1: is no whole JSON of Starlink: invalid type: string",
+        "t.csv:1: is not complete JSON of Starlink: invalid type: string",
     ),
 ];
 

@@ -6,10 +6,10 @@ kbit/s in bursts of 500 ms with silences of 50 ms, both Pareto (shape 1.5), thro
 Mbit/s. Packets of 210 bytes (in the conference paper filled up to 1115) are coded and repeated at Es/N0 10 dB over a
 land-mobile channel at 40 degrees of elevation; user k looks 51 k seconds ahead into the same ten minutes.
 
-What the papers leave out, their simulation did, and is kept in the published mode: repetitions see the channel of user
-0; the first attempt carries the uncoded packet too; with one queue for all (DT_S, DT_H) there is one channel for all;
-queues hold at least 10 packets and one more; users start 0.1 s apart; PF is linear in dB. Delays are constant here: 100
-ms to the last satellite and 7.6 ms, the mean of the trace they used, from there.
+The papers' simulation did some things that the texts do not say. The published mode does the same: repetitions see the
+channel of user 0; the first attempt carries the uncoded packet too; with one queue for all (DT_S, DT_H) there is one
+channel for all; queues hold at least 10 packets and one more; users start 0.1 s apart; PF is linear in dB. Delays are
+constant here: 100 ms to the last satellite and 7.6 ms, the mean of the trace they used, from there.
 
 The corrected mode has none of that: every packet meets its own user's channel at each attempt, in shared queues too;
 only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and CoDeS
@@ -524,7 +524,7 @@ def figure_causes(paper: Paper, number: str, options: CodesOptions) -> Figure:
 
 @dataclass(frozen=True)
 class Plot:
-    """Curves over the number of users: what is plotted, of which policies, and the columns that tell curves apart."""
+    """Curves over the number of users: what is plotted, of which policies, and the columns that distinguish curves."""
 
     title: str
     claim: str

@@ -7,11 +7,11 @@ receiver hands packets on as they are decoded, or puts them in order first, with
 
 The paper says 100 s and gives no delays. Its program ends transfers after 600 s, and its delay trace stays at 75 ms to
 the last satellite and 6 ms from there for the longest of its stretches. With these, Tables 3 and 4 come out nearly as
-printed, spreads and RR's peak at 20 users included; so they are taken here, and `--table assumptions` shows what other
+printed, spreads and RR's peak at 20 users included; so they are used here, and `--table assumptions` shows what other
 values do.
 
-The corrected mode asks at fewer numbers of users, in Table 5 among 40 of CUBIC and 450 of voice, and runs NewReno over
-five channels, as the published one does among 100 users. Policies beyond the paper stand in Tables 3 and 4 and in the
+The corrected mode runs fewer numbers of users, in Table 5 40 of CUBIC and 450 of voice, and runs NewReno over
+five channels, as the published one does among 100 users. Policies that the paper lacks are in Tables 3 and 4 and in the
 figures of goodput, retransmissions and first attempts, over three channels.
 
 Goodput is payload acknowledged over the time from a transfer's own start to the end. Loss, latency, jitter and the bits
@@ -323,7 +323,7 @@ _PLOTS = {
     "18": _curves("retransmissions, CUBIC", "Fewest with PF, RR and DT_H, most with DT_S.", RETX, (NONE,)),
     "19": _curves("packets decoded at the first attempt, CUBIC", "Only PF and CoDeS choose.", FIRST, (NONE,)),
     "20": _curves(
-        "RR with and without reordering, CUBIC", "Alike from 20 users on.", MEAN_OF_RR, (NONE, SHARED), ORDERS
+        "RR with and without reordering, CUBIC", "The same from 20 users on.", MEAN_OF_RR, (NONE, SHARED), ORDERS
     ),
     "21": _curves(
         "goodput gain over DT_H with reordering, NewReno", "PF gains most, RR nothing.", GAIN, (RENO_SHARED,)
@@ -340,7 +340,7 @@ _PLOTS = {
     ),
     "26": _curves(
         "goodput under PF by congestion control and reordering",
-        "Alike at saturation; below it CUBIC and reordering gain.",
+        "Equal at saturation; below it CUBIC and reordering gain.",
         MEAN_OF_PF,
         (RENO, RENO_SHARED, NONE, SHARED),
         ("cc", "reordering"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023: PSS against DWRR at fixed and changing capacity.
+"""Figures 5 to 13 of Finzi, Perrier, Frances and Lochin 2023: PSS and DWRR at fixed and changing capacity.
 
 EF is one constant-rate flow, strictly first. AF and CS0 are always backlogged, or 10 CUBIC flows each over a round trip
 of 500 ms. The link offers 20 Mbit/s, in Figures 7 to 12 swinging by 30 % with a period of 15 s while EF swings by 60 %
@@ -365,7 +365,7 @@ class Rates:
         claim: what the paper says of it.
         points: what is run.
         long_s: how long, where AF and CS0 are always backlogged.
-        curves: the columns that tell curves apart.
+        curves: the columns that distinguish curves.
     """
 
     title: str
