@@ -9,6 +9,8 @@
 
 enum { EDF_DEADLINE, EDF_NQPARAMS };
 
+#define EDF_MAX_NS 3600000000000u       /* largest deadline */
+
 static uint64_t *edf_deadlines(void *state)
 {
 	return (uint64_t *)state;
@@ -29,10 +31,10 @@ static void edf_init(void *state, const struct lw_view *v, const uint64_t *param
 		edf_deadlines(state)[q] = qparams[(size_t)q * EDF_NQPARAMS + EDF_DEADLINE];
 }
 
-/* Clamped: the sum may exceed 64 bits. */
+/* Exact for packets that came before the last hour of 64-bit time; the sum never exceeds 64 bits. */
 static uint64_t edf_due_ns(uint64_t came_ns, uint64_t deadline_ns)
 {
-	return came_ns < UINT64_MAX - deadline_ns ? came_ns + deadline_ns : UINT64_MAX;
+	return (came_ns < UINT64_MAX - EDF_MAX_NS ? came_ns : UINT64_MAX - EDF_MAX_NS) + deadline_ns;
 }
 
 static struct lw_pick edf_pick(void *state, const struct lw_view *v)
@@ -53,7 +55,7 @@ static struct lw_pick edf_pick(void *state, const struct lw_view *v)
 }
 
 static const struct lw_param edf_qparams[EDF_NQPARAMS] = {
-	{ "deadline", "how long after its arrival a packet is due", NULL, 0, 3600000000000u, 100000000, LW_NS, 0 },
+	{ "deadline", "how long after its arrival a packet is due", NULL, 0, EDF_MAX_NS, 100000000, LW_NS, 0 },
 };
 
 const struct lw_policy lw_policy_edf = {
