@@ -26,7 +26,7 @@ from linkweir.lab.world import world
 from linkweir.reproduce.papers import pds, pss
 
 ROOT = Path(__file__).resolve().parents[1]
-BOOTS = (("rows", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
+BOOTS = (("rows", "kinds", "conserve", "classify", "change", "malformed"), ("fuzz",), ("remove",))
 MESSAGES = 100_000
 """Messages that `fuzz` sends."""
 RELOADED = "KASAN: global-out-of-bounds in load_module"
@@ -53,8 +53,7 @@ done
 """
 RUN = """mkdir -p /guest
 cp /job/*.sh /guest/
-cp /job/bounds /guest/
-cp /job/messages /guest/
+cp /job/bounds /job/choices /job/defaults /job/kinds /job/messages /guest/
 mv /job/traffic /job/fuzz /job/attributes /job/modprobe /bin/
 ln -s bin /sbin
 for script in {scripts}; do
@@ -124,9 +123,11 @@ def main() -> int:
                 source, work / program, "-std=gnu11", f"-I{ROOT}/core/include", *map(str, core)
             )
         kinds = sorted(ready.kinds)
-        listed = subprocess.run([work / "bounds", *kinds], check=True, capture_output=True).stdout
+        facts = {"kinds": "\n".join([*kinds, ""]).encode()}
+        for fact, option in {"bounds": (), "choices": ("--choices",), "defaults": ("--defaults",)}.items():
+            facts[fact] = subprocess.run([work / "bounds", *option, *kinds], check=True, capture_output=True).stdout
         scripts = {path.name: path.read_bytes() for path in (ROOT / "kernel/tests/guest").glob("*.sh")}
-        tools = {**programs, "bounds": listed, "modprobe": MODPROBE.encode(), "messages": f"{MESSAGES}\n".encode()}
+        tools = {**programs, **facts, "modprobe": MODPROBE.encode(), "messages": f"{MESSAGES}\n".encode()}
 
     seen = host.start(ready, {"run": b"insmod /job/planted.ko || true\n", "planted.ko": faults}, 1)["dmesg"].decode()
     record.judge("the kernel sees three planted faults", [p for p in PLANTED if not re.search(p, seen)])

@@ -22,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parent / "build"
+FACTS = ("bounds", "choices", "defaults", "kinds")
 
 
 @dataclass(frozen=True)
@@ -253,7 +254,7 @@ def digest(release: str, mutant: Mutant | None) -> str:
     scripts = {mutant.script} if mutant else {other.script for other in MUTANTS}
     guest = [HERE / "guest/init", *(HERE / f"guest/{script}.sh" for script in {"checks", *scripts})]
     files = [*(BUILD / "tree").rglob("*"), *guest, *HERE.glob("*.[ch]"), HERE / "run.py", HERE / "trace_vectors.py"]
-    files += [*(BUILD / "tc").glob("*.so"), BUILD / "bounds.txt", BUILD / "choices.txt"]
+    files += [*(BUILD / "tc").glob("*.so"), *(BUILD / f"{facts}.txt" for facts in FACTS)]
     parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files) if path.is_file()]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()
 

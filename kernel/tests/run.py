@@ -124,7 +124,8 @@ def make_initramfs(
         add_modules(root, release, modroot, modules)
         for script in [HERE / "guest/checks.sh", *(HERE / "guest" / f"{script}.sh" for script in scripts)]:
             shutil.copy(script, root / "guest")
-        shutil.copy(BUILD / "bounds.txt", root / "guest/bounds")
+        for facts in ("bounds", "choices", "defaults", "kinds"):
+            shutil.copy(BUILD / f"{facts}.txt", root / "guest" / facts)
         (root / "guest/scripts").write_text("\n".join(scripts) + "\n")
         shutil.copy(HERE / "guest/init", root / "init")
         (root / "init").chmod(0o755)

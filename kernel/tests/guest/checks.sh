@@ -115,6 +115,23 @@ waits() { # waits WHAT COMMAND...: until the command succeeds, for a bounded num
 	done
 }
 
+offer() { # offer CLASS COUNT BYTES: with dscp EF=1,AF11=2 and 3 the default
+	case $1 in
+	1) tos=0xb8 ;;
+	2) tos=0x28 ;;
+	3) tos=0 ;;
+	esac
+	traffic send 10.0.0.2 500"$1" $tos "$2" "$3" 0
+}
+
+agrees() { # agrees WHAT: the parent's backlog equals the child's, 10:; reads again if a packet left between the two
+	tries=0
+	until [ "$(fields qdisc 1: | cut -d' ' -f4-5)" = "$(fields qdisc 10: | cut -d' ' -f4-5)" ] || [ $tries -ge 20 ]; do
+		tries=$((tries + 1))
+	done
+	if [ $tries -lt 20 ]; then pass "$1"; else fault "$1" "$(fields qdisc 1:), below $(fields qdisc 10:)"; fi
+}
+
 begin_count() { # begin_count PORT...: counts what arrives in b
 	rm -f /tmp/count
 	ip netns exec b traffic count "$@" >/tmp/count &

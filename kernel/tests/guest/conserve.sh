@@ -21,23 +21,6 @@ parent() { # parent KIND: a qdisc 1: whose class 1:1 gets everything
 	esac
 }
 
-offer() { # offer CLASS COUNT BYTES
-	case $1 in
-	1) tos=0xb8 ;;
-	2) tos=0x28 ;;
-	3) tos=0 ;;
-	esac
-	traffic send 10.0.0.2 500"$1" $tos "$2" "$3" 0
-}
-
-agrees() { # agrees WHAT: the parent's backlog equals the child's; reads again if a packet left between the two
-	tries=0
-	until [ "$(fields qdisc 1: | cut -d' ' -f4-5)" = "$(fields qdisc 10: | cut -d' ' -f4-5)" ] || [ $tries -ge 20 ]; do
-		tries=$((tries + 1))
-	done
-	if [ $tries -lt 20 ]; then pass "$1"; else fault "$1" "$(fields qdisc 1:), below $(fields qdisc 10:)"; fi
-}
-
 parents="htb tbf"
 grep -q checks=full /proc/cmdline && parents="htb tbf drr prio"
 for parent in $parents; do

@@ -6,7 +6,7 @@ messages=2000
 grep -q checks=full /proc/cmdline && messages=120000
 [ -e /guest/messages ] && messages=$(cat /guest/messages)
 dmesg -c >/dev/null
-fuzz v0 10.0.0.2 1 $messages pss pds pf codes mlwdf exp_rule exp_pf >/tmp/fuzz 2>&1
+fuzz v0 10.0.0.2 1 $messages $(cat /guest/kinds) >/tmp/fuzz 2>&1
 sed 's/^/# /' /tmp/fuzz
 counts() { awk -v name="$1" '$1 == "sent" { for (i = 1; i < NF; i += 2) if ($i == name) print $(i + 1) }' /tmp/fuzz; }
 same "all were answered" "$(counts sent)" $messages

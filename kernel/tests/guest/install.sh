@@ -11,11 +11,19 @@ datagrams() { # datagrams NUMBER: sent through X, a dummy that drops them
 ip link add X type dummy
 ip link set X up
 ip addr add 192.0.2.1/24 dev X
-for options in "pds classes 8" "pss classes 3 link 20mbit dscp EF=1,AF=2 class 2 level 1 low_level 3 rate 8mbit class 3 level 2" \
-	"codes classes 2 class 1 rate 5mbit timeout 100ms" "pf classes 2"; do
-	kind=${options%% *}
-	said=$(tc qdisc add dev X root $options 2>&1)
-	judge $? "tc qdisc add dev X root $options" "$said"
+kinds=$(sed -n 's/^LW_POLICY(\(.*\))$/\1/p' /linkweir/kernel/build/tree/kinds.h)
+test -n "$kinds"
+judge $? "the module's kinds are known" "kinds.h lists none"
+for kind in $kinds; do
+	case $kind in
+	pss) options="classes 3 link 20mbit dscp EF=1,AF=2 class 2 level 1 low_level 3 rate 8mbit class 3 level 2" ;;
+	codes) options="classes 2 class 1 rate 5mbit timeout 100ms" ;;
+	pds) options="classes 8" ;;
+	pf) options="classes 2" ;;
+	*) options="classes 2 link 20mbit" ;;
+	esac
+	said=$(tc qdisc add dev X root $kind $options 2>&1)
+	judge $? "tc qdisc add dev X root $kind $options" "$said"
 	said=$(datagrams 10)
 	judge $? "datagrams through $kind" "$said"
 	said=$(tc qdisc change dev X root $kind class 1 limit 50 2>&1)
@@ -35,7 +43,7 @@ case $said in
 *"classes is outside 1 .. 4096"*) judge 0 "a refusal says why" ;;
 *) judge 1 "a refusal says why" "$said" ;;
 esac
-for page in pss pds pf codes mlwdf exp_rule exp_pf; do
+for page in $kinds; do
 	found=$(find /usr/share/man /usr/local/share/man -name "tc-$page.8*")
 	test -n "$found"
 	judge $? "tc-$page(8)" "is not there"

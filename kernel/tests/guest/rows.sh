@@ -82,13 +82,12 @@ refused "too many levels" "low_level of class 4096: more than 4096 levels: use f
 checked=
 while read -r kind scope name value text; do
 	case " $checked" in *" $kind "*) ;; *) checked="$checked$kind " ;; esac
-	link=
-	[ "$kind" = pss ] && link="link 20mbit"
 	of=
 	[ "$scope" = class ] && of="class 2"
-	refused "$kind $name $value" "$text" $add "$kind" classes 2 $link $of "$name" "$value"
+	refused "$kind $name $value" "$text" $add "$kind" classes 2 link 20mbit $of "$name" "$value"
 done </guest/bounds
-same "a bound of every kind was tried" "$(for kind in $checked; do echo "$kind"; done | sort | tr '\n' ' ')" "codes exp_pf exp_rule mlwdf pds pf pss "
+numeric=$(awk 'NR == FNR { choice[$1, $2, $3]; next } !(($1, $2, $3) in choice) { print $1 }' /guest/choices /guest/defaults | uniq)
+same "a bound of every kind was tried" "$(for kind in $checked; do echo "$kind"; done)" "$numeric"
 
 # of an existing qdisc: a refused change has no effect
 holds "pds" $add pds classes 2 limit 80 k 1000
