@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A policy is added by `make policy` and by filling in the files that it makes; no other file is edited.
 
-core/tests/edf is such a policy. It is added to a copy of the repository.
+core/tests/edf is such a policy. It is added to a copy of the repository. The core and the models are tested there in
+`make test`, the hosts in `make test-long`, as everything is built anew.
 """
 
 from __future__ import annotations
 
 import datetime
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +27,50 @@ import lay_down  # noqa: E402
 pytestmark = pytest.mark.slow
 
 
-def run(where: Path, *command: str) -> str:
-    """The output of a command that has to succeed."""
-    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+SCENARIO = """\
+duration = "20s"
+
+[link]
+rate = "2Mbit"
+
+[scheduler]
+policy = "edf"
+
+[[class]]
+name = "rest"
+deadline = "500ms"
+
+[[class]]
+name = "urgent"
+deadline = "20ms"
+
+[[flow]]
+class = "rest"
+kind = "poisson"
+rate = "900kbit"
+
+[[flow]]
+class = "urgent"
+kind = "poisson"
+rate = "900kbit"
+"""
+"""The urgent class is the second one, which would not be preferred in a tie."""
+
+HERE_ALONE = ("CARGO_TARGET_DIR", "PYTHONPATH", "VIRTUAL_ENV")
+"""Variables that would lead a build in the copy to what was built of the repository."""
+
+
+def run_both(where: Path, *command: str, **variables: str) -> tuple[str, str]:
+    """The output and the messages of a command that has to succeed."""
+    own = {key: value for key, value in os.environ.items() if key not in HERE_ALONE}
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, check=False, env=own | variables)
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    return done.stdout
+    return done.stdout, done.stderr
+
+
+def run(where: Path, *command: str, **variables: str) -> str:
+    """The output of a command that has to succeed."""
+    return run_both(where, *command, **variables)[0]
 
 
 def changed(where: Path) -> set[str]:
@@ -127,7 +170,20 @@ def test_the_core_without_a_part_of_a_policy_is_refused(laid_down: Path) -> None
         assert f"the policy {POLICY} lacks" in done.stderr
 
 
-def test_only_what_was_laid_down_is_touched(written: Path) -> None:
+@pytest.fixture(scope="module")
+def package(written: Path) -> Path:
+    """A folder with the Python package of the copy, installed."""
+    tools, built, folder = Path(sys.executable).parent, written / "target/wheel", written / "target/package"
+    maturin = (str(tools / "maturin"), "build", "--release", "--locked", "--quiet", "--out", str(built))
+    run(written, *maturin, PATH=f"{tools}{os.pathsep}{os.environ['PATH']}")
+    [wheel] = built.iterdir()
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps")
+    run(written, *pip, "--disable-pip-version-check", "--target", str(folder), str(wheel))
+    return folder
+
+
+def assert_only_laid_down(written: Path) -> None:
+    """What is touched is what `make policy` made, and one line in the list of policies."""
     assert changed(written) == {
         "core/include/linkweir/policies.def",
         "core/proofs/plan.toml",
@@ -139,7 +195,80 @@ def test_only_what_was_laid_down_is_touched(written: Path) -> None:
     assert added.split()[:2] == ["1", "0"]
 
 
+def test_only_what_was_laid_down_is_touched(written: Path) -> None:
+    assert_only_laid_down(written)
+
+
 def test_the_policy_passes_the_tests_of_core_and_models(written: Path) -> None:
     run(written, "make", "-C", "core", "quick", "CC_QUICK=gcc", "SEEDS=20")
     run(written, sys.executable, "-m", "pytest", "--quiet", "oracle", "-k", f"{POLICY} or every_policy")
     run(written, sys.executable, "oracle/generate.py", "--check", "--policy", POLICY)
+
+
+def test_tc_explains_the_policy(written: Path) -> None:
+    tc = shutil.which("tc", path=f"{os.environ['PATH']}{os.pathsep}/sbin{os.pathsep}/usr/sbin")
+    if tc is None:
+        pytest.skip("tc is missing: ./setup.sh kernel-test names its package")
+    run(written, "make", "-C", "kernel", "plugins")
+    words = [tc, "qdisc", "add", "dev", "lo", "root", POLICY, "help"]
+    plugins = os.environ | {"TC_LIB_DIR": str(written / "kernel/build/tc")}
+    shown = subprocess.run(words, env=plugins, capture_output=True, text=True, check=False).stderr
+    assert f"Usage: ... {POLICY} classes N" in shown
+    of_a_class = shown.split("\nof a class:\n")[1]
+    assert re.search(r"^  deadline +how long .* is due\n +0ns \.\. 3600s, default 100ms$", of_a_class, re.M)
+
+
+def test_the_policy_is_proved(written: Path) -> None:
+    if shutil.which("frama-c") is None:
+        pytest.skip("frama-c is missing: ./setup.sh prove names its package")
+    shown = run(written, "make", "-C", "core", "prove", f"ONLY={POLICY}")
+    rows = [line.split() for line in shown.splitlines() if line.startswith(f"eva    {POLICY} ")]
+    assert [row[2] for row in rows] == ["1", "2", "3", "64"]
+    assert all(int(row[3]) > 0 for row in rows)
+    assert "proofs: all as recorded" in shown
+
+
+@pytest.mark.long
+def test_the_policy_passes_the_tests_of_rust(written: Path) -> None:
+    shown = run(written, "cargo", "test", "--locked", "--workspace", "--", "--skip", "long::")
+    for name in ("the_classes_of_a_peer_are_served", "the_peers_of_a_hub_are_served"):
+        assert re.search(rf"^test {name}_as_the_policy_says \.\.\. ok$", shown, re.M)
+    assert_only_laid_down(written)
+
+
+@pytest.mark.long
+def test_the_simulator_serves_by_deadline(written: Path, package: Path, tmp_path: Path) -> None:
+    def linkweir(*words: str) -> str:
+        return run(tmp_path, str(package / "bin/linkweir"), *words, PYTHONPATH=str(package))
+
+    assert re.search(rf"^{POLICY} +earliest deadline first$", linkweir("policies"), re.M)
+    assert "how long after its arrival a packet is due" in linkweir("policies", POLICY)
+    (tmp_path / "edf.toml").write_text(SCENARIO)
+    rest, urgent = json.loads(linkweir("run", "edf.toml", "--json"))["classes"]
+    assert urgent["class"] == "urgent"
+    assert urgent["sent_pkts"] > 1000
+    assert urgent["delay_mean_s"] < rest["delay_mean_s"] / 2
+    assert_only_laid_down(written)
+
+
+@pytest.mark.long
+def test_the_policy_passes_the_tests_of_python(written: Path, package: Path) -> None:
+    tests = (sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", "oracle", "python/tests")
+    run(written, *tests, "-m", "not slow and not long", PYTHONPATH=str(package))
+    assert_only_laid_down(written)
+
+
+@pytest.mark.long
+def test_the_module_passes_the_suite_of_the_kernel(written: Path) -> None:
+    output, messages = run_both(written, "make", "-C", "kernel", "test", f"PYTHON={sys.executable}")
+    if "checks held" not in output:
+        pytest.skip(messages.strip())
+    kernels = re.findall(r"^(\S+): \d+ checks held, 0 failed \((.*)\)$", output, re.M)
+    assert len(kernels) + messages.count("NOT TESTED on") == 2
+    for kernel, log in kernels:
+        assert f"{kernel}: {POLICY} replayed: " in output
+        text = (written / "kernel" / log).read_text(errors="replace")
+        for check in (POLICY, f"{POLICY} takes deadline 100000000ns of a class", f"{POLICY} drains"):
+            assert f"ok - {check}\n" in text.replace("\r", "")
+        assert f"ok - {POLICY} deadline 3600000000001ns" in text
+    assert_only_laid_down(written)
