@@ -99,6 +99,7 @@ static inline void lw_mean_turn(const struct lw_means *means, struct lw_mean *me
 
 	if (mean->away && means->idle == LW_IDLE_FREEZE) {
 		mean->sum = lw_soft_div(mean->sum, lw_soft_exp2(lw_means_at(means, mean->left_ns)));
+		mean->sum = lw_soft_halve(mean->sum, 0);        /* too small for its exponent: 0 */
 		mean->sum = lw_soft_mul(mean->sum, lw_soft_exp2((uint32_t)x));
 		mean->left_ns = means->now_ns;
 		return;
