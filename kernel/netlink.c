@@ -11,7 +11,6 @@
 
 #include "linkweir.h"
 
-#define LINKWEIR_MAX_BPS 1000000000000ull
 #define LINKWEIR_MAX_LIMIT_PKTS 100000000u
 #define LINKWEIR_MAX_LIMIT_BYTES 1000000000000ull
 #define LINKWEIR_LIMIT_PKTS 1000u       /* unless a limit is given */
@@ -49,7 +48,7 @@ struct linkweir_field {
 
 static const struct linkweir_field linkweir_fields[TCA_LINKWEIR_MAX + 1] = {
 	[TCA_LINKWEIR_CLASSES] = { "classes", "", 1, LINKWEIR_MAX_CLASSES },
-	[TCA_LINKWEIR_LINK] = { "link", " bit/s", 1, LINKWEIR_MAX_BPS },
+	[TCA_LINKWEIR_LINK] = { "link", " bit/s", LW_MIN_RATE_BPS, LW_MAX_RATE_BPS },
 	[TCA_LINKWEIR_DSCP] = { .name = "dscp", .form = "64 u16, each the number of a class or 0" },
 	[TCA_LINKWEIR_DEFAULT] = { "default", "", 1, LINKWEIR_MAX_CLASSES },
 	[TCA_LINKWEIR_PARAM] = { .name = "param", .form = "a nest of a name and a value" },
@@ -60,7 +59,7 @@ static const struct linkweir_field linkweir_class_fields[TCA_LINKWEIR_CLASS_MAX 
 	[TCA_LINKWEIR_CLASS_NUMBER] = { "number of a class", "", 1, LINKWEIR_MAX_CLASSES },
 	[TCA_LINKWEIR_CLASS_LIMIT] = { "limit", " packets", 1, LINKWEIR_MAX_LIMIT_PKTS },
 	[TCA_LINKWEIR_CLASS_LIMIT_BYTES] = { "limit_bytes", " bytes", 1, LINKWEIR_MAX_LIMIT_BYTES },
-	[TCA_LINKWEIR_CLASS_RATE] = { "rate", " bit/s", 0, LINKWEIR_MAX_BPS },
+	[TCA_LINKWEIR_CLASS_RATE] = { "rate", " bit/s", 0, LW_MAX_RATE_BPS },
 	[TCA_LINKWEIR_CLASS_PARAM] = { .name = "param", .form = "a nest of a name and a value" },
 };
 

@@ -162,22 +162,22 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	enum lw_verdict verdict = LW_PASS;
-	struct lw_pick pick;
-	u32 drops = 0;
+	u64 retry_ns = LW_NEVER;
+	u32 q, drops = 0;
 
 	linkweir_clock(s);
 	for (;;) {
-		pick = linkweir_policy->pick(s->state, &s->view);
-		trace_linkweir_pick(sch, pick.queue, 0, false);
-		if (unlikely(pick.queue >= s->view.nqueues || !s->queues[pick.queue].backlog_pkts))
-			return linkweir_rest(sch, pick.queue, pick.retry_ns);
+		q = linkweir_policy->pick(s->state, &s->view, &retry_ns);
+		trace_linkweir_pick(sch, q, 0, false);
+		if (unlikely(q >= s->view.nqueues || !s->queues[q].backlog_pkts))
+			return linkweir_rest(sch, q, retry_ns);
 		if (!linkweir_policy->leaving)
 			break;
-		verdict = linkweir_judge(sch, pick.queue);
+		verdict = linkweir_judge(sch, q);
 		if (likely(verdict != LW_DROP))
 			break;
 		s->stay = 0;
-		linkweir_drop(sch, pick.queue, true, LINKWEIR_LEAVING, NULL);
+		linkweir_drop(sch, q, true, LINKWEIR_LEAVING, NULL);
 		/* bounded likewise; the watchdog asks again at once */
 		if (unlikely(++drops == LW_MOST_DROPS))
 			return linkweir_rest(sch, LW_NONE, s->view.now_ns);
@@ -185,7 +185,7 @@ static struct sk_buff * __flatten linkweir_dequeue(struct Qdisc *sch)
 	/* before the packet leaves, so that this report does not make us empty: after it, parents handle an empty child themselves */
 	if (linkweir_policy->leaving)
 		linkweir_tell_parents(sch);
-	return linkweir_leave(sch, pick.queue, verdict == LW_MARK);
+	return linkweir_leave(sch, q, verdict == LW_MARK);
 }
 
 struct linkweir_kind __PASTE(linkweir_kind_, LINKWEIR_POLICY) = {

@@ -167,11 +167,11 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	if (IS_ERR(set))
 		return PTR_ERR(set);
 	s->settings = set;
-	size = s->policy->state_size(set->nclasses, set->params);
-	if (!size) {
-		linkweir_refuse(extack, "classes: %s cannot serve %u: give fewer", s->policy->name, set->nclasses);
+	if (set->nclasses > s->policy->max_queues) {
+		linkweir_refuse(extack, "classes %u is outside 1 .. %u of %s", set->nclasses, s->policy->max_queues, s->policy->name);
 		return -EINVAL;
 	}
+	size = s->policy->state_size(set->nclasses, set->params);
 	s->state = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	s->queues = kvcalloc(set->nclasses, sizeof(*s->queues), GFP_KERNEL_ACCOUNT);
 	s->classes = kvcalloc(set->nclasses, sizeof(*s->classes), GFP_KERNEL_ACCOUNT);

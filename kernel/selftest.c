@@ -284,9 +284,9 @@ static int __init init(struct replay *r)
 
 	if (r->state || !accepts(r, &fault))
 		return wrong(r, "init is refused");
+	if (r->nqueues > r->policy->max_queues)
+		return wrong(r, "the policy serves fewer queues");
 	size = r->policy->state_size(r->nqueues, r->params);
-	if (!size)
-		return wrong(r, "no state for so many queues");
 	r->state = kvmalloc(size, GFP_KERNEL);
 	if (!r->state)
 		return -ENOMEM;
@@ -334,10 +334,11 @@ static int __init enqueue(struct replay *r)
 static int __init pick(struct replay *r)
 {
 	u32 q = LW_NONE;
+	u64 retry_ns;
 
 	if (r->nwords != 4 || (strcmp(r->words[3], "none") && queue_number(r, r->words[3], &q)))
 		return wrong(r, "expected pick QUEUE or pick none");
-	r->picked = r->policy->pick(r->state, &r->view).queue;
+	r->picked = r->policy->pick(r->state, &r->view, &retry_ns);
 	r->answers++;
 	return r->picked == q ? 0 : wrong(r, "pick() names another queue");
 }
@@ -421,7 +422,7 @@ static int __init set_rate(struct replay *r)
 	if (r->nwords < 5 || r->nwords % 2 == 0)
 		return -EINVAL;
 	for (i = 3; i < r->nwords; i += 2) {
-		if (queue_number(r, r->words[i], &q) || number(r, r->words[i + 1], U64_MAX, &value))
+		if (queue_number(r, r->words[i], &q) || number(r, r->words[i + 1], LW_MAX_RATE_BPS, &value))
 			return -EINVAL;
 		r->queues[q].rate_bps = value;
 	}
@@ -434,7 +435,7 @@ static int __init set_link(struct replay *r)
 {
 	u64 value;
 
-	if (r->nwords != 4 || number(r, r->words[3], U64_MAX, &value))
+	if (r->nwords != 4 || number(r, r->words[3], LW_MAX_RATE_BPS, &value))
 		return -EINVAL;
 	r->view.link_bps = value;
 	r->best_bps = max(r->best_bps, value);
@@ -458,7 +459,7 @@ static int __init send_or_drop(struct replay *r, bool send)
 static int __init operation(struct replay *r)
 {
 	const char *what = r->words[2];
-	int err = r->nwords < 3 ? wrong(r, "expected at TIME OPERATION") : number(r, r->words[1], U64_MAX - 1, &r->view.now_ns);
+	int err = r->nwords < 3 ? wrong(r, "expected at TIME OPERATION") : number(r, r->words[1], LW_MAX_NOW_NS, &r->view.now_ns);
 
 	if (err)
 		return err;

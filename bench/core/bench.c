@@ -151,10 +151,11 @@ static inline __attribute__((always_inline)) void send_one(struct plane *p, stru
 {
 	struct packet *packet;
 	struct ring *ring;
+	uint64_t retry_ns;
 	uint32_t q, bytes;
 
 	if (loop == POLICY) {
-		q = p->policy->pick(p->state, &p->view).queue;
+		q = p->policy->pick(p->state, &p->view, &retry_ns);
 		if (q == LW_NONE)
 			fail("the policy picked nothing while packets wait");
 		if (p->policy->leaving && p->policy->leaving(p->state, &p->view, q, false) != LW_PASS)
@@ -452,9 +453,9 @@ static const char *set_policy(struct plane *p, const struct bench_case *c)
 		params[column(policy->params, policy->nparams, c->params[i].name)] = c->params[i].value;
 	if (c->fill)
 		c->fill(qparams, policy, n);
-	bytes = policy->state_size(n, params);
-	if (!bytes)
+	if (n > policy->max_queues)
 		return "does not serve so many queues";
+	bytes = policy->state_size(n, params);
 	if (policy->check && !policy->check(&p->view, params, qparams, &fault))
 		return fault.what;
 	p->policy = policy;

@@ -21,10 +21,6 @@
 #define PROOF_JOIN(a, b) PROOF_JOIN_(a, b)
 #define PROVED PROOF_JOIN(lw_policy_, POLICY)
 
-#define PROOF_LAST_NS ((uint64_t)1 << 62)               /* 146 years: includes gaps of days and steps back */
-#define PROOF_MIN_RATE_BPS 1000ull
-#define PROOF_MAX_RATE_BPS 400000000000ull
-
 static uint64_t proof_between(uint64_t min, uint64_t max)
 {
 	return Frama_C_unsigned_long_long_interval(min, max);
@@ -32,7 +28,7 @@ static uint64_t proof_between(uint64_t min, uint64_t max)
 
 static uint64_t proof_rate(void)
 {
-	return Frama_C_interval(0, 1) ? proof_between(PROOF_MIN_RATE_BPS, PROOF_MAX_RATE_BPS) : 0;
+	return Frama_C_interval(0, 1) ? proof_between(LW_MIN_RATE_BPS, LW_MAX_RATE_BPS) : 0;
 }
 
 static uint64_t proof_value(const struct lw_param *param)
@@ -49,7 +45,7 @@ static void proof_look(void)
 {
 	uint32_t q;
 
-	proof_view.now_ns = proof_between(0, PROOF_LAST_NS);
+	proof_view.now_ns = proof_between(0, LW_MAX_NOW_NS);
 	proof_view.link_bps = proof_rate();
 	proof_view.queues = proof_queues;
 	proof_view.nqueues = QUEUES;
@@ -92,10 +88,11 @@ static bool proof_accepts(const uint64_t *params, const uint64_t *qparams)
 /* The queue picked exists. */
 static void proof_pick(void *state)
 {
-	struct lw_pick pick = PROVED.pick(state, &proof_view);
+	uint64_t retry_ns = 0;
+	uint32_t q = PROVED.pick(state, &proof_view, &retry_ns);
 
-	//@ assert picked_in_range: pick.queue < QUEUES || pick.queue == LW_NONE;
-	//@ assert retry_given: pick.retry_ns == 0 || pick.retry_ns == LW_NEVER;
+	//@ assert picked_in_range: q < QUEUES || q == LW_NONE;
+	//@ assert retry_given: retry_ns == 0 || retry_ns == LW_NEVER;
 }
 
 static void proof_operate(void *state, const uint64_t *params, const uint64_t *qparams)

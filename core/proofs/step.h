@@ -53,7 +53,7 @@ static void step_see(uint32_t q, uint32_t kind)
 	struct lw_queue *queue = proof_queues + q;
 
 	queue->backlog_pkts = kind ? (uint32_t)proof_between(1, UINT32_MAX) : 0;
-	queue->rate_bps = kind == 0 ? proof_rate() : kind == 1 ? proof_between(PROOF_MIN_RATE_BPS, PROOF_MAX_RATE_BPS) : 0;
+	queue->rate_bps = kind == 0 ? proof_rate() : kind == 1 ? proof_between(LW_MIN_RATE_BPS, LW_MAX_RATE_BPS) : 0;
 	queue->head_bytes = (uint32_t)proof_between(0, LW_MAX_PACKET_BYTES - 1);
 	queue->head_arrival_ns = proof_between(0, UINT64_MAX);
 }

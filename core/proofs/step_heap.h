@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* step_heap.h - arrangements of the heap of pf.h: which queue is at which place. Keys are ranges, so any order may result. */
+/*
+ * step_heap.h - arrangements of the heap of heap.h: which queue is at which place. Keys are ranges, so any order may result.
+ *
+ * A file defines STEP_STATE, the struct that begins the state and has `count`, STEP_ROWS(st), the rows of the heap, and
+ * step_numbers(st), which makes the rest of the state any numbers.
+ */
 #define step_place(state, i) \
 	do { \
-		if (((struct pf_state *)(state))->count > (i)) \
-			STEP_SPLIT(pf_heap((struct pf_state *)(state), &proof_view)[i]); \
+		if (((STEP_STATE *)(state))->count > (i)) \
+			STEP_SPLIT(STEP_ROWS((STEP_STATE *)(state))[i].queue); \
 	} while (0)
 #define step_split(state) \
 	do { \
-		STEP_SPLIT(((struct pf_state *)(state))->count); \
+		STEP_SPLIT(((STEP_STATE *)(state))->count); \
 		step_place(state, 0u); \
 		step_place(state, 1u); \
 	} while (0)
 #include "step.h"
+
+static void step_numbers(STEP_STATE *st);
 
 static void step_rows(uint64_t *qparams)
 {
@@ -20,55 +27,42 @@ static void step_rows(uint64_t *qparams)
 
 static void step_state(void *state)
 {
-	struct pf_state *st = (struct pf_state *)state;
+	STEP_STATE *st = (STEP_STATE *)state;
 	uint32_t order = step_choice(STEP_ORDERS), q, i;
 
 	memset(st, 0, sizeof(*st));
-	st->means.now_ns = proof_between(0, PROOF_LAST_NS);
-	st->means.since_ns = proof_between(0, PROOF_LAST_NS);
-	st->means.phase = proof_between(0, UINT32_MAX);
-	st->means.mult = proof_between(0, UINT64_MAX);
-	st->means.tc_ns = proof_between(1, UINT64_MAX);
-	st->means.floor = proof_between(0, UINT64_MAX);
-	st->means.unit = (uint32_t)proof_between(0, 2);
-	st->means.idle = (uint32_t)proof_between(0, 1);
+	step_numbers(st);
 	//@ loop unroll QUEUES;
 	for (q = 0; q < QUEUES; q++) {
-		struct pf_queue *queue = pf_queues(st) + q;
+		struct lw_heap_row *row = STEP_ROWS(st) + q;
 
-		queue->mean.sum = proof_between(0, UINT64_MAX);
-		queue->mean.inverse = proof_between(0, UINT64_MAX);
-		queue->mean.key = proof_between(0, UINT64_MAX);
-		queue->mean.rate_bps = proof_between(0, UINT64_MAX);
-		queue->mean.left_ns = proof_between(0, PROOF_LAST_NS);
-		queue->mean.weight = (uint32_t)proof_between(1, 65535);
-		queue->mean.away = step_choice(2);
-		queue->head_ns = proof_between(0, UINT64_MAX);
-		queue->timeout_ns = proof_between(0, UINT64_MAX);
-		queue->place = LW_NONE;
+		row->key = proof_between(0, UINT64_MAX);
+		row->head_ns = proof_between(0, UINT64_MAX);
+		row->place = LW_NONE;
+		row->queue = q;
 	}
 	//@ loop unroll QUEUES;
 	for (i = 0; i < QUEUES && step_orders[order][i] < QUEUES; i++) {
-		pf_heap(st, &proof_view)[i] = step_orders[order][i];
-		pf_queues(st)[step_orders[order][i]].place = i;
+		STEP_ROWS(st)[i].queue = step_orders[order][i];
+		STEP_ROWS(st)[step_orders[order][i]].place = i;
 		st->count = i + 1;
 	}
 }
 
 static bool step_sound(const void *state)
 {
-	struct pf_state *st = (struct pf_state *)state;
-	const uint32_t *heap = pf_heap(st, &proof_view);
+	STEP_STATE *st = (STEP_STATE *)state;
+	const struct lw_heap_row *rows = STEP_ROWS(st);
 	uint32_t q, i, placed = 0;
 
 	if (st->count > QUEUES)
 		return false;
 	//@ loop unroll QUEUES;
 	for (i = 0; i < st->count; i++)
-		if (heap[i] >= QUEUES || pf_queues(st)[heap[i]].place != i)
+		if (rows[i].queue >= QUEUES || rows[rows[i].queue].place != i)
 			return false;
 	//@ loop unroll QUEUES;
 	for (q = 0; q < QUEUES; q++)
-		placed += pf_queues(st)[q].place != LW_NONE;
+		placed += rows[q].place != LW_NONE;
 	return placed == st->count;
 }

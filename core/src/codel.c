@@ -2,21 +2,30 @@
 /*
  * codel.c - controlled delay over one stream: first come, first served across all queues, judged by codel.h.
  *
- * The packet that arrived first leaves first; ties go to the lowest index. The backlog behind it is that of all queues
- * together. pick and leaving look at every queue.
+ * The packet that arrived first leaves first; ties go to the lowest index (arrivals.h). The backlog behind it is that of all
+ * queues together. pick and leaving are O(1), an event is O(log n).
  */
+#include "arrivals.h"
 #include "codel.h"
 
 struct codel_state {
 	uint64_t now_ns;
 	struct lw_codel_law law;
 	struct lw_codel codel;
+	uint64_t held_bytes;            /* in all queues */
+	uint32_t count;                 /* queues in the heap */
+	uint32_t unused;
 };
+
+static struct lw_heap_row *codel_rows(struct codel_state *st)
+{
+	return (struct lw_heap_row *)(st + 1);
+}
 
 static size_t codel_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	return nqueues <= LW_MAX_QUEUES ? sizeof(struct codel_state) : 0;
+	return sizeof(struct codel_state) + nqueues * sizeof(struct lw_heap_row);
 }
 
 static void codel_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -27,27 +36,57 @@ static void codel_change(void *state, const struct lw_view *v, const uint64_t *p
 
 static void codel_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	memset(state, 0, sizeof(struct codel_state));
-	((struct codel_state *)state)->now_ns = v->now_ns;
+	struct codel_state *st = (struct codel_state *)state;
+	uint32_t q;
+
+	memset(st, 0, sizeof(*st));
+	st->now_ns = v->now_ns;
 	codel_change(state, v, params, qparams);
+	for (q = 0; q < v->nqueues; q++)
+		st->held_bytes += v->queues[q].backlog_bytes;
+	lw_arrivals_init(codel_rows(st), &st->count, v);
 }
 
-static struct lw_pick codel_pick(void *state, const struct lw_view *v)
+static uint32_t codel_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
-	lw_clock(&((struct codel_state *)state)->now_ns, v);
-	return lw_answer(lw_earliest(v));
+	struct codel_state *st = (struct codel_state *)state;
+
+	lw_clock(&st->now_ns, v);
+	return lw_answer(lw_arrivals_first(codel_rows(st), st->count), retry_ns);
 }
 
 static enum lw_verdict codel_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)
 {
 	struct codel_state *st = (struct codel_state *)state;
-	uint64_t now_ns = lw_clock(&st->now_ns, v), behind = 0;
-	uint32_t i;
+	const struct lw_queue *queue = v->queues + q;
+	uint64_t now_ns = lw_clock(&st->now_ns, v);
 
-	for (i = 0; i < v->nqueues; i++)
-		behind += v->queues[i].backlog_bytes;
-	return lw_codel_leaving(&st->codel, &st->law, now_ns, lw_excess(now_ns, v->queues[q].head_arrival_ns),
-				lw_excess(behind, v->queues[q].head_bytes), ecn);
+	return lw_codel_leaving(&st->codel, &st->law, now_ns, lw_excess(now_ns, queue->head_arrival_ns),
+				lw_excess(st->held_bytes, queue->head_bytes), ecn);
+}
+
+static void codel_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct codel_state *st = (struct codel_state *)state;
+
+	st->held_bytes += bytes;
+	lw_arrivals_follow(codel_rows(st), &st->count, v, q);
+}
+
+/* sent and dropped */
+static void codel_gone(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct codel_state *st = (struct codel_state *)state;
+
+	st->held_bytes = lw_excess(st->held_bytes, bytes);
+	lw_arrivals_follow(codel_rows(st), &st->count, v, q);
+}
+
+static void codel_rated(void *state, const struct lw_view *v)
+{
+	struct codel_state *st = (struct codel_state *)state;
+
+	lw_arrivals_rated(codel_rows(st), &st->count, v);
 }
 
 static void codel_observe(const void *state, const struct lw_view *v, uint32_t q, int64_t *values)
@@ -65,23 +104,20 @@ const struct lw_policy lw_policy_codel = {
 	.name = "codel",
 	.help = "controlled delay (RFC 8289) over all queues together, first come, first served",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = LW_CODEL_NPARAMS,
-	.nqparams = 0,
 	.nstats = LW_CODEL_NSTATS,
 	.params = codel_params,
-	.qparams = NULL,
 	.stats = codel_stats,
 	.state_size = codel_state_size,
-	.check = NULL,
 	.init = codel_init,
 	.pick = codel_pick,
-	.enqueued = NULL,
-	.sent = NULL,
-	.dropped = NULL,
-	.rated = NULL,
+	.enqueued = codel_enqueued,
+	.sent = codel_gone,
+	.dropped = codel_gone,
+	.rated = codel_rated,
 	.change = codel_change,
-	.victim = NULL,
 	.leaving = codel_leaving,
-	.expired = NULL,
 	.observe = codel_observe,
 };

@@ -18,9 +18,9 @@
 #include <linkweir/math.h>
 
 #define LW_TARGET_PARAM_CODEL \
-	{ "target", "waiting time that is not to last", NULL, 1000, 10000000000u, 5000000, LW_NS, 0 }
+	{ "target", "delay above which packets are dropped once it has lasted for an interval", NULL, 1000, 10000000000u, 5000000, LW_NS, 0 }
 #define LW_INTERVAL_PARAM \
-	{ "interval", "how long it may last at first; about the longest round trip", NULL, 1000000, 4000000000u, 100000000, \
+	{ "interval", "how long the delay may stay above target before the first drop; about the longest round-trip time", NULL, 1000000, 4000000000u, 100000000, \
 	  LW_NS, 0 }
 #define LW_MTU_PARAM \
 	{ "mtu", "no drops while at most this waits behind a packet", NULL, 0, LW_MAX_PACKET_BYTES - 1, 1514, LW_BYTES, 0 }

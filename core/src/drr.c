@@ -50,8 +50,6 @@ static struct lw_link *drr_links(struct drr_state *st, const struct lw_view *v)
 static size_t drr_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
 	return sizeof(struct drr_state) + nqueues * (sizeof(struct drr_queue) + sizeof(struct lw_link));
 }
 
@@ -94,17 +92,17 @@ static uint32_t drr_turn(struct drr_state *st, const struct lw_view *v, uint32_t
 	return LW_NONE;
 }
 
-static struct lw_pick drr_pick(void *state, const struct lw_view *v)
+static uint32_t drr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct drr_state *st = (struct drr_state *)state;
 	uint32_t *head, q, first, rounds;
 
 	if (!st->busy)
-		return lw_answer(LW_NONE);
+		return lw_answer(LW_NONE, retry_ns);
 	head = &st->head[LW_CTZ64(st->busy)];
 	q = drr_turn(st, v, head, &rounds);
 	if (q != LW_NONE)
-		return lw_answer(q);
+		return lw_answer(q, retry_ns);
 	if (rounds > 1) {
 		q = first = *head;
 		do {                            /* no deficit reaches its head packet here, so none overflows */
@@ -116,7 +114,7 @@ static struct lw_pick drr_pick(void *state, const struct lw_view *v)
 		} while (q != first);
 	}
 	/* this rotation adds the last quantum, so the queue that lacked least can send */
-	return lw_answer(drr_turn(st, v, head, &rounds));
+	return lw_answer(drr_turn(st, v, head, &rounds), retry_ns);
 }
 
 static void drr_leave(struct drr_state *st, const struct lw_view *v, uint32_t q)
@@ -224,14 +222,11 @@ const struct lw_policy lw_policy_drr = {
 	.name = "drr",
 	.help = "deficit round robin in bytes, within strict levels",
 	.abi = LW_ABI,
-	.nparams = 0,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.nqparams = DRR_NQPARAMS,
-	.nstats = 0,
-	.params = NULL,
 	.qparams = drr_qparams,
-	.stats = NULL,
 	.state_size = drr_state_size,
-	.check = NULL,
 	.init = drr_init,
 	.pick = drr_pick,
 	.enqueued = drr_event,
@@ -239,8 +234,4 @@ const struct lw_policy lw_policy_drr = {
 	.dropped = drr_event,
 	.rated = drr_rated,
 	.change = drr_change,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
-	.observe = NULL,
 };

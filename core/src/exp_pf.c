@@ -33,14 +33,14 @@ static int64_t exp_pf_elastic(struct lw_urgent *st, const struct lw_view *v, con
 	return w - lw_soft_log2(lw_soft_div(lw_soft_of(pkts), lw_soft_of(ages->count)));
 }
 
-static struct lw_pick exp_pf_pick(void *state, const struct lw_view *v)
+static uint32_t exp_pf_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	return lw_exponent_pick(st, v, &ages, ages.elastic ? exp_pf_elastic(st, v, &ages) : 0);
+	return lw_exponent_pick(st, v, &ages, ages.elastic ? exp_pf_elastic(st, v, &ages) : 0, retry_ns);
 }
 
 static void exp_pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -96,6 +96,7 @@ const struct lw_policy lw_policy_exp_pf = {
 	.name = "exp_pf",
 	.help = "exponential proportional fairness: exponential rule for real-time queues, proportional fairness for others",
 	.abi = LW_ABI,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = EXP_PF_NPARAMS,
 	.nqparams = LW_URGENT_NQPARAMS,
 	.nstats = 1,
@@ -103,7 +104,6 @@ const struct lw_policy lw_policy_exp_pf = {
 	.qparams = exp_pf_qparams,
 	.stats = exp_pf_stats,
 	.state_size = lw_urgent_state_size,
-	.check = NULL,
 	.init = exp_pf_init,
 	.pick = exp_pf_pick,
 	.enqueued = lw_urgent_event,
@@ -111,7 +111,6 @@ const struct lw_policy lw_policy_exp_pf = {
 	.dropped = lw_urgent_event,
 	.rated = lw_urgent_rated,
 	.change = exp_pf_change,
-	.victim = NULL,
 	.leaving = lw_urgent_leaving,
 	.expired = lw_urgent_expired,
 	.observe = lw_urgent_observe,

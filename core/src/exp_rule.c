@@ -10,14 +10,14 @@
 
 enum { EXP_RULE_NPARAMS = LW_URGENT_FACTOR + 1 };
 
-static struct lw_pick exp_rule_pick(void *state, const struct lw_view *v)
+static uint32_t exp_rule_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	struct lw_ages ages;
 
 	lw_urgent_clock(st, v);
 	ages = lw_ages_of(st, v);
-	return lw_exponent_pick(st, v, &ages, lw_exponent(&ages, 0));
+	return lw_exponent_pick(st, v, &ages, lw_exponent(&ages, 0), retry_ns);
 }
 
 static void exp_rule_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -40,6 +40,7 @@ const struct lw_policy lw_policy_exp_rule = {
 	.name = "exp_rule",
 	.help = "the exponential rule: channel times the exponential of how much older the head packet is than others'",
 	.abi = LW_ABI,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = EXP_RULE_NPARAMS,
 	.nqparams = LW_URGENT_NQPARAMS,
 	.nstats = 1,
@@ -47,7 +48,6 @@ const struct lw_policy lw_policy_exp_rule = {
 	.qparams = exp_rule_qparams,
 	.stats = exp_rule_stats,
 	.state_size = lw_urgent_state_size,
-	.check = NULL,
 	.init = exp_rule_init,
 	.pick = exp_rule_pick,
 	.enqueued = lw_urgent_event,
@@ -55,7 +55,6 @@ const struct lw_policy lw_policy_exp_rule = {
 	.dropped = lw_urgent_event,
 	.rated = lw_urgent_rated,
 	.change = exp_rule_change,
-	.victim = NULL,
 	.leaving = lw_urgent_leaving,
 	.expired = lw_urgent_expired,
 	.observe = lw_urgent_observe,

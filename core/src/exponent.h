@@ -86,8 +86,8 @@ static inline int64_t lw_exponent_bound(const struct lw_ages *ages, uint64_t age
 }
 
 /* the queue with the greatest claim; `elastic`: what multiplies r / R of elastic queues, a logarithm like lw_exponent's */
-static inline struct lw_pick lw_exponent_pick(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages,
-					      int64_t elastic)
+static inline uint32_t lw_exponent_pick(struct lw_urgent *st, const struct lw_view *v, const struct lw_ages *ages,
+					int64_t elastic, uint64_t *retry_ns)
 {
 	const struct lw_claim *claims = lw_claims(st);
 	uint64_t now_ns = st->means.now_ns, bits;
@@ -109,7 +109,7 @@ static inline struct lw_pick lw_exponent_pick(struct lw_urgent *st, const struct
 		best = q;
 		most = claim;
 	}
-	return lw_answer(best);
+	return lw_answer(best, retry_ns);
 }
 
 #endif

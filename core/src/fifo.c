@@ -2,51 +2,71 @@
 /*
  * fifo.c - first in, first out, across all queues.
  *
- * The head packet that has waited longest is sent first; ties go to the lowest queue. It keeps no state, since the view
- * shows all it needs. With one queue per user it behaves like one shared FIFO, except that a blocked queue does not hold up
- * the others. A pick looks at every queue.
+ * The head packet that has waited longest is sent first; ties go to the lowest queue. With one queue per user it behaves like
+ * one shared FIFO, except that a blocked queue does not hold up the others. A pick is O(1), an event O(log n) (arrivals.h).
  */
-#include "view.h"
+#include "arrivals.h"
+
+struct fifo_state {
+	uint32_t count;                 /* queues in the heap */
+	uint32_t unused;
+};
+
+static struct lw_heap_row *fifo_rows(struct fifo_state *st)
+{
+	return (struct lw_heap_row *)(st + 1);
+}
 
 static size_t fifo_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	return nqueues <= LW_MAX_QUEUES ? 8 : 0;        /* nothing is kept, and 0 would mean a refusal */
+	return sizeof(struct fifo_state) + nqueues * sizeof(struct lw_heap_row);
 }
 
 static void fifo_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	(void)v, (void)params, (void)qparams;
-	memset(state, 0, 8);
+	struct fifo_state *st = (struct fifo_state *)state;
+
+	(void)params, (void)qparams;
+	memset(st, 0, sizeof(*st));
+	lw_arrivals_init(fifo_rows(st), &st->count, v);
 }
 
-static struct lw_pick fifo_pick(void *state, const struct lw_view *v)
+static uint32_t fifo_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
-	(void)state;
-	return lw_answer(lw_earliest(v));
+	struct fifo_state *st = (struct fifo_state *)state;
+
+	(void)v;
+	return lw_answer(lw_arrivals_first(fifo_rows(st), st->count), retry_ns);
+}
+
+/* enqueued, sent and dropped */
+static void fifo_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
+{
+	struct fifo_state *st = (struct fifo_state *)state;
+
+	(void)bytes;
+	lw_arrivals_follow(fifo_rows(st), &st->count, v, q);
+}
+
+static void fifo_rated(void *state, const struct lw_view *v)
+{
+	struct fifo_state *st = (struct fifo_state *)state;
+
+	lw_arrivals_rated(fifo_rows(st), &st->count, v);
 }
 
 const struct lw_policy lw_policy_fifo = {
 	.name = "fifo",
 	.help = "the packet that arrived first, whatever its queue",
 	.abi = LW_ABI,
-	.nparams = 0,
-	.nqparams = 0,
-	.nstats = 0,
-	.params = NULL,
-	.qparams = NULL,
-	.stats = NULL,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.state_size = fifo_state_size,
-	.check = NULL,
 	.init = fifo_init,
 	.pick = fifo_pick,
-	.enqueued = NULL,
-	.sent = NULL,
-	.dropped = NULL,
-	.rated = NULL,
-	.change = NULL,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
-	.observe = NULL,
+	.enqueued = fifo_event,
+	.sent = fifo_event,
+	.dropped = fifo_event,
+	.rated = fifo_rated,
 };

@@ -55,8 +55,6 @@ static struct lw_link *fq_links(struct fq_codel_state *st, const struct lw_view 
 static size_t fq_codel_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
 	return sizeof(struct fq_codel_state) + nqueues * (sizeof(struct fq_codel_queue) + sizeof(struct lw_link));
 }
 
@@ -143,7 +141,7 @@ static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 	} while (q != first);
 }
 
-static struct lw_pick fq_codel_pick(void *state, const struct lw_view *v)
+static uint32_t fq_codel_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct fq_codel_state *st = (struct fq_codel_state *)state;
 	uint32_t q;
@@ -154,7 +152,7 @@ static struct lw_pick fq_codel_pick(void *state, const struct lw_view *v)
 		fq_skip(st, v);
 		q = fq_turn(st, v);             /* finds one, since one queue now lacks at most one round */
 	}
-	return lw_answer(q);
+	return lw_answer(q, retry_ns);
 }
 
 static enum lw_verdict fq_codel_leaving(void *state, const struct lw_view *v, uint32_t q, bool ecn)
@@ -261,12 +259,13 @@ static void fq_codel_init(void *state, const struct lw_view *v, const uint64_t *
 	struct fq_codel_state *st = (struct fq_codel_state *)state;
 	uint32_t q;
 
-	memset(st, 0, fq_codel_state_size(v->nqueues, params));
+	memset(st, 0, sizeof(*st));
 	st->now_ns = v->now_ns;
 	st->head[FQ_NEW] = st->head[FQ_OLD] = st->victim = LW_NONE;
 	lw_unlink_all(fq_links(st, v), v->nqueues);
 	fq_codel_change(state, v, params, qparams);
 	for (q = 0; q < v->nqueues; q++) {
+		memset(fq_queues(st) + q, 0, sizeof(struct fq_codel_queue));
 		st->held_pkts += v->queues[q].backlog_pkts;
 		st->held_bytes += v->queues[q].backlog_bytes;
 	}
@@ -296,14 +295,14 @@ const struct lw_policy lw_policy_fq_codel = {
 	.name = "fq_codel",
 	.help = "flow queues (RFC 8290): deficit round robin, new flows first, each under controlled delay",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = FQ_NPARAMS,
-	.nqparams = 0,
 	.nstats = LW_CODEL_NSTATS,
 	.params = fq_codel_params,
-	.qparams = NULL,
 	.stats = fq_codel_stats,
+	.shared_limit = "limit",
 	.state_size = fq_codel_state_size,
-	.check = NULL,
 	.init = fq_codel_init,
 	.pick = fq_codel_pick,
 	.enqueued = fq_codel_enqueued,
@@ -313,6 +312,5 @@ const struct lw_policy lw_policy_fq_codel = {
 	.change = fq_codel_change,
 	.victim = fq_codel_victim,
 	.leaving = fq_codel_leaving,
-	.expired = NULL,
 	.observe = fq_codel_observe,
 };

@@ -11,6 +11,7 @@
 #include <linkweir/policy.h>
 
 #define LW_MAX_LEVEL 65535u
+#define LW_LEVELS_AT_ONCE 1024u         /* a bit for each of them is on the stack */
 #define LW_LEVEL_PARAM(help_) \
 	{ "level", help_, NULL, 0, LW_MAX_LEVEL, LW_UNSET, LW_NUMBER, 0 }
 
@@ -24,8 +25,8 @@ static inline uint32_t lw_level(uint64_t value, uint32_t q)
 
 /*
  * Do two levels clash? A queue has the level in column `at` and, if `low_at` < nqparams and it is set, the one in column
- * `low_at`. Returns the first queue and column whose level an earlier one has. It passes over the queues 16 times, for 4096 levels
- * each, so that half a kilobyte of stack is enough.
+ * `low_at`. Returns the first queue and column whose level an earlier one has. It passes over the queues 64 times, for 1024 levels
+ * each, so that 128 bytes of stack are enough.
  */
 /*@ assigns *clash_queue, *clash_column \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues, at, low_at;
     assigns \result \from indirect:qparams[0 .. nqueues * nqparams - 1], nqueues;
@@ -35,12 +36,12 @@ static inline uint32_t lw_level(uint64_t value, uint32_t q)
 static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, uint32_t nqparams, uint32_t at,
 				   uint32_t low_at, uint32_t *clash_queue, uint32_t *clash_column)
 {
-	uint64_t seen[LW_BITMAP_SIZE / 64];
+	uint64_t seen[LW_LEVELS_AT_ONCE / 64];
 	uint32_t base, q;
 
 	*clash_queue = nqueues;
 	*clash_column = at;
-	for (base = 0; base <= LW_MAX_LEVEL; base += LW_BITMAP_SIZE) {
+	for (base = 0; base <= LW_MAX_LEVEL; base += LW_LEVELS_AT_ONCE) {
 		memset(seen, 0, sizeof(seen));
 		for (q = 0; q < *clash_queue; q++) {
 			const uint64_t *row = qparams + (size_t)q * nqparams;
@@ -53,9 +54,9 @@ static inline bool lw_levels_clash(const uint64_t *qparams, uint32_t nqueues, ui
 				if (low && (low_at >= nqparams || row[low_at] == LW_UNSET))
 					continue;
 				level = lw_level(row[column], q);
-				if (level / LW_BITMAP_SIZE != base / LW_BITMAP_SIZE)
+				if (level / LW_LEVELS_AT_ONCE != base / LW_LEVELS_AT_ONCE)
 					continue;
-				level %= LW_BITMAP_SIZE;
+				level %= LW_LEVELS_AT_ONCE;
 				bit = (uint64_t)1 << (level & 63);
 				if (seen[level >> 6] & bit) {
 					*clash_queue = q;       /* ends the loop over queues, and bounds the next passes */

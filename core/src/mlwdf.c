@@ -23,7 +23,7 @@ static inline int64_t mlwdf_bound(const struct lw_claim *claim, uint64_t now_ns)
 	return claim->log + ((int64_t)(63 - zeros) << 24) + (int64_t)(wait << zeros << 1 >> 40);
 }
 
-static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
+static uint32_t mlwdf_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct lw_urgent *st = (struct lw_urgent *)state;
 	const struct lw_claim *claims = lw_claims(st);
@@ -51,7 +51,7 @@ static struct lw_pick mlwdf_pick(void *state, const struct lw_view *v)
 		/* a queue never served has key 0: only another one that was never served may claim more */
 		least = key ? bound - MLWDF_APART : LW_CLAIM_UNSERVED / 2;
 	}
-	return lw_answer(best);
+	return lw_answer(best, retry_ns);
 }
 
 static void mlwdf_change(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -72,6 +72,7 @@ const struct lw_policy lw_policy_mlwdf = {
 	.name = "mlwdf",
 	.help = "modified largest weighted delay first: channel times age of the head packet",
 	.abi = LW_ABI,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = MLWDF_NPARAMS,
 	.nqparams = LW_URGENT_NQPARAMS,
 	.nstats = 1,
@@ -79,7 +80,6 @@ const struct lw_policy lw_policy_mlwdf = {
 	.qparams = mlwdf_qparams,
 	.stats = mlwdf_stats,
 	.state_size = lw_urgent_state_size,
-	.check = NULL,
 	.init = mlwdf_init,
 	.pick = mlwdf_pick,
 	.enqueued = lw_urgent_event,
@@ -87,7 +87,6 @@ const struct lw_policy lw_policy_mlwdf = {
 	.dropped = lw_urgent_event,
 	.rated = lw_urgent_rated,
 	.change = mlwdf_change,
-	.victim = NULL,
 	.leaving = lw_urgent_leaving,
 	.expired = lw_urgent_expired,
 	.observe = lw_urgent_observe,

@@ -91,8 +91,6 @@ static size_t pds_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	size_t entries = params[PDS_HISTORY] == PDS_RING ? (size_t)params[PDS_K] : 0;
 
-	if (nqueues > PDS_MAX_QUEUES)
-		return 0;
 	return sizeof(struct pds_state) + nqueues * sizeof(struct pds_queue) + entries * sizeof(struct pds_entry);
 }
 
@@ -115,7 +113,7 @@ static bool pds_check(const struct lw_view *v, const uint64_t *params, const uin
 
 /* ---- service ---- */
 
-static struct lw_pick pds_pick(void *state, const struct lw_view *v)
+static uint32_t pds_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct pds_state *st = (struct pds_state *)state;
 	const struct pds_queue *queues = pds_queues(st);
@@ -136,7 +134,7 @@ static struct lw_pick pds_pick(void *state, const struct lw_view *v)
 			best_value = value;
 		}
 	}
-	return lw_answer(best);
+	return lw_answer(best, retry_ns);
 }
 
 /* ---- loss ---- */
@@ -367,13 +365,13 @@ static void pds_init(void *state, const struct lw_view *v, const uint64_t *param
 	uint32_t q;
 
 	memset(st, 0, sizeof(*st));
-	memset(pds_queues(st), 0, v->nqueues * sizeof(struct pds_queue));
 	st->seen_ns = v->now_ns;
 	st->history = (uint8_t)params[PDS_HISTORY];
 	st->k = (uint32_t)params[PDS_K];
 	st->unit = st->history == PDS_DECAYED ? PDS_FINE : 1;
 	st->pending = LW_NONE;
 	for (q = 0; q < v->nqueues; q++) {
+		memset(pds_queues(st) + q, 0, sizeof(struct pds_queue));
 		st->total_pkts += v->queues[q].backlog_pkts;
 		pds_queues(st)[q].tail_seq = UINT64_MAX - st->k;        /* its age modulo 2^64 is above k */
 	}
@@ -423,12 +421,15 @@ const struct lw_policy lw_policy_pds = {
 	.name = "pds",
 	.help = "proportional differentiation: delays and losses of the queues in fixed ratios",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = PDS_MAX_QUEUES,
 	.nparams = PDS_NPARAMS,
 	.nqparams = PDS_NQPARAMS,
 	.nstats = PDS_NSTATS,
 	.params = pds_params,
 	.qparams = pds_qparams,
 	.stats = pds_stats,
+	.shared_limit = "limit",
 	.state_size = pds_state_size,
 	.check = pds_check,
 	.init = pds_init,
@@ -436,10 +437,7 @@ const struct lw_policy lw_policy_pds = {
 	.enqueued = pds_enqueued,
 	.sent = pds_sent,
 	.dropped = pds_dropped,
-	.rated = NULL,
 	.change = pds_change,
 	.victim = pds_victim,
-	.leaving = NULL,
-	.expired = NULL,
 	.observe = pds_observe,
 };

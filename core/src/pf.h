@@ -12,6 +12,7 @@
 #ifndef LINKWEIR_PF_H
 #define LINKWEIR_PF_H
 
+#include "heap.h"
 #include "means.h"
 
 enum { PF_TC, PF_UNIT, PF_IDLE, PF_NPARAMS };
@@ -25,10 +26,7 @@ struct pf_state {
 
 struct pf_queue {
 	struct lw_mean mean;
-	uint64_t head_ns;               /* arrival of its head packet, for ties */
 	uint64_t timeout_ns;            /* codes.c */
-	uint32_t place;                 /* in the heap, or LW_NONE */
-	uint32_t unused;
 };
 
 static struct pf_queue *pf_queues(struct pf_state *st)
@@ -36,120 +34,62 @@ static struct pf_queue *pf_queues(struct pf_state *st)
 	return (struct pf_queue *)(st + 1);
 }
 
-static uint32_t *pf_heap(struct pf_state *st, const struct lw_view *v)
+/* the heap's copy of each key, and of the arrival of each head packet */
+static struct lw_heap_row *pf_rows(struct pf_state *st, const struct lw_view *v)
 {
-	return (uint32_t *)(pf_queues(st) + v->nqueues);
+	return (struct lw_heap_row *)(pf_queues(st) + v->nqueues);
 }
 
 static size_t pf_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
-	return sizeof(struct pf_state) + nqueues * sizeof(struct pf_queue) + (nqueues + 1) / 2 * sizeof(uint64_t);
-}
-
-/* ---- the heap ---- */
-
-static inline bool pf_before(const struct pf_queue *queues, uint32_t a, uint32_t b)
-{
-	if (queues[a].mean.key != queues[b].mean.key)
-		return queues[a].mean.key < queues[b].mean.key;
-	if (queues[a].head_ns != queues[b].head_ns)
-		return queues[a].head_ns < queues[b].head_ns;
-	return a < b;
-}
-
-static void pf_sift_up(struct pf_queue *queues, uint32_t *heap, uint32_t q)
-{
-	uint32_t place = queues[q].place;
-
-	//@ assert up_placed: place < lw_n;
-	while (place > 0 && pf_before(queues, q, heap[(place - 1) / 2])) {
-		heap[place] = heap[(place - 1) / 2];
-		queues[heap[place]].place = place;
-		place = (place - 1) / 2;
-	}
-	//@ split place;
-	heap[place] = q;
-	queues[q].place = place;
-}
-
-static void pf_sift_down(struct pf_queue *queues, uint32_t *heap, uint32_t count, uint32_t q)
-{
-	uint32_t place = queues[q].place, child;
-
-	//@ assert down_placed: place < lw_n;
-	for (child = 2 * place + 1; child < count; child = 2 * place + 1) {
-		if (child + 1 < count && pf_before(queues, heap[child + 1], heap[child]))
-			child++;
-		if (!pf_before(queues, heap[child], q))
-			break;
-		heap[place] = heap[child];
-		queues[heap[place]].place = place;
-		place = child;
-	}
-	//@ split place;
-	heap[place] = q;
-	queues[q].place = place;
-}
-
-static void pf_heapify(struct pf_state *st, const struct lw_view *v)
-{
-	uint32_t *heap = pf_heap(st, v), i;
-
-	for (i = st->count / 2; i > 0; i--)
-		pf_sift_down(pf_queues(st), heap, st->count, heap[i - 1]);
-}
-
-static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
-{
-	struct pf_queue *queues = pf_queues(st);
-	uint32_t *heap = pf_heap(st, v);
-
-	//@ assert room: st->count < v->nqueues;
-	/* the best key is that of the others, so q is not in the heap yet */
-	lw_mean_return(&st->means, &queues[q].mean, st->count ? queues[heap[0]].mean.key : st->means.floor);
-	queues[q].place = st->count++;
-	pf_sift_up(queues, heap, q);
-}
-
-static void pf_leave(struct pf_state *st, const struct lw_view *v, uint32_t q)
-{
-	struct pf_queue *queues = pf_queues(st);
-	uint32_t *heap = pf_heap(st, v), place = queues[q].place, last;
-
-	//@ assert held: 0 < st->count <= v->nqueues;
-	last = heap[--st->count];
-	queues[q].place = LW_NONE;
-	if (last == q)
-		return;
-	/* the last entry fills the gap, where it may be too deep or too high */
-	queues[last].place = place;
-	pf_sift_up(queues, heap, last);
-	pf_sift_down(queues, heap, st->count, last);
+	return sizeof(struct pf_state) + nqueues * (sizeof(struct pf_queue) + sizeof(struct lw_heap_row));
 }
 
 /* ---- events ---- */
 
+static void pf_join(struct pf_state *st, const struct lw_view *v, uint32_t q)
+{
+	struct lw_heap_row *rows = pf_rows(st, v);
+	struct lw_mean *mean = &pf_queues(st)[q].mean;
+
+	/* the best key is that of the others, so q is not in the heap yet */
+	lw_mean_return(&st->means, mean, st->count ? rows[rows[0].queue].key : st->means.floor);
+	rows[q].key = mean->key;
+	lw_heap_join(rows, &st->count, q);
+}
+
 /* After any event of queue q: updates its place in the heap, and its mean if the queue became idle or returned. */
 static void pf_follow(struct pf_state *st, const struct lw_view *v, uint32_t q)
 {
-	struct pf_queue *queue = pf_queues(st) + q;
+	struct lw_heap_row *rows = pf_rows(st, v);
+	struct lw_mean *mean = &pf_queues(st)[q].mean;
+	bool held = lw_heap_holds(rows, q);
 
-	queue->head_ns = v->queues[q].backlog_pkts ? v->queues[q].head_arrival_ns : 0;
+	rows[q].key = mean->key;
+	rows[q].head_ns = v->queues[q].backlog_pkts ? v->queues[q].head_arrival_ns : 0;
 	if (!lw_eligible(v, q)) {
-		if (queue->place != LW_NONE)
-			pf_leave(st, v, q);
+		if (held)
+			lw_heap_leave(rows, &st->count, q);
 		/* a queue that is only blocked keeps its key, and its mean is not frozen */
 		if (!v->queues[q].backlog_pkts)
-			lw_mean_leave(&st->means, &queue->mean);
-	} else if (queue->place == LW_NONE) {
-		pf_join(st, v, q);
+			lw_mean_leave(&st->means, mean);
+	} else if (held) {
+		lw_heap_move(rows, st->count, q);
 	} else {
-		pf_sift_up(pf_queues(st), pf_heap(st, v), q);
-		pf_sift_down(pf_queues(st), pf_heap(st, v), st->count, q);
+		pf_join(st, v, q);
 	}
+}
+
+/* after new keys of any queues */
+static void pf_order(struct pf_state *st, const struct lw_view *v)
+{
+	struct lw_heap_row *rows = pf_rows(st, v);
+	uint32_t q;
+
+	for (q = 0; q < v->nqueues; q++)
+		rows[q].key = pf_queues(st)[q].mean.key;
+	lw_heap_order(rows, st->count);
 }
 
 static void pf_clock(struct pf_state *st, const struct lw_view *v)
@@ -162,7 +102,7 @@ static void pf_clock(struct pf_state *st, const struct lw_view *v)
 		lw_mean_turn(&st->means, &pf_queues(st)[q].mean);
 	lw_means_turn(&st->means);
 	/* the smallest keys may have become 0, and now tie */
-	pf_heapify(st, v);
+	pf_order(st, v);
 }
 
 /*
@@ -190,7 +130,7 @@ static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_
 	if (!moved)
 		return;
 	/* the heap must be in order before single queues move in it */
-	pf_heapify(st, v);
+	pf_order(st, v);
 	for (turn = 0; turn < 3; turn++)
 		for (q = 0; q < v->nqueues; q++)
 			if (pf_turn(st, v, q) == turn)
@@ -223,13 +163,14 @@ static void pf_start(struct pf_state *st, const struct lw_view *v, const uint64_
 {
 	uint32_t q;
 
-	memset(st, 0, pf_state_size(v->nqueues, params));
+	memset(st, 0, sizeof(*st));
 	st->means.now_ns = v->now_ns;
 	pf_set(st, params);
+	lw_heap_clear(pf_rows(st, v), v->nqueues);
 	for (q = 0; q < v->nqueues; q++) {
+		pf_queues(st)[q].timeout_ns = 0;
 		lw_mean_init(&pf_queues(st)[q].mean, &st->means, v->queues[q].rate_bps,
 			     (uint32_t)qparams[(size_t)q * nqparams + PF_WEIGHT]);
-		pf_queues(st)[q].place = LW_NONE;
 	}
 	for (q = 0; q < v->nqueues; q++)
 		pf_follow(st, v, q);
@@ -246,17 +187,17 @@ static void pf_alter(struct pf_state *st, const struct lw_view *v, const uint64_
 			lw_mean_change(&st->means, &pf_queues(st)[q].mean, params[PF_TC], (uint32_t)params[PF_UNIT]);
 		st->means.floor = lw_means_rescaled(&st->means, st->means.floor, params[PF_TC], (uint32_t)params[PF_UNIT]);
 		pf_set(st, params);
-		pf_heapify(st, v);
+		pf_order(st, v);
 	}
 	pf_rates(st, v, qparams, nqparams);
 }
 
-static struct lw_pick pf_pick(void *state, const struct lw_view *v)
+static uint32_t pf_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct pf_state *st = (struct pf_state *)state;
 
 	lw_clock(&st->means.now_ns, v);
-	return lw_answer(st->count ? pf_heap(st, v)[0] : LW_NONE);
+	return lw_answer(st->count ? pf_rows(st, v)[0].queue : LW_NONE, retry_ns);
 }
 
 static void pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -272,11 +213,11 @@ static void pf_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t b
 static void pf_event(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
 {
 	struct pf_state *st = (struct pf_state *)state;
-	const struct pf_queue *queue = pf_queues(st) + q;
+	const struct lw_heap_row *rows = pf_rows(st, v);
 
 	(void)bytes;
 	pf_clock(st, v);
-	if (queue->place != LW_NONE && lw_eligible(v, q) && queue->head_ns == v->queues[q].head_arrival_ns)
+	if (lw_heap_holds(rows, q) && lw_eligible(v, q) && rows[q].head_ns == v->queues[q].head_arrival_ns)
 		return;
 	pf_follow(st, v, q);
 }

@@ -114,8 +114,6 @@ static uint32_t *pss_lows(struct pss_state *st, uint32_t n)
 static size_t pss_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_BITMAP_SIZE)
-		return 0;
 	return sizeof(struct pss_state) +
 	       nqueues * (sizeof(struct pss_queue) + sizeof(struct pss_setting) + 3 * sizeof(uint32_t));
 }
@@ -377,7 +375,7 @@ static void pss_charge(struct pss_state *st, const struct lw_view *v, uint32_t q
 
 /* ---- the calls ---- */
 
-static struct lw_pick pss_pick(void *state, const struct lw_view *v)
+static uint32_t pss_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct pss_state *st = (struct pss_state *)state;
 	uint64_t now = lw_clock(&st->seen_ns, v);
@@ -385,8 +383,8 @@ static struct lw_pick pss_pick(void *state, const struct lw_view *v)
 	if (now >= st->review_ns)
 		pss_review(st, v, now);
 	if (!st->ready.summary)
-		return lw_answer(LW_NONE);
-	return lw_answer(pss_holders(st, v->nqueues)[lw_bitmap_first(&st->ready)]);
+		return lw_answer(LW_NONE, retry_ns);
+	return lw_answer(pss_holders(st, v->nqueues)[lw_bitmap_first(&st->ready)], retry_ns);
 }
 
 static void pss_enqueued(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -595,16 +593,16 @@ static void pss_init(void *state, const struct lw_view *v, const uint64_t *param
 {
 	struct pss_state *st = (struct pss_state *)state;
 	struct pss_setting *settings = pss_settings(st, v->nqueues);
-	uint32_t q;
+	uint32_t *holders = pss_holders(st, v->nqueues), *lows = pss_lows(st, v->nqueues), q;
 
 	memset(st, 0, sizeof(*st));
-	memset(pss_queues(st), 0, v->nqueues * sizeof(struct pss_queue));
-	memset(pss_holders(st, v->nqueues), 0, 3 * v->nqueues * sizeof(uint32_t));
 	st->seen_ns = v->now_ns;
 	pss_configure(st, v, params);
 	for (q = 0; q < v->nqueues; q++) {
 		struct pss_setting *setting = settings + q;
 
+		memset(pss_queues(st) + q, 0, sizeof(struct pss_queue));
+		holders[2 * (size_t)q] = holders[2 * (size_t)q + 1] = lows[q] = 0;
 		memcpy(setting->value, qparams + (size_t)q * PSS_NQPARAMS, sizeof(setting->value));
 		setting->rho_bps = 0;
 		if (setting->value[PSS_LOW_LEVEL] != LW_UNSET)
@@ -698,7 +696,7 @@ static const struct lw_param pss_qparams[PSS_NQPARAMS] = {
 	{ "rate", "reserved rate; 0: not given", NULL, 0, PSS_MAX_RATE_BPS, 0, LW_BPS, 0 },
 	{ "share", "reserved part of the link, following its capacity; 0: not given; above 99.9995% it takes a larger burst",
 	  NULL, 0, PSS_PPM - 1, 0, LW_PPM, 0 },
-	{ "burst", "packets that go on end at the high level", NULL, 2, 1u << 20, 20, LW_PKTS, 0 },
+	{ "burst", "packets sent back to back at the high level", NULL, 2, 1u << 20, 20, LW_PKTS, 0 },
 	{ "mtu", "largest packet", NULL, 64, LW_MAX_PACKET_BYTES - 1, 1514, LW_BYTES, 0 },
 	{ "memory", "how long a starvation can last without loss of the service owed", NULL, 0, PSS_MAX_MEMORY_NS, 100000000,
 	  LW_NS, 0 },
@@ -711,13 +709,14 @@ static const struct lw_param pss_qparams[PSS_NQPARAMS] = {
 
 static const struct lw_stat pss_stats[PSS_NSTATS] = {
 	{ "credit", "bits sent ahead of the reserved rate; below lr the queue is owed service", LW_BITS },
-	{ "low", "1 while the queue stands at its low level", LW_NUMBER },
+	{ "low", "1 while the queue is at its low level", LW_NUMBER },
 };
 
 const struct lw_policy lw_policy_pss = {
 	.name = "pss",
 	.help = "priority switching: reserved rates between strict priorities, kept over a varying link",
 	.abi = LW_ABI,
+	.max_queues = LW_BITMAP_SIZE,
 	.nparams = PSS_NPARAMS,
 	.nqparams = PSS_NQPARAMS,
 	.nstats = PSS_NSTATS,
@@ -733,8 +732,5 @@ const struct lw_policy lw_policy_pss = {
 	.dropped = pss_dropped,
 	.rated = pss_rated,
 	.change = pss_change,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
 	.observe = pss_observe,
 };

@@ -23,8 +23,6 @@ static struct lw_link *rr_links(struct rr_state *st)
 static size_t rr_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
 	return sizeof(struct rr_state) + nqueues * sizeof(struct lw_link);
 }
 
@@ -68,10 +66,10 @@ static void rr_init(void *state, const struct lw_view *v, const uint64_t *params
 	rr_rated(st, v);
 }
 
-static struct lw_pick rr_pick(void *state, const struct lw_view *v)
+static uint32_t rr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	(void)v;
-	return lw_answer(((struct rr_state *)state)->head);
+	return lw_answer(((struct rr_state *)state)->head, retry_ns);
 }
 
 static void rr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -95,23 +93,13 @@ const struct lw_policy lw_policy_rr = {
 	.name = "rr",
 	.help = "round robin: one packet of each queue in turn",
 	.abi = LW_ABI,
-	.nparams = 0,
-	.nqparams = 0,
-	.nstats = 0,
-	.params = NULL,
-	.qparams = NULL,
-	.stats = NULL,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.state_size = rr_state_size,
-	.check = NULL,
 	.init = rr_init,
 	.pick = rr_pick,
 	.enqueued = rr_event,
 	.sent = rr_sent,
 	.dropped = rr_event,
 	.rated = rr_rated,
-	.change = NULL,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
-	.observe = NULL,
 };

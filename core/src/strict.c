@@ -32,8 +32,6 @@ static struct strict_queue *strict_queues(struct strict_state *st)
 static size_t strict_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_BITMAP_SIZE)
-		return 0;
 	return sizeof(struct strict_state) + nqueues * sizeof(struct strict_queue);
 }
 
@@ -95,14 +93,14 @@ static void strict_init(void *state, const struct lw_view *v, const uint64_t *pa
 	strict_rated(st, v);
 }
 
-static struct lw_pick strict_pick(void *state, const struct lw_view *v)
+static uint32_t strict_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct strict_state *st = (struct strict_state *)state;
 
 	(void)v;
 	if (!st->ready.summary)
-		return lw_answer(LW_NONE);
-	return lw_answer(strict_queues(st)[lw_bitmap_first(&st->ready)].holder);
+		return lw_answer(LW_NONE, retry_ns);
+	return lw_answer(strict_queues(st)[lw_bitmap_first(&st->ready)].holder, retry_ns);
 }
 
 /* enqueued, sent and dropped: only eligibility matters */
@@ -120,12 +118,10 @@ const struct lw_policy lw_policy_strict = {
 	.name = "strict",
 	.help = "strict priority: the most urgent queue that has a packet",
 	.abi = LW_ABI,
-	.nparams = 0,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_BITMAP_SIZE,
 	.nqparams = STRICT_NQPARAMS,
-	.nstats = 0,
-	.params = NULL,
 	.qparams = strict_qparams,
-	.stats = NULL,
 	.state_size = strict_state_size,
 	.check = strict_check,
 	.init = strict_init,
@@ -135,8 +131,4 @@ const struct lw_policy lw_policy_strict = {
 	.dropped = strict_event,
 	.rated = strict_rated,
 	.change = strict_init,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
-	.observe = NULL,
 };

@@ -96,8 +96,6 @@ static inline uint64_t *lw_urgent_waiting(struct lw_urgent *st, const struct lw_
 static inline size_t lw_urgent_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
 	return sizeof(struct lw_urgent) + nqueues * (sizeof(struct lw_claim) + sizeof(struct lw_urgent_queue)) +
 	       (nqueues + 63) / 64 * sizeof(uint64_t);
 }
@@ -271,7 +269,13 @@ static inline void lw_urgent_init(void *state, const struct lw_view *v, const ui
 	struct lw_urgent_queue *queues = lw_urgent_queues(st, v);
 	uint32_t q;
 
-	memset(st, 0, lw_urgent_state_size(v->nqueues, params));
+	memset(st, 0, sizeof(*st));
+	for (q = 0; q < (v->nqueues + 63) / 64; q++)
+		lw_urgent_waiting(st, v)[q] = 0;
+	for (q = 0; q < v->nqueues; q++) {
+		memset(lw_claims(st) + q, 0, sizeof(struct lw_claim));
+		memset(queues + q, 0, sizeof(*queues));
+	}
 	st->means.now_ns = v->now_ns;
 	st->coarse = coarse;
 	lw_means_start(&st->means, params[LW_URGENT_TC]);

@@ -11,18 +11,6 @@ static inline bool lw_eligible(const struct lw_view *v, uint32_t q)
 	return v->queues[q].backlog_pkts && v->queues[q].rate_bps;
 }
 
-/* the eligible queue with the earliest head packet, ties by lowest index, or LW_NONE; looks at every queue */
-static inline uint32_t lw_earliest(const struct lw_view *v)
-{
-	uint32_t q, best = LW_NONE;
-
-	for (q = 0; q < v->nqueues; q++)
-		if (lw_eligible(v, q) &&
-		    (best == LW_NONE || v->queues[q].head_arrival_ns < v->queues[best].head_arrival_ns))
-			best = q;
-	return best;
-}
-
 /* the present time; if the clock steps back, the last one */
 static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v)
 {
@@ -31,13 +19,12 @@ static inline uint64_t lw_clock(uint64_t *seen_ns, const struct lw_view *v)
 	return *seen_ns;
 }
 
-static inline struct lw_pick lw_answer(uint32_t q)
+/* the answer of a pick that waits for events only */
+static inline uint32_t lw_answer(uint32_t q, uint64_t *retry_ns)
 {
-	struct lw_pick pick;
-
-	pick.retry_ns = q == LW_NONE ? LW_NEVER : 0;
-	pick.queue = q;
-	return pick;
+	if (q == LW_NONE)
+		*retry_ns = LW_NEVER;
+	return q;
 }
 
 #endif

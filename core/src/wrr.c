@@ -70,8 +70,6 @@ static struct lw_link *wrr_links(struct wrr_state *st, const struct lw_view *v)
 static size_t wrr_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	if (nqueues > LW_MAX_QUEUES)
-		return 0;
 	return sizeof(struct wrr_state) + nqueues * (sizeof(struct wrr_queue) + sizeof(struct lw_link));
 }
 
@@ -182,12 +180,12 @@ static void wrr_change(void *state, const struct lw_view *v, const uint64_t *par
 	}
 }
 
-static struct lw_pick wrr_pick(void *state, const struct lw_view *v)
+static uint32_t wrr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	struct wrr_state *st = (struct wrr_state *)state;
 
 	(void)v;
-	return lw_answer(st->busy ? wrr_head(st->levels + LW_CTZ64(st->busy)) : LW_NONE);
+	return lw_answer(st->busy ? wrr_head(st->levels + LW_CTZ64(st->busy)) : LW_NONE, retry_ns);
 }
 
 static void wrr_sent(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)
@@ -225,7 +223,7 @@ static void wrr_event(void *state, const struct lw_view *v, uint32_t q, uint32_t
 }
 
 static const struct lw_param wrr_params[WRR_NPARAMS] = {
-	{ "mode", "burst: all packets of a visit on end; smooth: one packet of each queue per round", "burst|smooth",
+	{ "mode", "burst: all packets of a visit back to back; smooth: one packet of each queue per round", "burst|smooth",
 	  WRR_BURST, WRR_SMOOTH, WRR_BURST, LW_CHOICE, 0 },
 };
 
@@ -239,14 +237,13 @@ const struct lw_policy lw_policy_wrr = {
 	.name = "wrr",
 	.help = "weighted round robin in packets, within strict levels",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.nparams = WRR_NPARAMS,
 	.nqparams = WRR_NQPARAMS,
-	.nstats = 0,
 	.params = wrr_params,
 	.qparams = wrr_qparams,
-	.stats = NULL,
 	.state_size = wrr_state_size,
-	.check = NULL,
 	.init = wrr_init,
 	.pick = wrr_pick,
 	.enqueued = wrr_event,
@@ -254,8 +251,4 @@ const struct lw_policy lw_policy_wrr = {
 	.dropped = wrr_event,
 	.rated = wrr_rated,
 	.change = wrr_change,
-	.victim = NULL,
-	.leaving = NULL,
-	.expired = NULL,
-	.observe = NULL,
 };

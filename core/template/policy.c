@@ -16,7 +16,7 @@ struct NAME_state {
 static size_t NAME_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	return nqueues <= LW_MAX_QUEUES ? sizeof(struct NAME_state) : 0;
+	return sizeof(struct NAME_state);
 }
 
 static void NAME_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -25,16 +25,24 @@ static void NAME_init(void *state, const struct lw_view *v, const uint64_t *para
 	memset(state, 0, sizeof(struct NAME_state));
 }
 
-static struct lw_pick NAME_pick(void *state, const struct lw_view *v)
+static uint32_t NAME_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
+	uint32_t q, best = LW_NONE;
+
 	(void)state;
-	return lw_answer(lw_earliest(v));
+	for (q = 0; q < v->nqueues; q++)
+		if (lw_eligible(v, q) &&
+		    (best == LW_NONE || v->queues[q].head_arrival_ns < v->queues[best].head_arrival_ns))
+			best = q;
+	return lw_answer(best, retry_ns);
 }
 
 const struct lw_policy lw_policy_NAME = {
 	.name = "NAME",
 	.help = "FILL IN: one line for lists of policies",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,        /* FILL IN: leave it out if choices depend on rates */
+	.max_queues = LW_MAX_QUEUES,
 	.state_size = NAME_state_size,
 	.init = NAME_init,
 	.pick = NAME_pick,

@@ -23,25 +23,19 @@ static bool wrong(const char *what, const char *name)
 	return false;
 }
 
-/* strict and pss find a level in a bitmap of 4096, pds serves 4096; the others serve what the contract allows */
-static uint32_t most_queues(const struct lw_policy *policy)
-{
-	return !strcmp(policy->name, "strict") || !strcmp(policy->name, "pss") || !strcmp(policy->name, "pds") ? 4096
-														 : LW_MAX_QUEUES;
-}
-
-/* the parameters that size the state */
-static bool is_kept(const char *name)
-{
-	return !strcmp(name, "history") || !strcmp(name, "k");
-}
-
 /* the defaults that only very long vectors could show */
 static bool default_holds(const struct lw_param *param)
 {
-	if (!strcmp(policy_name, "fq_codel") && !strcmp(param->name, "limit"))
-		return param->def == 10240;
-	return strcmp(param->name, "k") != 0 || param->def == 1500;
+	static const struct { const char *policy, *param; uint64_t def; } expected[] = {
+		{ "fq_codel", "limit", 10240 },
+		{ "pds", "k", 1500 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		if (!strcmp(policy_name, expected[i].policy) && !strcmp(param->name, expected[i].param))
+			return param->def == expected[i].def;
+	return true;
 }
 
 static uint32_t choices_of(const struct lw_param *param)
@@ -72,10 +66,53 @@ static bool table_holds(const struct lw_param *table, uint32_t n)
 			return wrong("choices and unit do not agree:", param->name);
 		if (!default_holds(param))
 			return wrong("not the expected default:", param->name);
-		if (param->flags != (is_kept(param->name) ? LW_AT_INIT : 0))
-			return wrong("the flag LW_AT_INIT is wrong for:", param->name);
+		if (param->flags & ~(uint32_t)LW_AT_INIT)
+			return wrong("an unknown flag at:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
 			return wrong("the range is not that of the choices:", param->name);
+	}
+	return true;
+}
+
+/* does the state's size depend on this parameter, with the present values of the others? */
+static bool is_sized_by(const struct lw_policy *policy, uint64_t *params, uint32_t i)
+{
+	const struct lw_param *param = policy->params + i;
+	uint64_t kept = params[i], value = param->min;
+	size_t first;
+	bool differs = false;
+
+	params[i] = value;
+	first = policy->state_size(3, params);
+	while (value != param->max) {
+		value = param->choices ? value + 1 : param->max;
+		params[i] = value;
+		differs = differs || policy->state_size(3, params) != first;
+	}
+	params[i] = kept;
+	return differs;
+}
+
+/* Exactly the parameters with LW_AT_INIT size the state, with some value of the choices. */
+static bool sizes_hold(const struct lw_policy *policy)
+{
+	uint64_t params[16] = { 0 };
+	uint32_t i, j;
+
+	for (i = 0; i < policy->nparams; i++)
+		params[i] = policy->params[i].def;
+	for (i = 0; i < policy->nparams; i++) {
+		bool sized = is_sized_by(policy, params, i);
+
+		for (j = 0; j < policy->nparams; j++) {
+			uint64_t kept = params[j];
+
+			for (params[j] = 0; policy->params[j].choices && params[j] <= policy->params[j].max; params[j]++)
+				sized = is_sized_by(policy, params, i) || sized;
+			params[j] = kept;
+		}
+		if (sized != !!(policy->params[i].flags & LW_AT_INIT))
+			return wrong("the flag LW_AT_INIT is wrong for:", policy->params[i].name);
 	}
 	return true;
 }
@@ -89,9 +126,9 @@ static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *pa
 	unsigned char *room = (unsigned char *)malloc(size + GUARD_BYTES);
 	struct lw_view v = { 1000, 1000000000, queues, n };
 	struct lw_fault fault = { NULL, NULL, LW_NONE };
-	struct lw_pick pick;
+	uint64_t retry_ns = 0;
 	bool good = false;
-	uint32_t q;
+	uint32_t q, picked;
 
 	if (!queues || !qparams || !room || !size) {
 		wrong("cannot serve as many queues as it should", "");
@@ -108,8 +145,7 @@ static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *pa
 		goto out;
 	}
 	policy->init(room, &v, params, qparams);
-	pick = policy->pick(room, &v);
-	if (pick.queue != LW_NONE || pick.retry_ns != LW_NEVER) {
+	if (policy->pick(room, &v, &retry_ns) != LW_NONE || retry_ns != LW_NEVER) {
 		wrong("picks a queue though no packet waits", "");
 		goto out;
 	}
@@ -121,22 +157,22 @@ static bool house_holds(const struct lw_policy *policy, uint32_t n, uint64_t *pa
 			policy->enqueued(room, &v, q, 100);
 	}
 	for (i = 0; i < n; i++) {
-		pick = policy->pick(room, &v);
-		if (pick.queue >= n || !queues[pick.queue].backlog_pkts) {
+		picked = policy->pick(room, &v, &retry_ns);
+		if (picked >= n || !queues[picked].backlog_pkts) {
 			wrong("picks a queue without a packet", "");
 			goto out;
 		}
-		queues[pick.queue].backlog_pkts = 0;
-		queues[pick.queue].backlog_bytes = 0;
+		queues[picked].backlog_pkts = 0;
+		queues[picked].backlog_bytes = 0;
 		if (policy->sent)
-			policy->sent(room, &v, pick.queue, 100);
+			policy->sent(room, &v, picked, 100);
 	}
 	good = true;
 	for (i = 0; i < GUARD_BYTES; i++)
 		good = good && room[size + i] == 0x5a;
 	if (!good)
 		wrong("writes behind its state", "");
-	if (policy->pick(room, &v).queue != LW_NONE)
+	if (policy->pick(room, &v, &retry_ns) != LW_NONE)
 		good = wrong("picks a queue though no packet waits", "");
 out:
 	free(queues);
@@ -254,12 +290,25 @@ static bool refusals_hold(const struct lw_policy *policy)
 	return true;
 }
 
+/* a parameter of the table, or none */
+static bool shared_limit_holds(const struct lw_policy *policy)
+{
+	uint32_t i;
+
+	for (i = 0; policy->shared_limit && i < policy->nparams; i++)
+		if (!strcmp(policy->params[i].name, policy->shared_limit))
+			return policy->params[i].unit == LW_PKTS;
+	return !policy->shared_limit;
+}
+
 static bool policy_holds(const struct lw_policy *policy)
 {
 	uint64_t params[16] = { 0 };
-	uint32_t i, most = most_queues(policy);
+	uint32_t i, most = policy->max_queues;
 
 	policy_name = policy->name;
+	if (most < 1 || most > LW_MAX_QUEUES || policy->traits & ~(uint32_t)LW_IGNORES_RATES)
+		return wrong("the table has a wrong largest number of queues or an unknown trait", "");
 	if (policy->abi != LW_ABI || policy->nparams > 16 || policy->nqparams > 16 || !policy->help || !policy->help[0])
 		return wrong("the table has another ABI, too many parameters or no help", "");
 	for (i = 0; i < policy->nparams; i++)
@@ -267,10 +316,10 @@ static bool policy_holds(const struct lw_policy *policy)
 	for (i = 0; i < policy->nstats; i++)
 		if (!policy->stats[i].name || !policy->stats[i].help || !policy->observe)
 			return wrong("a statistic without name, help or observe()", "");
-	if (policy->state_size(most + 1, params) || policy->state_size(LW_NONE, params))
-		return wrong("accepts more queues than it can serve", "");
+	if (!shared_limit_holds(policy))
+		return wrong("the shared limit is no parameter in packets:", policy->shared_limit);
 	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
-	       refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
+	       sizes_hold(policy) && refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
 	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);

@@ -23,6 +23,7 @@
 
 #define PLANE_PROBE_BYTES 65536u        /* a larger state is not copied after every operation, only at every pick */
 #define PLANE_MAX_STATS 16u
+#define PLANE_UNTOUCHED ((uint64_t)0x123456789abcdef)   /* a retry that pick() has not set */
 
 struct packet {
 	uint64_t arrival_ns;
@@ -152,42 +153,45 @@ static bool plane_accepts(const struct plane *p, struct lw_fault *fault)
 
 /* ---- checks ---- */
 
-static bool plane_answer_is_right(struct plane *p, struct lw_pick pick)
+static bool plane_answer_is_right(struct plane *p, uint32_t picked, uint64_t retry_ns)
 {
 	uint32_t q, ready = LW_NONE;
 
 	for (q = p->view.nqueues; q-- > 0;)
 		if (p->queues[q].backlog_pkts && p->queues[q].rate_bps)
 			ready = q;
-	if (pick.queue == LW_NONE) {
+	if (picked == LW_NONE) {
 		if (ready != LW_NONE)
 			return plane_wrong(p, "pick() answers none though queue %" PRIu32 " could send", ready);
-		if (pick.retry_ns != LW_NEVER)
-			return plane_wrong(p, "pick() answers none with retry %" PRIu64 " instead of never", pick.retry_ns);
+		if (retry_ns != LW_NEVER)
+			return plane_wrong(p, "pick() answers none with retry %" PRIu64 " instead of never", retry_ns);
 		return true;
 	}
-	if (pick.queue >= p->view.nqueues)
-		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which does not exist", pick.queue);
-	if (!p->queues[pick.queue].backlog_pkts)
-		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is empty", pick.queue);
-	if (!p->queues[pick.queue].rate_bps)
-		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is blocked", pick.queue);
+	if (retry_ns != PLANE_UNTOUCHED)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 " and sets a retry", picked);
+	if (picked >= p->view.nqueues)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which does not exist", picked);
+	if (!p->queues[picked].backlog_pkts)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is empty", picked);
+	if (!p->queues[picked].rate_bps)
+		return plane_wrong(p, "pick() answers queue %" PRIu32 ", which is blocked", picked);
 	return true;
 }
 
 /* Asks a copy of the state twice, which must give one answer. */
 static bool plane_ask_copy(struct plane *p, uint32_t *queue)
 {
-	struct lw_pick first, second;
+	uint64_t retry_ns = PLANE_UNTOUCHED, again_ns = PLANE_UNTOUCHED;
+	uint32_t first, second;
 
 	memcpy(p->copy, p->state, p->state_size);
-	first = p->policy->pick(p->copy, &p->view);
-	second = p->policy->pick(p->copy, &p->view);
-	if (first.queue != second.queue)
+	first = p->policy->pick(p->copy, &p->view, &retry_ns);
+	second = p->policy->pick(p->copy, &p->view, &again_ns);
+	if (first != second || retry_ns != again_ns)
 		return plane_wrong(p, "two picks with nothing between them differ: %" PRId32 " and %" PRId32,
-				   (int32_t)first.queue, (int32_t)second.queue);
-	*queue = first.queue;
-	return plane_answer_is_right(p, first);
+				   (int32_t)first, (int32_t)second);
+	*queue = first;
+	return plane_answer_is_right(p, first, retry_ns);
 }
 
 static bool plane_conserves(struct plane *p)
@@ -289,9 +293,9 @@ static uint32_t plane_pop(struct plane *p, uint32_t q, bool head)
 
 static bool plane_start(struct plane *p)
 {
-	p->state_size = p->policy->state_size(p->view.nqueues, p->params);
-	if (!p->state_size)
+	if (p->view.nqueues > p->policy->max_queues)
 		return plane_wrong(p, "the policy cannot serve %" PRIu32 " queues", p->view.nqueues);
+	p->state_size = p->policy->state_size(p->view.nqueues, p->params);
 	p->state = (unsigned char *)plane_room(1, p->state_size);
 	p->copy = (unsigned char *)plane_room(1, p->state_size);
 	memset(p->state, 0x5a, p->state_size);          /* init() must not rely on zeros */
@@ -339,17 +343,17 @@ static bool plane_enqueue(struct plane *p, uint32_t q, uint32_t bytes)
 
 static bool plane_pick(struct plane *p)
 {
-	uint32_t foretold;
-	struct lw_pick first, second;
+	uint64_t retry_ns;
+	uint32_t foretold, first, second;
 
 	if (!plane_ask_copy(p, &foretold))
 		return false;
-	first = p->policy->pick(p->state, &p->view);
-	second = p->policy->pick(p->state, &p->view);
-	if (first.queue != second.queue || first.queue != foretold)
+	first = p->policy->pick(p->state, &p->view, &retry_ns);
+	second = p->policy->pick(p->state, &p->view, &retry_ns);
+	if (first != second || first != foretold)
 		return plane_wrong(p, "picks differ: %" PRId32 " and %" PRId32 ", a copy of the state said %" PRId32,
-				   (int32_t)first.queue, (int32_t)second.queue, (int32_t)foretold);
-	p->picked = first.queue;
+				   (int32_t)first, (int32_t)second, (int32_t)foretold);
+	p->picked = first;
 	return plane_settle(p);
 }
 

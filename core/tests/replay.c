@@ -328,7 +328,7 @@ static bool rates(struct replay *r, uint32_t n)
 	uint32_t q = 0, i;
 
 	for (i = 3; i < n; i += 2) {
-		if (!queue_number(r, words[i], &q) || !number(r, words[i + 1], UINT64_MAX, &rate_bps))
+		if (!queue_number(r, words[i], &q) || !number(r, words[i + 1], LW_MAX_RATE_BPS, &rate_bps))
 			return false;
 		r->plane.queues[q].rate_bps = rate_bps;
 	}
@@ -342,7 +342,7 @@ static bool operation(struct replay *r, uint32_t n)
 	uint64_t value;
 	uint32_t q;
 
-	if (n < 3 || !number(r, words[1], UINT64_MAX - 1, &p->view.now_ns))
+	if (n < 3 || !number(r, words[1], LW_MAX_NOW_NS, &p->view.now_ns))
 		return n < 3 ? wrong(r, "expected at TIME OPERATION") : false;
 	if (!strcmp(words[2], "init") && n == 3)
 		return init(r);
@@ -363,7 +363,7 @@ static bool operation(struct replay *r, uint32_t n)
 	if (!strcmp(words[2], "change"))
 		return change(r, n);
 	if (!strcmp(words[2], "link") && n == 4)
-		return number(r, words[3], UINT64_MAX, &value) && plane_link(p, value);
+		return number(r, words[3], LW_MAX_RATE_BPS, &value) && plane_link(p, value);
 	if ((!strcmp(words[2], "send") && (n == 3 || n == 4)) || (!strcmp(words[2], "drop") && n == 4)) {
 		q = p->picked;
 		if (n == 4 && !queue_number(r, words[3], &q))
@@ -412,7 +412,7 @@ static bool statement(struct replay *r, uint32_t n)
 	}
 	if (!strcmp(words[0], "link")) {
 		r->has_link = true;
-		return number(r, words[1], UINT64_MAX, &r->link_bps);
+		return number(r, words[1], LW_MAX_RATE_BPS, &r->link_bps);
 	}
 	return wrong(r, "\"%s\" is not a statement", words[0]);
 }

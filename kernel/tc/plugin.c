@@ -27,10 +27,10 @@ static const struct lw_param limit_bytes_param = {
 	"limit_bytes", "bytes the class holds", NULL, 1, 1000000000000, 0, LW_BYTES, 0
 };
 static const struct lw_param rate_param = {
-	"rate", "present rate of the class's channel; 0 blocks it; the link's unless given", NULL, 0, 1000000000000, 0, LW_BPS, 0
+	"rate", "present rate of the class's channel; 0 blocks it; the link's unless given", NULL, 0, LW_MAX_RATE_BPS, 0, LW_BPS, 0
 };
 static const struct lw_param link_param = {
-	"link", "capacity that the scheduler assumes; shapes nothing", NULL, 1, 1000000000000, 0, LW_BPS, 0
+	"link", "capacity that the scheduler assumes; shapes nothing", NULL, LW_MIN_RATE_BPS, LW_MAX_RATE_BPS, 0, LW_BPS, 0
 };
 
 /* ---- names of code points ---- */

@@ -19,7 +19,11 @@
  *   Repeats   rated() with an unchanged view, or change() with the values in force, changes no later answer if it comes at
  *             the time of the last event. At a later time it may round means once more.
  *   Blocked   a queue with rate_bps == 0 is never picked.
- *   Numbers   packets are shorter than LW_MAX_PACKET_BYTES; there are at most LW_MAX_QUEUES queues.
+ *   Heads     head_bytes and head_arrival_ns of a queue change with an event of that queue only. A data plane whose queues are
+ *             schedulers themselves, so that another packet may become the head as time passes, calls rated() then.
+ *   Numbers   what a view may show is bounded by the constants LW_MAX_* and LW_MIN_RATE_BPS below. Every data plane refuses,
+ *             with a reason, settings that would exceed them; the proofs assume them and nothing more.
+ *   Stack     no call needs more than 512 bytes of stack, and none clears memory in proportion to anything but nqueues.
  *
  * An arrival, in every data plane:
  *   1. The packet is put at the tail of queue q. (If q's own limit refuses it, there is no event.)
@@ -53,7 +57,7 @@
 extern "C" {
 #endif
 
-#define LW_ABI 2u
+#define LW_ABI 3u
 #define LW_NONE UINT32_MAX
 #define LW_NEVER UINT64_MAX             /* retry_ns when only an event can change the answer */
 #define LW_FROM_HEAD 0x80000000u        /* flag in the answer of victim(): drop the head, not the tail */
@@ -61,25 +65,23 @@ extern "C" {
 #define LW_UNSET UINT64_MAX             /* a parameter that was not given */
 #define LW_MAX_QUEUES 65536u
 #define LW_MAX_PACKET_BYTES (1u << 20)  /* exclusive */
+#define LW_MIN_RATE_BPS 1u              /* of a link, and of a channel that is not blocked */
+#define LW_MAX_RATE_BPS 1000000000000u
+#define LW_MAX_NOW_NS ((uint64_t)1 << 62)       /* 146 years */
 
 struct lw_queue {                       /* written by the data plane only */
 	uint64_t backlog_bytes;
 	uint64_t head_arrival_ns;       /* valid while backlog_pkts != 0 */
-	uint64_t rate_bps;              /* present rate of this queue's channel; 0: blocked */
+	uint64_t rate_bps;              /* LW_MIN_RATE_BPS .. LW_MAX_RATE_BPS: present rate of this queue's channel; 0: blocked */
 	uint32_t backlog_pkts;
 	uint32_t head_bytes;            /* valid while backlog_pkts != 0 */
 };
 
 struct lw_view {
-	uint64_t now_ns;
-	uint64_t link_bps;              /* capacity as reported to the scheduler: nominal, or updated through rated() */
+	uint64_t now_ns;                /* at most LW_MAX_NOW_NS */
+	uint64_t link_bps;              /* capacity as reported to the scheduler: nominal, or updated through rated(); 0: not known */
 	const struct lw_queue *queues;
 	uint32_t nqueues;
-};
-
-struct lw_pick {
-	uint64_t retry_ns;              /* with LW_NONE: when to ask again at the latest, or LW_NEVER */
-	uint32_t queue;                 /* LW_NONE: nothing to send now */
 };
 
 enum lw_verdict {
@@ -100,7 +102,7 @@ enum lw_unit {
 };
 
 enum lw_param_flag {
-	LW_AT_INIT = 1                  /* change() keeps the value given to init(), which sizes the state */
+	LW_AT_INIT = 1                  /* it sizes the state, so change() keeps the value given to init() */
 };
 
 /* The only place that declares a parameter's name, meaning, unit, range and default. */
@@ -121,6 +123,11 @@ struct lw_stat {
 	enum lw_unit unit;
 };
 
+/* What data planes must know of a policy besides its parameters. */
+enum lw_trait {
+	LW_IGNORES_RATES = 1            /* of link_bps and rate_bps its choices depend only on whether a rate_bps is 0 */
+};
+
 /* Why a set of parameters is refused. */
 struct lw_fault {
 	const char *what;               /* one sentence: what is wrong and what to do */
@@ -136,22 +143,28 @@ struct lw_fault {
 struct lw_policy {
 	const char *name;
 	const char *help;
-	uint32_t abi, nparams, nqparams, nstats;
+	uint32_t abi;
+	uint32_t traits;                /* of enum lw_trait */
+	uint32_t max_queues;            /* 1 .. LW_MAX_QUEUES */
+	uint32_t nparams, nqparams, nstats;
 	const struct lw_param *params, *qparams;
 	const struct lw_stat *stats;
+	const char *shared_limit;       /* the parameter that says how many packets all queues hold together; NULL: there is none */
 
-	/* Bytes of state for nqueues queues; 0 when this policy cannot serve so many. */
+	/* Bytes of state for 1 .. max_queues queues, at least 1. Of the parameters only those with LW_AT_INIT matter. */
 	size_t (*state_size)(uint32_t nqueues, const uint64_t *params);
 	/* optional: rules across parameters; false and *fault filled when refused */
 	bool (*check)(const struct lw_view *v, const uint64_t *params, const uint64_t *qparams, struct lw_fault *fault);
 	void (*init)(void *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
-	struct lw_pick (*pick)(void *st, const struct lw_view *v);
+	/* The queue whose head packet is sent next. LW_NONE: nothing to send now, and *retry_ns is when to ask again at the latest,
+	 * or LW_NEVER; otherwise *retry_ns stays as it is. */
+	uint32_t (*pick)(void *st, const struct lw_view *v, uint64_t *retry_ns);
 
 	/* optional events */
 	void (*enqueued)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
 	void (*sent)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
 	void (*dropped)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
-	void (*rated)(void *st, const struct lw_view *v);       /* link_bps or some rate_bps changed */
+	void (*rated)(void *st, const struct lw_view *v);       /* link_bps, a rate_bps, or a head without an event changed */
 	void (*change)(void *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
 
 	/* optional: a packet of `bytes` has joined q: the queue that must drop a packet (| LW_FROM_HEAD), or LW_NONE */

@@ -4,5 +4,5 @@
 #include "../../src/codes.c"
 #define PROOF_WIDEN QUEUES - 1, QUEUES
 #define POLICY codes
-#define STATE_BYTES (sizeof(struct pf_state) + QUEUES * sizeof(struct pf_queue) + (QUEUES + 1) / 2 * sizeof(uint64_t))
+#define STATE_BYTES (sizeof(struct pf_state) + QUEUES * (sizeof(struct pf_queue) + sizeof(struct lw_heap_row)))
 #include "../data_plane.h"

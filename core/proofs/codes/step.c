@@ -3,6 +3,4 @@
 #define lw_n QUEUES
 #include "../../src/codes.c"
 #define POLICY codes
-#define STATE_BYTES (sizeof(struct pf_state) + QUEUES * sizeof(struct pf_queue) + (QUEUES + 1) / 2 * sizeof(uint64_t))
-#define STEP_KINDS 3
-#include "../step_heap.h"
+#include "../step_means.h"

@@ -30,9 +30,10 @@ static void rr_init(void *state, const struct lw_view *v, const uint64_t *params
 
 /*@ requires given: rr_given((struct rr_state *)state, v);
     requires sound: rr_sound((struct rr_state *)state);
-    assigns \nothing;
-    ensures range: \result.queue < v->nqueues || \result.queue == LW_NONE; */
-static struct lw_pick rr_pick(void *state, const struct lw_view *v);
+    requires retry: \valid(retry_ns) && \separated(retry_ns, (struct rr_state *)state, v);
+    assigns *retry_ns;
+    ensures range: \result < v->nqueues || \result == LW_NONE; */
+static uint32_t rr_pick(void *state, const struct lw_view *v, uint64_t *retry_ns);
 
 /*@ requires given: rr_given((struct rr_state *)state, v) && q < v->nqueues;
     requires sound: rr_sound((struct rr_state *)state);

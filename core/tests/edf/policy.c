@@ -19,7 +19,7 @@ static uint64_t *edf_deadlines(void *state)
 static size_t edf_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
-	return nqueues <= LW_MAX_QUEUES ? nqueues * sizeof(uint64_t) : 0;
+	return nqueues * sizeof(uint64_t);
 }
 
 static void edf_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
@@ -37,7 +37,7 @@ static uint64_t edf_due_ns(uint64_t came_ns, uint64_t deadline_ns)
 	return (came_ns < UINT64_MAX - EDF_MAX_NS ? came_ns : UINT64_MAX - EDF_MAX_NS) + deadline_ns;
 }
 
-static struct lw_pick edf_pick(void *state, const struct lw_view *v)
+static uint32_t edf_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
 	uint64_t due_ns, first_ns = UINT64_MAX;
 	uint32_t q, best = LW_NONE;
@@ -51,7 +51,7 @@ static struct lw_pick edf_pick(void *state, const struct lw_view *v)
 			best = q;
 		}
 	}
-	return lw_answer(best);
+	return lw_answer(best, retry_ns);
 }
 
 static const struct lw_param edf_qparams[EDF_NQPARAMS] = {
@@ -62,6 +62,8 @@ const struct lw_policy lw_policy_edf = {
 	.name = "edf",
 	.help = "earliest deadline first",
 	.abi = LW_ABI,
+	.traits = LW_IGNORES_RATES,
+	.max_queues = LW_MAX_QUEUES,
 	.nqparams = EDF_NQPARAMS,
 	.qparams = edf_qparams,
 	.state_size = edf_state_size,

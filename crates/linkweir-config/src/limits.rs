@@ -5,6 +5,7 @@
 pub const DURATION_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
 /// Fastest link and source, bit/s.
 pub const RATE_BPS: u64 = 400_000_000_000;
+const _: () = assert!(RATE_BPS <= linkweir_core::MAX_RATE_BPS);
 /// Longest propagation delay, s.
 pub const DELAY_S: f64 = 3600.0;
 /// Most points of a signal written into the scenario.

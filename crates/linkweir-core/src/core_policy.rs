@@ -16,7 +16,7 @@ use std::fmt;
 use std::ptr;
 
 use crate::ffi;
-use crate::info::{self, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_QUEUES};
+use crate::info::{self, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_RATE_BPS};
 use crate::policy::{Pick, Policy, Verdict, Victim, View};
 
 /// A running policy of the core.
@@ -93,7 +93,7 @@ impl CorePolicy {
         qparams: &[u64],
     ) -> Result<CorePolicy, Fault> {
         check(info, view, params, qparams)?;
-        let size = state_size(info, view.queues.len(), params)?;
+        let size = state_size(info, view.queues.len(), params);
         let mut policy = CorePolicy {
             info,
             state: vec![0; size.div_ceil(8)],
@@ -254,14 +254,15 @@ impl Policy for CorePolicy {
     fn pick(&mut self, view: &View<'_>) -> Pick {
         self.expect_view(view);
         let raw = raw_view(view);
-        // SAFETY: the block is initialised and the view has its number of queues.
-        let pick = unsafe { (self.info.table.pick)(self.block(), &raw) };
-        if pick.queue == ffi::NONE {
+        let mut retry_ns = ffi::NEVER;
+        // SAFETY: the block is initialised and the view has its number of queues; the time is ours to be written.
+        let queue = unsafe { (self.info.table.pick)(self.block(), &raw, &mut retry_ns) };
+        if queue == ffi::NONE {
             return Pick::Nothing {
-                retry_ns: (pick.retry_ns != ffi::NEVER).then_some(pick.retry_ns),
+                retry_ns: (retry_ns != ffi::NEVER).then_some(retry_ns),
             };
         }
-        Pick::Queue(pick.queue as usize)
+        Pick::Queue(queue as usize)
     }
 
     #[inline]
@@ -283,6 +284,7 @@ impl Policy for CorePolicy {
         self.best_bps = self.best_bps.max(view.link_bps);
         if let Some(rated) = self.info.table.rated {
             self.expect_view(view);
+            debug_assert!(rates_fit(self.info, view).is_ok(), "rates are in range");
             let raw = raw_view(view);
             // SAFETY: the block is initialised and the view has its number of queues.
             unsafe { rated(self.block(), &raw) };
@@ -380,12 +382,13 @@ pub fn check(
     qparams: &[u64],
 ) -> Result<(), Fault> {
     let nqueues = view.queues.len();
-    if nqueues == 0 || nqueues > MAX_QUEUES {
+    if nqueues == 0 || nqueues > info.max_queues {
         return Err(Fault {
-            cure: format!("needs 1 .. {MAX_QUEUES} queues, not {nqueues}"),
+            cure: format!("serves 1 .. {} queues, not {nqueues}", info.max_queues),
             ..blank(info)
         });
     }
+    rates_fit(info, view)?;
     if params.len() != info.params.len() || qparams.len() != nqueues * info.qparams.len() {
         return Err(Fault {
             cure: format!(
@@ -406,7 +409,6 @@ pub fn check(
             admit(info, param, Some(queue), value)?;
         }
     }
-    state_size(info, nqueues, params)?;
 
     let Some(check) = info.table.check else {
         return Ok(());
@@ -465,15 +467,25 @@ fn admit(
     })
 }
 
-fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> Result<usize, Fault> {
-    // SAFETY: params has the declared number of values.
-    match unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) } {
-        0 => Err(Fault {
-            cure: format!("cannot serve {nqueues} queues; use fewer"),
-            ..blank(info)
-        }),
-        size => Ok(size),
+/// Whether the rates of a view are those that the contract allows; 0 is a link whose rate is not known, or a blocked channel.
+fn rates_fit(info: &'static PolicyInfo, view: &View<'_>) -> Result<(), Fault> {
+    let outside = |bps: u64| bps > MAX_RATE_BPS;
+    let queue = view.queues.iter().position(|queue| outside(queue.rate_bps));
+    let bps = queue.map_or(view.link_bps, |at| view.queues[at].rate_bps);
+    if !outside(bps) {
+        return Ok(());
     }
+    Err(Fault {
+        queue,
+        cure: format!("a rate of {bps} bit/s is above {MAX_RATE_BPS} bit/s; give a lower one"),
+        ..blank(info)
+    })
+}
+
+/// Bytes of state for a number of queues that the policy serves, and values of its parameters in their ranges.
+fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> usize {
+    // SAFETY: params has the declared number of values.
+    unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) }
 }
 
 fn blank(info: &'static PolicyInfo) -> Fault {

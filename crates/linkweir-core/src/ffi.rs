@@ -28,15 +28,9 @@ pub(crate) struct View {
     pub nqueues: u32,
 }
 
-#[repr(C)]
-pub(crate) struct Pick {
-    pub retry_ns: u64,
-    pub queue: u32,
-}
-
 pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const NEVER: u64 = u64::MAX;
-pub(crate) const ABI: u32 = 2;
+pub(crate) const ABI: u32 = 3;
 /// Bit that is set in the answer to `victim` if the queue is to lose its head, not its tail.
 pub(crate) const FROM_HEAD: u32 = 1 << 31;
 /// `enum lw_verdict`
@@ -46,6 +40,8 @@ pub(crate) mod verdict {
     pub const DROP: u32 = 2;
 }
 pub(crate) const AT_INIT: u32 = 1;
+/// `enum lw_trait`
+pub(crate) const IGNORES_RATES: u32 = 1;
 
 #[repr(C)]
 pub(crate) struct Param {
@@ -81,17 +77,20 @@ pub(crate) struct Policy {
     pub name: *const c_char,
     pub help: *const c_char,
     pub abi: u32,
+    pub traits: u32,
+    pub max_queues: u32,
     pub nparams: u32,
     pub nqparams: u32,
     pub nstats: u32,
     pub params: *const Param,
     pub qparams: *const Param,
     pub stats: *const Stat,
+    pub shared_limit: *const c_char,
     pub state_size: unsafe extern "C" fn(u32, *const u64) -> usize,
     pub check:
         Option<unsafe extern "C" fn(*const View, *const u64, *const u64, *mut Fault) -> bool>,
     pub init: Setup,
-    pub pick: unsafe extern "C" fn(*mut c_void, *const View) -> Pick,
+    pub pick: unsafe extern "C" fn(*mut c_void, *const View, *mut u64) -> u32,
     pub enqueued: Option<Event>,
     pub sent: Option<Event>,
     pub dropped: Option<Event>,
@@ -140,13 +139,12 @@ mod tests {
         let structs = [
             layout!(Queue: backlog_bytes head_arrival_ns rate_bps backlog_pkts head_bytes),
             layout!(View: now_ns link_bps queues nqueues),
-            layout!(Pick: retry_ns queue),
             layout!(Param: name help choices min max def unit flags),
             layout!(Stat: name help unit),
             layout!(Fault: what param queue),
             layout!(
-                Policy: name help abi nparams nqparams nstats params qparams stats state_size
-                    check init pick enqueued sent dropped rated change victim leaving expired
+                Policy: name help abi traits max_queues nparams nqparams nstats params qparams stats
+                    shared_limit state_size check init pick enqueued sent dropped rated change victim leaving expired
                     observe
             ),
         ];
@@ -173,6 +171,10 @@ mod tests {
             crate::MAX_QUEUES,
             crate::MAX_PACKET_BYTES as usize,
             crate::MOST_DROPS as usize,
+            IGNORES_RATES as usize,
+            crate::MIN_RATE_BPS as usize,
+            crate::MAX_RATE_BPS as usize,
+            crate::MAX_NOW_NS as usize,
         ]
     }
 

@@ -13,6 +13,12 @@ pub const UNSET: u64 = u64::MAX;
 pub const MAX_QUEUES: usize = 65536;
 /// Packets are shorter than this.
 pub const MAX_PACKET_BYTES: u32 = 1 << 20;
+/// Least rate of a link, and of a channel that is not blocked, bit/s.
+pub const MIN_RATE_BPS: u64 = 1;
+/// Greatest rate of a link or a channel, bit/s.
+pub const MAX_RATE_BPS: u64 = 1_000_000_000_000;
+/// Latest time, ns.
+pub const MAX_NOW_NS: u64 = 1 << 62;
 /// Most packets dropped for one arrival: so many victims, and so many expired packets to make room.
 pub const MOST_DROPS: u32 = 64;
 
@@ -164,6 +170,12 @@ pub struct PolicyInfo {
     pub qparams: Vec<Param>,
     /// Values it reports for each queue.
     pub stats: Vec<Stat>,
+    /// Most queues it serves.
+    pub max_queues: usize,
+    /// Whether it may be left without reports of rates: its choices depend only on which channels are blocked.
+    pub ignores_rates: bool,
+    /// Index of the parameter that says how many packets all queues hold together, if it has such a limit.
+    pub shared_limit: Option<usize>,
     pub(crate) table: &'static ffi::Policy,
 }
 
@@ -238,10 +250,11 @@ pub fn policy(name: &str) -> Option<&'static PolicyInfo> {
 fn describe(table: &'static ffi::Policy) -> PolicyInfo {
     // SAFETY: the pointers of a policy table lead to NUL-terminated literals and to arrays of the stated lengths, all
     // of them constant data of static lifetime.
-    let (name, help, params, qparams, stats) = unsafe {
+    let (name, help, shared_limit, params, qparams, stats) = unsafe {
         (
             text(table.name).expect("a policy has a name"),
             text(table.help),
+            text(table.shared_limit),
             array(table.params, table.nparams),
             array(table.qparams, table.nqparams),
             array(table.stats, table.nstats),
@@ -252,10 +265,17 @@ fn describe(table: &'static ffi::Policy) -> PolicyInfo {
         ffi::ABI,
         "policy {name} was compiled for another version of the contract"
     );
+    let params: Vec<Param> = params.iter().map(param).collect();
     PolicyInfo {
         name,
         help: help.unwrap_or(""),
-        params: params.iter().map(param).collect(),
+        max_queues: table.max_queues as usize,
+        ignores_rates: table.traits & ffi::IGNORES_RATES != 0,
+        shared_limit: shared_limit.map(|name| {
+            let at = params.iter().position(|param| param.name == name);
+            at.expect("the shared limit is a parameter of the policy")
+        }),
+        params,
         qparams: qparams.iter().map(param).collect(),
         stats: stats.iter().map(stat).collect(),
         table,

@@ -13,8 +13,8 @@ pub use core_policy::{check, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use info::{
-    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_PACKET_BYTES, MAX_QUEUES, MOST_DROPS,
-    UNSET,
+    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_NOW_NS, MAX_PACKET_BYTES, MAX_QUEUES,
+    MAX_RATE_BPS, MIN_RATE_BPS, MOST_DROPS, UNSET,
 };
 pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
 pub use policy::{Pick, Policy, Verdict, Victim, View};

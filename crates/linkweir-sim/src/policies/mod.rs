@@ -36,11 +36,6 @@ pub(crate) const OWN: [(&str, Own); 5] = [
     ("bps_like", Own::BpsLike),
 ];
 
-/// Policies of the core that ask only whether a channel is open or blocked, not how good it is.
-const CHANNEL_UNAWARE: [&str; 8] = [
-    "codel", "drr", "fifo", "fq_codel", "pds", "rr", "strict", "wrr",
-];
-
 impl Own {
     /// The name of its only parameter, if it has one: how long a packet may wait, ns. [`Own::UbmtLike`] has two values per
     /// class besides: the same for the class, 0 when it is elastic, and then the mean rate it aims at in bit/s, 0 when not given.
@@ -137,7 +132,7 @@ impl AnyPolicy {
     /// Whether its choices depend on the reported rates of the channels, beyond whether one is blocked.
     pub(crate) fn is_channel_aware(&self) -> bool {
         match self {
-            AnyPolicy::Core(policy) => !CHANNEL_UNAWARE.contains(&policy.info().name),
+            AnyPolicy::Core(policy) => !policy.info().ignores_rates,
             AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
             // It reads the channel directly.
             AnyPolicy::TauranPf(_) => false,
@@ -236,12 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn channel_unaware_policies_ignore_rates() {
-        for name in CHANNEL_UNAWARE {
-            assert_eq!(order(name, true), order(name, false), "{name}");
+    fn policies_that_say_so_ignore_rates() {
+        for info in linkweir_core::policies() {
+            let same = order(info.name, true) == order(info.name, false);
+            assert!(same || !info.ignores_rates, "{} reads rates", info.name);
         }
+        // The order differs where a policy does read them, so that the test can fail.
         for name in ["pf", "codes", "mlwdf", "exp_pf", "exp_rule"] {
-            assert!(!CHANNEL_UNAWARE.contains(&name) && order(name, true) != order(name, false));
+            assert_ne!(order(name, true), order(name, false), "{name}");
         }
     }
 }

@@ -208,8 +208,8 @@ fn fits(
     } = experiment;
     scheduler::check(policy, scheduler, link, section, places)?;
     traffic::fits(classes, flows, link, places)?;
-    if let Some(limit_pkts) = scheduler::shared_limit_pkts(policy, scheduler) {
-        traffic::fits_all(limit_pkts, flows, section)?;
+    if let Some(limit) = scheduler::shared_limit(policy, scheduler) {
+        traffic::fits_all(limit, flows, section)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use linkweir_config::parameters;
 use linkweir_config::reader::{quote, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
-use linkweir_core::{PolicyInfo, Unit};
+use linkweir_core::PolicyInfo;
 
 use crate::experiment::{Class, Link, Scheduler};
 use crate::policies::{Own, OWN};
@@ -135,11 +135,11 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
     Ok(vec![target_ns, rate_bps])
 }
 
-/// The policy's own limit for all queues together, if it has one.
-pub(super) fn shared_limit_pkts(chosen: Chosen, scheduler: &Scheduler) -> Option<u64> {
+/// The policy's own parameter that says how many packets all queues hold together, and its value, if it has one.
+pub(super) fn shared_limit(chosen: Chosen, scheduler: &Scheduler) -> Option<(&'static str, u64)> {
     let info = chosen.info?;
-    let at = info.param("limit")?;
-    (info.params[at].unit == Unit::Pkts).then(|| scheduler.params[at])
+    info.shared_limit
+        .map(|at| (info.params[at].name, scheduler.params[at]))
 }
 
 /// Asks the core whether the values fit together.

@@ -462,7 +462,7 @@ fn smallest_bytes(traffic: &Traffic) -> u32 {
 
 /// The same for a limit that all queues share.
 pub(super) fn fits_all(
-    limit_pkts: u64,
+    (limit, limit_pkts): (&str, u64),
     flows: &[Flow],
     scheduler: &Section<'_, '_>,
 ) -> Result<(), Fault> {
@@ -477,5 +477,5 @@ pub(super) fn fits_all(
         return Ok(());
     }
     let message = format!("must hold the {kept} packets that greedy flows keep waiting; raise it or lower their backlog");
-    Err(scheduler.fault_at("limit", message))
+    Err(scheduler.fault_at(limit, message))
 }
