@@ -46,6 +46,7 @@ class _Stat(TypedDict):
 class _Policy(TypedDict):
     name: str
     help: str
+    max_classes: int
     params: list[_Param]
     class_params: list[_Param]
     stats: list[_Stat]

@@ -219,7 +219,7 @@ def _policies(
         emit("\nlinkweir policies NAME shows the parameters of one.\n")
         return
     policy = found[0]
-    emit(f"{policy.name}: {policy.help}\n")
+    emit(f"{policy.name}: {policy.help}; at most {policy.max_classes} classes\n")
     for title, params in (("[scheduler]", policy.params), ("[[class]]", policy.class_params)):
         if params:
             emit(f"\n{title}\n")

@@ -64,6 +64,7 @@ class Policy:
     Attributes:
         name: value of ``scheduler.policy``.
         help: what it does.
+        max_classes: how many classes it serves at most.
         params: further keys of ``[scheduler]``.
         class_params: its keys in every ``[[class]]``.
         stats: what it shows of each class over time.
@@ -71,6 +72,7 @@ class Policy:
 
     name: str
     help: str
+    max_classes: int
     params: tuple[Parameter, ...]
     class_params: tuple[Parameter, ...]
     stats: tuple[Statistic, ...]
@@ -103,6 +105,7 @@ def policies() -> list[Policy]:
         Policy(
             name=policy["name"],
             help=policy["help"],
+            max_classes=policy["max_classes"],
             params=tuple(map(_parameter, policy["params"])),
             class_params=tuple(map(_parameter, policy["class_params"])),
             stats=tuple(Statistic(stat["column"], stat["help"], stat["unit"]) for stat in policy["stats"]),

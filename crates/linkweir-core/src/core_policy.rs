@@ -384,7 +384,10 @@ pub fn check(
     let nqueues = view.queues.len();
     if nqueues == 0 || nqueues > info.max_queues {
         return Err(Fault {
-            cure: format!("serves 1 .. {} queues, not {nqueues}", info.max_queues),
+            cure: format!(
+                "serves 1 .. {} queues, not {nqueues}: use fewer, or another policy",
+                info.max_queues
+            ),
             ..blank(info)
         });
     }

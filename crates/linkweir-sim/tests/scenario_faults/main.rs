@@ -152,6 +152,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("kind = \"tcp\"", "kind = \"tcp\"\nwindow = \"5p\"\ninitial_window = \"6p\"", "flow[2].initial_window = \"6p\": must not exceed window, 5p"),
     ("kind = \"tcp\"", "kind = \"tcp\"\nprofile = \"ns2\"\nheader = \"0B\"", "flow[2].header = \"0B\": 0B with link.overhead and link.mpu counts as 0B"),
     ("kind = \"tcp\"", "kind = \"tcp\"\nstart = \"10s\"", "flow[2].start = \"10s\": the last source would start at 10s"),
+    ("name = \"cs0\"", "name = \"cs0\"\ncount = 4095", "serves 1 .. 4096 queues, not 4097: use fewer, or another policy"),
     ("name = \"cs0\"", "name = \"ef\"", "geo.toml:21: class[2].name = \"ef\": two classes have this name"),
     ("[[class]]", "[class]", "geo.toml:10: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
     ("[[class]]\nname = \"cs0\"", "[class]\nname = \"cs0\"", "geo.toml:20: class: is written [class] here and [[class]] in line 14: use one form; [[class]] only for what may be there several times"),
