@@ -48,7 +48,8 @@ static uint32_t choices_of(const struct lw_param *param)
 	return n;
 }
 
-static bool table_holds(const struct lw_param *table, uint32_t n)
+/* `flags`: that a parameter of this table may have */
+static bool table_holds(const struct lw_param *table, uint32_t n, uint32_t flags)
 {
 	uint32_t i, j;
 
@@ -66,8 +67,8 @@ static bool table_holds(const struct lw_param *table, uint32_t n)
 			return wrong("choices and unit do not agree:", param->name);
 		if (!default_holds(param))
 			return wrong("not the expected default:", param->name);
-		if (param->flags & ~(uint32_t)LW_AT_INIT)
-			return wrong("an unknown flag at:", param->name);
+		if (param->flags & ~flags)
+			return wrong("a flag that cannot be here:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
 			return wrong("the range is not that of the choices:", param->name);
 	}
@@ -318,7 +319,8 @@ static bool policy_holds(const struct lw_policy *policy)
 			return wrong("a statistic without name, help or observe()", "");
 	if (!shared_limit_holds(policy))
 		return wrong("the shared limit is no parameter in packets:", policy->shared_limit);
-	return table_holds(policy->params, policy->nparams) && table_holds(policy->qparams, policy->nqparams) &&
+	return table_holds(policy->params, policy->nparams, LW_AT_INIT) &&
+	       table_holds(policy->qparams, policy->nqparams, 0) &&
 	       sizes_hold(policy) && refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
 	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 """Fails if a call of a policy needs more stack than the contract allows: stack.py SOURCE...
 
-gcc writes the frame of each function and who calls whom (-fcallgraph-info=su). The deepest chain of calls from each function
-that the policy's table names is added up. memset and memcpy of the host are not counted.
+gcc writes the frame of each function and who calls whom (-fcallgraph-info=su). The frames of the deepest chain of calls
+from each function are added up. memset and memcpy of the host are not counted.
 """
 
 import re
@@ -29,8 +29,8 @@ def deepest(function: str, frames: dict[str, int], calls: dict[str, set[str]], a
 def needs(source: Path, folder: Path) -> dict[str, int]:
     """Bytes that each function of a source needs, with all that it calls."""
     output = folder / "object.o"
-    command = ["gcc", "-std=c11", "-O2", "-ffreestanding", "-fcallgraph-info=su", f"-I{INCLUDE}", "-c", source, "-o", output]
-    subprocess.run(command, check=True)
+    options = ["-std=c11", "-O2", "-ffreestanding", "-fcallgraph-info=su", f"-I{INCLUDE}"]
+    subprocess.run(["gcc", *options, "-c", source, "-o", output], check=True)
     graph = output.with_suffix(".ci").read_text(encoding="utf-8")
     frames = {}
     for name, size, kind in NODE.findall(graph):
@@ -50,7 +50,8 @@ def main() -> int:
             for function, size in needs(source, Path(folder)).items():
                 most = max(most, (size, source.name, function))
                 if size > MOST_BYTES:
-                    print(f"stack: {source.name}: {function} needs {size} bytes, more than {MOST_BYTES}", file=sys.stderr)
+                    needed = f"{function} needs {size} bytes, more than {MOST_BYTES}"
+                    print(f"stack: {source.name}: {needed}", file=sys.stderr)
     if not most[0]:
         sys.exit("stack: gcc reported no frame")
     print(f"stack: at most {most[0]} bytes, in {most[2]} of {most[1]}")
