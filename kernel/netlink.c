@@ -404,6 +404,7 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 {
 	struct linkweir_sched *s = qdisc_priv(sch);
 	const struct linkweir_settings *old = s->settings;
+	struct linkweir_field field = linkweir_fields[TCA_LINKWEIR_CLASSES];
 	struct nlattr *tb[TCA_LINKWEIR_MAX + 1] = {};
 	struct linkweir_settings *set;
 	u32 nclasses = old ? old->nclasses : 0;
@@ -411,13 +412,14 @@ struct linkweir_settings *linkweir_parse(struct Qdisc *sch, struct nlattr *opt, 
 
 	if (err)
 		return ERR_PTR(err);
+	field.max = min_t(u64, field.max, s->policy->max_queues);
 	if (!old && !tb[TCA_LINKWEIR_CLASSES]) {
-		linkweir_refuse(extack, "classes is missing: give 1 .. %u", LINKWEIR_MAX_CLASSES);
+		linkweir_refuse(extack, "classes is missing: give 1 .. %llu", field.max);
 		return ERR_PTR(-EINVAL);
 	}
 	if (tb[TCA_LINKWEIR_CLASSES])
 		nclasses = nla_get_u32(tb[TCA_LINKWEIR_CLASSES]);
-	err = linkweir_in_range(nclasses, &linkweir_fields[TCA_LINKWEIR_CLASSES], 0, tb[TCA_LINKWEIR_CLASSES], extack);
+	err = linkweir_in_range(nclasses, &field, 0, tb[TCA_LINKWEIR_CLASSES], extack);
 	if (err)
 		return ERR_PTR(err);
 	if (old && nclasses != old->nclasses) {

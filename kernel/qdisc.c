@@ -167,10 +167,6 @@ static int linkweir_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_e
 	if (IS_ERR(set))
 		return PTR_ERR(set);
 	s->settings = set;
-	if (set->nclasses > s->policy->max_queues) {
-		linkweir_refuse(extack, "classes %u is outside 1 .. %u of %s", set->nclasses, s->policy->max_queues, s->policy->name);
-		return -EINVAL;
-	}
 	size = s->policy->state_size(set->nclasses, set->params);
 	s->state = kvzalloc(size, GFP_KERNEL_ACCOUNT);
 	s->queues = kvcalloc(set->nclasses, sizeof(*s->queues), GFP_KERNEL_ACCOUNT);

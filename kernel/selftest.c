@@ -444,6 +444,27 @@ static int __init set_link(struct replay *r)
 	return 0;
 }
 
+/* lead QUEUE PLACE: that packet becomes the head without an event; rated() follows */
+static int __init lead(struct replay *r)
+{
+	struct packet *packet;
+	u64 place;
+	u32 q;
+
+	if (r->nwords != 5 || queue_number(r, r->words[3], &q) || number(r, r->words[4], U32_MAX, &place))
+		return -EINVAL;
+	list_for_each_entry(packet, &r->fifos[q], list) {
+		if (place--)
+			continue;
+		list_move(&packet->list, &r->fifos[q]);
+		show(r, q);
+		if (r->policy->rated)
+			r->policy->rated(r->state, &r->view);
+		return 0;
+	}
+	return wrong(r, "there is no packet at that place");
+}
+
 static int __init send_or_drop(struct replay *r, bool send)
 {
 	u32 q = r->picked;
@@ -471,6 +492,8 @@ static int __init operation(struct replay *r)
 		return set_rate(r);
 	if (!r->state)
 		return wrong(r, "before init");
+	if (!strcmp(what, "lead"))
+		return lead(r);
 	if (!strcmp(what, "pick"))
 		return pick(r);
 	if (!strcmp(what, "verdict"))

@@ -15,6 +15,7 @@ import re
 LISTED = pathlib.Path(__file__).resolve().parent.parent / "core/include/linkweir/policies.def"
 POLICIES = tuple(re.findall(r"^LW_POLICY\((\w+)\)$", LISTED.read_text(encoding="utf-8"), re.M))
 MOST_DROPS = 64  # for one arrival
+MOST_BPS = 10**12  # of a rate
 
 
 def model_of(policy):
@@ -138,13 +139,22 @@ class DataPlane:
     def rate(self, now_ns, rates_bps):
         """Sets new rates, by queue; the policy gets one event."""
         self.view.now_ns = now_ns
+        assert max(rates_bps.values()) <= MOST_BPS
         for q, rate_bps in rates_bps.items():
             self.view.queues[q].rate_bps = rate_bps
         if self.model is not None:
             self.model.rated()
 
+    def lead(self, now_ns, q, place):
+        """The packet at this place of queue q becomes its head without an event."""
+        self.view.now_ns = now_ns
+        packets = self.view.queues[q].packets
+        packets.insert(0, packets.pop(place))
+        self.model.rated()
+
     def link(self, now_ns, link_bps):
         self.view.now_ns = now_ns
+        assert link_bps <= MOST_BPS
         self.view.link_bps = link_bps
         self.best_bps = max(self.best_bps, link_bps)
         self.model.rated()

@@ -96,6 +96,8 @@ class Replay:
             plane.drop(now_ns, int(rest[0]))
         elif operation == "rate":
             plane.rate(now_ns, {int(q): int(rate_bps) for q, rate_bps in zip(rest[::2], rest[1::2], strict=True)})
+        elif operation == "lead":
+            plane.lead(now_ns, int(rest[0]), int(rest[1]))
         elif operation == "link":
             plane.link(now_ns, int(rest[0]))
         elif operation == "change":

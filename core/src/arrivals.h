@@ -3,7 +3,7 @@
  * arrivals.h - first come, first served across queues: for fifo.c and codel.c.
  *
  * Eligible queues form a heap by the arrival of their head packets; of equal arrivals the lowest index comes first. An event
- * takes O(log n) if its queue has another head packet afterwards, else O(1). rated() looks at every queue.
+ * takes O(log n) if its queue has another head packet afterwards, else O(1). rated() looks at every queue, and takes O(log n) for each that moves.
  */
 #ifndef LINKWEIR_ARRIVALS_H
 #define LINKWEIR_ARRIVALS_H

@@ -114,9 +114,10 @@ static inline uint32_t pf_turn(struct pf_state *st, const struct lw_view *v, uin
 	return !lw_eligible(v, q) ? 0 : !pf_queues(st)[q].mean.away ? 1 : 2;
 }
 
-/* Sets the rates of the view and, if given, new weights. */
+/* Sets the rates of the view and, if given, new weights; follows heads that changed without an event. */
 static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_t *qparams, uint32_t nqparams)
 {
+	const struct lw_heap_row *rows = pf_rows(st, v);
 	bool moved = false;
 	uint32_t q, turn;
 
@@ -124,7 +125,8 @@ static void pf_rates(struct pf_state *st, const struct lw_view *v, const uint64_
 		struct lw_mean *mean = &pf_queues(st)[q].mean;
 		uint32_t weight = qparams ? (uint32_t)qparams[(size_t)q * nqparams + PF_WEIGHT] : mean->weight;
 
-		moved = lw_mean_rate(mean, v->queues[q].rate_bps, weight) || moved;
+		moved = lw_mean_rate(mean, v->queues[q].rate_bps, weight) || moved ||
+			(lw_heap_holds(rows, q) && rows[q].head_ns != v->queues[q].head_arrival_ns);
 	}
 	//@ split moved;
 	if (!moved)

@@ -406,12 +406,25 @@ static bool body_observe(struct body *b)
 	return true;
 }
 
+/* another packet of q becomes its head without an event; bounds on waiting then no longer hold */
+static bool body_lead(struct body *b, uint32_t q)
+{
+	uint32_t place, pkts = b->p.queues[q].backlog_pkts;
+
+	if (!b->may_disturb || pkts < 2)
+		return true;
+	place = 1 + body_byte(b) % (pkts - 1);
+	b->counting = false;
+	BODY_TRACE(b, "lead %" PRIu32 " %" PRIu32 "\n", q, place);
+	return plane_lead(&b->p, q, place);
+}
+
 static bool body_operate(struct body *b)
 {
 	static const uint32_t lengths[] = { 1, 40, 64, 576, 1500, 1514, 9000, 65535, LW_MAX_PACKET_BYTES - 1 };
 	uint32_t what = body_byte(b) % 32, q = 0, length = 0, n;
 
-	if (what < 12 || what == 27 || what == 28 || what == 30)
+	if (what < 12 || what == 27 || what == 28 || what >= 30)
 		q = body_byte(b) % b->p.view.nqueues;
 	if (what < 12) {
 		length = body_byte(b);
@@ -461,7 +474,7 @@ static bool body_operate(struct body *b)
 	case 30:
 		return body_expire(b, q);
 	default:
-		return body_observe(b);
+		return body_byte(b) & 1 ? body_lead(b, q) : body_observe(b);
 	}
 }
 

@@ -24,17 +24,22 @@ static bool wrong(const char *what, const char *name)
 }
 
 /* the defaults that only very long vectors could show */
-static bool default_holds(const struct lw_param *param)
+static bool defaults_hold(const struct lw_policy *policy)
 {
 	static const struct { const char *policy, *param; uint64_t def; } expected[] = {
 		{ "fq_codel", "limit", 10240 },
 		{ "pds", "k", 1500 },
 	};
-	size_t i;
+	uint32_t i, j;
 
-	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++)
-		if (!strcmp(policy_name, expected[i].policy) && !strcmp(param->name, expected[i].param))
-			return param->def == expected[i].def;
+	for (i = 0; i < sizeof(expected) / sizeof(*expected); i++) {
+		if (strcmp(policy->name, expected[i].policy) != 0)
+			continue;
+		for (j = 0; j < policy->nparams && strcmp(policy->params[j].name, expected[i].param) != 0; j++)
+			;
+		if (j == policy->nparams || policy->params[j].def != expected[i].def)
+			return wrong("not the expected default:", expected[i].param);
+	}
 	return true;
 }
 
@@ -65,8 +70,6 @@ static bool table_holds(const struct lw_param *table, uint32_t n, uint32_t flags
 			return wrong("the default is outside the range:", param->name);
 		if ((param->unit == LW_CHOICE) != (param->choices != NULL))
 			return wrong("choices and unit do not agree:", param->name);
-		if (!default_holds(param))
-			return wrong("not the expected default:", param->name);
 		if (param->flags & ~flags)
 			return wrong("a flag that cannot be here:", param->name);
 		if (param->choices && (param->min != 0 || param->max + 1 != choices_of(param)))
@@ -291,11 +294,13 @@ static bool refusals_hold(const struct lw_policy *policy)
 	return true;
 }
 
-/* a parameter of the table, or none */
+/* A parameter of the table, or none. A policy that names victims has one: else nothing says when it does. */
 static bool shared_limit_holds(const struct lw_policy *policy)
 {
 	uint32_t i;
 
+	if (policy->victim && !policy->shared_limit)
+		return false;
 	for (i = 0; policy->shared_limit && i < policy->nparams; i++)
 		if (!strcmp(policy->params[i].name, policy->shared_limit))
 			return policy->params[i].unit == LW_PKTS;
@@ -318,10 +323,10 @@ static bool policy_holds(const struct lw_policy *policy)
 		if (!policy->stats[i].name || !policy->stats[i].help || !policy->observe)
 			return wrong("a statistic without name, help or observe()", "");
 	if (!shared_limit_holds(policy))
-		return wrong("the shared limit is no parameter in packets:", policy->shared_limit);
+		return wrong("a shared limit that is no parameter in packets, or victim() without one", "");
 	return table_holds(policy->params, policy->nparams, LW_AT_INIT) &&
 	       table_holds(policy->qparams, policy->nqparams, 0) &&
-	       sizes_hold(policy) && refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
+	       defaults_hold(policy) && sizes_hold(policy) && refusals_hold(policy) && is_short(policy) && house_holds(policy, 1, params) &&
 	       house_holds(policy, 2, params) && house_holds(policy, 65, params) &&
 	       house_holds(policy, most < 4096 ? most : 4096, params) &&
 	       policy->state_size(most, params) >= policy->state_size(most - 1, params);

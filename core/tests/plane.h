@@ -396,6 +396,26 @@ static bool plane_link(struct plane *p, uint64_t link_bps)
 	return plane_settle(p);
 }
 
+/* The packet at `place` of queue q, 0 the head, becomes its head without an event, as in a queue that is a scheduler itself. */
+static bool plane_lead(struct plane *p, uint32_t q, size_t place)
+{
+	struct fifo *f = p->fifos + q;
+	struct packet packet;
+	size_t i;
+
+	if (place >= f->count)
+		return plane_wrong(p, "queue %" PRIu32 " has no packet at that place", q);
+	packet = f->packets[(f->head + place) % f->room];
+	for (i = place; i > 0; i--)
+		f->packets[(f->head + i) % f->room] = f->packets[(f->head + i - 1) % f->room];
+	f->packets[f->head] = packet;
+	plane_show(p, q, p->queues[q].backlog_bytes);
+	p->event_ns = p->view.now_ns;
+	if (p->policy->rated)
+		p->policy->rated(p->state, &p->view);
+	return plane_settle(p);
+}
+
 /* the data plane drops the tail packet of queue q, which must have one */
 static bool plane_drop(struct plane *p, uint32_t q)
 {

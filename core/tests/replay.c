@@ -362,6 +362,8 @@ static bool operation(struct replay *r, uint32_t n)
 		return observe(r, n);
 	if (!strcmp(words[2], "change"))
 		return change(r, n);
+	if (!strcmp(words[2], "lead") && n == 5)
+		return queue_number(r, words[3], &q) && number(r, words[4], UINT32_MAX, &value) && plane_lead(p, q, (size_t)value);
 	if (!strcmp(words[2], "link") && n == 4)
 		return number(r, words[3], LW_MAX_RATE_BPS, &value) && plane_link(p, value);
 	if ((!strcmp(words[2], "send") && (n == 3 || n == 4)) || (!strcmp(words[2], "drop") && n == 4)) {

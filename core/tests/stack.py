@@ -14,7 +14,7 @@ from pathlib import Path
 MOST_BYTES = 512
 """Of one call; policy.h."""
 INCLUDE = Path(__file__).resolve().parents[1] / "include"
-NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?\\n(\d+) bytes \((\w+)\)')
+NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?\\n(\d+) bytes \(([\w,]+)\)')
 EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"')
 
 

@@ -23,7 +23,7 @@
  *             schedulers themselves, so that another packet may become the head as time passes, calls rated() then.
  *   Numbers   what a view may show is bounded by the constants LW_MAX_* and LW_MIN_RATE_BPS below. Every data plane refuses,
  *             with a reason, settings that would exceed them; the proofs assume them and nothing more.
- *   Stack     no call needs more than 512 bytes of stack, and none clears memory in proportion to anything but nqueues.
+ *   Stack     no call needs more than 512 bytes of stack. Memory is cleared queue by queue, never the whole state at once.
  *
  * An arrival, in every data plane:
  *   1. The packet is put at the tail of queue q. (If q's own limit refuses it, there is no event.)
@@ -125,7 +125,7 @@ struct lw_stat {
 
 /* What data planes must know of a policy besides its parameters. */
 enum lw_trait {
-	LW_IGNORES_RATES = 1            /* of link_bps and rate_bps its choices depend only on whether a rate_bps is 0 */
+	LW_IGNORES_RATES = 1            /* link_bps and rate_bps do not influence its choices, except that a rate_bps of 0 blocks */
 };
 
 /* Why a set of parameters is refused. */

@@ -3,6 +3,7 @@
 
 /// Longest run, ns: ten years.
 pub const DURATION_NS: u64 = 10 * 365 * 86_400 * 1_000_000_000;
+const _: () = assert!(DURATION_NS <= linkweir_core::MAX_NOW_NS);
 /// Fastest link and source, bit/s.
 pub const RATE_BPS: u64 = 400_000_000_000;
 const _: () = assert!(RATE_BPS <= linkweir_core::MAX_RATE_BPS);

@@ -3,13 +3,14 @@
 //!
 //! The core promises that a policy touches only its own state block, of the size it asked for, and the queues of the view,
 //! whatever their contents. The calls below rely on that. `docs/results/proofs.md` says how much of it is proved: most of
-//! it for 1, 2, 3 and mostly 64 queues, the list of `rr` for any number, the lists of `drr` and the heap of `pf` and
-//! `codes` for 1 and 2. The lists of `wrr` and `fq_codel` and the ranks of `strict` and `pss` are not proved to stay sound,
-//! nor is any policy but `rr` for all numbers of queues. There the promise rests on vectors, random lives and fuzzing with
-//! AddressSanitizer.
+//! it for 1, 2 and 3 queues and in part for 64, the list of `rr` for any number, the lists of `drr` and the heaps of `fifo`,
+//! `codel`, `pf` and `codes` for 1 and 2. The lists of `wrr` and `fq_codel` and the ranks of `strict` and `pss` are not
+//! proved to stay sound, nor is any policy but `rr` for all numbers of queues. There the promise rests on vectors, random
+//! lives and fuzzing with AddressSanitizer.
 //!
-//! This wrapper checks what the C code assumes: parameters in range, queue indices below the number of queues, packets of
-//! an admitted length, and a view with as many queues as the policy was made for.
+//! This wrapper checks what memory safety needs: parameters in range, queue indices below the number of queues, packets of
+//! an admitted length, and a view with as many queues as the policy was made for. Rates are checked when a policy is made or
+//! changed; later ones are bounded by the callers' settings, and a greater one would only give a wrong choice.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -255,7 +256,7 @@ impl Policy for CorePolicy {
         self.expect_view(view);
         let raw = raw_view(view);
         let mut retry_ns = ffi::NEVER;
-        // SAFETY: the block is initialised and the view has its number of queues; the time is ours to be written.
+        // SAFETY: the block is initialised and the view has its number of queues; it writes the time of the next question into our variable.
         let queue = unsafe { (self.info.table.pick)(self.block(), &raw, &mut retry_ns) };
         if queue == ffi::NONE {
             return Pick::Nothing {

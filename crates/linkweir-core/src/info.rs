@@ -172,7 +172,7 @@ pub struct PolicyInfo {
     pub stats: Vec<Stat>,
     /// Most queues it serves.
     pub max_queues: usize,
-    /// Whether it may be left without reports of rates: its choices depend only on which channels are blocked.
+    /// Whether rates do not influence its choices, except that a rate of 0 blocks a channel.
     pub ignores_rates: bool,
     /// Index of the parameter that says how many packets all queues hold together, if it has such a limit.
     pub shared_limit: Option<usize>,

@@ -223,6 +223,13 @@ impl Plane {
                 }
                 self.call(|p, v| p.rated(v));
             }
+            "lead" => {
+                let (q, place) = (queue(3), queue(4));
+                let packet = self.waiting[q].remove(place).expect("the packet waits");
+                self.waiting[q].push_front(packet);
+                self.refresh(q);
+                self.call(|p, v| p.rated(v));
+            }
             "link" => {
                 self.link_bps = words[3].parse().unwrap();
                 self.call(|p, v| p.rated(v));

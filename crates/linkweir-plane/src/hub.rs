@@ -284,7 +284,8 @@ impl Hub {
             }
             if let Some((head, _)) = link.head(now_ns, |_| false) {
                 // Another packet may have become the head without an event; policies learn that from `rated`.
-                changed |= queue.head_arrival_ns != head.head_arrival_ns;
+                changed |= (queue.head_arrival_ns, queue.head_bytes)
+                    != (head.head_arrival_ns, head.head_bytes);
                 queue.head_bytes = head.head_bytes;
                 queue.head_arrival_ns = head.head_arrival_ns;
             }

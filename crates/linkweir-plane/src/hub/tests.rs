@@ -239,6 +239,26 @@ fn peers_with_one_class_are_served_as_queues_of_the_policy() {
     }
 }
 
+/// Within a peer, `pds` prefers a class whose packets become urgent faster: its next packet is another one then, though none
+/// has come or gone. `fifo` across peers must follow.
+#[test]
+fn a_head_that_changes_as_time_passes_counts_across_peers() {
+    let pds = "[scheduler]\npolicy = \"pds\"\n[[class]]\nname = \"slow\"\nmatch = [{ dscp = \"AF11\" }]\ndelay = 1\n\
+               [[class]]\nname = \"fast\"\ndelay = 4\n";
+    let mut shared = Shared::new(&config("{ policy = \"fifo\" }", pds, &["", ""]));
+    shared.arrive(1, 1, 1500, 0);
+    assert!(
+        matches!(shared.next(), (Next::Send(..), 1)),
+        "it takes 1.5 ms"
+    );
+    for (us, at, class, number) in [(100, 0, 0, 1), (500, 1, 1, 2), (1000, 0, 1, 3)] {
+        shared.now_ns = us * 1000;
+        shared.arrive(at, class, 1500, number);
+    }
+    // At 1.5 ms the packet of 1 ms has four times 0.5 ms, that of 0.1 ms only 1.4 ms.
+    assert_eq!(shared.serve(10 * MS), [(1, 2), (0, 3), (0, 1)]);
+}
+
 /// The rate of each peer, bit/s.
 const RATES: [u64; 3] = [8_000_000, 4_000_000, 2_000_000];
 
