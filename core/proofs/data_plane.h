@@ -92,7 +92,7 @@ static void proof_pick(void *state)
 	uint32_t q = PROVED.pick(state, &proof_view, &retry_ns);
 
 	//@ assert picked_in_range: q < QUEUES || q == LW_NONE;
-	//@ assert retry_given: q == LW_NONE ? retry_ns == LW_NEVER : retry_ns == 0;
+	//@ assert retry_given: retry_ns == 0 || retry_ns == LW_NEVER;
 }
 
 static void proof_operate(void *state, const uint64_t *params, const uint64_t *qparams)

@@ -15,7 +15,7 @@ struct NAME_state {
 
 static size_t NAME_state_size(uint32_t nqueues, const uint64_t *params)
 {
-	(void)params;
+	(void)nqueues, (void)params;
 	return sizeof(struct NAME_state);
 }
 
