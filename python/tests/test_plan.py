@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import doctest
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +41,44 @@ def test_levels_follow_from_memory_and_burst() -> None:
     assert queue["lr_bits"] == pytest.approx(800_000)
     assert queue["lm_bits"] == pytest.approx(936_800)
     assert queue["tr_s"] == pytest.approx(0.1)
+
+
+OTHER_DEFAULTS = """
+from linkweir import _native
+
+table = _native.policies()
+wanted = {"burst": "7p", "mtu": "999B", "memory": "250ms", "sat": "paper"}
+for policy in table:
+    for param in (*policy["params"], *policy["class_params"]):
+        if policy["name"] == "pss" and param["name"] in wanted:
+            param["default"] = wanted[param["name"]]
+_native.policies = lambda: table
+
+from linkweir.commands.plan import app
+from linkweir.sizing import pss
+
+print(pss.from_target("af", 20e6, 5e6))
+print(pss.from_weights(20e6, 0.0, 16, 4))
+app(["pss", "--link", "20Mbit", "--rate", "5Mbit"], standalone_mode=False)
+app(["pss", "--help"], standalone_mode=False)
+"""
+
+
+def test_defaults_are_those_of_the_cores_table() -> None:
+    """In a process whose table has other defaults, every answer and the help show these."""
+    environment = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
+    words = [sys.executable, "-c", OTHER_DEFAULTS]
+    shown = subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout
+    target, weights, rest = shown.split("\n", 2)
+    assert "burst_pkts=7, mtu_bytes=999, memory_s=0.25," in target
+    assert "mtu_bytes=999, memory_s=0.25," in weights
+    assert "sat='paper'" in target
+    assert "sat='paper'" in weights
+    scenario, help_text = rest.split("Usage:")
+    for line in ('burst = "7p"', 'mtu = "999B"', 'memory = "250ms"', 'sat = "paper"'):
+        assert line in scenario
+    for text in ("(default: 7p)", "(default: 250ms)", "[default: 999B]", "[default: paper]"):
+        assert text in help_text
 
 
 def test_short_memory_still_covers_other_packets() -> None:

@@ -12,7 +12,7 @@ import typer
 from linkweir import _native, quantity
 from linkweir.commands import plan_table
 from linkweir.quantity import OptionError
-from linkweir.sizing import shortage
+from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
 from linkweir.sizing.requirements import Memory, Requirements, Weights
 
@@ -38,9 +38,10 @@ def pss(
     ] = None,
     sizes: Annotated[str, typer.Option(help="Mean packet sizes AF:CS0 for the weights.")] = "1500B:1500B",
     burst: Annotated[
-        str | None, typer.Option(help="N: packets sent in a row before the priority drops (default: 20p).")
+        str | None,
+        typer.Option(help=f"N: packets sent in a row before the priority drops (default: {defaults.BURST})."),
     ] = None,
-    mtu: Annotated[str, typer.Option(help="Largest packet of the controlled queues.")] = "1514B",
+    mtu: Annotated[str, typer.Option(help="Largest packet of the controlled queues.")] = defaults.MTU,
     other_mtu: Annotated[
         str | None, typer.Option(help="Largest packet of any other queue (default: as --mtu).")
     ] = None,
@@ -51,7 +52,9 @@ def pss(
         str, typer.Option(help="Strict-priority load to expect: a rate or a part of the link.")
     ] = "0%",
     ef: Annotated[list[str] | None, typer.Option(help="Further loads to show the rates for; repeat.")] = None,
-    memory: Annotated[str | None, typer.Option(help="How long a starvation is remembered (default: 100ms).")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help=f"How long a starvation is remembered (default: {defaults.MEMORY}).")
+    ] = None,
     longest_fade: Annotated[
         str | None, typer.Option(help="Longest time with too little capacity; sets the memory.")
     ] = None,
@@ -60,7 +63,7 @@ def pss(
     sat: Annotated[
         str,
         typer.Option(help="Upper end of the credit: exact; or paper, as published, for which the rate is corrected."),
-    ] = "exact",
+    ] = defaults.SAT,
     lr: Annotated[str | None, typer.Option(help="Resume level, instead of the memory.")] = None,
     lm: Annotated[str | None, typer.Option(help="Maximum level, instead of the burst.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -77,24 +80,16 @@ def pss(
         if sat not in ("exact", "paper"):
             raise OptionError("--sat", sat, "must be exact or paper")
         link_bps = quantity.rate_bps("--link", link)
-        expected_bps = quantity.rate_or_fraction_bps("--ef-expected", ef_expected, link_bps)
-        if expected_bps >= link_bps:
-            raise OptionError("--ef-expected", ef_expected, "must leave something of the link")
         wanted = Requirements(
             link_bps=link_bps,
-            ef_expected_bps=expected_bps,
+            ef_expected_bps=_expected_bps(ef_expected, link_bps),
             targets=_targets(link_bps, rate or [], share or []),
             weights=None if weights is None else _weights(weights, sizes),
-            burst_pkts=quantity.count_pkts("--burst", burst or "20p", 2),
+            burst_pkts=quantity.count_pkts("--burst", burst or defaults.BURST, 2),
             mtu_bytes=quantity.size_bytes("--mtu", mtu, 64),
             other_mtu_bytes=None if other_mtu is None else quantity.size_bytes("--other-mtu", other_mtu),
             burst_above_bytes=None if burst_above is None else quantity.size_bytes("--burst-above", burst_above),
-            memory=Memory(
-                given_s=None if memory is None else quantity.time_s("--memory", memory),
-                fade_s=None if longest_fade is None else quantity.time_s("--longest-fade", longest_fade),
-                trace=None if trace is None else shortage.read(trace),
-                margin=margin,
-            ),
+            memory=_memory(memory, longest_fade, trace, margin),
             sat=sat,
             resume_bits=None if lr is None else quantity.amount_bits("--lr", lr),
             maximum_bits=None if lm is None else quantity.amount_bits("--lm", lm),
@@ -123,6 +118,22 @@ def _only_one(options: dict[str, object], least: int = 0) -> None:
 def _typed(option: str, value: object) -> str:
     """An option as typed on the command line, as often as it is given."""
     return " ".join(f"{option} {text}" for text in (value if isinstance(value, list) else [value]))
+
+
+def _expected_bps(text: str, link_bps: float) -> float:
+    expected_bps = quantity.rate_or_fraction_bps("--ef-expected", text, link_bps)
+    if expected_bps >= link_bps:
+        raise OptionError("--ef-expected", text, "must leave something of the link")
+    return expected_bps
+
+
+def _memory(memory: str | None, longest_fade: str | None, trace: Path | None, margin: float) -> Memory:
+    return Memory(
+        given_s=None if memory is None else quantity.time_s("--memory", memory),
+        fade_s=None if longest_fade is None else quantity.time_s("--longest-fade", longest_fade),
+        trace=None if trace is None else shortage.read(trace),
+        margin=margin,
+    )
 
 
 def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[float, ...]:

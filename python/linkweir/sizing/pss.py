@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 from linkweir import _native, theory
 from linkweir.quantity import OptionError
+from linkweir.sizing.defaults import BURST_PKTS, MEMORY_S, MTU_BYTES, SAT
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Queue:
     memory_s: float
     resume_bits: float
     maximum_bits: float
-    sat: str = "exact"
+    sat: str = SAT
 
     @property
     def bw(self) -> float:
@@ -55,13 +56,13 @@ def from_target(
     link_bps: float,
     target_bps: float,
     *,
-    burst_pkts: int = 20,
-    mtu_bytes: int = 1514,
-    memory_s: float = 0.1,
+    burst_pkts: int = BURST_PKTS,
+    mtu_bytes: int = MTU_BYTES,
+    memory_s: float = MEMORY_S,
     other_mtu_bytes: int | None = None,
     burst_above_bytes: int | None = None,
     ef_expected_bps: float = 0.0,
-    sat: str = "exact",
+    sat: str = SAT,
     resume_bits: float | None = None,
     maximum_bits: float | None = None,
 ) -> Queue:
@@ -144,9 +145,9 @@ def from_weights(
     *,
     af_bytes: float = 1500.0,
     cs0_bytes: float = 1500.0,
-    mtu_bytes: int = 1514,
-    memory_s: float = 0.1,
-    sat: str = "exact",
+    mtu_bytes: int = MTU_BYTES,
+    memory_s: float = MEMORY_S,
+    sat: str = SAT,
     **bounds: int | None,
 ) -> Queue:
     """Recommended map: the share of equation (2) of what EF is expected to leave, and N = W_AF packets of mean size.

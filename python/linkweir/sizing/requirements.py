@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from linkweir import quantity, theory
 from linkweir.quantity import OptionError
+from linkweir.sizing.defaults import MEMORY_S
 from linkweir.sizing.shortage import CapacitySteps
-
-LEAST_MEMORY_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,10 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """The source of the memory: given, the longest fade, or a trace; `margin` is memory per longest shortage."""
+    """The source of the memory: given, the longest fade, or a trace; `margin` is memory per longest shortage.
+
+    What a fade or a trace needs is at least the default, which holds without any of them.
+    """
 
     given_s: float | None = None
     fade_s: float | None = None
@@ -58,15 +60,15 @@ class Memory:
             shortage_s = self.fade_s
             if ahead_bps < link_bps:  # otherwise it starves, and `pss.warnings_about` warns
                 shortage_s += self.fade_s * ahead_bps / (link_bps - ahead_bps)  # until what queued up ahead is sent
-            return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
+            return Span(max(MEMORY_S, self.margin * shortage_s), shortage_s, shortage_s)
         if self.trace is None:
-            return Span(LEAST_MEMORY_S)
+            return Span(MEMORY_S)
         shortage_s = self.trace.shortage_s(target_bps, ahead_bps)
         needed_s = self.trace.needed_s(target_bps, ahead_bps)
         if math.isinf(shortage_s) or math.isinf(needed_s):
             wanted = quantity.rate_text(target_bps)
             raise OptionError("--trace", wanted, f"is more than the trace leaves {name} in the long run: reserve less")
-        return Span(max(LEAST_MEMORY_S, self.margin * shortage_s), shortage_s, needed_s)
+        return Span(max(MEMORY_S, self.margin * shortage_s), shortage_s, needed_s)
 
 
 @dataclass(frozen=True)
