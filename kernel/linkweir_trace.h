@@ -18,7 +18,7 @@
 
 #include "linkweir.h"
 
-/* a value that takes effect with the next linkweir_told: a parameter of the policy (class 0) or of a class */
+/* a value that takes effect with the next linkweir_configured: a parameter of the policy (class 0) or of a class */
 TRACE_EVENT(linkweir_param,
 	TP_PROTO(struct Qdisc *sch, u32 class, const char *name, u64 value),
 	TP_ARGS(sch, class, name, value),
@@ -61,7 +61,7 @@ TRACE_EVENT(linkweir_channel,
 );
 
 /* init(), with which a replay begins, rated() or change() was called */
-TRACE_EVENT(linkweir_told,
+TRACE_EVENT(linkweir_configured,
 	TP_PROTO(struct Qdisc *sch, const char *policy, const char *what, u64 now_ns, u32 classes),
 	TP_ARGS(sch, policy, what, now_ns, classes),
 	TP_STRUCT__entry(

@@ -111,13 +111,13 @@ static void linkweir_apply(struct Qdisc *sch, struct linkweir_settings *set)
 	if (rates) {
 		linkweir_rates(s, set);
 		linkweir_trace_channels(sch);
-		trace_linkweir_told(sch, policy->name, "rated", s->view.now_ns, s->view.nqueues);
+		trace_linkweir_configured(sch, policy->name, "rated", s->view.now_ns, s->view.nqueues);
 		if (policy->rated)
 			policy->rated(s->state, &s->view);
 	}
 	if (params) {
 		linkweir_trace_params(sch, set);
-		trace_linkweir_told(sch, policy->name, "change", s->view.now_ns, s->view.nqueues);
+		trace_linkweir_configured(sch, policy->name, "change", s->view.now_ns, s->view.nqueues);
 		if (policy->change)
 			policy->change(s->state, &s->view, set->params, set->qparams);
 	}
@@ -146,7 +146,7 @@ static void linkweir_begin(struct Qdisc *sch)
 	linkweir_clock(s);
 	linkweir_trace_channels(sch);
 	linkweir_trace_params(sch, s->settings);
-	trace_linkweir_told(sch, s->policy->name, "init", s->view.now_ns, s->view.nqueues);
+	trace_linkweir_configured(sch, s->policy->name, "init", s->view.now_ns, s->view.nqueues);
 	s->policy->init(s->state, &s->view, s->settings->params, s->settings->qparams);
 }
 

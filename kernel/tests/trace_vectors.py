@@ -143,14 +143,14 @@ def vectors(text: str, choices: Choices) -> list[str]:
             qdisc.params.setdefault(int(fact["class"]), {})[fact["name"]] = fact["value"]
         elif what == "channel":
             qdisc.channels[int(fact["class"])] = fact["rate_bps"]
-        elif what == "told" and fact["what"] == "init":
+        elif what == "configured" and fact["what"] == "init":
             qdisc.begin(fact["policy"], fact["now_ns"], int(fact["classes"]), choices)
             runs.append(qdisc.lines)
         elif not qdisc.lines:
             raise UnreadableError(f"{what} of qdisc {handle}: before its init: begin to record before it is made")
-        elif what == "told" and fact["what"] == "rated":
+        elif what == "configured" and fact["what"] == "rated":
             qdisc.lines += qdisc.changed_rates(fact["now_ns"])
-        elif what == "told":
+        elif what == "configured":
             rows = qdisc.settings(fact["policy"], choices)
             qdisc.lines.append(" ".join([f"at {fact['now_ns']} change", *rows]).replace(" change set ", " change "))
         else:
