@@ -250,6 +250,8 @@ impl<P: Policy, T> Mux<P, T> {
         assert!(pkts > 0, "a train has at least one packet");
         self.clock(now_ns);
         let mut room = self.has_room_for(class, pkts, bytes);
+        // `expired` is asked only while the class's own limit refuses the packet. One arrival drops at most MOST_DROPS here
+        // and as many after `enqueued`, so its time is bounded however far a limit was lowered.
         for _ in 0..MOST_DROPS {
             if room
                 || self.scene.queues[class].backlog_pkts == 0
@@ -292,6 +294,8 @@ impl<P: Policy, T> Mux<P, T> {
             item,
         });
 
+        // The packet is at the tail when the policy names victims, so it may be the victim itself. What is above a limit after
+        // MOST_DROPS is dropped by later arrivals.
         self.policy.enqueued(&self.scene.view(), class, bytes);
         for _ in 0..MOST_DROPS {
             let Some(victim) = self.policy.victim(&self.scene.view(), class, bytes) else {
@@ -335,6 +339,7 @@ impl<P: Policy, T> Mux<P, T> {
         let class = self.next_class(now_ns)?;
         let head = self.classes[class].waiting.front();
         let ecn = head.is_some_and(|head| ecn(&head.item));
+        // Asked once for each departure, while the head is still in the view: a policy counts its judgements.
         let marked = match self.policy.leaving(&self.scene.view(), class, ecn) {
             Verdict::Pass => false,
             Verdict::Mark => true,
@@ -368,6 +373,7 @@ impl<P: Policy, T> Mux<P, T> {
             queue.head_arrival_ns = head.arrival_ns;
             queue.head_bytes = head.bytes;
         }
+        // `sent` comes after the view shows the queue without the packet.
         self.policy.sent(&self.scene.view(), class, bytes);
         Some(Step::Leaves(Departure {
             class,

@@ -453,6 +453,7 @@ impl Reader {
         } else {
             number
         };
+        // After the range, which includes 0: a positive capacity below 1 bit/s would keep one packet on the link for hours.
         let stalled = column.role == Role::Capacity && value > 0.0 && value < 1.0;
         if stalled {
             let message = format!("is below 1 bit/s: write 0 for an outage; a capacity {range}");

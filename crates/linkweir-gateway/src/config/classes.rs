@@ -160,6 +160,7 @@ fn rule(entry: &Entry<'_, '_>, class: usize) -> Result<Rule, Fault> {
             *list = nets(&entry)?;
         }
     }
+    // Before the test for an empty rule, so that a misspelt key is named and not reported as "is empty".
     table.finish()?;
     if rule
         == (Rule {

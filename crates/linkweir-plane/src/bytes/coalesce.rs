@@ -322,6 +322,7 @@ fn join(group: &Group, members: &[Member], buffer: &mut [u8]) -> VnetHeader {
     let first = &members[group.first];
     let header_bytes = first.payload - first.place.start;
     let last = members[group.last].place.start + transport;
+    // Read before `packet` borrows the buffer. Only the last packet may carry PSH or FIN; cutting gives them back to the last.
     let last_flags = if group.protocol == TCP {
         buffer[last + TCP_FLAGS]
     } else {
@@ -333,8 +334,8 @@ fn join(group: &Group, members: &[Member], buffer: &mut [u8]) -> VnetHeader {
         packet[at..at + 2].copy_from_slice(&value.to_be_bytes());
     };
     let addresses = if group.v4 {
-        put(2, group.bytes as u16);
-        put(10, 0);
+        put(2, group.bytes as u16); // fits: a group is closed before its length exceeds 65535
+        put(10, 0); // the checksum of IPv4 is summed with its own field 0, so the order matters
         let sum = !checksum::sum(&packet[..transport]);
         packet[10..12].copy_from_slice(&sum.to_be_bytes());
         12..20
@@ -342,6 +343,7 @@ fn join(group: &Group, members: &[Member], buffer: &mut [u8]) -> VnetHeader {
         put(4, (group.bytes - 40) as u16);
         8..40
     };
+    // With NEEDS_CSUM the field holds the sum of the pseudo-header; the kernel adds the rest.
     let pseudo = checksum::pseudo(&packet[addresses], group.protocol, above_bytes);
     let above = &mut packet[transport..];
     let (kind, place) = if group.protocol == TCP {

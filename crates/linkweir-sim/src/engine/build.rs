@@ -113,6 +113,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
     if let Some(beam) = &experiment.link.beam {
         beam::validate(beam, experiment)?;
     }
+    // An event holds the number of its flow in INDEX's bits.
     refuse(
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",
@@ -149,6 +150,7 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
                 (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
             }
         };
+        // Both ends of the range: `mpu` and overhead lengthen the shortest packet, and a negative overhead may leave it 0 bytes.
         let carried = wire_bytes(experiment, most) < linkweir_core::MAX_PACKET_BYTES;
         if least == 0 || least > most || !carried || wire_bytes(experiment, least) == 0 {
             return Err(format!(

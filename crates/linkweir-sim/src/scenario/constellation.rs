@@ -100,8 +100,10 @@ fn path(
 ) -> (Points, Vec<(u64, u64)>) {
     let mut points: Points = [Vec::new(), Vec::new()];
     let mut outages: Vec<(u64, u64)> = Vec::new();
+    // The caller bounds the times: satellites times steps are at most `limits::SATELLITE_STEPS`.
     for time_ns in times_ns {
         let Some(way) = constellation.way(from, to, time_ns as f64 * 1e-9) else {
+            // The first step may begin before the run and the last end after it. Delays keep absolute times, outages do not.
             let end_ns = (time_ns + step_ns).min(run_ns.end);
             let begin_ns = time_ns.max(run_ns.start);
             if begin_ns < end_ns {
