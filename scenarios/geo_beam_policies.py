@@ -91,16 +91,16 @@ def goodput_mbps(run: linkweir.Result) -> np.ndarray[Any, Any]:
 
 
 def measured(run: linkweir.Result) -> dict[str, float]:
-    """The rows of the table. All but the first are of the terminals never in outage; voice is on/off, films are cbr."""
+    """The rows of the table. All but the first are of the terminals never in outage; voice is on/off, video cbr."""
     terminals, classes = run.rows("terminals"), run.rows("classes")
     goodput = goodput_mbps(run)
     airtime = np.array([row["airtime"] for row in terminals])
-    heard = [i for i, row in enumerate(terminals) if row["outage"] == 0]
-    if not heard:
+    served = [i for i, row in enumerate(terminals) if row["outage"] == 0]
+    if not served:
         sys.exit(f"{run.scenario.name}, seed {run.scenario.seed}: every terminal is in outage at some time")
-    heard.sort(key=lambda i: terminals[i]["channel_rate_bps"])
-    tenth = max(1, len(heard) // 10)
-    groups = {"together": heard, "slowest tenth": heard[:tenth], "quickest tenth": heard[-tenth:]}
+    served.sort(key=lambda i: terminals[i]["channel_rate_bps"])
+    tenth = max(1, len(served) // 10)
+    groups = {"together": served, "slowest tenth": served[:tenth], "quickest tenth": served[-tenth:]}
 
     def delay_ms(of: Iterable[int]) -> float:
         sent: dict[int, int] = {i: classes[i]["sent_pkts"] for i in of if classes[i]["sent_pkts"]}
@@ -116,11 +116,11 @@ def measured(run: linkweir.Result) -> dict[str, float]:
 
     rows: dict[str, float] = {
         "goodput of all terminals (Mbit/s)": goodput.sum(),
-        "terminals never in outage": len(heard),
-        "their least goodput (Mbit/s)": goodput[heard].min(),
-        "mean": goodput[heard].mean(),
-        "greatest": goodput[heard].max(),
-        "Jain's index of goodputs": linkweir.quality.jain(list(goodput[heard])),
+        "terminals never in outage": len(served),
+        "their least goodput (Mbit/s)": goodput[served].min(),
+        "mean": goodput[served].mean(),
+        "greatest": goodput[served].max(),
+        "Jain's index of goodputs": linkweir.quality.jain(list(goodput[served])),
     }
     for name, of in groups.items():
         if name != "together":
@@ -128,7 +128,7 @@ def measured(run: linkweir.Result) -> dict[str, float]:
             rows[f"{name}: part of the carrier's time (%)"] = 100 * airtime[of].sum()
         rows[f"{name}: queueing delay (ms)"] = delay_ms(of)
         rows[f"{name}: voice lost (%)"] = loss(of, "onoff")
-    rows["together: films lost (%)"] = loss(heard, "cbr")
+    rows["together: video lost (%)"] = loss(served, "cbr")
     return rows
 
 

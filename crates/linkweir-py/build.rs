@@ -28,7 +28,7 @@ fn files(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// 64-bit FNV-1a over names and contents of the sources: tells builds apart, but keeps nobody from forging one.
+/// 64-bit FNV-1a over names and contents of the sources: it distinguishes builds, but does not prevent forged ones.
 fn hash_of_sources() -> u64 {
     let mut found: Vec<PathBuf> = SOURCES
         .iter()

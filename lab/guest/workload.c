@@ -361,7 +361,7 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 	watch(epoll, timer(end_ns, 0), EPOLLIN, END);
 	while (more) {
 		struct epoll_event happened[64];
-		int count = epoll_wait(epoll, happened, 64, -1), k, told_now = 0;
+		int count = epoll_wait(epoll, happened, 64, -1), k, count_now = 0;
 		int64_t at_ns;
 
 		for (k = 0; k < count; k++) {
@@ -391,15 +391,15 @@ static void receive(int64_t interval_ns, int64_t end_ns, const char *datagrams, 
 				break;
 			case END:
 				more = 0;
-				told_now = 1;
+				count_now = 1;
 				break;
 			case TICK:
 				rearm(tick);
-				told_now = 1;
+				count_now = 1;
 			}
 		}
 		at_ns = now_ns();
-		for (i = 0; told_now && i < MOST_FLOWS; i++)
+		for (i = 0; count_now && i < MOST_FLOWS; i++)
 			if (got[i].socket >= 0)
 				fprintf(lines, "%ld %d %lu %u\n", at_ns, i, got[i].bytes, tcp_state(got[i].socket).info.tcpi_data_segs_in);
 	}

@@ -74,14 +74,14 @@ class Done:
 
 def linkweir(*arguments: object) -> Done:
     """Runs the command to its end, in this process: an exception that escapes fails the test."""
-    shown, said = io.StringIO(), io.StringIO()
+    shown, errors = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["linkweir", *map(str, arguments)]),
         contextlib.redirect_stdout(shown),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stderr(errors),
     ):
         code = cli.main()
-    return Done(code, shown.getvalue(), said.getvalue())
+    return Done(code, shown.getvalue(), errors.getvalue())
 
 
 def linkweir_process(*arguments: object, **options: Any) -> Done:

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def interrupts_are_heard() -> Iterator[None]:
+def interrupts_arrive() -> Iterator[None]:
     """A shell that starts the tests in the background may have them ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield

@@ -41,7 +41,7 @@ def test_tables_a_run_does_not_have_have_the_columns_of_runs_that_do(plain: Resu
 
 
 @pytest.mark.parametrize("read", ["to_pandas", "to_polars", "rows"])
-def test_a_name_that_no_table_has_is_told_with_the_nearest(plain: Result, read: str) -> None:
+def test_a_name_that_no_table_has_is_refused_with_the_nearest(plain: Result, read: str) -> None:
     with pytest.raises(TableError) as caught:
         getattr(plain, read)("klasses")
     assert isinstance(caught.value, KeyError)

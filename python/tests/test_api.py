@@ -97,12 +97,12 @@ def test_the_seed_decides() -> None:
 
 def test_many_runs_are_those_of_one_by_one() -> None:
     scenarios = [greedy(f"{mbit}Mbit") for mbit in range(1, 9)]
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     seen: list[int] = []
     results = linkweir.run_many(
-        scenarios, jobs=3, progress=lambda done, of: told.append((done, of)), on_result=lambda i, _: seen.append(i)
+        scenarios, jobs=3, progress=lambda done, of: calls.append((done, of)), on_result=lambda i, _: seen.append(i)
     )
-    assert told == [(n, 8) for n in range(1, 9)]
+    assert calls == [(n, 8) for n in range(1, 9)]
     assert sorted(seen) == list(range(8))
     for scenario, result in zip(scenarios, results, strict=True):
         assert result.series.equals(linkweir.run(scenario).series)

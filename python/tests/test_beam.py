@@ -115,8 +115,8 @@ def test_modulation_and_code_follow_a_recorded_fade(tmp_path: Path) -> None:
     assert found["outage"].max() == 1.0
     assert result.terminals["modcod_changes"].to_pylist() == changes
     # The carrier is never idle while any terminal can decode it.
-    heard = found["outage"].to_numpy().reshape(300, 3).min(axis=1) == 0
-    assert np.allclose(result.to_pandas("carrier")["occupancy"][heard][1:], 1.0, atol=0.02)
+    reached = found["outage"].to_numpy().reshape(300, 3).min(axis=1) == 0
+    assert np.allclose(result.to_pandas("carrier")["occupancy"][reached][1:], 1.0, atol=0.02)
 
 
 def test_a_run_says_which_pairs_of_rain_its_model_misses(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_directory_has_it_all(tmp_path: Path) -> None:
 
 
 def _toml(scenario: dict[str, Any]) -> list[str]:
-    """The few kinds of values these scenarios have; lists and inline values are alike in JSON and TOML."""
+    """The few kinds of values these scenarios have; JSON and TOML write lists and inline values in the same way."""
     top = [f"{key} = {json.dumps(value)}" for key, value in scenario.items() if isinstance(value, str)]
     link = dict(scenario["link"])
     inner = link.pop("beam")

@@ -41,8 +41,8 @@ def test_a_table_in_markdown_has_as_many_cells_in_each_line() -> None:
 
 
 def test_verdicts_stand_below_a_table_without_bullets_in_text() -> None:
-    said = [f"{name}: {report.verdict(met)}" for name, met in (("rr", True), ("pss", False))]
-    assert report.table(["policy"], [["rr"]], said, markdown=False) == "policy\nrr\n\nrr: reached\npss: missed\n"
+    verdicts = [f"{name}: {report.verdict(met)}" for name, met in (("rr", True), ("pss", False))]
+    assert report.table(["policy"], [["rr"]], verdicts, markdown=False) == "policy\nrr\n\nrr: reached\npss: missed\n"
 
 
 def test_cells() -> None:

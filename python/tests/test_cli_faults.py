@@ -68,9 +68,9 @@ def test_a_near_match_is_not_suggested_where_nothing_is_near(small: Path) -> Non
 def test_voice_quality_is_refused_before_a_run_without_voice(small: Path) -> None:
     done = linkweir("run", small, "--mos", "g711", "--out", small.parent / "out")
     assert (done.returncode, done.stdout) == (2, "")
-    said = " ".join(done.stderr.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", "").split())
-    assert 'has no flow with kind = "onoff"' in said
-    assert "leave --mos out" in said
+    message = " ".join(done.stderr.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", "").split())
+    assert 'has no flow with kind = "onoff"' in message
+    assert "leave --mos out" in message
     assert not (small.parent / "out").exists()
     voice = SMALL.replace('kind = "poisson"', 'kind = "onoff"\non = "1s"\noff = "1s"')
     small.write_text(voice)

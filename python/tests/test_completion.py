@@ -22,8 +22,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("bash") is None:
         pytest.skip("COMPLETION IS NOT TRIED: bash is missing")
     folder = tmp_path_factory.mktemp("home")
-    said = bash(folder, "linkweir --install-completion; true")
-    assert "completion installed" in said
+    output = bash(folder, "linkweir --install-completion; true")
+    assert "completion installed" in output
     return folder
 
 

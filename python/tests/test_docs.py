@@ -456,13 +456,13 @@ def test_messages_are_as_shown(tmp_path: Path) -> None:
         geo.replace('[[class]]\nname = "af"', '[class]\nname = "af"'),
         geo.replace('\nrate = "20Mbit"', '\ntrace = "cell.csv"'),
     ]
-    said = []
+    messages = []
     for text in wrong:
         (tmp_path / "geo.toml").write_text(text)
         with pytest.raises(ScenarioError) as fault:
             Scenario.load(tmp_path / "geo.toml")
-        said.append(str(fault.value).replace(f"{tmp_path}/", ""))
-    assert [shape(line) for line in said] == [shape(line) for line in block.text.strip().split("\n")]
+        messages.append(str(fault.value).replace(f"{tmp_path}/", ""))
+    assert [shape(line) for line in messages] == [shape(line) for line in block.text.strip().split("\n")]
 
 
 def test_a_sweep_leaves_what_is_shown(tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path, endless: Path) -> None:
     await_status(out, "running", process)
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
-    shown, said = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "Traceback" not in said
-    assert said.count("\n") == 1
-    assert "interrupted at " in said
+    assert "Traceback" not in errors
+    assert errors.count("\n") == 1
+    assert "interrupted at " in errors
     assert "report: " in shown
 
     provenance = json.loads((out / "provenance.json").read_text())

@@ -131,7 +131,7 @@ def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key:
     assert str(refused.value).startswith(key)
 
 
-def test_tc_is_told_the_papers_parameters() -> None:
+def test_tc_gets_the_papers_parameters() -> None:
     settings = pss.PssOptions("tcp", True, 30.0, 1)
     case = next(case for case in pss.FIGURES["7"](settings).cases if case.labels["point"].memory_s is None)
     script = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["run"].decode()
@@ -142,18 +142,18 @@ def test_tc_is_told_the_papers_parameters() -> None:
     assert "drr quantum 13500\n" in script
 
 
-def test_a_changing_capacity_is_told_in_steps_with_its_mean() -> None:
+def test_a_changing_capacity_is_given_in_steps_with_its_mean() -> None:
     settings = pss.PssOptions("tcp", True, 15.0, 1)
     case = pss.FIGURES["7"](settings).cases[0]
-    told = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["said"].decode()
-    rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in told.splitlines() if "change" in line]
+    changes = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["changes"].decode()
+    rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in changes.splitlines() if "change" in line]
     assert len(rates) == 15 / 0.05 - 1  # the first is what the link begins with
     assert max(rates) < 26e6
     assert min(rates) > 14e6
     assert abs(sum(rates) / len(rates) - 20e6) < 26e6 / len(rates)  # one whole period, but for the first step
 
 
-TOLD = """\
+SHOWN = """\
 class htb 1:1 root leaf 10: prio 0 rate 20Mbit ceil 20Mbit burst 64b cburst 64b
  Sent 4536000 bytes 3024 pkt (dropped 7, overlimits 2 requeues 0)
  backlog 1116000b 744p requeues 0
@@ -176,13 +176,13 @@ def test_examples() -> None:
 
 
 def test_what_tc_says_is_read_with_its_units() -> None:
-    (told,) = collect.shown(TOLD)
-    assert told["1:1"] == {"bytes": 4536000, "packets": 3024, "drops": 7, "backlog": 1116000, "qlen": 744}
-    assert told["10:1"]["packets"] == 3000
-    assert told["10:1"]["sojourn_mean"] == 300_500
-    assert told["10:1"]["sojourn_max"] == 600_000
-    assert told["10:2"] == {"bytes": 36000, "packets": 24, "drops": 7}
-    assert len(collect.shown(TOLD * 3)) == 3
+    (counters,) = collect.shown(SHOWN)
+    assert counters["1:1"] == {"bytes": 4536000, "packets": 3024, "drops": 7, "backlog": 1116000, "qlen": 744}
+    assert counters["10:1"]["packets"] == 3000
+    assert counters["10:1"]["sojourn_mean"] == 300_500
+    assert counters["10:1"]["sojourn_max"] == 600_000
+    assert counters["10:2"] == {"bytes": 36000, "packets": 24, "drops": 7}
+    assert len(collect.shown(SHOWN * 3)) == 3
 
 
 # --- In a kernel ----------------------------------------------------------------------------------------------------

@@ -109,8 +109,8 @@ def test_a_missing_security_archive_is_reported_with_the_option_before_anything_
     monkeypatch.setattr(sys, "argv", ["fresh.py"])
     with pytest.raises(SystemExit):
         fresh.parse()
-    said = capsys.readouterr().err
-    assert 'make fresh SYSTEMS="--security-mirror URL"' in said
+    errors = capsys.readouterr().err
+    assert 'make fresh SYSTEMS="--security-mirror URL"' in errors
     monkeypatch.setattr(sys, "argv", ["fresh.py", "debian-13"])
     assert fresh.parse().systems == ["debian-13"]
 
@@ -188,8 +188,8 @@ def test_no_file_with_a_password_or_token_is_carried_and_the_others_can_be_read(
     assert carry("[global]\nfind-links = https://user:pass@packages.example/simple\n") == []
     assert carry('[registries.ours]\nindex = "sparse+https://x.example/"\ntoken = "Bearer 1"\n') == []
     assert carry("-----BEGIN PRIVATE KEY-----\n") == []
-    said = capsys.readouterr().err
+    errors = capsys.readouterr().err
     for source in carried.values():
-        assert said.count(f"password, token or private key: {source}\n") == 1
+        assert errors.count(f"password, token or private key: {source}\n") == 1
     assert carry("[global]\nfind-links = https://packages.example/simple\ntimeout = 60\n") == list(carried)
     assert {(system / target).stat().st_mode & 0o777 for target in carried} == {0o644}

@@ -46,8 +46,10 @@ def test_the_docs_say_which_policies_are_qdiscs() -> None:
         .split("\n\n")[0]
     )
     rows = [line.split("|")[1:3] for line in table.split("\n")[2:]]
-    said = {name: answer.strip().startswith("yes") for names, answer in rows for name in re.findall(r"`(\w+)`", names)}
-    assert said == {name: name in KINDS for name in POLICIES}
+    stated = {
+        name: answer.strip().startswith("yes") for names, answer in rows for name in re.findall(r"`(\w+)`", names)
+    }
+    assert stated == {name: name in KINDS for name in POLICIES}
     table = (REPOSITORY / "README.md").read_text().split("| policy | guarantees | source |")[1].split("\n\n")[0]
     names = [name for row in table.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
     assert sorted(names) == sorted(POLICIES)
@@ -66,32 +68,32 @@ def test_every_qdisc_has_a_page_and_no_page_is_without_its_qdisc() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_explains_every_parameter_with_its_default(kind: str) -> None:
     policy, text = POLICIES[kind], page(kind)
-    said = entries(text)
+    stated = entries(text)
     synopsis = text.split(".SH SYNOPSIS\n")[1].split(".SH DESCRIPTION")[0]
     assert text.startswith('.\\" SPDX-License-Identifier: GPL-2.0-only\n')
     assert f"{kind} \\- " in text.split(".SH NAME\n")[1]
     for parameter in (*policy.params, *policy.class_params):
         assert re.search(rf"\b{parameter.name}\b", synopsis), parameter.name
-        assert parameter.name in said, parameter.name
-        assert explains(said[parameter.name], parameter), f"{parameter.name}: {said[parameter.name]}"
+        assert parameter.name in stated, parameter.name
+        assert explains(stated[parameter.name], parameter), f"{parameter.name}: {stated[parameter.name]}"
     known = {parameter.name for parameter in (*policy.params, *policy.class_params)}
-    assert set(said) - known <= {"classes", "link", "rate", "limit", "limit_bytes"}
+    assert set(stated) - known <= {"classes", "link", "rate", "limit", "limit_bytes"}
 
 
 OF_FIGURES = ("sat", "on_empty", "early")
 """Variants of pss that only reproduce published figures: named together."""
 
 
-def explains(said: str, parameter: Parameter) -> bool:
+def explains(stated: str, parameter: Parameter) -> bool:
     """Whether all choices are named, and the default, if there is one that means something."""
-    if parameter.name in OF_FIGURES and "published figures" in said:
+    if parameter.name in OF_FIGURES and "published figures" in stated:
         return True
-    if not all(choice in said for choice in parameter.choices):
+    if not all(choice in stated for choice in parameter.choices):
         return False
     if parameter.default in (None, "0bit", "0%"):  # unset
         return True
     bare = re.sub(r"(?<=\d)[pB]$", "", str(parameter.default))
-    return re.search(rf"default\s+{re.escape(bare)}(?!\w)", said) is not None
+    return re.search(rf"default\s+{re.escape(bare)}(?!\w)", stated) is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)

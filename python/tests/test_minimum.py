@@ -103,21 +103,21 @@ def test_setup_wants_the_least_versions_and_no_later_ones(
     rust: str, python: str, wanted: list[str], tmp_path: Path
 ) -> None:
     packages = {"rustc": "1.85.0", "cargo": "1.85.0", "python3-venv": "3.11"}
-    said = missing(tmp_path, rust=rust, python=python, apt=packages)
-    assert re.findall(r"\(((?:Rust|Python) [^)]*)\)", said) == wanted
-    lines = re.findall(r"as root: apt-get update && apt-get install --no-install-recommends .+", said)
+    advice = missing(tmp_path, rust=rust, python=python, apt=packages)
+    assert re.findall(r"\(((?:Rust|Python) [^)]*)\)", advice) == wanted
+    lines = re.findall(r"as root: apt-get update && apt-get install --no-install-recommends .+", advice)
     assert len(lines) == len(wanted)
 
 
 def test_setup_says_so_where_no_known_package_has_the_least_rust(tmp_path: Path) -> None:
-    said = missing(tmp_path, rust="1.75.0", python=PYTHON, apt={"rustc": "1.75.0", "cargo": "1.75.0"})
-    assert f"Rust {RUST} or later is needed, and no package of this release that setup.sh knows has it" in said
-    assert "apt-get install" not in said
+    advice = missing(tmp_path, rust="1.75.0", python=PYTHON, apt={"rustc": "1.75.0", "cargo": "1.75.0"})
+    assert f"Rust {RUST} or later is needed, and no package of this release that setup.sh knows has it" in advice
+    assert "apt-get install" not in advice
 
 
 def test_setup_names_the_packages_where_there_is_no_apt(tmp_path: Path) -> None:
-    said = missing(tmp_path, rust="1.75.0", python="3.9")
-    named = re.findall(r"install these with your package manager \(Debian's names\): (.+)", said)
+    advice = missing(tmp_path, rust="1.75.0", python="3.9")
+    named = re.findall(r"install these with your package manager \(Debian's names\): (.+)", advice)
     assert len(named) == 1
     assert re.fullmatch("python3-venv rustc(?:-web)? cargo(?:-web)?", named[0])
-    assert "apt-get" not in said
+    assert "apt-get" not in advice

@@ -140,8 +140,8 @@ def test_late_packets_of_exponential_delays() -> None:
         assert found.loss == pytest.approx(1 - 0.98 * (1 - late), abs=2 / count)
     # A long buffer trades loss for delay: here 80 ms is best, 10 ms hears gaps and 400 ms hears pauses.
     scores = {b: fixed_buffer(delays_s, b) for b in (0.01, 0.08, 0.4)}
-    heard = {b: e_model(p.delay_s, p.loss, jitter="none").mos for b, p in scores.items()}
-    assert heard[0.08] > max(heard[0.01], heard[0.4])
+    rated = {b: e_model(p.delay_s, p.loss, jitter="none").mos for b, p in scores.items()}
+    assert rated[0.08] > max(rated[0.01], rated[0.4])
 
 
 def test_buffer_of_a_histogram_and_of_the_first_packet() -> None:
@@ -221,10 +221,10 @@ rate = "1Mbit"
 def test_voice_of_a_run() -> None:
     result = package.run(package.Scenario.parse(VOICE))
     flows = {row["flow"]: row for row in result.rows("flows")}
-    heard = package.quality.voice(result, "g711-plc", advantage=20.0).to_pylist()
-    assert [row["flow"] for row in heard] == ["voice-1", "voice-2", "voice-3", "late"]
-    assert [heard[3][key] for key in ("delay_s", "jitter_s", "loss", "rating", "mos")] == [None] * 5
-    for row in heard[:3]:
+    rated = package.quality.voice(result, "g711-plc", advantage=20.0).to_pylist()
+    assert [row["flow"] for row in rated] == ["voice-1", "voice-2", "voice-3", "late"]
+    assert [rated[3][key] for key in ("delay_s", "jitter_s", "loss", "rating", "mos")] == [None] * 5
+    for row in rated[:3]:
         flow = flows[row["flow"]]
         gone = flow["dropped_limit_pkts"] + flow["dropped_policy_pkts"] + flow["lost_link_pkts"]
         loss = gone / (gone + flow["delivered_pkts"])
@@ -232,7 +232,7 @@ def test_voice_of_a_run() -> None:
         wanted = e_model(flow["delay_mean_s"], loss, Codec(0.0, 25.1), jitter_s=flow["jitter_mad_s"], advantage=20.0)
         assert (row["loss"], row["rating"], row["mos"]) == (loss, wanted.rating, wanted.mos)
     smooth = package.quality.voice(result, "g711-plc", jitter="none", advantage=20.0).to_pylist()
-    assert all(a["rating"] > b["rating"] for a, b in zip(smooth[:3], heard[:3], strict=True))
+    assert all(a["rating"] > b["rating"] for a, b in zip(smooth[:3], rated[:3], strict=True))
     simple = package.quality.voice(result, model="cole_rosenbluth").to_pylist()[0]
     wanted = cole_rosenbluth(simple["delay_s"], simple["loss"], jitter_s=simple["jitter_s"])
     assert simple["mos"] == wanted.mos

@@ -123,9 +123,9 @@ def test_ranks_carry_what_all_users_have() -> None:
 def test_table_5_by_hand() -> None:
     """1 860 700 coded bits for 1.4 Mbit/s of goodput in 10 s; voice of which a fifth is lost is no conversation."""
     voice = FigureCase({"policy": "PF", "voice_users": 300}, {})
-    heard = by_hand(0.0)
-    heard.tables["flows"][0] |= {"dropped_limit_pkts": 38}
-    row = codes_tcp._ranks(0.5, 10.0, [(voice, heard), (labelled("PF", 1), by_hand(0.95e6, 0.45e6))])[0]
+    lossless = by_hand(0.0)
+    lossless.tables["flows"][0] |= {"dropped_limit_pkts": 38}
+    row = codes_tcp._ranks(0.5, 10.0, [(voice, lossless), (labelled("PF", 1), by_hand(0.95e6, 0.45e6))])[0]
     assert (row["users"], row["voice_users"], row["cc"], row["reordering"]) == (2, 300, "cubic", "none")
     assert row["link_bits_per_bit"] == pytest.approx(1_860_700 / 14e6)
     assert row["spread"] == pytest.approx(0.25 / 0.75)

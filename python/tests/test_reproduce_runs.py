@@ -350,7 +350,7 @@ def test_figure_11_history() -> None:
         ("8-usual-1500", 1500.0, "ring", pds.USUAL),
         pytest.param("8-usual-1500", 1500.0, "peld", pds.USUAL, marks=pytest.mark.long),
         pytest.param("8-large-1300", 1300.0, "ring", pds.LARGE, marks=pytest.mark.long),
-        ("8-none-1300", 1300.0, "peld", pds.ALIKE),
+        ("8-none-1300", 1300.0, "peld", pds.EQUAL),
     ],
 )
 def test_figure_8_against_a_model(name: str, pps: float, history: str, delay: tuple[int, ...]) -> None:

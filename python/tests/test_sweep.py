@@ -247,10 +247,10 @@ def test_ctrl_c_on_the_command_leaves_a_usable_part(tmp_path: Path, plan_file: P
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    shown, said = process.communicate(timeout=60)
+    shown, errors = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert said.count("\n") == 1
-    assert "the same command resumes it" in said
+    assert errors.count("\n") == 1
+    assert "the same command resumes it" in errors
     partial = Sweep.load(out)
     assert partial.status == "interrupted"
     assert 20 <= partial.runs_done < 500
@@ -427,17 +427,17 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, plan_file: 
 
 
 def test_two_processes_do_not_do_the_same_sweep(tmp_path: Path, plan_file: Path) -> None:
-    said = []
+    outputs = []
 
     def second(job: Job) -> None:
-        if not said:
-            said.append(linkweir_process("sweep", plan_file, "--out", tmp_path / "out"))
+        if not outputs:
+            outputs.append(linkweir_process("sweep", plan_file, "--out", tmp_path / "out"))
             raise KeyboardInterrupt
 
     with pytest.raises(package.SweepInterrupted):
         run_plan(Plan.load(plan_file), Here(second), out=tmp_path / "out")
-    assert said[0].returncode == 2
-    assert "another process is writing this sweep; wait for it or choose another --out" in said[0].stderr
+    assert outputs[0].returncode == 2
+    assert "another process is writing this sweep; wait for it or choose another --out" in outputs[0].stderr
 
 
 @pytest.mark.usefixtures("bounded")

@@ -200,11 +200,11 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), WRONG)
-def test_a_wrong_plan_is_refused_with_key_value_and_cure(given: dict[str, Any], said: list[str]) -> None:
+@pytest.mark.parametrize(("given", "message_parts"), WRONG)
+def test_a_wrong_plan_is_refused_with_key_value_and_cure(given: dict[str, Any], message_parts: list[str]) -> None:
     with pytest.raises(package.PlanError) as caught:
         plan(**given)
-    for words in said:
+    for words in message_parts:
         assert words in str(caught.value)
 
 
@@ -213,7 +213,7 @@ def test_faults_of_files_name_file_and_line(tmp_path: Path) -> None:
     scenario.write_text('duration = "1s"\n[link]\nrate = "1Mbit"\nlos = 0.1\n')
     path = tmp_path / "plan.toml"
 
-    def said(text: str) -> str:
+    def refusal(text: str) -> str:
         path.write_text(text)
         done = linkweir("sweep", path, "--out", tmp_path / "out")
         assert done.returncode == 2
@@ -222,13 +222,15 @@ def test_faults_of_files_name_file_and_line(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
         return done.stderr
 
-    assert f"{path}:3: grid.link.rate = []: has no values" in said('scenario = "base.toml"\n[grid]\nlink.rate = []\n')
-    assert f"{path}:2: column 5: " in said('name = "x"\nseed\n')
-    assert f"{path}:1: scenario" in said('scenario = "none.toml"\nseeds = [1]\n')
-    broken = said('scenario = "base.toml"\n[grid]\n"link.rate" = ["1Mbit", "2Mbit"]\n')
+    assert f"{path}:3: grid.link.rate = []: has no values" in refusal(
+        'scenario = "base.toml"\n[grid]\nlink.rate = []\n'
+    )
+    assert f"{path}:2: column 5: " in refusal('name = "x"\nseed\n')
+    assert f"{path}:1: scenario" in refusal('scenario = "none.toml"\nseeds = [1]\n')
+    broken = refusal('scenario = "base.toml"\n[grid]\n"link.rate" = ["1Mbit", "2Mbit"]\n')
     assert f"{scenario}:4: link.los" in broken
     scenario.write_text('duration = "1s\n')
-    assert f"{scenario}:1: " in said('scenario = "base.toml"\nseeds = [1]\n')
+    assert f"{scenario}:1: " in refusal('scenario = "base.toml"\nseeds = [1]\n')
     path.unlink()
     done = linkweir("sweep", path)
     assert (done.returncode, "cannot be read" in done.stderr, str(path) in done.stderr) == (2, True, True)

@@ -78,7 +78,7 @@ def test_classes_are_told_apart_by_code_points_and_the_last_takes_the_rest() -> 
     assert [entry["limit"] for entry in classes] == ["50p", "50p"]
 
 
-def test_a_changing_capacity_is_said_as_the_means_of_its_steps() -> None:
+def test_a_changing_capacity_is_given_as_the_means_of_its_steps() -> None:
     rate = {"mean": "20Mbit", "amplitude": 0.3, "period": "15s"}
     scenario = two_classes(duration="15s", interval="1s", link={"rate": rate})
     job = tunnel.tunnel(as_scenario(scenario)).job
@@ -254,7 +254,7 @@ def test_a_run_in_namespaces_leaves_the_directory_of_a_run(real: Gateways, tmp_p
     result = real.run(two_classes(), out=tmp_path / "run")
     classes = {row["class"]: row for row in result.rows("classes")}
     flows = {row["flow"]: row for row in result.rows("flows")}
-    # What is told of the classes does not depend on how fast this machine is.
+    # What is reported of the classes does not depend on how fast this machine is.
     for name, row in classes.items():
         left = row["arrived_pkts"] - row["sent_pkts"] - row["dropped_limit_pkts"] - row["dropped_policy_pkts"]
         assert left in range(51), name
@@ -267,7 +267,7 @@ def test_a_run_in_namespaces_leaves_the_directory_of_a_run(real: Gateways, tmp_p
     assert len((tmp_path / "run/memory.csv").read_text().splitlines()) == 1 + 5
 
 
-def test_a_job_that_fails_says_what_it_said(real: Gateways) -> None:
+def test_a_job_that_fails_says_what_it_printed(real: Gateways) -> None:
     job = {"run": b"echo the reason >&2\nexit 3\n"}
     with pytest.raises(LaboratoryError, match="the reason"):
         namespaces.start(real.tools, job, 1.0)
@@ -291,10 +291,10 @@ def users_of(namespace: str) -> list[str]:
 
 
 def test_nothing_stays_behind_of_what_is_killed(real: Gateways, tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    written = tmp_path / "namespace"
     job = f"""
 ip netns add inside
-ip netns exec inside sh -c 'readlink /proc/self/ns/net >{told}.part; mv {told}.part {told}; sleep 1000' &
+ip netns exec inside sh -c 'readlink /proc/self/ns/net >{written}.part; mv {written}.part {written}; sleep 1000' &
 wait
 """
     waiting = f"""
@@ -304,8 +304,8 @@ start(Tools(Path({str(real.tools.programs)!r}), ""), {{"run": {job.encode()!r}}}
 """
     process = subprocess.Popen([sys.executable, "-c", waiting], start_new_session=True)
     try:
-        wait_until(told.exists)
-        namespace = told.read_text().strip()
+        wait_until(written.exists)
+        namespace = written.read_text().strip()
         assert users_of(namespace)
         assert namespace != str(Path("/proc/self/ns/net").readlink())
         process.send_signal(signal.SIGKILL)

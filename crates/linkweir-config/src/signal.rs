@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_wait_through_outages_and_end_as_told() {
+    fn steps_wait_through_outages_and_end_as_chosen() {
         let points: std::sync::Arc<[(u64, f64)]> = [(0, 1000.0), (S, 0.0), (2 * S, 500.0)].into();
         let steps = |end| {
             Track::new(&Signal::Steps {

@@ -372,7 +372,7 @@ pub fn needs_unit(kind: Kind) -> String {
 #[must_use]
 pub fn show_whole(value: u64, kind: Kind) -> String {
     if kind == Kind::Size && value % 1000 != 0 {
-        return format!("{value}B"); // a packet is not said to be 1.5kB long
+        return format!("{value}B"); // not 1.5kB: packets are given in bytes
     }
     show(&value.to_string(), kind)
 }

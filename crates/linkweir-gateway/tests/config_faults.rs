@@ -20,7 +20,7 @@ fn changed(old: &str, new: &str) -> String {
     SHIPPED.replacen(old, new, 1)
 }
 
-/// (what is replaced, by what, what is said)
+/// (what is replaced, by what, what is expected)
 const MISTAKES: &[(&str, &str, &str)] = &[
     ("[gateway]", "[gatway]", "ground.toml:7: gatway: unknown key; did you mean [gateway]?"),
     ("device = \"lw0\"", "device = \"a name of too many words\"", "ground.toml:8: gateway.device = \"a name of too many words\": must be the name of a network device: 1 .. 15 letters, digits, _, - or ."),
@@ -150,23 +150,24 @@ fn the_shipped_hub_is_sound() {
 }
 
 /// A message with the policies of today: all, and those that can be nested.
-fn with_policies(said: &str) -> String {
+fn with_policies(expected: &str) -> String {
     let names = |wanted: fn(&PolicyInfo) -> bool| {
         let found = linkweir_core::policies().iter().filter(|info| wanted(info));
         found.map(|info| info.name).collect::<Vec<_>>().join(", ")
     };
-    said.replace("{policies}", &names(|_| true))
+    expected
+        .replace("{policies}", &names(|_| true))
         .replace("{nesting}", &names(PolicyInfo::nests))
 }
 
 #[test]
 fn every_mistake_is_found_at_its_line() {
-    for (old, new, said) in MISTAKES {
-        let said = &with_policies(said);
+    for (old, new, expected) in MISTAKES {
+        let expected = &with_policies(expected);
         let fault = parse(&changed(old, new)).expect_err(new).to_string();
         assert!(
-            fault.starts_with(said),
-            "{new}\n  said     {fault}\n  expected {said}"
+            fault.starts_with(expected),
+            "{new}\n  got      {fault}\n  expected {expected}"
         );
     }
 }
@@ -183,12 +184,12 @@ fn peers_of_a_sealed_tunnel_have_keys() {
     let config = sealed(one).unwrap();
     assert_eq!(config.mtu, 1440, "1500 less 28 outside and 32 of the seal");
     assert_eq!(config.peers[0].endpoint, None, "it may speak first");
-    for (old, new, said) in [
+    for (old, new, expected) in [
         ("\"hSDw", "\"hSD", "peer[0].public_key = \"hSDCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": must be a key: 32 bytes in base64, 44 characters"),
         ("allowed_ips", "keepalive = \"0s\"\nallowed_ips", "peer[0].keepalive = \"0s\": must be 1s .. 65535s"),
     ] {
         let fault = sealed(&one.replacen(old, new, 1)).unwrap_err().to_string();
-        assert!(fault.contains(said), "{fault}");
+        assert!(fault.contains(expected), "{fault}");
     }
     let two = one.replace("\"one\"", "\"two\"").replace("10.1", "10.2");
     let fault = sealed(&format!("{one}{two}")).unwrap_err().to_string();
@@ -232,14 +233,14 @@ fn peers_that_share_a_link_have_parameters_of_their_own() {
         [1, 80_000_000, 3, 80_000_000],
         "weight and timeout of each"
     );
-    for (old, new, said) in [
+    for (old, new, expected) in [
         ("weight = 3", "weight = 0", "ground.toml:48: peer[1].across.weight = 0: must be a whole number 1 .. 65535 (multiplies"),
         ("weight = 3", "wight = 3", "ground.toml:48: peer[1].across.wight = 3: unknown key; did you mean weight?"),
         ("across = { weight = 3 }", "rate = \"9Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }", "ground.toml:51: peer[1].feedback = { ceiling = \"40Mbit\" }: and link.across exclude each other:"),
         ("{ weight = 3 }", "3", "ground.toml:48: peer[1].across = 3: must be a table like { weight = 2 }"),
     ] {
         let fault = parse(&text.replace(old, new)).unwrap_err().to_string();
-        assert!(fault.starts_with(said), "{fault}\n  expected {said}");
+        assert!(fault.starts_with(expected), "{fault}\n  expected {expected}");
     }
     let folder = std::env::temp_dir().join(format!("linkweir-instants-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
@@ -329,8 +330,8 @@ impl Checked {
             .current_dir(&self.0)
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), said)
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), stderr)
     }
 }
 
@@ -344,15 +345,15 @@ impl Drop for Checked {
 fn check_reports_every_mistake_in_one_line_and_returns_2() {
     let checked = Checked::new("mistakes");
     assert_eq!(checked.check(SHIPPED.as_bytes()), (Some(0), String::new()));
-    for (old, new, said) in MISTAKES {
-        let said = &with_policies(said);
+    for (old, new, expected) in MISTAKES {
+        let expected = &with_policies(expected);
         let (code, line) = checked.check(changed(old, new).as_bytes());
         assert_eq!(code, Some(2), "{new}");
         assert_eq!(line.lines().count(), 1, "{new}: {line}");
         let line = line.strip_prefix("linkweir-gateway: ").expect("who speaks");
         assert!(
-            line.starts_with(said),
-            "{new}\n  said     {line}  expected {said}"
+            line.starts_with(expected),
+            "{new}\n  got      {line}  expected {expected}"
         );
     }
     let (code, line) = checked.check(b"device = \"lw0\"");
@@ -363,19 +364,24 @@ fn check_reports_every_mistake_in_one_line_and_returns_2() {
 
 #[test]
 fn there_are_more_than_thirty_mistakes_of_different_kinds() {
-    // What is said behind file, line and key; values stripped of their digits.
-    let kind = |said: &str| -> String {
-        let at = said.rfind(": ").map_or(0, |at| at + 2);
-        said[at..].chars().filter(|c| !c.is_ascii_digit()).collect()
+    // The message behind file, line and key; values stripped of their digits.
+    let kind = |message: &str| -> String {
+        let at = message.rfind(": ").map_or(0, |at| at + 2);
+        message[at..]
+            .chars()
+            .filter(|c| !c.is_ascii_digit())
+            .collect()
     };
-    let kinds: std::collections::BTreeSet<String> =
-        MISTAKES.iter().map(|(_, _, said)| kind(said)).collect();
+    let kinds: std::collections::BTreeSet<String> = MISTAKES
+        .iter()
+        .map(|(_, _, expected)| kind(expected))
+        .collect();
     assert!(kinds.len() >= 30, "{} kinds", kinds.len());
 }
 
 const LINK: &str = include_str!("../configs/geo.toml");
 
-/// (what is replaced, by what, what is said)
+/// (what is replaced, by what, what is expected)
 const LINK_MISTAKES: &[(&str, &str, &str)] = &[
     ("seed = 1", "sed = 1", "geo.toml:7: sed = 1: unknown key; did you mean seed?"),
     ("netns = \"ground\"", "netns = \"/nowhere\"", "geo.toml:10: a.netns = \"/nowhere\": /nowhere does not exist; make it with `ip netns add`, or give the path of a namespace"),
@@ -407,7 +413,7 @@ fn mistakes_in_a_link_are_found_at_their_lines() {
     assert_eq!(link.directions[1].limit_pkts, 200);
     // Twice 20 Mbit/s times 250 ms in packets of 1500 bytes, and 100.
     assert_eq!(link.directions[0].limit_pkts, 933);
-    for (old, new, said) in LINK_MISTAKES {
+    for (old, new, expected) in LINK_MISTAKES {
         assert!(LINK.contains(old), "{old}");
         let text = if new.is_empty() && old.starts_with("netns") {
             // Without the other namespace both devices would be in the emulator's.
@@ -418,8 +424,8 @@ fn mistakes_in_a_link_are_found_at_their_lines() {
         };
         let fault = parse(&text).expect_err(new).to_string();
         assert!(
-            fault.starts_with(said),
-            "{new}\n  said     {fault}\n  expected {said}"
+            fault.starts_with(expected),
+            "{new}\n  got      {fault}\n  expected {expected}"
         );
     }
 }

@@ -228,7 +228,7 @@ impl Exchange {
         changed
     }
 
-    /// A datagram nobody sealed.
+    /// A datagram that was not sealed.
     fn made_up(&mut self) -> Vec<u8> {
         let mut datagram = vec![0; self.below(1500)];
         self.random.fill_bytes(&mut datagram);

@@ -12,7 +12,7 @@ use crate::setup::Wire;
 const RATE_NS: u64 = 100_000_000;
 /// Greatest distance between two such moments, ns. Beyond it the interface may have been idle.
 const APART_NS: u64 = 1_000_000_000;
-/// How long the interface may drop the same call before the call is given up, ns.
+/// How long the interface may keep dropping one datagram before it is given up, ns.
 const GIVE_UP_NS: u64 = 100_000_000;
 /// Time until a datagram that the interface dropped is sent again, ns.
 pub const RETRY_NS: u64 = 1_000_000;
@@ -147,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn a_call_dropped_for_too_long_is_given_up() {
+    fn a_datagram_dropped_for_too_long_is_given_up() {
         let mut below = Below::default();
         for at_ms in 0..100 {
             assert!(!below.gives_up(at_ms * MS, 1500, 7), "{at_ms} ms");
         }
         assert!(below.gives_up(100 * MS, 1500, 7));
-        // The next one has its own time, and so has one after another that went.
+        // The time starts over for the next datagram, and after one that was accepted.
         assert!(!below.gives_up(101 * MS, 1500, 7));
         assert!(!below.gives_up(190 * MS, 1500, 8));
         assert!(!below.gives_up(289 * MS, 1500, 8));

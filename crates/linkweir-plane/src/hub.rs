@@ -118,7 +118,7 @@ impl Hub {
         }
     }
 
-    /// Tells the policy what happened to the queues towards a peer.
+    /// Reports to the policy what happened to the queues towards a peer.
     pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
         let Hub { policy, view, .. } = self;
         view.clock(now_ns);

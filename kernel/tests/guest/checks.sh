@@ -29,7 +29,7 @@ refused() { # refused WHAT TEXT COMMAND...: it fails, with this text
 	else
 		case $out in
 		*"$text"*) pass "$what" ;;
-		*) fault "$what" "said: $out" ;;
+		*) fault "$what" "printed: $out" ;;
 		esac
 	fi
 }

@@ -117,7 +117,7 @@ offer 2 5 500
 same "the blocked one holds up the other" "$(backlog 1:)" 105
 sleep 0.1
 tc class change dev v0 parent 10: classid 10:1 codes rate 10mbit
-drained "the other goes on when the packets of the first are dropped" 1:
+drained "the other still sends when the packets of the first are dropped" 1:
 same "all of them" "$(stat dropped_leaving 10:1)" 100p
 end_count
 same "what arrived is the other's" "$arrived" "0 5"

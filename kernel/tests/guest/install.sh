@@ -22,26 +22,26 @@ for kind in $kinds; do
 	pf) options="classes 2" ;;
 	*) options="classes 2 link 20mbit" ;;
 	esac
-	said=$(tc qdisc add dev X root $kind $options 2>&1)
-	judge $? "tc qdisc add dev X root $kind $options" "$said"
-	said=$(datagrams 10)
-	judge $? "datagrams through $kind" "$said"
-	said=$(tc qdisc change dev X root $kind class 1 limit 50 2>&1)
-	judge $? "tc qdisc change dev X root $kind class 1 limit 50" "$said"
-	said=$(datagrams 10)
-	judge $? "more of them" "$said"
-	said=$(tc -s qdisc show dev X | sed -n 's/.* \([0-9]*\) pkt (dropped \([0-9]*\),.*/\1 \2/p')
-	[ "${said% *}" -ge 20 ] && [ "${said#* }" = 0 ]
-	judge $? "all of them left" "$said"
+	output=$(tc qdisc add dev X root $kind $options 2>&1)
+	judge $? "tc qdisc add dev X root $kind $options" "$output"
+	output=$(datagrams 10)
+	judge $? "datagrams through $kind" "$output"
+	output=$(tc qdisc change dev X root $kind class 1 limit 50 2>&1)
+	judge $? "tc qdisc change dev X root $kind class 1 limit 50" "$output"
+	output=$(datagrams 10)
+	judge $? "more of them" "$output"
+	output=$(tc -s qdisc show dev X | sed -n 's/.* \([0-9]*\) pkt (dropped \([0-9]*\),.*/\1 \2/p')
+	[ "${output% *}" -ge 20 ] && [ "${output#* }" = 0 ]
+	judge $? "all of them left" "$output"
 	echo "json $(tc -s -j qdisc show dev X | tr -d '\n')"
 	tc -s class show dev X
-	said=$(tc qdisc del dev X root 2>&1)
-	judge $? "tc qdisc del dev X root" "$said"
+	output=$(tc qdisc del dev X root 2>&1)
+	judge $? "tc qdisc del dev X root" "$output"
 done
-said=$(tc qdisc add dev X root pds classes 0 2>&1)
-case $said in
+output=$(tc qdisc add dev X root pds classes 0 2>&1)
+case $output in
 *"classes is outside 1 .. 4096"*) judge 0 "a refusal says why" ;;
-*) judge 1 "a refusal says why" "$said" ;;
+*) judge 1 "a refusal says why" "$output" ;;
 esac
 for page in $kinds; do
 	found=$(find /usr/share/man /usr/local/share/man -name "tc-$page.8*")

@@ -111,7 +111,7 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     job = {
         "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
         "due": due(flows, scenario).tobytes(),
-        "said": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
+        "changes": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
     return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
@@ -296,7 +296,7 @@ def _script(
             host, _, rest = device.partition(" ")
             tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
     run = workloads(flows, scenario, RECEIVER, "/job", "/out")
-    run.insert(2, 'workload say /job/said | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
     return "\n".join(
         [". /guest/hosts.sh", *tc, f"export ZERO_NS={ZERO_NS}", *run, "for job in $jobs; do wait $job; done", ""]
     )

@@ -80,7 +80,7 @@ def on(executor: Executor, parts: Parts | None = None) -> Runner:
 
 
 def _job(number: int, name: str, scenario: Scenario) -> Job:
-    """A run of which all tables are wanted.
+    """A job that returns all tables.
 
     Its identity is that of the figure's run, which is made of the scenario alone. So the scenario may name no files:
     what they hold would not count.

@@ -76,7 +76,7 @@ class Sweep:
         Columns: ``run``, ``case``, ``seed``, the keys of the plan as written and, where they are quantities, as
         numbers with the unit in the name; ``scope``, ``class``, ``flow``; then those of `linkweir.Result.classes` and
         `linkweir.Result.flows`, and of the link the means ``capacity_bps`` and ``used_bps`` from the warm-up on. What
-        does not apply is null. Rows are in the order of the plan, in whichever order the runs ended.
+        does not apply is null. Rows are in the order of the plan, not in that in which runs ended.
         """
         return self.read()
 

@@ -214,7 +214,7 @@ class Plan:
         """One row per run: number, case, seed, the label if any case has one, and the keys.
 
         Keys are as written and, if all values are quantities of one kind, as numbers too, with the unit in the name.
-        The columns are those of the whole plan, whichever runs are asked for.
+        The columns are those of the whole plan, even if only some runs are asked for.
         """
         import pyarrow as pa
 

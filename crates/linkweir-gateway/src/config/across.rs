@@ -48,7 +48,7 @@ impl<'s, 'i> Across<'s, 'i> {
         }))
     }
 
-    /// Refuses capacities that a shared link cannot have: on it each packet takes its own time.
+    /// Refuses capacities that a shared link cannot have: there, the time of a packet follows from the rate to its peer.
     pub(super) fn fits(&self, capacity: &Capacity, place: &Section<'_, '_>) -> Result<(), Fault> {
         if capacity.feedback.is_some() {
             return Err(place.fault_at(

@@ -91,8 +91,8 @@ mod tests {
     use super::*;
     use crate::linux::poll::{now_ns, Poll};
 
-    /// All that a script said until its end.
-    fn said(script: &str) -> Vec<String> {
+    /// All lines that a script printed until its end.
+    fn lines(script: &str) -> Vec<String> {
         let words = ["sh", "-c", script].map(str::to_string);
         let mut running = Running::start(&words, "ship").unwrap();
         let mut poll = Poll::new().unwrap();
@@ -116,19 +116,19 @@ mod tests {
     #[test]
     fn the_last_line_counts_and_the_end_is_noticed() {
         assert_eq!(
-            said("printf '5Mbit\\n1'; printf '8Mbit\\n'")
+            lines("printf '5Mbit\\n1'; printf '8Mbit\\n'")
                 .last()
                 .unwrap(),
             "18Mbit"
         );
         assert_eq!(
-            said("echo 7Mbit; printf 9Mbit").last().unwrap(),
+            lines("echo 7Mbit; printf 9Mbit").last().unwrap(),
             "7Mbit",
             "no line"
         );
-        assert_eq!(said("test $LINKWEIR_PEER = ship && echo 6Mbit"), ["6Mbit"]);
-        assert_eq!(said("true"), [""; 0]);
-        let long = said("head -c 1000 /dev/zero | tr '\\0' 7; echo");
+        assert_eq!(lines("test $LINKWEIR_PEER = ship && echo 6Mbit"), ["6Mbit"]);
+        assert_eq!(lines("true"), [""; 0]);
+        let long = lines("head -c 1000 /dev/zero | tr '\\0' 7; echo");
         assert_eq!(long, ["7".repeat(LINE_BYTES)], "the rest is left out");
         assert!(Running::start(&["/nowhere/modem".to_string()], "ship").is_err());
     }

@@ -174,7 +174,7 @@ impl Gateway {
         }
     }
 
-    /// Tells the measurement below when nothing waits here, as the interface may be idle from then on.
+    /// Reports to the measurement below when nothing waits here, as the interface may be idle from then on.
     fn note_idle(&mut self) {
         let Some(below) = &mut self.egress.below else {
             return;

@@ -286,10 +286,10 @@ mod tests {
     const ASKS: &str =
         "rate = \"20Mbit\"\nstale = \"5s\"\nfloor = \"1Mbit\"\nfeedback = { ceiling = \"40Mbit\" }";
 
-    /// One peer, of which this is said, too.
-    fn config(says: &str) -> Config {
+    /// The configuration of the ground station with these further keys of its peer.
+    fn config(keys: &str) -> Config {
         let text = include_str!("../../configs/ground.toml");
-        let text = text.replacen("endpoint =", &format!("{says}\nendpoint ="), 1);
+        let text = text.replacen("endpoint =", &format!("{keys}\nendpoint ="), 1);
         crate::config::parse(&text, Path::new("ground.toml")).unwrap()
     }
 
@@ -297,8 +297,8 @@ mod tests {
         Station::new(0, config, &config.peers[0], None, &mut 0).unwrap()
     }
 
-    /// It was marked at 0, and its peer says that this came.
-    fn marked_and_heard(config: &Config) -> Station {
+    /// A station that sent a mark at 0 and got a report on it.
+    fn with_report(config: &Config) -> Station {
         let mut station = station(config);
         let mark = station.message(0, 140, 1);
         assert_eq!(mark, Some(Message::Mark { sent_ns: 0 }));
@@ -325,9 +325,9 @@ mod tests {
             pkts: 1,
             bytes: 1000,
         };
-        let said: Vec<_> = (0..2).map(|_| station.message(5, 140, 1)).collect();
+        let sent: Vec<_> = (0..2).map(|_| station.message(5, 140, 1)).collect();
         let expected = [Message::Report(report), Message::Mark { sent_ns: 5 }];
-        assert_eq!(said, expected.map(Some));
+        assert_eq!(sent, expected.map(Some));
         assert_eq!(station.due_ns(), Some(5 + 1000 * MS), "nothing is sent");
         // 140 bytes are 1 % of 20 Mbit/s for 5.6 ms; so many peers have to share that.
         station.reporter.as_mut().unwrap().marked(60 * MS, 78);
@@ -354,7 +354,7 @@ mod tests {
             feedback.map(|feedback| feedback.known().reports)
         };
         let asks = config(ASKS);
-        let mut station = marked_and_heard(&asks);
+        let mut station = with_report(&asks);
         let moved = "192.0.2.99:1".parse().ok();
         station.endpoint = moved;
         station.link.set_capacity(20 * MS, 15_000_000);

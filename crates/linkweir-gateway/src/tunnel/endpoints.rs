@@ -139,7 +139,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, format!("{} 192.0.2.1:4\n", seal::show_key(&two)));
 
-        // Nobody's link is followed.
+        // A symbolic link is refused, because another user may have made it.
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
         let fault = Endpoints::open(&path).err().unwrap();

@@ -61,8 +61,8 @@ fn with_link(says: &str) -> Tunnel {
 /// How many packets the shaper has dropped.
 fn dropped_below(here: &Namespace) -> u64 {
     let output = here.run("tc", &["-s", "qdisc", "show", "dev", "out"]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let count = said
+    let text = String::from_utf8(output.stdout).unwrap();
+    let count = text
         .split("dropped ")
         .nth(1)
         .and_then(|rest| rest.split(',').next());

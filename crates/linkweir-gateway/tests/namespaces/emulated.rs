@@ -140,9 +140,9 @@ pub fn feedback_follows_an_emulated_link() {
     let show = gateways[0].wait_until("the capacity is found", |show| {
         show.peers[0].capacity_bps < 5_000_000
     });
-    let said = show.peers[0].feedback.as_ref().unwrap();
+    let feedback = show.peers[0].feedback.as_ref().unwrap();
     assert!(
-        said.reports > 0 && said.received_bps < 5_000_000,
+        feedback.reports > 0 && feedback.received_bps < 5_000_000,
         "{show:?}"
     );
     // Not the floor, but what it carries, once the queue below is emptied.

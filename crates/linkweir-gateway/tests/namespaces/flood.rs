@@ -78,19 +78,19 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
     let (cpu, kb) = cost(pid);
     let counted = |reason: &str| show.dropped_pkts.get(reason).copied().unwrap_or(0);
     let opened = counted("stranger");
-    let heard = counted("handshake_unproven") + counted("handshake_excess") + opened;
+    let received = counted("handshake_unproven") + counted("handshake_excess") + opened;
     println!(
-        "{:.0} forged handshakes/s for {took_s:.1} s; heard {heard} of {sent} and opened {opened}: {:.1} % of a processor, \
-         {:.2} us for each that was heard; memory {first_kb} kB before, {kb} kB after",
+        "{:.0} forged handshakes/s for {took_s:.1} s; received {received} of {sent} and opened {opened}: {:.1} % of a processor, \
+         {:.2} us for each received; memory {first_kb} kB before, {kb} kB after",
         sent as f64 / took_s,
         (cpu - cpu_s) / took_s * 100.0,
-        (cpu - cpu_s) * 1e6 / heard as f64
+        (cpu - cpu_s) * 1e6 / received as f64
     );
     // However many arrive, only a limited number cost more than a hash and a cookie. More than one second of the gateway's
     // limits may begin in between.
     let most = f64::from(OF_ONE) * (took_s.ceil() + 2.0);
     assert!(opened > 0 && opened as f64 <= most, "{opened} of {most}");
-    assert!(heard > opened, "{heard} heard, {opened} opened");
+    assert!(received > opened, "{received} received, {opened} opened");
     // Nothing is stored about an unknown sender; memory grows only by pages touched for the first time.
     assert!(kb < first_kb + 4096, "{first_kb} kB grew to {kb} kB");
     assert_eq!(show.peers.len(), 1);

@@ -132,8 +132,8 @@ pub fn an_unmodified_peer_is_reached() {
     if crate::place::installed("ping") {
         for (namespace, to) in [(&pair.here, "10.77.0.2"), (&pair.there, "10.77.0.1")] {
             let output = namespace.run("ping", &["-c", "5", "-i", "0.2", "-W", "5", to]);
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(said.contains(" 0% packet loss"), "{said}");
+            let output_text = String::from_utf8_lossy(&output.stdout);
+            assert!(output_text.contains(" 0% packet loss"), "{output_text}");
         }
     }
 }
@@ -168,7 +168,7 @@ pub fn iperf3_runs_both_ways() {
         .args(["--pdeathsig", "KILL", "iperf3", "-s", "-B", "10.77.0.2"])
         .stdout(Stdio::null());
     let mut server = pair.there.inside(move || command.spawn().unwrap());
-    for (said, way) in [("there", &[][..]), ("back", &["-R"])] {
+    for (direction, way) in [("there", &[][..]), ("back", &["-R"])] {
         let begun = Instant::now();
         let report = loop {
             let mut arguments = vec!["-J", "-c", "10.77.0.2", "-t", "2"];
@@ -185,7 +185,7 @@ pub fn iperf3_runs_both_ways() {
         let bytes = received["bytes"].as_u64().unwrap_or(0);
         assert!(bytes > 1_000_000, "{report}");
         let bps = received["bits_per_second"].as_f64().unwrap();
-        println!("iperf3 {said}: {:.0} Mbit/s for 2 s", bps / 1e6);
+        println!("iperf3 {direction}: {:.0} Mbit/s for 2 s", bps / 1e6);
     }
     server.kill().unwrap();
     server.wait().unwrap();

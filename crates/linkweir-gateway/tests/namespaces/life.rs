@@ -15,7 +15,7 @@ use crate::place::{
 };
 use crate::PATIENCE;
 
-/// Sends until a datagram arrives, as a sender does that knows nothing of the tunnel's state.
+/// Sends until a datagram arrives, as a sender does that does not know the tunnel's state.
 pub fn comes_through(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
     b.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let begun = Instant::now();
@@ -296,7 +296,7 @@ pub fn a_service_manager_is_notified() {
     let manager = UnixDatagram::bind(folder.path("manager")).unwrap();
     fs::set_permissions(folder.path("manager"), fs::Permissions::from_mode(0o777)).unwrap();
     manager.set_read_timeout(Some(PATIENCE)).unwrap();
-    let heard = || {
+    let receive = || {
         let mut buffer = [0; 200];
         let count = loop {
             match manager.recv(&mut buffer) {
@@ -314,13 +314,13 @@ pub fn a_service_manager_is_notified() {
         .env("NOTIFY_SOCKET", folder.path("manager"))
         .env("WATCHDOG_USEC", "100000");
     let mut child = here.inside(move || command.spawn().unwrap());
-    assert_eq!(heard(), "READY=1");
+    assert_eq!(receive(), "READY=1");
     for _ in 0..5 {
-        assert_eq!(heard(), "WATCHDOG=1");
+        assert_eq!(receive(), "WATCHDOG=1");
     }
     let pid = nix::unistd::Pid::from_raw(child.id() as i32);
     nix::sys::signal::kill(pid, Signal::SIGTERM).unwrap();
-    let last = std::iter::repeat_with(heard).find(|said| said != "WATCHDOG=1");
+    let last = std::iter::repeat_with(receive).find(|state| state != "WATCHDOG=1");
     assert_eq!(last.as_deref(), Some("STOPPING=1"));
     assert!(child.wait().unwrap().success());
 }

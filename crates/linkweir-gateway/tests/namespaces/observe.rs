@@ -130,7 +130,7 @@ pub fn up_dry_run_reports_what_it_would_set_up() {
     };
     let output = dry_run();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let said = String::from_utf8(output.stdout).unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
     for part in [
         // 1500 less 28 outside and 32 of the seal.
         "device lw0: MTU 1440 bytes, 10.77.0.1/24, fd77::1/64",
@@ -139,7 +139,7 @@ pub fn up_dry_run_reports_what_it_would_set_up() {
         // What is inside the device's own network needs no route.
         "peer other: at 192.0.2.2:51820, 1Gbit at first, routes: 10.78.2.0/24\n",
     ] {
-        assert!(said.contains(part), "{part}\n{said}");
+        assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(!folder.path("control1").exists());
     // Faults that only set-up finds are found, too.

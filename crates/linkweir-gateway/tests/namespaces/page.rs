@@ -148,8 +148,8 @@ pub fn it_is_for_this_host_alone() {
 /// A browser without a screen.
 struct Browser {
     child: Child,
-    say: ChildStdin,
-    hear: BufReader<ChildStdout>,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
     session: Option<String>,
     last_id: u64,
     /// All its messages that were no answers.
@@ -181,11 +181,11 @@ impl Browser {
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
         let mut child = namespace.inside(move || command.spawn().unwrap());
-        let (say, hear) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let (questions, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let mut browser = Browser {
             child,
-            say,
-            hear: BufReader::new(hear),
+            questions,
+            answers: BufReader::new(answers),
             session: None,
             last_id: 0,
             events: Vec::new(),
@@ -207,10 +207,10 @@ impl Browser {
         if let Some(session) = &self.session {
             question["sessionId"] = json!(session);
         }
-        write!(self.say, "{question}\0").unwrap();
+        write!(self.questions, "{question}\0").unwrap();
         loop {
             let mut message = Vec::new();
-            self.hear.read_until(0, &mut message).unwrap();
+            self.answers.read_until(0, &mut message).unwrap();
             assert_eq!(message.pop(), Some(0), "the browser ended");
             let message: Value = serde_json::from_slice(&message).unwrap();
             if message["id"] == self.last_id {

@@ -73,10 +73,10 @@ pub struct Namespace {
 impl Namespace {
     pub fn new() -> Namespace {
         let (jobs, todo) = channel::<Job>();
-        let (told, tid) = channel();
+        let (sender, tid) = channel();
         thread::spawn(move || {
             unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace can be made");
-            told.send(gettid().as_raw()).unwrap();
+            sender.send(gettid().as_raw()).unwrap();
             for job in todo {
                 job();
             }
@@ -105,8 +105,8 @@ impl Namespace {
 
     pub fn ip(&self, arguments: &[&str]) {
         let output = self.run("ip", arguments);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "ip {arguments:?}: {said}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ip {arguments:?}: {errors}");
     }
 
     /// A socket inside, whose receptions end after [`PATIENCE`].
@@ -218,7 +218,7 @@ impl Drop for Emulated {
     }
 }
 
-/// A UDP socket whose receptions go on when a signal interrupts them.
+/// A UDP socket whose receptions continue when a signal interrupts them.
 pub struct Socket(UdpSocket);
 
 impl Socket {

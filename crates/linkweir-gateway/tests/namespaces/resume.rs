@@ -34,8 +34,8 @@ fn resumes(a: &Socket, b: &Socket, to: &str, word: &[u8]) {
             }
         }
     });
-    let said = String::from_utf8_lossy(word);
-    assert!(came.is_some(), "{said}: nothing within {ATTEMPTS} attempts");
+    let text = String::from_utf8_lossy(word);
+    assert!(came.is_some(), "{text}: nothing within {ATTEMPTS} attempts");
 }
 
 fn both_ways(tunnel: &Tunnel, word: &str) {

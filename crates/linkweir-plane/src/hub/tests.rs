@@ -487,7 +487,7 @@ fn a_packet_begun_in_a_fade_ends_by_the_trace() {
     assert!(matches!(shared.next(), (Next::Send(..), 0)));
     assert_eq!(shared.next().0, Next::At(10_990_000));
     assert_eq!(shared.hub.airtime_ns(0), 10_990_000);
-    // What begins before an outage keeps the time it began with and holds nobody for longer.
+    // What begins before an outage keeps the time it began with and delays no other for longer.
     shared.now_ns = 10_990_000;
     assert!(matches!(shared.next(), (Next::Send(..), 1)));
     shared.now_ns = 39_500_000;
@@ -534,17 +534,17 @@ fn a_measured_rate_below_expires() {
     let mut config = config("{ policy = \"rr\" }", FIFO, &[peer, peer]);
     config.measured = true;
     let mut shared = Shared::new(&config);
-    let told = |shared: &mut Shared, now_ns| {
+    let capacity = |shared: &mut Shared, now_ns| {
         shared.hub.refresh(now_ns, &mut shared.links);
         shared.hub.view.link_bps
     };
-    assert_eq!(told(&mut shared, 0), 8_000_000);
+    assert_eq!(capacity(&mut shared, 0), 8_000_000);
     for link in &mut shared.links {
         link.0.set_below(0, 2_000_000);
     }
-    assert_eq!(told(&mut shared, 1), 2_000_000);
-    assert_eq!(told(&mut shared, 99 * MS), 2_000_000);
-    assert_eq!(told(&mut shared, 100 * MS), 1_000_000, "the floor");
+    assert_eq!(capacity(&mut shared, 1), 2_000_000);
+    assert_eq!(capacity(&mut shared, 99 * MS), 2_000_000);
+    assert_eq!(capacity(&mut shared, 100 * MS), 1_000_000, "the floor");
 }
 
 #[test]
@@ -600,7 +600,7 @@ fn a_stall_is_made_good_little_by_little() {
     }
     assert_eq!(shared.now_ns, 201 * MS, "as without the stall");
     let airtime_ns: u64 = (0..2).map(|at| shared.hub.airtime_ns(at)).sum();
-    assert_eq!(airtime_ns, 199 * MS, "less what nobody used");
+    assert_eq!(airtime_ns, 199 * MS, "less the unused time");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The pending events, ordered by time, then by the order in which they were scheduled.
 //!
-//! Most events are of a few kinds of which one at most is pending: the end of a transmission, the first items of pipes.
-//! Each of these has a lane, so that scheduling it moves nothing else; the others are in a 4-ary heap.
+//! The frequent kinds of events have at most one pending event each: the end of a transmission, the first items of pipes.
+//! Each of these kinds has a lane, so that scheduling it moves nothing else; the others are in a 4-ary heap.
 
 use super::event;
 

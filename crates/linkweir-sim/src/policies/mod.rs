@@ -62,7 +62,7 @@ pub(crate) enum AnyPolicy {
     FrameLike(FrameLike),
 }
 
-/// Passes a question on to whichever it is.
+/// Calls the variant at hand.
 macro_rules! ask {
     ($policy:expr, $inner:ident => $answer:expr) => {
         match $policy {

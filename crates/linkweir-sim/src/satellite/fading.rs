@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Attenuation over time, dB relative to the line of sight: samples on a regular grid, repeated for ever. A fade is negative.
+//! Signal level over time, dB relative to the line of sight: samples on a regular grid, repeated for ever. A fade is negative.
 
 use std::sync::Arc;
 

@@ -7,10 +7,10 @@
 //! | [`constellation`] | how long do signals take to the last satellite, and from it? |
 //! | [`fading`] | how many dB is the signal above or below the line of sight, now? |
 //! | [`lms`] | the channel of a land-mobile satellite: Loo's distribution along a drive |
-//! | [`loo`] | what a model of shadowing gives it: a distribution of the level at each place |
-//! | [`perez_fontan`] | its parameters from place to place: three states of a Markov chain |
-//! | [`p681`] | the same: two states with parameters of their own each time |
-//! | `recent` | was this drive generated lately? |
+//! | [`loo`] | Loo's distribution: which levels does the signal have at one place of the drive? |
+//! | [`perez_fontan`] | how do Loo's parameters change along the drive: three states of a Markov chain |
+//! | [`p681`] | how do Loo's parameters change along the drive: two states, each visit with new parameters |
+//! | `recent` | were these samples generated recently? |
 //! | [`qpsk`] | how many bits does a QPSK symbol carry at this Es/N0? |
 //! | [`harq`] | how many symbols are sent at each attempt, and is the packet decoded? |
 //! | [`reorder`] | which packets does the receiver hold until earlier ones arrive? |

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rains_as_often_as_said() {
+    fn it_rains_as_often_as_asked() {
         let rain = ka();
         assert!((rain.exceedance(0.0) - 0.0483).abs() < 1e-12);
         assert!((rain.offset_db() - 0.387_376_343_378).abs() < 1e-9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Drives generated lately: runs over the same channel share its samples, and only the first of them generates them.
+//! Cache of fading samples generated recently: runs over the same channel share its samples, and only the first of them generates them. A drive is the series of samples of one channel.
 //!
 //! Why a list of the whole process: an experiment is a plain value, which can be compared and run any number of times, so
 //! nothing that the caller holds could keep the samples from one run to the next. The list changes no result, since a drive

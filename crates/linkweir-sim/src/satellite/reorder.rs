@@ -7,9 +7,9 @@
 //! **Shared**, as the simulations of Tauran et al. had it for TCP. Packets carry the numbers of their flows, which a
 //! retransmission repeats and a packet dropped in a queue leaves out. One buffer holds packets of all flows.
 //!
-//! * The first number seen of a flow is the one expected. The expected one goes on, with those held that follow it; a lower
-//!   one goes on at once; a higher one is held.
-//! * When there is no room for it, it goes on, the next number is expected, and the whole buffer is emptied. The same happens
+//! * The first number seen of a flow is the one expected. The expected one is delivered, with those held that follow it; a
+//!   lower one is delivered at once; a higher one is held.
+//! * When there is no room for it, it is delivered, the next number is expected, and the whole buffer is emptied. The same happens
 //!   when the decoder gives up any flow's packet. Emptying releases every packet of every flow, flow by flow and in the order
 //!   of numbers, and moves the number expected past them.
 //! * A packet held for longer than the timeout is dropped; this is checked at arrivals only. A flow of which nothing
@@ -21,9 +21,10 @@
 //! **Per flow**, corrected. Packets are numbered as they enter the link, so that the only holes are packets still being
 //! repeated, and the decoder reports the end of each. Every flow has a buffer of its own, so that no flow pays for another.
 //!
-//! * The expected one goes on, with those that follow it; a higher one is held; a lower one, passed over before, goes on.
-//! * When the decoder gives a packet up, its number is no longer expected: packets that waited only for it go on.
-//! * A packet held for the whole timeout goes on, after those held below it: late is better than lost, and what is missing
+//! * The expected one is delivered, with those that follow it; a higher one is held; a lower one, passed over before, is
+//!   delivered.
+//! * When the decoder gives a packet up, its number is no longer expected: packets that waited only for it are delivered.
+//! * A packet held for the whole timeout is delivered, after those held below it: late is better than lost, and what is missing
 //!   is no longer waited for.
 //! * When the buffer has no room for one more, the lowest hole is no longer waited for.
 
@@ -359,7 +360,7 @@ impl<P> Window<P> {
         &mut self.places[at]
     }
 
-    /// Numbers up to this one are no longer waited for; what is held up to the next hole goes on.
+    /// Numbers up to this one are no longer waited for; what is held up to the next hole is delivered.
     fn pass(&mut self, number: u64, leaving: &mut Leaving<P>) {
         while let Some(place) = self.places.front() {
             if matches!(place, Place::Missing) && self.expected > number {
@@ -496,7 +497,7 @@ mod tests {
             [(0, 9), (0, 3), (1, 2), (1, 4)],
             "the one without room first"
         );
-        // 10 and 5 are expected now; the holes below go on when they come.
+        // 10 and 5 are expected now; the packets missing below are delivered when they come.
         assert_eq!(bench.decoded(5, 0, 10), [(0, 10)]);
         assert_eq!(bench.decoded(6, 1, 5), [(1, 5)]);
         assert_eq!(bench.decoded(7, 1, 3), [(1, 3)]);

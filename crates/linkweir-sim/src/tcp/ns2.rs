@@ -148,10 +148,10 @@ impl Sender {
         let mut thorough = acked > 0 && self.advance(ack.cumulative);
         if ack.nsack > 0 || thorough {
             let overtaking = self.acked_id;
-            let told_end = self.take_sack(ack, &mut sacked, &mut thorough);
+            let blocks_end = self.take_sack(ack, &mut sacked, &mut thorough);
             if !self.board.is_empty() {
                 lost = self.mark_losses(overtaking);
-                self.search_from = self.first_lost_seen(told_end, thorough);
+                self.search_from = self.first_lost_seen(blocks_end, thorough);
             }
         }
         self.measure(now_ns, ack);
@@ -290,13 +290,13 @@ impl Sender {
     /// Takes in the SACK blocks and returns the end of the highest; sets `sacked` if they report anything new, `thorough`
     /// if they reach higher than all before or acknowledge a retransmission.
     fn take_sack(&mut self, ack: &Ack, sacked: &mut bool, thorough: &mut bool) -> u64 {
-        let mut told_end = 0;
+        let mut blocks_end = 0;
         for block in &ack.sack[..usize::from(ack.nsack).min(4)] {
             let end = block.end.min(self.next);
             if end <= self.una {
                 continue;
             }
-            told_end = told_end.max(end);
+            blocks_end = blocks_end.max(end);
             self.cover(end);
             *thorough |= end > self.fack_end;
             self.fack_end = self.fack_end.max(end);
@@ -310,19 +310,19 @@ impl Sender {
                 }
             });
         }
-        told_end
+        blocks_end
     }
 
     /// The original looks for the first lost segment along the board, but unless the acknowledgement was `thorough` no
     /// further than the first segment not SACKed beyond the blocks reported.
-    fn first_lost_seen(&self, told_end: u64, thorough: bool) -> u64 {
+    fn first_lost_seen(&self, blocks_end: u64, thorough: bool) -> u64 {
         let Some(lost) = self.board.next_lost(0) else {
             return u64::MAX;
         };
-        if thorough || lost < told_end || self.board.next_pending(told_end, lost).is_none() {
+        if thorough || lost < blocks_end || self.board.next_pending(blocks_end, lost).is_none() {
             return lost;
         }
-        if told_end == 0 {
+        if blocks_end == 0 {
             return self.search_from;
         }
         u64::MAX

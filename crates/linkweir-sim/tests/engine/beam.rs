@@ -289,9 +289,9 @@ fn measurements_agree() {
     assert!((used - 8.0 * sent).abs() <= 8.0 * 2.0 * 1150.0);
 }
 
-/// What terminals have in common is, at time 0, where it was put.
+/// At time 0, the part of the weather that terminals share has the value of `start`.
 #[test]
-fn weather_starts_where_it_is_said_to() {
+fn weather_starts_at_the_given_value() {
     let storm = Rain {
         correlation: 1.0,
         start: Some(0.02),

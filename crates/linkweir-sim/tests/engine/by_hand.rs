@@ -226,7 +226,7 @@ fn a_cosine_carries_its_integral() {
 }
 
 #[test]
-fn a_following_scheduler_is_told() {
+fn a_following_scheduler_gets_the_capacity() {
     let link = steps(&[(0, 20e6), (10 * S, 10e6)], End::Hold);
     let queues: [&[_]; 2] = [
         &[("level", 0), ("low_level", 2), ("share", 500_000)],
@@ -255,8 +255,8 @@ fn a_following_scheduler_is_told() {
 }
 
 #[test]
-fn a_following_scheduler_is_told_the_mean_of_the_last_opportunities() {
-    // 12 Mbit/s for 10 s, then 6 Mbit/s; half of what the scheduler knows is reserved, so that a rate told x % too low or
+fn a_following_scheduler_gets_the_mean_of_the_last_opportunities() {
+    // 12 Mbit/s for 10 s, then 6 Mbit/s; half of what the scheduler knows is reserved, so that a rate reported x % too low or
     // too high shows as as much less or more of the first class.
     let at_ns: Vec<u64> = (1..=10_000_u64)
         .chain((10_002..=20_000).step_by(2))

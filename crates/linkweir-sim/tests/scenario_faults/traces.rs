@@ -169,7 +169,7 @@ fn trace_faults_name_the_line() {
             "{content:?}\n     got {message}\n  wanted {expected}"
         );
     }
-    // Only a time that is too large may be in a smaller unit, and only where the unit can be said.
+    // Only a time that is too large may be in a smaller unit, and only where the file can name the unit.
     for content in ["t_s,dl_mbit\n-1,1\n", "t_s,capacity_bps\n1e12,1\n"] {
         let message = trace_fault(content);
         assert!(message.ends_with("before the year 2500"), "{message}");

@@ -131,7 +131,7 @@ fn over(content: &str, link: &str) -> Result<Scenario, String> {
 fn a_scenario_names_the_columns_of_a_csv() {
     let expected = Capacity::Rate(steps(&[(0, 5e6), (3 * S / 2, 6e6)], End::Hold));
     for (content, columns) in [
-        // A unit in the name, none for times in seconds or ISO 8601, or said.
+        // A unit in the name, none for times in seconds or ISO 8601, or one in `columns`.
         (
             "when,down_mbit,x\n10,5,a\n11.5,6,b\n",
             r#"{ t = "when", capacity = "down_mbit" }"#,

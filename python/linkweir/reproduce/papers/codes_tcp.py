@@ -148,7 +148,7 @@ def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -
 
 
 def goodputs_mbps(tables: Tables, lasts_s: float) -> list[float]:
-    """Each transfer's goodput over its own time."""
+    """Each transfer's goodput from its start to the end of the run."""
     flows = tables.rows("flows")
     return [1e-6 * flow["goodput_bps"] * lasts_s / (lasts_s - start_ms(user) / 1000) for user, flow in enumerate(flows)]
 

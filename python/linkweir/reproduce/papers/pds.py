@@ -26,7 +26,7 @@ OVERHEAD_BYTES = 38
 LESS_OVERHEAD_BYTES = 28
 CLASSES = tuple(range(1, 9))
 USUAL = (157, 78, 52, 39, 31, 26, 22, 19)
-ALIKE = (1,) * 8
+EQUAL = (1,) * 8
 LARGE = (*USUAL[:7], 5)
 """The report's larger differentiation: 5 for the slowest class."""
 STEEP = (255, 63, 36, 25, 19, 16, 13, 11)
@@ -72,8 +72,8 @@ class Variant:
     """One setting of a figure; `figure` names its panel."""
 
     figure: str
-    delay: tuple[int, ...] = ALIKE
-    loss: tuple[int, ...] = ALIKE
+    delay: tuple[int, ...] = EQUAL
+    loss: tuple[int, ...] = EQUAL
     history: str = "ring"
     k: int | None = K
     limit_pkts: int = LIMIT_PKTS
@@ -581,7 +581,7 @@ def figure_8(options: PdsOptions) -> Figure:
         for overhead in ((OVERHEAD_BYTES,) if options.quick else (OVERHEAD_BYTES, LESS_OVERHEAD_BYTES))
         for pps in (1500, 1300)
         for history in ("ring", "peld")
-        for name, delay in (("none", ALIKE), ("usual", USUAL), ("large", LARGE))
+        for name, delay in (("none", EQUAL), ("usual", USUAL), ("large", LARGE))
     )
     panels = tuple(
         Panel(
