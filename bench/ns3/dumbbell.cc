@@ -39,6 +39,8 @@ constexpr uint32_t MSS_BYTES = PACKET_BYTES - 40;
 constexpr uint32_t UDP_PAYLOAD_BYTES = PACKET_BYTES - 28;
 constexpr uint64_t CBR_BPS = 10'000'000;
 constexpr double STAGGER_S = 0.1;
+constexpr uint64_t ACCESS_BPS = 1'000'000'000;
+constexpr double ACCESS_DELAY_S = 0.001;
 
 struct TrafficClass
 {
@@ -139,6 +141,149 @@ WriteClass(std::ostream& out, const std::string& name, const QueueDisc::Stats& s
         << ", \"packets\": " << stats.nTotalDequeuedPackets << ", \"dropped\": " << stats.nTotalDroppedPackets << "}";
 }
 
+const Case*
+FindCase(const std::vector<Case>& cases, const std::string& name)
+{
+    for (const auto& candidate : cases)
+    {
+        if (candidate.name == name)
+        {
+            return &candidate;
+        }
+    }
+    return nullptr;
+}
+
+void
+ConfigureTcp(const Case& chosen)
+{
+    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpCubic::GetTypeId()));
+    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
+    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS_BYTES));
+    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
+    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(chosen.socketBufferBytes));
+    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(chosen.socketBufferBytes));
+}
+
+// Only the device of the first router has the rate of the bottleneck; the way back has the access links' rate.
+NetDeviceContainer
+ConnectBottleneck(const NodeContainer& routers, const Case& chosen, double accessDelayS)
+{
+    auto bottleneck = Connect(routers.Get(0),
+                              routers.Get(1),
+                              chosen.bottleneckBps * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES,
+                              chosen.rttS / 2 - 2 * accessDelayS,
+                              "1p");
+    bottleneck.Get(1)->SetAttribute("DataRate", DataRateValue(DataRate(ACCESS_BPS)));
+    bottleneck.Get(1)->SetAttribute("TxQueue",
+                                    PointerValue(CreateObjectWithAttributes<DropTailQueue<Packet>>(
+                                        "MaxSize", QueueSizeValue(QueueSize("100000p")))));
+    return bottleneck;
+}
+
+// The queue disc of the bottleneck; `drr` is the one below it, or null if there is one class.
+struct Discs
+{
+    Ptr<QueueDisc> root;
+    Ptr<FqCoDelQueueDisc> drr;
+};
+
+Discs
+MakeDiscs(const Case& chosen)
+{
+    Discs discs;
+    if (chosen.classes.size() == 1)
+    {
+        discs.root = Fifo("1000p");
+    }
+    else
+    {
+        discs.root = CreateObject<PrioQueueDisc>();
+        discs.root->AddPacketFilter(CreateObject<TosFilter>(TOS_EF));
+        discs.drr = DeficitRoundRobin();
+        AddBand(discs.root, Fifo("500p"));
+        AddBand(discs.root, discs.drr);
+    }
+    return discs;
+}
+
+void
+AddFlow(Ptr<Node> from, Ptr<Node> to, const TrafficClass& cls, Ipv4Address address, uint16_t port, double startS)
+{
+    InetSocketAddress remote(address, port);
+    remote.SetTos(cls.tos);
+    ApplicationContainer source;
+    const std::string protocol = cls.tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
+    if (cls.tcp)
+    {
+        BulkSendHelper bulk(protocol, remote);
+        bulk.SetAttribute("SendSize", UintegerValue(MSS_BYTES));
+        source = bulk.Install(from);
+    }
+    else
+    {
+        OnOffHelper cbr(protocol, remote);
+        cbr.SetConstantRate(DataRate(CBR_BPS * UDP_PAYLOAD_BYTES / PACKET_BYTES), UDP_PAYLOAD_BYTES);
+        source = cbr.Install(from);
+    }
+    source.Start(Seconds(startS));
+    PacketSinkHelper(protocol, InetSocketAddress(Ipv4Address::GetAny(), port)).Install(to);
+}
+
+void
+AddTraffic(const InternetStackHelper& stack, const NodeContainer& routers, const Case& chosen, bool hosts)
+{
+    uint16_t port = 1000;
+    for (const auto& cls : chosen.classes)
+    {
+        Ptr<Node> from = routers.Get(0);
+        Ptr<Node> to = routers.Get(1);
+        if (hosts)
+        {
+            NodeContainer pair;
+            pair.Create(2);
+            stack.Install(pair);
+            from = pair.Get(0);
+            to = pair.Get(1);
+            Connect(from, routers.Get(0), ACCESS_BPS, ACCESS_DELAY_S, "100000p");
+            Connect(routers.Get(1), to, ACCESS_BPS, ACCESS_DELAY_S, "100000p");
+        }
+        const auto address = to->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
+        for (uint32_t i = 0; i < cls.flows; i++)
+        {
+            AddFlow(from, to, cls, address, ++port, i * STAGGER_S);
+        }
+    }
+}
+
+void
+WriteClasses(std::ostream& out, const Case& chosen, const Discs& discs, double durationS)
+{
+    if (!discs.drr)
+    {
+        WriteClass(out, chosen.classes[0].name, discs.root->GetStats(), durationS);
+        return;
+    }
+    WriteClass(out, "ef", discs.root->GetQueueDiscClass(0)->GetQueueDisc()->GetStats(), durationS);
+    // FqCoDel makes its queues in the order of their first packets; their index says which is whose.
+    for (uint32_t slot = 0; slot < 2; slot++)
+    {
+        for (std::size_t i = 0; i < discs.drr->GetNQueueDiscClasses(); i++)
+        {
+            auto queue = StaticCast<FqCoDelFlow>(discs.drr->GetQueueDiscClass(i));
+            if (queue->GetIndex() == slot)
+            {
+                out << ", ";
+                WriteClass(out, slot == 0 ? "af" : "cs0", queue->GetQueueDisc()->GetStats(), durationS);
+            }
+        }
+    }
+}
+
 } // namespace
 
 int
@@ -157,129 +302,31 @@ main(int argc, char* argv[])
         {"geo", 20'000'000, 0.5, 2 << 20, {{"ef", TOS_EF, 1, false}, {"af", TOS_AF, 10, true}, {"cs0", TOS_CS0, 10, true}}},
         {"many", 50'000'000, 0.16, 1 << 20, {{"tcp", TOS_CS0, 100, true}}},
     };
-    const Case* chosen = nullptr;
-    for (const auto& candidate : cases)
-    {
-        if (candidate.name == caseName)
-        {
-            chosen = &candidate;
-        }
-    }
+    const Case* chosen = FindCase(cases, caseName);
     if (!chosen || durationS <= 0)
     {
         std::cerr << "dumbbell: --case must be geo or many, --duration above 0\n";
         return 2;
     }
 
-    Config::SetDefault("ns3::TcpL4Protocol::SocketType", TypeIdValue(TcpCubic::GetTypeId()));
-    Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocketBase::Sack", BooleanValue(true));
-    Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(false));
-    Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
-    Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(MSS_BYTES));
-    Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(1));
-    Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(chosen->socketBufferBytes));
-    Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(chosen->socketBufferBytes));
-
-    const double accessDelayS = hosts ? 0.001 : 0;
-    const uint64_t accessBps = 1'000'000'000;
+    ConfigureTcp(*chosen);
     NodeContainer routers;
     routers.Create(2);
     InternetStackHelper stack;
     stack.Install(routers);
-    auto bottleneck = Connect(routers.Get(0),
-                              routers.Get(1),
-                              chosen->bottleneckBps * (PACKET_BYTES + PPP_BYTES) / PACKET_BYTES,
-                              chosen->rttS / 2 - 2 * accessDelayS,
-                              "1p");
-    bottleneck.Get(1)->SetAttribute("DataRate", DataRateValue(DataRate(accessBps)));
-    bottleneck.Get(1)->SetAttribute("TxQueue",
-                                    PointerValue(CreateObjectWithAttributes<DropTailQueue<Packet>>(
-                                        "MaxSize", QueueSizeValue(QueueSize("100000p")))));
-
-    Ptr<QueueDisc> root;
-    Ptr<FqCoDelQueueDisc> drr;
-    if (chosen->classes.size() == 1)
-    {
-        root = Fifo("1000p");
-    }
-    else
-    {
-        root = CreateObject<PrioQueueDisc>();
-        root->AddPacketFilter(CreateObject<TosFilter>(TOS_EF));
-        drr = DeficitRoundRobin();
-        AddBand(root, Fifo("500p"));
-        AddBand(root, drr);
-    }
-    InstallRoot(bottleneck.Get(0), root);
-
-    uint16_t port = 1000;
-    for (const auto& cls : chosen->classes)
-    {
-        Ptr<Node> from = routers.Get(0);
-        Ptr<Node> to = routers.Get(1);
-        if (hosts)
-        {
-            NodeContainer pair;
-            pair.Create(2);
-            stack.Install(pair);
-            from = pair.Get(0);
-            to = pair.Get(1);
-            Connect(from, routers.Get(0), accessBps, accessDelayS, "100000p");
-            Connect(routers.Get(1), to, accessBps, accessDelayS, "100000p");
-        }
-        const auto address = to->GetObject<Ipv4>()->GetAddress(1, 0).GetLocal();
-        for (uint32_t i = 0; i < cls.flows; i++)
-        {
-            InetSocketAddress remote(address, ++port);
-            remote.SetTos(cls.tos);
-            ApplicationContainer source;
-            const std::string protocol = cls.tcp ? "ns3::TcpSocketFactory" : "ns3::UdpSocketFactory";
-            if (cls.tcp)
-            {
-                BulkSendHelper bulk(protocol, remote);
-                bulk.SetAttribute("SendSize", UintegerValue(MSS_BYTES));
-                source = bulk.Install(from);
-            }
-            else
-            {
-                OnOffHelper cbr(protocol, remote);
-                cbr.SetConstantRate(DataRate(CBR_BPS * UDP_PAYLOAD_BYTES / PACKET_BYTES), UDP_PAYLOAD_BYTES);
-                source = cbr.Install(from);
-            }
-            source.Start(Seconds(i * STAGGER_S));
-            PacketSinkHelper(protocol, InetSocketAddress(Ipv4Address::GetAny(), port)).Install(to);
-        }
-    }
+    auto bottleneck = ConnectBottleneck(routers, *chosen, hosts ? ACCESS_DELAY_S : 0);
+    const Discs discs = MakeDiscs(*chosen);
+    InstallRoot(bottleneck.Get(0), discs.root);
+    AddTraffic(stack, routers, *chosen, hosts);
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
     Simulator::Stop(Seconds(durationS));
     Simulator::Run();
 
     std::ostringstream classes;
-    if (!drr)
-    {
-        WriteClass(classes, chosen->classes[0].name, root->GetStats(), durationS);
-    }
-    else
-    {
-        WriteClass(classes, "ef", root->GetQueueDiscClass(0)->GetQueueDisc()->GetStats(), durationS);
-        for (uint32_t slot = 0; slot < 2; slot++)
-        {
-            for (std::size_t i = 0; i < drr->GetNQueueDiscClasses(); i++)
-            {
-                auto queue = StaticCast<FqCoDelFlow>(drr->GetQueueDiscClass(i));
-                if (queue->GetIndex() == slot)
-                {
-                    classes << ", ";
-                    WriteClass(classes, slot == 0 ? "af" : "cs0", queue->GetQueueDisc()->GetStats(), durationS);
-                }
-            }
-        }
-    }
+    WriteClasses(classes, *chosen, discs, durationS);
     std::cout << "{\"simulator\": \"ns-3\", \"case\": \"" << chosen->name << "\", \"duration_s\": " << durationS
-              << ", \"packets\": " << root->GetStats().nTotalDequeuedPackets
+              << ", \"packets\": " << discs.root->GetStats().nTotalDequeuedPackets
               << ", \"events\": " << Simulator::GetEventCount() << ", \"classes\": [" << classes.str() << "]}" << std::endl;
     Simulator::Destroy();
     return 0;
