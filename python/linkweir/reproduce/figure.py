@@ -39,7 +39,10 @@ class FigureCase:
 
 
 def identity(scenario: Scenario) -> str:
-    """The identity of a run, wherever it is kept: SHA-256 of everything in its scenario but the name."""
+    """The identity of a figure's run: SHA-256 of everything in its scenario, as given, but the name.
+
+    The runs of sweeps have another, which includes the files that a scenario names (`linkweir.sweeps.job.identity`).
+    """
     text = json.dumps({key: value for key, value in scenario.items() if key != "name"}, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
