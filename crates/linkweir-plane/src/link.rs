@@ -298,7 +298,8 @@ impl Link {
         }
     }
 
-    /// Takes the next packet, whatever the pace; none when its policy dropped it. The last event has its bytes on the link.
+    /// Takes the next packet without a look at the pace; none when its policy dropped it. The last event has its bytes on
+    /// the link.
     pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
         let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
         self.record(step)

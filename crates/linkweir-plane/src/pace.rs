@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(pace.begin(START_NS, 1000), at(10_000));
         // From 18.5 ms on, 17.5 late: 1.5 ms before the outage, and 8.4 ms, not 8.5, after it.
         assert_eq!(pace.begin(at(195_000), 10_000), at(1_084_000));
-        // Of 10 ms 9.9 are owed; what was missed before the outage is no more for it.
+        // 9.9 of 10 ms are owed; the outage does not change what was missed before it.
         let rest = pace.begin(at(1_084_000), 9900);
         assert_eq!(rest, at(1_084_000 + 99_000 - 990));
     }

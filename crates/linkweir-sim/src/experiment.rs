@@ -50,7 +50,7 @@ pub struct Link {
     /// One-way propagation delay over time, seconds. Packets never overtake each other. A satellite's own delays take its
     /// place.
     pub delay_s: Signal,
-    /// Propagation delay of the way back (acknowledgements), ns; likewise.
+    /// Propagation delay of the way back (acknowledgements), ns. A satellite's own delays take its place.
     pub return_delay_ns: u64,
     /// Probability that a packet is lost behind the scheduler.
     pub loss: Signal,

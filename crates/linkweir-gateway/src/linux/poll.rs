@@ -134,7 +134,7 @@ mod tests {
         let alarm_ns = now_ns() + 1_000_000;
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         assert!(now_ns() >= alarm_ns && happened.is_empty());
-        // An alarm that has passed goes off at once, and again when asked again.
+        // An alarm in the past fires at once, and again at the next wait.
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         poll.wait(Some(0), &mut happened).unwrap();
         assert!(happened.is_empty());

@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Everything that comes until `count` datagrams did.
+    /// Everything received until `count` datagrams are complete.
     fn receive_all(underlay: &mut Underlay, count: usize) -> (Vec<Vec<u8>>, usize) {
         let mut buffer = vec![0; 65_536];
         let (mut datagrams, mut calls) = (Vec::new(), 0);

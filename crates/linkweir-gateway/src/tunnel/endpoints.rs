@@ -130,7 +130,7 @@ mod tests {
         let mut again = Endpoints::open(&path).unwrap();
         assert_eq!((again.of(&one), again.of(&two)), (None, Some(at(3000))));
 
-        // The rest of a longer file, and rubbish.
+        // What is left of a longer file, and lines that are no endpoints.
         let text = std::fs::read_to_string(&path).unwrap();
         let more = format!("{text}{} 192.0.2.9:9\nabc\n\u{0} x\n", seal::show_key(&two));
         std::fs::write(&path, more).unwrap();

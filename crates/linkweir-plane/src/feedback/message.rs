@@ -43,8 +43,8 @@ pub struct Report {
 const KIND: usize = HEADER.len();
 const NUMBERS: usize = KIND + 4;
 
-/// Least time between messages so that they take no more than their part of a link of this capacity, bit/s, that so many
-/// peers share, ns.
+/// Least time between messages, ns, with which they keep to their part of a link of this capacity, bit/s, that this many
+/// peers share.
 pub(super) fn apart_ns(wire_bytes: u32, capacity_bps: f64, peers: u64) -> u64 {
     let part = (MARK_PART * peers) as f64;
     (8e9 * f64::from(wire_bytes) * part / capacity_bps.max(1.0)) as u64

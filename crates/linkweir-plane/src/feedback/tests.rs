@@ -298,7 +298,7 @@ fn marks_are_few() {
         assert!(reporter.due_ns().is_some_and(|ns| ns <= S));
         assert!(reporter.report(S, 140, capacity_bps, peers).is_some());
         assert_eq!(reporter.due_ns(), None, "one for each mark");
-        // Of two marks that come meanwhile the later one is answered.
+        // Of two marks received between reports the later one is answered.
         reporter.marked(S + 1, 2);
         reporter.count(1000);
         reporter.marked(S + 2, 3);

@@ -199,7 +199,7 @@ fn a_reload_in_a_fade_or_with_a_faster_link_is_not_refused() {
         (1_000_000, "\"8Mbit\"", "\"6Mbit\"", false),
         (8_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
         (1_000_000, "\"20Mbit\"", "\"15Mbit\"", false),
-        // `nominal` is not what the scheduler was given: a link that stays as it was carries no more because of it.
+        // `nominal` is not the link's rate: to change it does not change what the link carries.
         (
             8_000_000,
             "\"8Mbit\"\nnominal = \"20Mbit\"",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Numbers of events: the kind in the upper four bits, an index below.
 
-// Kinds of which, at index 0, one at most is pending: they have lanes (agenda.rs).
+// Kinds with at most one pending event, at index 0: they have lanes (agenda.rs).
 pub(super) const SENT: u32 = 0;
 pub(super) const ARRIVAL: u32 = 1 << 28;
 pub(super) const DECODE: u32 = 2 << 28;

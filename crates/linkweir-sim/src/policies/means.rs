@@ -45,7 +45,7 @@ impl Means {
         restarted
     }
 
-    /// Bytes per second lately, as of the time noted last.
+    /// Recent throughput, bytes/s, as of the time noted last.
     pub(super) fn bytes_s(&self, q: usize) -> f64 {
         self.sums[q] / self.factor.1 / TC_S
     }

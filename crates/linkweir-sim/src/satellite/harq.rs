@@ -79,7 +79,7 @@ pub struct Harq {
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The packet is there.
+    /// The packet is decoded.
     Decoded,
     /// Another attempt is asked for.
     Again,

@@ -3,11 +3,11 @@
 //!
 //! Maseng and Bakken 1981, as in ITU-R P.1853-1, annex 1, section 2: a normal process x of first order that loses its
 //! memory with a time constant (1 / beta), and from it the attenuation `max(0, exp(m + sigma x) - offset)`, at most
-//! [`MOST_DB`], where no receiver works anyway. The offset makes it rain for no more than the given part of the time. The
-//! process starts in its stationary state, so no warm-up need be discarded.
+//! [`MOST_DB`], where no receiver works anyway. With the offset the attenuation is above 0 for the given part of the time.
+//! The process starts in its stationary state, so no warm-up need be discarded.
 //!
 //! Terminals of a beam share weather: x is `sqrt(c)` times a process they have in common and `sqrt(1 - c)` times one of
-//! their own, so that any two are correlated with c whatever their distance.
+//! their own, so that any two are correlated with c at any distance.
 
 use std::sync::Arc;
 

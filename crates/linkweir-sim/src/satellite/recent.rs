@@ -26,15 +26,15 @@ struct Drive {
     fading: Fading,
 }
 
-/// The one asked for last comes last.
+/// Ordered by the last use, the latest last.
 static RECENT: Mutex<Vec<Drive>> = Mutex::new(Vec::new());
 
-/// Every change of the list is complete, whatever happened to the thread that made it.
+/// A thread that panicked left no change of the list half done, so a poisoned lock is taken.
 fn recent() -> MutexGuard<'static, Vec<Drive>> {
     RECENT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The result of [`Lms::generate`], from memory if it was computed lately.
+/// The result of [`Lms::generate`], from memory if it was computed recently.
 ///
 /// # Panics
 /// As that does.

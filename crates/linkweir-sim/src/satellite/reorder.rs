@@ -198,7 +198,7 @@ impl<P> Shared<P> {
         }
     }
 
-    /// Lets go what is held of a flow from `expected` on without a hole; a second copy goes with the first.
+    /// Releases what is held of a flow from `expected` on without a hole; a second copy follows the first.
     fn let_go(&mut self, flow: usize, mut expected: u64, now_ns: u64, leaving: &mut Leaving<P>) {
         let begin = self.held.partition_point(|held| held.flow < flow);
         let mut end = begin;
@@ -246,7 +246,7 @@ impl<P> Shared<P> {
 struct PerFlow<P> {
     reordering: Reordering,
     flows: Vec<Window<P>>,
-    /// Packets as they came to be held; some have gone on since.
+    /// Packets in the order in which they were first held; some have been delivered since.
     patience: VecDeque<Waiting>,
 }
 

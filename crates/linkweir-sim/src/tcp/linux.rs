@@ -92,7 +92,7 @@ impl Prr {
             let limit = self.delivered.saturating_sub(self.out).max(delivered) + 1;
             limit.min(ssthresh - pipe)
         };
-        // The fast retransmission itself leaves whatever the ratio.
+        // The fast retransmission itself is sent even if the ratio allows nothing.
         quota.max(u64::from(self.out == 0))
     }
 }

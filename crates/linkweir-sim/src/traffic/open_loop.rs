@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Open-loop sources, which send whatever happens to their packets: when is the next packet created, and how long is it?
+//! Open-loop sources, which do not react to losses and delays: when is the next packet created, and how long is it?
 //!
 //! A rate that changes over time is integrated, not sampled: the next packet is created when the rate has added up to
 //! the bits of the gap. A constant rate gives constant gaps, an outage of the source delays its next packet, and a
