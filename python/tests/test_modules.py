@@ -30,7 +30,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
     },
     "linkweir-config": {
         "fault": set(),
-        "limits": set(),
+        "limits": {"linkweir_core"},
         "signal": set(),
         "spelling": set(),
         "written": set(),
