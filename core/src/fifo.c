@@ -14,7 +14,7 @@ struct fifo_state {
 
 static struct lw_heap_row *fifo_rows(struct fifo_state *st)
 {
-	return (struct lw_heap_row *)(st + 1);
+	return (struct lw_heap_row *)(void *)(st + 1);  /* aligned, as the state is, and its struct has 8 bytes */
 }
 
 static size_t fifo_state_size(uint32_t nqueues, const uint64_t *params)
