@@ -162,17 +162,20 @@ pub fn no_more_leaves_than_the_capacity() {
     let begun = Instant::now();
     gateway.set_capacity(10_000_000);
     let mut buffer = [0; 2000];
-    for _ in 0..300 {
+    let mut number = 0;
+    // A stalled machine may lose packets between the gateways, so the last ones are not waited for.
+    while number < 250 {
         b.recv(&mut buffer).unwrap();
+        let took_s = begun.elapsed().as_secs_f64();
+        number = u64::from_be_bytes(buffer[..8].try_into().unwrap());
+        // 1028 bytes inside and 28 outside; a packet goes when those before it are through, and 1 ms and 1 % may be made
+        // good.
+        let least_s = 0.99 * (number as f64 * 1056.0 * 8.0) / 10e6 - 0.001;
+        assert!(
+            took_s >= least_s,
+            "packet {number}: {took_s} s, and {least_s} s are the least"
+        );
     }
-    // 1028 bytes inside and 28 outside; the last packet goes when those before it are through, and 1 ms and 1 % may be made
-    // good.
-    let least_s = 0.99 * (299.0 * 1056.0 * 8.0) / 10e6 - 0.001;
-    let took_s = begun.elapsed().as_secs_f64();
-    assert!(
-        took_s >= least_s,
-        "{took_s} s, and {least_s} s are the least"
-    );
 }
 
 pub fn fragments_follow_their_first() {
