@@ -29,6 +29,7 @@ static inline void lw_arrivals_follow(struct lw_heap_row *rows, uint32_t *count,
 		lw_heap_down(rows, *count, q);
 	else if (head_ns < before_ns)
 		lw_heap_up(rows, q);
+	//@ split rows[q].place;
 }
 
 static inline void lw_arrivals_rated(struct lw_heap_row *rows, uint32_t *count, const struct lw_view *v)
