@@ -256,7 +256,8 @@ impl Policy for CorePolicy {
         self.expect_view(view);
         let raw = raw_view(view);
         let mut retry_ns = ffi::NEVER;
-        // SAFETY: the block is initialised and the view has its number of queues; it writes the time of the next question into our variable.
+        // SAFETY: the block is initialised and the view has its number of queues; the policy writes only the block and
+        // `retry_ns`, which outlives the call.
         let queue = unsafe { (self.info.table.pick)(self.block(), &raw, &mut retry_ns) };
         if queue == ffi::NONE {
             return Pick::Nothing {
