@@ -114,12 +114,25 @@ def fifo(**changes: Any) -> dict[str, Any]:
     ("scenario", "key"),
     [
         (fifo(link={"ring": 4}), "link.ring"),
-        (fifo(link={"loss": 0.1}), "link.loss"),
+        (fifo(link={"loss": {"steps": [["0s", 0.1], ["1s", 0.2]]}}), "link.loss"),
         (fifo(link={"mpu": "64B"}), "link.mpu"),
         (fifo(flow={"kind": "greedy", "rate": None}), "flow[0].kind"),
-        (fifo(flow={"access_delay": "1ms"}), "flow[0].access_delay"),
         (fifo(flow={"packet": "9kB"}), "flow cbr1: packet"),
         (fifo(scheduler={"policy": "rr"}), "scheduler.policy"),
+        (fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all"}, {"name": "other"}]}), "scheduler.policy"),
+        (fifo(scheduler={"policy": "fq_codel"}), "class.limit"),
+        (
+            fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "9p", "limit_bytes": "9kB"}]}),
+            "class.limit",
+        ),
+        (fifo(scheduler={"policy": "fq_codel", "mtu": "1kB"}), "scheduler.mtu"),
+        (
+            {
+                **fifo(),
+                "flow": [{"class": "all", "kind": "cbr", "rate": "1kbit", "access_delay": f"{n}ms"} for n in range(17)],
+            },
+            "flow.access_delay",
+        ),
         (fifo(link={"rate": {"steps": [["0s", "10Mbit"], ["0.5s", "0bit"]]}}), "link.rate"),
     ],
 )
@@ -129,6 +142,44 @@ def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key:
         world(linkweir.Scenario.from_dict(scenario), KINDS)
     assert refused.value.key == key
     assert str(refused.value).startswith(key)
+
+
+def lines(scenario: dict[str, Any]) -> list[str]:
+    return world(linkweir.Scenario.from_dict(scenario), KINDS).job["run"].decode().splitlines()
+
+
+def test_the_kernels_own_queues_get_the_scenarios_limits() -> None:
+    bytes_ = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit_bytes": "30kB"}]})
+    assert any(line.endswith("parent 10:1 handle 100: bfifo limit 30000") for line in lines(bytes_))
+    packets = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "30p"}]})
+    assert any(line.endswith("pfifo limit 30") for line in lines(packets))
+    policy = {"policy": "fq_codel", "limit": "500p", "target": "7ms", "ecn": "no"}
+    codel = fifo(scheduler=policy, **{"class": [{"name": "all", "limit": "500p"}]})
+    wanted = "fq_codel limit 500 flows 1 quantum 1514 target 7000us interval 100000us noecn"
+    assert any(line.endswith(wanted) for line in lines(codel))
+
+
+def test_loss_delay_and_access_delays_are_netems() -> None:
+    tcp = {"class": "all", "kind": "tcp"}
+    scenario = fifo(link={"loss": 0.03, "delay": "20ms", "return_delay": "0s"})
+    scenario["flow"] = [
+        {**tcp, "cc": "newreno"},
+        {**tcp, "access_delay": "5ms", "count": 3},
+        {**tcp, "access_delay": "7ms", "cc": "cubic"},
+    ]
+    script = lines(scenario)
+    assert "tc -n relay qdisc add dev y1 root netem limit 10000000 delay 20000.000us loss random 3.0000000%" in script
+    assert not any("receiver qdisc" in line for line in script)
+    filters = [line for line in script if " filter add dev r0 " in line]
+    assert [line.split("dst_port ")[1] for line in filters] == ["20001-20003 classid a0:2", "20004 classid a0:3"]
+    assert "tc -n sender qdisc add dev s0 parent a0:2 netem limit 10000000 delay 5000.000us" in script
+    streams = next(line for line in script if "workload streams" in line).split()
+    priorities = {word.split(":")[0]: (int(word.split(":")[2]), word.split(":")[6]) for word in streams if ":" in word}
+    assert priorities == {
+        "0": (0, "reno"),
+        **{str(n): (0xA00002, "cubic") for n in (1, 2, 3)},
+        "4": (0xA00003, "cubic"),
+    }
 
 
 def test_tc_gets_the_papers_parameters() -> None:
@@ -253,3 +304,32 @@ def test_delays_and_losses_are_those_of_the_simulator(laboratory: Laboratory) ->
                 key,
             )
         assert ours[name]["arrived_pkts"] == pytest.approx(row["arrived_pkts"], rel=0.01)
+
+
+@pytest.mark.slow
+def test_packets_are_lost_and_delayed_on_the_way(laboratory: Laboratory) -> None:
+    cbr = {"class": "all", "kind": "cbr", "rate": "3Mbit"}
+    scenario = fifo(duration="10s", link={"loss": 0.1, "delay": "20ms"}, scheduler={"policy": "fifo"})
+    scenario["flow"] = [cbr, {**cbr, "access_delay": "30ms"}]
+    rows = laboratory.run(scenario).rows("flows")
+    for row, delay_s in zip(rows, (0.02, 0.05), strict=True):
+        n = row["arrived_pkts"]
+        assert n == 2500
+        assert abs(row["delivered_pkts"] - 0.9 * n) < 4 * (0.09 * n) ** 0.5 + delay_s * n / 10
+        assert row["delay_p50_s"] == pytest.approx(delay_s, abs=0.0025)
+        assert row["lost_link_pkts"] is None  # the kernel does not count them by flow
+
+
+@pytest.mark.slow
+def test_every_congestion_control_runs_and_its_window_is_a_mean_over_time(laboratory: Laboratory) -> None:
+    scenario = fifo(duration="10s", link={"rate": "4Mbit", "delay": "20ms"}, scheduler={"policy": "fifo"})
+    scenario["class"][0]["limit"] = "20p"
+    for cc in ("cubic", "newreno"):
+        scenario["flow"] = [{"class": "all", "kind": "tcp", "cc": cc}]
+        whole = laboratory.run(scenario).rows("flows")[0]
+        assert whole["goodput_bps"] == pytest.approx(4e6 * 1448 / 1500, rel=0.1)
+        assert whole["retransmitted_pkts"] > 0
+        assert whole["spurious_pkts"] is not None
+        assert 10 < whole["cwnd_mean_pkts"] < 45
+        finer = laboratory.run({**scenario, "interval": "50ms"}).rows("flows")[0]
+        assert finer["cwnd_mean_pkts"] == pytest.approx(whole["cwnd_mean_pkts"], rel=0.05)

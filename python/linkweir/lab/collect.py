@@ -3,13 +3,15 @@
 
 Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
 all of a class's flows are datagrams; otherwise they are the kernel's mean sojourn, if its scheduler keeps one. What
-real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and needless retransmissions.
+real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the queue where
+there are any.
 Columns mean what they mean in a simulation, except:
 
 * a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;
 * bytes that arrived count dropped packets with the mean size of those sent;
 * `backlog_mean_pkts` is the mean over the ends of the bins;
-* TCP's `cwnd` and `srtt` are what its sender had at the ends of the bins, and their means over those.
+* TCP's `cwnd_pkts` and `srtt_s` are what its sender had at the ends of the bins; means are over 10 samples a second;
+* `spurious_pkts` is the number of segments that the receiver reported by DSACK.
 """
 
 from __future__ import annotations
@@ -75,6 +77,11 @@ class Stream:
     sent_pkts: int = 0
     repeated_pkts: int = 0
     timeouts: int = 0
+    twice_pkts: int = 0
+    samples: int = 0
+    cwnds_pkts: int = 0
+    rtt_samples: int = 0
+    rtts_us: int = 0
     received_bytes: int = 0
     received_pkts: int = 0
 
@@ -182,7 +189,7 @@ def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[St
         made[number] = []
         for n in range(len(world.bins)):
             values = sent.get((number, n))
-            window = (None, 0, 0, 0, 0) if values is None else values
+            window = (None, *[0] * 9) if values is None else values
             made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
     return made
 
@@ -301,8 +308,12 @@ def _counts(now: Counters, then: Counters, overhead: int) -> Row:
         "sent_bytes": now.own_bytes(overhead) - then.own_bytes(overhead),
         "dropped_limit_pkts": now.dropped_pkts - then.dropped_pkts - policy,
         "dropped_policy_pkts": policy,
-        "lost_link_pkts": 0,
     }
+
+
+def _lost(world: World) -> int | None:
+    """Packets lost behind the queue, which are counted where there are none."""
+    return None if world.lossy else 0
 
 
 def _sojourn(now: Counters, then: Counters) -> float | None:
@@ -326,6 +337,7 @@ def _series(record: Record) -> list[Row]:
                     "t_s": from_s,
                     "class": name,
                     **counts,
+                    "lost_link_pkts": _lost(world),
                     "sent_bps": 8.0 * counts["sent_bytes"] / (to_s - from_s),
                     "delay_mean_s": _mean(waits) if at in delays else _sojourn(now, then),
                     "delay_max_s": _largest(waits),
@@ -383,6 +395,7 @@ def _classes(record: Record) -> list[Row]:
             {
                 "class": name,
                 **counts,
+                "lost_link_pkts": _lost(world),
                 "rate_bps": 8.0 * counts["sent_bytes"] / span_s,
                 # Some of the drops may be of packets that arrived during the warm-up, which no counter tells.
                 "loss": min(dropped / counts["arrived_pkts"], 1.0) if counts["arrived_pkts"] else None,
@@ -455,7 +468,7 @@ def _flow_row(record: Record, number: int, arrived: int, packets: int, size: int
         "goodput_bps": 8.0 * good / span_s,
         "dropped_limit_pkts": None,
         "dropped_policy_pkts": None,
-        "lost_link_pkts": 0,
+        "lost_link_pkts": _lost(world),
     }
 
 
@@ -495,12 +508,12 @@ def _tcp_row(record: Record, number: int) -> Row:
     good = now.received_bytes - then.received_bytes
     row = _flow_row(record, number, now.sent_pkts - then.sent_pkts, packets, size, good)
     row |= dict.fromkeys((*_DELAY, *_JITTER, *_TCP))
-    seen = [stream for stream in record.streams[number][first:] if stream.cwnd_pkts is not None]
-    rtts = [stream.srtt_us / 1e6 for stream in seen if stream.srtt_us]
+    samples, rtt_samples = now.samples - then.samples, now.rtt_samples - then.rtt_samples
     return row | {
         "transmitted_pkts": float(now.sent_pkts - then.sent_pkts),
         "retransmitted_pkts": float(now.repeated_pkts - then.repeated_pkts),
+        "spurious_pkts": float(now.twice_pkts - then.twice_pkts),
         "timeouts": float(now.timeouts - then.timeouts),
-        "cwnd_mean_pkts": sum(stream.cwnd_pkts or 0 for stream in seen) / len(seen) if seen else None,
-        "srtt_mean_s": sum(rtts) / len(rtts) if rtts else None,
+        "cwnd_mean_pkts": (now.cwnds_pkts - then.cwnds_pkts) / samples if samples else None,
+        "srtt_mean_s": (now.rtts_us - then.rtts_us) / rtt_samples / 1e6 if rtt_samples else None,
     }

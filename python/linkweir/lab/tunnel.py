@@ -59,6 +59,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     classes = [{**entry, "name": name} for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(keys, scenario)
     check_flows(keys, flows)
+    _check_tunnel(keys)
     policy = keys["scheduler"]["policy"]
     own = [known["name"] for known in _native.policies()]
     if policy not in own:
@@ -83,6 +84,15 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     job = {name: text.encode() for name, text in files.items()} | {"due": due(flows, scenario).tobytes()}
     names = tuple(entry["name"] for entry in classes)
     return World(scenario, names, flows, names, capacity, overhead, delay_s, bins, job)
+
+
+def _check_tunnel(keys: Mapping[str, Any]) -> None:
+    """Refuses what only queueing disciplines are tested with."""
+    if keys["link"]["loss"]:
+        raise unfit("link.loss", keys["link"]["loss"], "must be 0.0 over gateways")
+    for number, flow in enumerate(keys["flow"]):
+        if _native.quantity(flow["access_delay"], "time"):
+            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s over gateways")
 
 
 # --- Configurations -------------------------------------------------------------------------------------------------

@@ -46,6 +46,13 @@ CHANGE_S = 0.05
 STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
+KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
+"""Congestion controls of a scenario, and what the kernel calls them."""
+ACCESS_HANDLE = 0xA0
+"""Of the queueing discipline at the sender that delays flows; a flow's packets name their band of it."""
+MOST_ACCESS_DELAYS = 15
+FIRST_LOCAL_PORT = 20000
+"""A TCP flow's local port, less its number; as in workload.c."""
 
 DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
 
@@ -60,6 +67,11 @@ class Flow:
     start_s: float
     stop_s: float
     keys: Mapping[str, Any]
+
+    @property
+    def access_delay_ns(self) -> int:
+        """Between the source and the queue."""
+        return round(1e9 * _native.quantity(self.keys["access_delay"], "time"))
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,7 @@ class World:
         delay_s: propagation.
         bins: of `scenario.interval_s`, the last one may be shorter.
         job: the files the kernel runs.
+        lossy: packets are lost behind the queue.
     """
 
     scenario: Scenario
@@ -87,6 +100,7 @@ class World:
     delay_s: float
     bins: tuple[float, ...]
     job: Mapping[str, bytes]
+    lossy: bool = False
 
 
 def world(scenario: Scenario, kinds: frozenset[str]) -> World:
@@ -109,12 +123,13 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
     bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
     job = {
-        "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
+        "run": _script(policy, flows, scenario, capacity, overhead, _paths(link, delay_s, back_s)).encode(),
         "due": due(flows, scenario).tobytes(),
         "changes": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
     }
     names = tuple(name for name, _ in classes)
-    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
+    lossy = float(link["loss"]) > 0
+    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job, lossy)
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -128,9 +143,8 @@ def check_link(link: Mapping[str, Any]) -> None:
     for key in ("delay", "loss"):
         if not isinstance(link[key], str | float | int):
             raise unfit(f"link.{key}", link[key], "must not change over time in the laboratory")
-    for key, usual in (("loss", 0.0), ("ring", 1)):
-        if link[key] != usual:
-            raise unfit(f"link.{key}", link[key], f"must be {usual} in the laboratory")
+    if link["ring"] != 1:
+        raise unfit("link.ring", link["ring"], "must be 1 in the laboratory")
     if _native.quantity(link["mpu"], "size"):
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
@@ -145,12 +159,10 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     for number, flow in enumerate(keys["flow"]):
         if flow["kind"] not in ("cbr", "poisson", "tcp"):
             raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")
-        if _native.quantity(flow["access_delay"], "time"):
-            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s in the laboratory")
         if flow["kind"] == "tcp" and (flow["mss"], flow["header"]) != ("1448B", "52B"):
             raise unfit(f"flow[{number}].mss", flow["mss"], "the kernel's segments have 1448B and 52B of headers here")
-        if flow["kind"] == "tcp" and flow["cc"] != "cubic":
-            raise unfit(f"flow[{number}].cc", flow["cc"], "must be cubic in the laboratory")
+        if flow["kind"] == "tcp" and flow["cc"] not in KERNEL_CC:
+            raise unfit(f"flow[{number}].cc", flow["cc"], f"must be one of {', '.join(KERNEL_CC)} in the laboratory")
 
 
 def copies(entry: Mapping[str, Any]) -> list[str]:
@@ -220,7 +232,11 @@ def _policy(
         return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     if name in ("drr", "strict"):
         return _in_tree(name, classes)
-    known = ", ".join(sorted([*kinds, "drr", "strict"]))
+    if name in ("fifo", "fq_codel"):
+        if len(classes) > 1:
+            raise unfit("scheduler.policy", name, "has one class in the laboratory, as Linux's has one queue for all")
+        return _alone(_linux_fifo(classes[0]) if name == "fifo" else _fq_codel(scheduler, classes[0]))
+    known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "fq_codel"]))
     raise unfit("scheduler.policy", name, f"must be one of {known} in the laboratory")
 
 
@@ -232,6 +248,44 @@ def _own(name: str, scheduler: Mapping[str, Any], classes: list[Mapping[str, Any
     for n, entry in enumerate(classes, 1):
         words += ["class", str(n), *_limit(entry), *_settings(entry, policy["class_params"])]
     return [f"qdisc add dev r1 parent 1:1 handle 10: {' '.join(words)}"]
+
+
+def _alone(qdisc: str) -> tuple[list[str], tuple[str, ...]]:
+    """A queueing discipline of the kernel as the only class of its prio, which shows its counters."""
+    lines = [
+        "qdisc add dev r1 parent 1:1 handle 10: prio bands 2 priomap" + 16 * " 0",
+        f"qdisc add dev r1 parent 10:1 handle 100: {qdisc}",
+    ]
+    return lines, ("10:1",)
+
+
+def _linux_fifo(entry: Mapping[str, Any]) -> str:
+    if "limit_bytes" not in entry:
+        return f"pfifo {' '.join(_limit(entry))}"
+    if "limit" in entry:
+        raise unfit(
+            "class.limit", entry["limit"], "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes"
+        )
+    return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
+
+
+def _fq_codel(scheduler: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
+    """Linux's fq_codel for one flow queue: the simulator's queues are classes, and it hashes nothing."""
+    policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
+    usual = {param["name"]: param["default"] for param in policy["params"]}
+    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
+    for name in ("mtu", "memory"):
+        if values[name] != usual[name]:
+            raise unfit(f"scheduler.{name}", values[name], f"must be {usual[name]} in the laboratory, as in Linux")
+    limit = round(_native.quantity(values["limit"], "packets"))
+    if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < limit:
+        key = "limit_bytes" if "limit_bytes" in entry else "limit"
+        least = f"{limit}p, the scheduler's limit: Linux's fq_codel has no other"
+        raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
+    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
+    quantum = round(_native.quantity(values["quantum"], "size"))
+    ecn = "ecn" if values["ecn"] == "yes" else "noecn"
+    return f"fq_codel limit {limit} flows 1 quantum {quantum} {' '.join(times)} {ecn}"
 
 
 def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
@@ -281,8 +335,7 @@ def _script(
     scenario: Scenario,
     capacity: Signal,
     overhead: int,
-    delay_s: float,
-    back_s: float,
+    paths: list[str],
 ) -> str:
     first_bps = capacity.mean(0.0, min(CHANGE_S, scenario.duration_s))
     lines = [
@@ -290,11 +343,7 @@ def _script(
         f"class add dev r1 parent 1: classid 1:1 {_htb(first_bps)}",
         *policy,
     ]
-    tc = [f"tc -n router {line}" for line in lines]
-    for device, wait_s in (("relay dev y1", delay_s), ("receiver dev d0", back_s)):
-        if wait_s:
-            host, _, rest = device.partition(" ")
-            tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
+    tc = [f"tc -n router {line}" for line in lines] + paths + _access(flows)
     run = workloads(flows, scenario, RECEIVER, "/job", "/out")
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
     return "\n".join(
@@ -302,10 +351,67 @@ def _script(
     )
 
 
+_NETEM = "netem limit 10000000"
+
+
+def _delay(wait_s: float) -> str:
+    return f"delay {1e6 * wait_s:.3f}us"
+
+
+def _paths(link: Mapping[str, Any], delay_s: float, back_s: float) -> list[str]:
+    """Lines that delay and lose packets behind the queue, and delay acknowledgements."""
+    there = [_delay(delay_s)] if delay_s else []
+    if float(link["loss"]):
+        there.append(f"loss random {100 * float(link['loss']):.7f}%")
+    back = [_delay(back_s)] if back_s else []
+    ends = (("relay qdisc add dev y1", there), ("receiver qdisc add dev d0", back))
+    return [f"tc -n {end} root {_NETEM} {' '.join(words)}" for end, words in ends if words]
+
+
+def bands(flows: tuple[Flow, ...]) -> dict[int, int]:
+    """The band of each access delay in ns, from 2 on; the first is for flows without one."""
+    found = sorted({flow.access_delay_ns for flow in flows} - {0})
+    if len(found) > MOST_ACCESS_DELAYS:
+        message = f"must have at most {MOST_ACCESS_DELAYS} different values in the laboratory"
+        raise unfit("flow.access_delay", len(found), message)
+    return {delay_ns: band for band, delay_ns in enumerate(found, 2)}
+
+
+def _access(flows: tuple[Flow, ...]) -> list[str]:
+    """Lines that delay flows before the queue and their acknowledgements behind the link.
+
+    The sender's packets name their band; acknowledgements are known by their port.
+    """
+    known = bands(flows)
+    if not known:
+        return []
+    lines = []
+    for end in ("sender qdisc add dev s0", "router qdisc add dev r0"):
+        lines.append(f"tc -n {end} root handle {ACCESS_HANDLE:x}: prio bands {len(known) + 1} priomap" + 16 * " 0")
+        for delay_ns, band in known.items():
+            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {_NETEM} {_delay(delay_ns / 1e9)}")
+    first = 0
+    while first < len(flows):
+        last = first
+        while last + 1 < len(flows) and flows[last + 1].access_delay_ns == flows[first].access_delay_ns:
+            last += 1
+        if flows[first].access_delay_ns:
+            band = known[flows[first].access_delay_ns]
+            ports = "-".join(str(FIRST_LOCAL_PORT + n) for n in sorted({first, last}))
+            match = f"flower ip_proto tcp dst_port {ports} classid {ACCESS_HANDLE:x}:{band:x}"
+            lines.append(
+                f"tc -n router filter add dev r0 parent {ACCESS_HANDLE:x}: protocol ip prio {first + 1} {match}"
+            )
+        first = last + 1
+    return lines
+
+
 def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str) -> list[str]:
     """Lines that start the traffic between the hosts `sender` and `receiver`, whose address this is."""
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
-    datagrams = " ".join(str(flow.of_class + 1) for flow in flows)
+    known = bands(flows)
+    priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
+    datagrams = " ".join(f"{flow.of_class + 1}:{priorities[n]}" for n, flow in enumerate(flows))
     random = np.random.default_rng([scenario.seed, 0x7C9])
     streams = []
     for number, flow in enumerate(flows):
@@ -313,7 +419,8 @@ def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: s
         if flow.kind == "tcp" and start_ns < end_ns:
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)
-            streams.append(f"{number}:{flow.of_class + 1}:{start_ns}:{stop_ns}:{size}:{flow.keys['cc']}")
+            cc = KERNEL_CC[flow.keys["cc"]]
+            streams.append(f"{number}:{flow.of_class + 1}:{priorities[number]}:{start_ns}:{stop_ns}:{size}:{cc}")
     run = [
         f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
         f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',
