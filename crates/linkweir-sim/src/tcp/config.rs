@@ -197,6 +197,7 @@ mod tests {
             cumulative: 1,
             sack: [Block::default(); 4],
             nsack: 0,
+            window: 0,
             echo_ns: None,
             dsack: None,
             echoes_mark: false,

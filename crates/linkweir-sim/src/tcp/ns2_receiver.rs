@@ -144,6 +144,7 @@ impl Receiver {
             cumulative: self.next,
             sack: [Block::default(); 4],
             nsack: 0,
+            window: 0,
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: false,

@@ -19,6 +19,8 @@ pub struct Ack {
     pub sack: [Block; 4],
     /// Valid entries of `sack`.
     pub nsack: u8,
+    /// Segments above `cumulative` that the receiver has room for. `Ns2` has a fixed window instead and ignores it.
+    pub window: u64,
     /// `sent_ns` of the segment whose timestamp is echoed (RFC 7323, section 4.3); `None` without timestamps.
     pub echo_ns: Option<u64>,
     /// The segment that caused this acknowledgement, if it had been received before (D-SACK, RFC 2883). With `Ns2` it feeds

@@ -43,6 +43,7 @@ impl Sender {
         if ack.cumulative < prior_una || ack.cumulative > self.flight.next() {
             return;
         }
+        self.window_end = self.window_end.max(ack.cumulative + ack.window);
         let mut news = News {
             advances: ack.cumulative > prior_una,
             echo: ack.echoes_mark && self.ecn.is_on,
@@ -98,6 +99,7 @@ impl Sender {
         if ack.cumulative == 0 {
             return;
         }
+        self.window_end = ack.cumulative + ack.window;
         let sent = *self.flight.sent(0);
         let repeated = self.flight.marks(0) & EVER != 0;
         self.flight.acknowledge();

@@ -9,7 +9,7 @@
 //! | `rack` | losses by time |
 //! | `flight`, `rate`, `rtt`, `clock`, `minmax` | outstanding segments, delivery rates, round trips, ticks, extremes over time |
 //! | `control`, `cubic`, `bbr` | congestion control |
-//! | `receiver` | the other end |
+//! | `receiver`, `buffer` | the other end, and its window |
 //!
 //! The states are those of the kernel: open; disorder (SACKs, no loss yet); reduced after a congestion mark (CWR); recovery;
 //! loss (after a timeout). Sources: RFC 5681, 6298, 6675, 6937 (PRR with the slow start bound), 8985 (RACK-TLP), 5682
@@ -18,6 +18,7 @@
 
 mod ack;
 mod bbr;
+mod buffer;
 mod clock;
 mod control;
 mod cubic;
@@ -65,7 +66,8 @@ pub struct Sender {
     flight: Flight,
     /// Segments there are to send, the SYN included.
     limit: u64,
-    max_window: u64,
+    /// One past the last segment that the receive window allows.
+    window_end: u64,
     mss_bytes: u64,
 
     cwnd: u64,
@@ -159,7 +161,7 @@ impl Sender {
             clock,
             flight: Flight::new(),
             limit: config.segments_to_send(),
-            max_window: u64::from(config.max_window_segments.max(1)),
+            window_end: 1,
             mss_bytes: u64::from(config.mss_bytes),
             cwnd: 1,
             cwnd_count: 0,

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 
+use super::buffer::Buffer;
 use super::clock::Clock;
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
@@ -33,6 +34,8 @@ pub struct Receiver {
     next: u64,
     /// Blocks held above `next`, ascending, not adjacent.
     held: VecDeque<Block>,
+    held_segments: u64,
+    buffer: Buffer,
     /// One member of each of the blocks that arrived last, most recent first.
     recent: [u64; 4],
     nrecent: usize,
@@ -59,6 +62,8 @@ pub struct Receiver {
 
     syn_ns: u64,
     rtt_ns: u64,
+    /// How long acknowledgements travel.
+    return_ns: u64,
     rto: u64,
     min_rto_ns: u64,
 
@@ -75,6 +80,8 @@ impl Receiver {
             clock,
             next: 0,
             held: VecDeque::with_capacity(16),
+            held_segments: 0,
+            buffer: Buffer::new(config.mss_bytes, config.max_window_segments),
             recent: [0; 4],
             nrecent: 0,
             max_blocks: if config.timestamps { 3 } else { 4 },
@@ -94,6 +101,7 @@ impl Receiver {
             at_once_next: 0,
             syn_ns: 0,
             rtt_ns: 0,
+            return_ns: 0,
             rto: clock.ticks_for(config.initial_rto_ns),
             min_rto_ns: config.min_rto_ns,
             ecn: config.ecn,
@@ -122,18 +130,43 @@ impl Receiver {
             self.acknowledge_quickly(QUICK_AFTER_DUPLICATE);
             return Some(self.acknowledge(Some(sequence)));
         }
+        if self.delay == 0 {
+            self.begin(now_ns, segment.sent_ns);
+        }
+        let rtt_ns = now_ns - segment.sent_ns + self.return_ns;
         if sequence > self.next {
             let duplicate = self.hold(sequence);
+            if !duplicate {
+                self.held_segments += 1;
+                let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+                self.quick = self.quick.max(u32::from(opened));
+            }
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
+        let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+        self.quick = self.quick.max(u32::from(opened));
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
             self.next = first.end;
+            self.held_segments -= first.end - first.start;
             self.held.pop_front();
             now |= self.held.is_empty();
         }
-        self.answer(now_ns, now, None)
+        let ack = self.answer(now_ns, now, None);
+        self.buffer.on_read(now_ns, self.next);
+        ack
+    }
+
+    /// The first data arrived.
+    fn begin(&mut self, now_ns: u64, sent_ns: u64) {
+        self.delay = self.delay_min;
+        self.quick = self.quick.max(self.quick_at_start);
+        self.rtt_ns = now_ns - self.syn_ns;
+        self.return_ns = sent_ns.saturating_sub(self.syn_ns);
+        let variance_ns = (2 * self.rtt_ns).max(self.min_rto_ns);
+        self.rto = self.clock.ticks_for(self.rtt_ns + variance_ns);
+        self.last_came = self.clock.ticks(now_ns);
     }
 
     /// When an acknowledgement held back is due.
@@ -166,22 +199,14 @@ impl Receiver {
     #[inline]
     fn pace(&mut self, now_ns: u64) {
         let tick = self.clock.ticks(now_ns);
-        if self.delay == 0 {
-            self.delay = self.delay_min;
+        let gap = tick - self.last_came;
+        if gap <= self.delay_min / 2 {
+            self.delay = (self.delay >> 1) + self.delay_min / 2;
+        } else if gap < self.delay {
+            let most = self.rto.min(self.clock.ticks_for(DELAYED_MAX_NS));
+            self.delay = ((self.delay >> 1) + gap).min(most);
+        } else if gap > self.rto {
             self.quick = self.quick.max(self.quick_at_start);
-            self.rtt_ns = now_ns - self.syn_ns;
-            let variance_ns = (2 * self.rtt_ns).max(self.min_rto_ns);
-            self.rto = self.clock.ticks_for(self.rtt_ns + variance_ns);
-        } else {
-            let gap = tick - self.last_came;
-            if gap <= self.delay_min / 2 {
-                self.delay = (self.delay >> 1) + self.delay_min / 2;
-            } else if gap < self.delay {
-                let most = self.rto.min(self.clock.ticks_for(DELAYED_MAX_NS));
-                self.delay = ((self.delay >> 1) + gap).min(most);
-            } else if gap > self.rto {
-                self.quick = self.quick.max(self.quick_at_start);
-            }
         }
         self.last_came = tick;
     }
@@ -305,6 +330,7 @@ impl Receiver {
             cumulative: self.next,
             sack: [Block::default(); 4],
             nsack: 0,
+            window: self.buffer.window(self.next, self.held_segments),
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: self.echoes_mark,

@@ -74,7 +74,7 @@ impl Sender {
 
     /// There are new segments, and the receive window allows one.
     pub(super) fn may_send_new(&self) -> bool {
-        self.flight.next() < self.limit && self.flight.outstanding() < self.max_window
+        self.flight.next() < self.limit.min(self.window_end)
     }
 
     /// Pacing lets a segment leave now.
