@@ -51,7 +51,10 @@ impl Connection {
         let segment = self.sender.next_segment(now_ns)?;
         Some(Packet {
             created_ns: segment.sent_ns,
-            segment: segment.sequence | (u64::from(segment.retransmission) * Packet::SENT_BEFORE),
+            segment: segment.sequence
+                | u64::from(segment.retransmission) * Packet::SENT_BEFORE
+                | u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE
+                | u64::from(segment.reduced) * Packet::REDUCED,
             flow,
             bytes: self.config.segment_wire_bytes(&segment),
         })
@@ -64,6 +67,9 @@ impl Connection {
             sequence: packet.sequence(),
             retransmission: packet.is_retransmission(),
             sent_ns: packet.created_ns,
+            ecn_capable: packet.has(Packet::ECN_CAPABLE),
+            marked: packet.has(Packet::MARKED),
+            reduced: packet.has(Packet::REDUCED),
         };
         self.receiver.on_segment(now_ns, &segment)
     }

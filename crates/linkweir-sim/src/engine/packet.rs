@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
-    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
+    /// TCP: number of the segment. Above it are bits: `SENT_BEFORE`, those of ECN, and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -14,15 +14,26 @@ pub(super) struct Packet {
 impl Packet {
     pub(super) const SENT_BEFORE: u64 = 1 << 63;
     pub(super) const IN_TOTALS: u64 = 1 << 62;
+    /// It can carry a congestion mark (ECT).
+    pub(super) const ECN_CAPABLE: u64 = 1 << 61;
+    /// It carries one (CE).
+    pub(super) const MARKED: u64 = 1 << 60;
+    /// Its sender reduced the window for a mark (CWR).
+    pub(super) const REDUCED: u64 = 1 << 59;
+    const SEQUENCE: u64 = Packet::REDUCED - 1;
 
     /// TCP: number of the segment.
     pub(super) fn sequence(&self) -> u64 {
-        self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
+        self.segment & Packet::SEQUENCE
     }
 
     /// It arrived at its queue after the warm-up.
     pub(super) fn is_in_totals(&self) -> bool {
         self.segment & Packet::IN_TOTALS != 0
+    }
+
+    pub(super) fn has(&self, bit: u64) -> bool {
+        self.segment & bit != 0
     }
 
     pub(super) fn is_retransmission(&self) -> bool {

@@ -329,14 +329,24 @@ fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
 }
 
 fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
-    let algorithm = match section.choice("cc", &["cubic", "newreno"], 0)? {
+    let algorithm = match section.choice("cc", &["cubic", "reno", "bbr", "newreno"], 0)? {
         0 => tcp::Algorithm::Cubic,
+        1 => tcp::Algorithm::Reno,
+        2 => tcp::Algorithm::Bbr,
         _ => tcp::Algorithm::NewReno,
     };
     let profile = match section.choice("profile", &["linux", "ns2"], 0)? {
         0 => tcp::Profile::Linux,
         _ => tcp::Profile::Ns2,
     };
+    use tcp::Algorithm::{Bbr, Reno};
+    if profile == tcp::Profile::Ns2 && matches!(algorithm, Reno | Bbr) {
+        return Err(section.fault_at(
+            "cc",
+            "must be cubic or newreno with profile = \"ns2\"; the linux profile has reno and bbr"
+                .to_owned(),
+        ));
+    }
     let mut config = tcp::Config::new(algorithm, profile);
     const RTO: (u64, u64) = (1_000_000, 3_600_000_000_000);
 
@@ -380,6 +390,10 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     )?;
     config.hystart = section.flag("hystart", config.hystart)?;
     config.timestamps = section.flag("timestamps", config.timestamps)?;
+    config.ecn = section.flag("ecn", config.ecn)?;
+    if config.ecn && profile == tcp::Profile::Ns2 {
+        return Err(section.fault_at("ecn", "must be false with profile = \"ns2\"".to_owned()));
+    }
     config.bytes_to_send = match section.find("bytes") {
         Some(entry) => {
             let bytes = entry.whole(Kind::Size, (1, 1_000_000_000_000_000))?;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Bulk TCP, NewReno and CUBIC with SACK, as state machines without clock, queue or I/O.
+//! TCP as state machines without clock, queue or I/O.
 //!
-//! Sequence numbers count full-sized segments from 0. The event engine carries segments and
+//! Sequence numbers count segments; segment 0 is the SYN, the others are full-sized. The event engine carries segments and
 //! acknowledgements between a [`Sender`] and a [`Receiver`] and calls their timers:
 //!
 //! ```
@@ -22,30 +22,25 @@
 //! assert_eq!(receiver.delivered_segments(), 10);
 //! ```
 //!
-//! Two profiles. [`Profile::Linux`] follows the RFCs the Linux stack follows: RFC 9438 (CUBIC), 5681 and
-//! 6582 (NewReno), 6675 (SACK recovery), 6937 (proportional rate reduction), 6298 with Linux's floor
-//! (retransmission timer), 6928 (initial window), 3042 (limited transmit), 9406 (HyStart++), delayed
-//! acknowledgements. It has no pacing, no RACK-TLP (RFC 8985), no adaptation to reordering and no undo.
-//! [`Profile::Ns2`] follows the TCP-Linux agent of ns-2.35 with its SACK sink; `ns2.rs` states what that is.
+//! Two profiles. [`Profile::Linux`] behaves as Linux 6.12 does (`linux/mod.rs`). [`Profile::Ns2`] follows the TCP-Linux
+//! agent of ns-2.35 with its SACK sink (`ns2.rs`).
 
 mod config;
-mod cubic;
-mod hystart;
 mod linux;
-mod newreno;
 mod ns2;
 mod ns2_cubic;
-mod receiver;
+mod ns2_receiver;
+mod ns2_rto;
 mod ring_bits;
-mod rto;
 mod scoreboard;
 mod segment;
 mod state;
+mod stream;
 
 pub use config::{Algorithm, Config, Profile};
-pub use receiver::Receiver;
 pub use segment::{Ack, Block, Segment};
 pub use state::{Counters, Phase, Window};
+pub use stream::Stream;
 
 /// The sending side of one connection.
 ///
@@ -95,6 +90,15 @@ impl Sender {
         }
     }
 
+    /// The application has written so many more segments, as [`Stream::supply`] counts them. Call
+    /// [`next_segment`](Sender::next_segment) then. With `bytes_to_send: Some(0)` this is all the data there is.
+    pub fn supply(&mut self, now_ns: u64, segments: u64) {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.supply(now_ns, segments),
+            Machine::Ns2(sender) => sender.supply(segments),
+        }
+    }
+
     /// When [`on_timer`](Sender::on_timer) is due. It nearly always moves later, and an engine may then leave its
     /// event where it is and look again when it fires; when the timeout shrinks it can move earlier.
     #[inline]
@@ -121,11 +125,66 @@ impl Sender {
         }
     }
 
-    /// All of `bytes_to_send` is acknowledged; never true without an end.
+    /// All data, of `bytes_to_send` and supplied later, is acknowledged; never true without an end.
     pub fn is_done(&self) -> bool {
         match &self.0 {
             Machine::Linux(sender) => sender.is_done(),
             Machine::Ns2(sender) => sender.is_done(),
+        }
+    }
+}
+
+/// The receiving side of one connection.
+#[derive(Clone, Debug)]
+pub struct Receiver(End);
+
+#[derive(Clone, Debug)]
+enum End {
+    Linux(Box<linux::Receiver>),
+    Ns2(ns2_receiver::Receiver),
+}
+
+impl Receiver {
+    /// A receiver that expects segment 0.
+    pub fn new(config: &Config) -> Receiver {
+        Receiver(match config.profile {
+            Profile::Linux => End::Linux(Box::new(linux::Receiver::new(config))),
+            Profile::Ns2 => End::Ns2(ns2_receiver::Receiver::new(config)),
+        })
+    }
+
+    /// A segment arrived; returns the acknowledgement to send now, if one is due.
+    #[inline]
+    pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
+        match &mut self.0 {
+            End::Linux(receiver) => receiver.on_segment(now_ns, segment),
+            End::Ns2(receiver) => receiver.on_segment(now_ns, segment),
+        }
+    }
+
+    /// When an acknowledgement held back is due.
+    #[inline]
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match &self.0 {
+            End::Linux(receiver) => receiver.deadline_ns(),
+            End::Ns2(receiver) => receiver.deadline_ns(),
+        }
+    }
+
+    /// The acknowledgement held back, if it is due.
+    pub fn on_timer(&mut self, now_ns: u64) -> Option<Ack> {
+        match &mut self.0 {
+            End::Linux(receiver) => receiver.on_timer(now_ns),
+            End::Ns2(receiver) => receiver.on_timer(now_ns),
+        }
+    }
+
+    /// Segments received in order.
+    #[inline]
+    pub fn delivered_segments(&self) -> u64 {
+        match &self.0 {
+            End::Linux(receiver) => receiver.delivered_segments(),
+            End::Ns2(receiver) => receiver.delivered_segments(),
         }
     }
 }

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The receiving side: cumulative and selective acknowledgements (RFC 2018), delayed acknowledgements (RFC 5681,
-//! section 4.2; Linux's quick acknowledgements at the start), timestamp echo (RFC 7323, section 4.3).
+//! The receiver of the `Ns2` profile, TCPSink/Sack1: every segment is acknowledged at once, or every second with
+//! delayed acknowledgements.
 //!
-//! Linux also returns to quick acknowledgements after some events in the middle of a connection; this model only
-//! acknowledges at once while segments are missing, when one fills a gap, and on duplicates.
-//!
-//! With `Ns2` (TCPSink/Sack1) every segment is acknowledged at once, and the SACK blocks are: the block of the segment
-//! received, unless it is below the cumulative acknowledgement, and the first blocks of the last three acknowledgements
-//! that had one, as they were then, except those the new block or the cumulative acknowledgement contains. Blocks no
-//! longer among these are never reported again, which slows down the recoveries of the original and of this model.
+//! The SACK blocks are: the block of the segment received, unless it is below the cumulative acknowledgement, and the first
+//! blocks of the last three acknowledgements that had one, as they were then, except those the new block or the cumulative
+//! acknowledgement contains. Blocks no longer among these are never reported again, which slows down the recoveries of the
+//! original and of this model.
 
 use std::collections::VecDeque;
 
-use super::config::{Config, Profile};
+use super::config::Config;
 use super::segment::{Ack, Block, Segment};
 
-/// The receiving side of one connection.
+/// SACK blocks an acknowledgement carries.
+const MOST_BLOCKS: usize = 3;
+
+/// See the module.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     next: u64,
     /// Blocks held above `next`, ascending, not adjacent.
     held: VecDeque<Block>,
-    /// The blocks that arrived last, most recent first: with `Linux` one member of each, with `Ns2` as they were reported.
+    /// The blocks that were reported last, most recent first, as they were then.
     recent: [Block; 4],
     nrecent: usize,
-    /// SACK blocks an acknowledgement carries.
-    max_blocks: usize,
-    ns2: bool,
     timestamps: bool,
     echo_ns: u64,
     /// `cumulative` of the last acknowledgement.
@@ -41,14 +38,11 @@ pub struct Receiver {
 impl Receiver {
     /// A receiver that expects segment 0.
     pub fn new(config: &Config) -> Receiver {
-        let ns2 = config.profile == Profile::Ns2;
         Receiver {
             next: 0,
             held: VecDeque::with_capacity(16),
             recent: [Block::default(); 4],
             nrecent: 0,
-            max_blocks: if config.timestamps || ns2 { 3 } else { 4 },
-            ns2,
             timestamps: config.timestamps,
             echo_ns: 0,
             last_acked: 0,
@@ -69,25 +63,21 @@ impl Receiver {
         if sequence == self.next && self.held.is_empty() {
             self.next += 1;
             if !self.delayed_ack {
-                return Some(self.acknowledge(false));
+                return Some(self.acknowledge(None));
             }
             if self.quick_left > 0 {
                 self.quick_left -= 1;
-                return Some(self.acknowledge(false));
+                return Some(self.acknowledge(None));
             }
             if self.next - self.last_acked >= 2 {
-                return Some(self.acknowledge(false));
+                return Some(self.acknowledge(None));
             }
             self.deadline_ns = now_ns + self.delay_ns;
             return None;
         }
         let duplicate = self.hold(sequence);
-        let mut ack = self.acknowledge(duplicate);
-        if self.ns2 {
-            self.report_ns2(&mut ack, sequence);
-        } else if !self.held.is_empty() {
-            self.report(&mut ack, sequence);
-        }
+        let mut ack = self.acknowledge(duplicate.then_some(sequence));
+        self.report(&mut ack, sequence);
         Some(ack)
     }
 
@@ -99,7 +89,7 @@ impl Receiver {
 
     /// The acknowledgement held back, if it is due.
     pub fn on_timer(&mut self, now_ns: u64) -> Option<Ack> {
-        (now_ns >= self.deadline_ns).then(|| self.acknowledge(false))
+        (now_ns >= self.deadline_ns).then(|| self.acknowledge(None))
     }
 
     /// Segments received in order.
@@ -147,7 +137,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn acknowledge(&mut self, duplicate: bool) -> Ack {
+    fn acknowledge(&mut self, dsack: Option<u64>) -> Ack {
         self.last_acked = self.next;
         self.deadline_ns = u64::MAX;
         Ack {
@@ -155,7 +145,8 @@ impl Receiver {
             sack: [Block::default(); 4],
             nsack: 0,
             echo_ns: self.timestamps.then_some(self.echo_ns),
-            duplicate,
+            dsack,
+            echoes_mark: false,
         }
     }
 
@@ -168,46 +159,8 @@ impl Receiver {
             .filter(|block| block.start <= sequence)
     }
 
-    /// Fills in the SACK blocks: that of `sequence`, the other recent ones, then the highest others.
-    fn report(&mut self, ack: &mut Ack, sequence: u64) {
-        let mut count = 0;
-        if sequence >= self.next {
-            self.push_recent(Block {
-                start: sequence,
-                end: sequence + 1,
-            });
-        }
-        let mut kept = 0;
-        for i in 0..self.nrecent {
-            let member = self.recent[i];
-            let Some(block) = self.block_of(member.start) else {
-                continue;
-            };
-            if ack.sack[..count].contains(&block) {
-                continue;
-            }
-            self.recent[kept] = member;
-            kept += 1;
-            if count < self.max_blocks {
-                ack.sack[count] = block;
-                count += 1;
-            }
-        }
-        self.nrecent = kept;
-        for &block in self.held.iter().rev() {
-            if count == self.max_blocks.min(self.held.len()) {
-                break;
-            }
-            if !ack.sack[..count].contains(&block) {
-                ack.sack[count] = block;
-                count += 1;
-            }
-        }
-        ack.nsack = count as u8;
-    }
-
     /// Fills in the SACK blocks as TCPSink/Sack1 does; see the module.
-    fn report_ns2(&mut self, ack: &mut Ack, sequence: u64) {
+    fn report(&mut self, ack: &mut Ack, sequence: u64) {
         if self.held.is_empty() {
             self.nrecent = 0;
             return;
@@ -223,7 +176,7 @@ impl Receiver {
             end: self.next,
         });
         let mut at = 0;
-        while count < self.max_blocks && at < self.nrecent {
+        while count < MOST_BLOCKS && at < self.nrecent {
             let earlier = self.recent[at];
             if covers.start <= earlier.start && earlier.end <= covers.end {
                 self.recent.copy_within(at + 1..self.nrecent, at);
@@ -235,7 +188,7 @@ impl Receiver {
             at += 1;
         }
         if let Some(block) = reported {
-            self.nrecent = self.nrecent.min(self.max_blocks - 1);
+            self.nrecent = self.nrecent.min(MOST_BLOCKS - 1);
             self.push_recent(block);
         }
         ack.nsack = count as u8;
