@@ -85,6 +85,10 @@ class Scenario:
     def inputs(self) -> list[tuple[str, str, bytes]]: ...
     @property
     def notes(self) -> list[str]: ...
+    def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
+        """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps with its means: starts in ns, and values."""
+    def opportunities(self) -> tuple[list[int], int]:
+        """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
 
 def policies() -> list[_Policy]: ...
 def load(

@@ -10,7 +10,7 @@ import doctest
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +114,6 @@ def fifo(**changes: Any) -> dict[str, Any]:
     ("scenario", "key"),
     [
         (fifo(link={"ring": 4}), "link.ring"),
-        (fifo(link={"loss": {"steps": [["0s", 0.1], ["1s", 0.2]]}}), "link.loss"),
         (fifo(link={"mpu": "64B"}), "link.mpu"),
         (fifo(flow={"kind": "greedy", "rate": None}), "flow[0].kind"),
         (fifo(flow={"packet": "9kB"}), "flow cbr1: packet"),
@@ -133,7 +132,6 @@ def fifo(**changes: Any) -> dict[str, Any]:
             },
             "flow.access_delay",
         ),
-        (fifo(link={"rate": {"steps": [["0s", "10Mbit"], ["0.5s", "0bit"]]}}), "link.rate"),
     ],
 )
 def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key: str) -> None:
@@ -150,12 +148,14 @@ def lines(scenario: dict[str, Any]) -> list[str]:
 
 def test_the_kernels_own_queues_get_the_scenarios_limits() -> None:
     bytes_ = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit_bytes": "30kB"}]})
-    assert any(line.endswith("parent 10:1 handle 100: bfifo limit 30000") for line in lines(bytes_))
+    assert any(line.endswith("parent 1:1 handle 10: bfifo limit 30000") for line in lines(bytes_))
     packets = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "30p"}]})
     assert any(line.endswith("pfifo limit 30") for line in lines(packets))
     policy = {"policy": "fq_codel", "limit": "500p", "target": "7ms", "ecn": "no"}
     codel = fifo(scheduler=policy, **{"class": [{"name": "all", "limit": "500p"}]})
-    wanted = "fq_codel limit 500 flows 1 quantum 1514 target 7000us interval 100000us noecn"
+    codel["class"].append({"name": "other", "limit": "9999p"})
+    assert sum(" filter add dev r1 parent 10: " in line for line in lines(codel)) == 2
+    wanted = "fq_codel limit 500 flows 2 quantum 1514 target 7000us interval 100000us noecn"
     assert any(line.endswith(wanted) for line in lines(codel))
 
 
@@ -168,7 +168,7 @@ def test_loss_delay_and_access_delays_are_netems() -> None:
         {**tcp, "access_delay": "7ms", "cc": "cubic"},
     ]
     script = lines(scenario)
-    assert "tc -n relay qdisc add dev y1 root netem limit 10000000 delay 20000.000us loss random 3.0000000%" in script
+    assert "tc -n relay qdisc add dev y1 root netem limit 10000000 loss random 3.0000000%" in script
     assert not any("receiver qdisc" in line for line in script)
     filters = [line for line in script if " filter add dev r0 " in line]
     assert [line.split("dst_port ")[1] for line in filters] == ["20001-20003 classid a0:2", "20004 classid a0:3"]
@@ -193,23 +193,56 @@ def test_tc_gets_the_papers_parameters() -> None:
     assert "drr quantum 13500\n" in script
 
 
+def link_list(job: Mapping[str, bytes]) -> tuple[list[int], Any, Any]:
+    """What `labline` reads: header, capacity and delays."""
+    numbers = np.frombuffer(job["line"], "<u8").astype(np.int64)
+    header = numbers[:4].tolist()
+    width = 1 if header[0] else 2
+    capacities = numbers[4 : 4 + width * header[2]]
+    return header, capacities.reshape(-1, width), numbers[4 + width * header[2] :].reshape(-1, 2)
+
+
 def test_a_changing_capacity_is_given_in_steps_with_its_mean() -> None:
     settings = pss.PssOptions("tcp", True, 15.0, 1)
     case = pss.FIGURES["7"](settings).cases[0]
-    changes = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["changes"].decode()
-    rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in changes.splitlines() if "change" in line]
-    assert len(rates) == 15 / 0.05 - 1  # the first is what the link begins with
-    assert max(rates) < 26e6
-    assert min(rates) > 14e6
-    assert abs(sum(rates) / len(rates) - 20e6) < 26e6 / len(rates)  # one whole period, but for the first step
+    _, rates, delays = link_list(world(linkweir.Scenario.from_dict(case.scenario), KINDS).job)
+    assert len(rates) == 15_000
+    assert rates[0, 0] == delays[0, 0] == 5_000_000_000
+    assert np.diff(rates[:, 0]).tolist() == [1_000_000] * (len(rates) - 1)
+    assert rates[:, 1].max() < 26e6
+    assert rates[:, 1].min() > 14e6
+    assert rates[:, 1].mean() == pytest.approx(20e6, rel=1e-6)  # one whole period
+
+
+def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) -> None:
+    link = {
+        "rate": {"steps": [["0s", "4Mbit"], ["0.25s", "0bit"]]},
+        "delay": {"steps": [["0s", "5ms"], ["0.5s", "1ms"]]},
+    }
+    header, rates, delays = link_list(world(linkweir.Scenario.from_dict(fifo(link=link)), KINDS).job)
+    assert header == [0, 0, 2, 2]
+    assert rates.tolist() == [[5_000_000_000, 4_000_000], [5_250_000_000, 0]]
+    assert delays.tolist() == [[5_000_000_000, 5_000_000], [5_500_000_000, 1_000_000]]
+    (tmp_path / "up.trace").write_text("0\n3\n3\n400\n")
+    trace = {**fifo(), "link": {"trace": str(tmp_path / "up.trace"), "follow": True}, "scheduler": {"policy": "pss"}}
+    made = world(linkweir.Scenario.from_dict(trace), KINDS)
+    header, instants, _ = link_list(made.job)
+    assert header == [1, 1500, 11, 1]
+    ms = [0, 3, 3, 400, 400, 403, 403, 800, 800, 803, 803]
+    assert instants[:, 0].tolist() == [5_000_000_000 + n * 1_000_000 for n in ms]
+    assert made.capacity.mean(0.0, 0.5) == 7 * 12_000 / 0.5
+    reports = [line.split(" qdisc") for line in made.job["changes"].decode().splitlines() if " link " in line]
+    # As in the simulator: the mean over the last 100 ms, every 10 ms; here 1 bit/s takes the place of none.
+    assert reports[0] == ["100000000", " change dev r1 parent 1:1 handle 10: pss link 360000bit"]
+    assert [int(at_ns) for at_ns, _ in reports] == [n * 10_000_000 for n in (10, 11, 41, 51, 81, 91)]
+    assert reports[2][1].endswith("link 480000bit")
+    assert reports[1][1].endswith("link 1bit")
 
 
 SHOWN = """\
-class htb 1:1 root leaf 10: prio 0 rate 20Mbit ceil 20Mbit burst 64b cburst 64b
+class labline 1:1 root leaf 10:
  Sent 4536000 bytes 3024 pkt (dropped 7, overlimits 2 requeues 0)
  backlog 1116000b 744p requeues 0
- lended: 3024 borrowed: 0 giants: 0
- tokens: -12 ctokens: -12
 
 class pss 10:1 parent 10: limit 500p level 1 rate 0bit share 0% burst 20p mtu 1514b memory 100ms
  Sent 4500000 bytes 3000 pkt (dropped 0, overlimits 0 requeues 0)
@@ -274,7 +307,8 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
     }
     ef = next(row for row in runs[0].rows("flows") if row["flow"] == "ef")
     assert ef["delivered_pkts"] > 16_000
-    assert ef["delay_max_s"] <= 0.25 + 1500 * 8 / 20e6 + 1e-4
+    # It waits for one packet at most, and for its own end.
+    assert ef["delay_max_s"] <= 0.25 + 2 * 1500 * 8 / 20e6 + 1e-4
     assert all(row["timeouts"] is not None for row in runs[0].rows("flows") if row["kind"] == "tcp")
 
 
@@ -318,6 +352,44 @@ def test_packets_are_lost_and_delayed_on_the_way(laboratory: Laboratory) -> None
         assert abs(row["delivered_pkts"] - 0.9 * n) < 4 * (0.09 * n) ** 0.5 + delay_s * n / 10
         assert row["delay_p50_s"] == pytest.approx(delay_s, abs=0.0025)
         assert row["lost_link_pkts"] is None  # the kernel does not count them by flow
+
+
+LINKS = {
+    "constant": {"rate": "4Mbit", "delay": "20ms", "overhead": "14B"},
+    "cosine": {"rate": {"mean": "4Mbit", "amplitude": 0.6, "period": "3s", "phase": 0.0}, "delay": "20ms"},
+    "outages": {
+        "rate": {"steps": [["0s", "4Mbit"], ["2s", "0bit"], ["3.5s", "6Mbit"], ["4.0003s", "1Mbit"], ["4.5s", "9Mbit"]]}
+    },
+    "opportunities": {"trace": "up.trace", "delay": "3ms"},
+    "delays": {"rate": "4Mbit", "delay": {"steps": [["0s", "20ms"], ["3s", "5ms"], ["4s", "90ms"]]}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINKS)
+def test_every_packet_takes_as_long_as_in_the_simulator(laboratory: Laboratory, tmp_path: Path, name: str) -> None:
+    (tmp_path / "up.trace").write_text("".join(f"{ms}\n" for ms in (0, 1, 3, 3, 9, 15, 16, 17, 40, 41, 42, 43, 44, 50)))
+    # Rates that have no common multiple: packets that meet at an instant may have either order.
+    cbr = {"class": "all", "kind": "cbr"}
+    keys = fifo(duration="6s", scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "40000p"}]})
+    keys["link"] = LINKS[name]
+    keys["flow"] = [
+        {**cbr, "rate": "1.5123791Mbit", "packet": "1200B"},
+        {**cbr, "rate": "1.1073917Mbit", "packet": "700B", "access_delay": "3ms", "start": "10.137ms"},
+    ]
+    scenario = linkweir.Scenario.from_dict(keys, path=tmp_path / "scenario.toml")
+    ours, theirs = laboratory.run(scenario), linkweir.run(scenario)
+    for mine, row in zip(ours.rows("flows"), theirs.rows("flows"), strict=True):
+        assert mine["delivered_pkts"] == row["delivered_pkts"]
+        assert mine["delay_mean_s"] == pytest.approx(row["delay_mean_s"], abs=1e-6)
+        assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+    for mine, row in zip(ours.rows("link"), theirs.rows("link"), strict=True):
+        assert mine["capacity_bps"] == pytest.approx(row["capacity_bps"], rel=1e-6)
+        assert mine["used_bps"] == pytest.approx(row["used_bps"], abs=3 * 1214 * 8)
+    for mine, row in zip(ours.rows("classes"), theirs.rows("classes"), strict=True):
+        assert abs(mine["sent_pkts"] - row["sent_pkts"]) <= 1
+        if name != "opportunities":  # when a packet begins is then not known
+            assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
 
 
 @pytest.mark.slow

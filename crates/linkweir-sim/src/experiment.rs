@@ -13,7 +13,7 @@ use crate::satellite::{
 };
 use crate::tcp;
 
-pub use linkweir_config::signal::{Capacity, End, Outages, Signal};
+pub use linkweir_config::signal::{as_steps, Capacity, End, Outages, Signal};
 
 /// One simulation run.
 #[derive(Clone, Debug, PartialEq)]

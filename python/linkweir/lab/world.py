@@ -6,12 +6,11 @@
     sender ---- router ==== relay ---- receiver
       s0        r0  r1      y0  y1        d0
                     |           |          |
-              HTB and policy    delay      return delay
+             link and policy    loss     return delay
 
-HTB sets the pace: its class releases a packet when the one before it would have left a link of that rate, as the
-simulator's link does. The policy is its only child. A size table makes the kernel count the scenario's bytes
-(`link.overhead`) and not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in
-steps of 50 ms.
+The link is `labline` (lab/line), which paces and delays packets as the simulator's does, by lists of its capacity and
+delay over time that are computed here. The policy is its only child. A size table makes the kernel count the scenario's
+bytes (`link.overhead`) and not Ethernet's 14. With `link.follow` the policy learns the capacity as in the simulator.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
@@ -30,6 +29,7 @@ import numpy as np
 from linkweir import _native
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.fault import unfit
+from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenario import Scenario
 
@@ -42,7 +42,7 @@ ETHERNET_BYTES = 14
 ZERO_NS = 5_000_000_000
 """Uptime at which the experiment begins; all preparation is done by then."""
 CHANGE_S = 0.05
-"""A smooth capacity changes so often."""
+"""A smooth loss changes so often, and over gateways a smooth capacity."""
 STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
@@ -85,22 +85,24 @@ class World:
         handles: the handle of each class, as tc shows it.
         capacity: of the link, bit/s.
         overhead_bytes: bytes on the wire beyond each packet's own.
-        delay_s: propagation.
+        delay_s: propagation; at the start if it changes.
         bins: of `scenario.interval_s`, the last one may be shorter.
         job: the files the kernel runs.
         lossy: packets are lost behind the queue.
+        line: the link, where it takes packets off the queue and sends each when its time is over.
     """
 
     scenario: Scenario
     classes: tuple[str, ...]
     flows: tuple[Flow, ...]
     handles: tuple[str, ...]
-    capacity: Signal
+    capacity: Signal | Line
     overhead_bytes: int
     delay_s: float
     bins: tuple[float, ...]
     job: Mapping[str, bytes]
     lossy: bool = False
+    line: Line | None = None
 
 
 def world(scenario: Scenario, kinds: frozenset[str]) -> World:
@@ -115,21 +117,30 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(keys, scenario)
     check_flows(keys, flows)
-    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
     overhead = round(_native.quantity(link["overhead"], "size"))
     nominal_bps = _native.quantity(link["nominal"], "rate")
     policy, handles = _policy(keys["scheduler"], [entry for _, entry in classes], nominal_bps, kinds)
-    delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
-    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
-    bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
+    bins = bins_of(scenario)
     job = {
-        "run": _script(policy, flows, scenario, capacity, overhead, _paths(link, delay_s, back_s)).encode(),
+        "run": _script(
+            policy, flows, scenario, overhead, line, _native.quantity(link["return_delay"], "time")
+        ).encode(),
         "due": due(flows, scenario).tobytes(),
-        "changes": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
+        "line": line.content(ZERO_NS),
+        "changes": _tc_schedule(line, scenario, keys, bins, kinds).encode(),
+        "losses": _loss_schedule(line).encode(),
     }
     names = tuple(name for name, _ in classes)
-    lossy = float(link["loss"]) > 0
-    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job, lossy)
+    lossy = bool(line.loss.values.max() > 0)
+    delay_s = float(line.delay.values[0])
+    return World(scenario, names, flows, handles, line, overhead, delay_s, bins, job, lossy, line)
+
+
+def bins_of(scenario: Scenario) -> tuple[float, ...]:
+    """Ends of the bins of a scenario's series; the first is 0."""
+    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
+    return (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -137,12 +148,9 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
 
 def check_link(link: Mapping[str, Any]) -> None:
     """Refuses links that only the simulator supports."""
-    for key in ("satellite", "beam", "trace"):
+    for key in ("satellite", "beam"):
         if key in link:
-            raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
-    for key in ("delay", "loss"):
-        if not isinstance(link[key], str | float | int):
-            raise unfit(f"link.{key}", link[key], "must not change over time in the laboratory")
+            raise unfit(f"link.{key}", "...", "is not there in the laboratory; run this one in the simulator")
     if link["ring"] != 1:
         raise unfit("link.ring", link["ring"], "must be 1 in the laboratory")
     if _native.quantity(link["mpu"], "size"):
@@ -232,10 +240,12 @@ def _policy(
         return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     if name in ("drr", "strict"):
         return _in_tree(name, classes)
-    if name in ("fifo", "fq_codel"):
+    if name == "fifo":
         if len(classes) > 1:
             raise unfit("scheduler.policy", name, "has one class in the laboratory, as Linux's has one queue for all")
-        return _alone(_linux_fifo(classes[0]) if name == "fifo" else _fq_codel(scheduler, classes[0]))
+        return [f"qdisc add dev r1 parent 1:1 handle 10: {_linux_fifo(classes[0])}"], ("1:1",)
+    if name == "fq_codel":
+        return _fq_codel(scheduler, classes)
     known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "fq_codel"]))
     raise unfit("scheduler.policy", name, f"must be one of {known} in the laboratory")
 
@@ -250,15 +260,6 @@ def _own(name: str, scheduler: Mapping[str, Any], classes: list[Mapping[str, Any
     return [f"qdisc add dev r1 parent 1:1 handle 10: {' '.join(words)}"]
 
 
-def _alone(qdisc: str) -> tuple[list[str], tuple[str, ...]]:
-    """A queueing discipline of the kernel as the only class of its prio, which shows its counters."""
-    lines = [
-        "qdisc add dev r1 parent 1:1 handle 10: prio bands 2 priomap" + 16 * " 0",
-        f"qdisc add dev r1 parent 10:1 handle 100: {qdisc}",
-    ]
-    return lines, ("10:1",)
-
-
 def _linux_fifo(entry: Mapping[str, Any]) -> str:
     if "limit_bytes" not in entry:
         return f"pfifo {' '.join(_limit(entry))}"
@@ -269,23 +270,27 @@ def _linux_fifo(entry: Mapping[str, Any]) -> str:
     return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
 
 
-def _fq_codel(scheduler: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
-    """Linux's fq_codel for one flow queue: the simulator's queues are classes, and it hashes nothing."""
+def _fq_codel(scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
+    """Linux's fq_codel with a flow queue for each class, because the simulator's queues are classes."""
     policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
     usual = {param["name"]: param["default"] for param in policy["params"]}
     values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
     for name in ("mtu", "memory"):
-        if values[name] != usual[name]:
+        if _native.quantity(values[name], "size") != _native.quantity(str(usual[name]), "size"):
             raise unfit(f"scheduler.{name}", values[name], f"must be {usual[name]} in the laboratory, as in Linux")
     limit = round(_native.quantity(values["limit"], "packets"))
-    if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < limit:
-        key = "limit_bytes" if "limit_bytes" in entry else "limit"
-        least = f"{limit}p, the scheduler's limit: Linux's fq_codel has no other"
-        raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
+    for entry in classes:
+        if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < limit:
+            key = "limit_bytes" if "limit_bytes" in entry else "limit"
+            least = f"{limit}p, the scheduler's limit: Linux's fq_codel has no other"
+            raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
     times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
     quantum = round(_native.quantity(values["quantum"], "size"))
     ecn = "ecn" if values["ecn"] == "yes" else "noecn"
-    return f"fq_codel limit {limit} flows 1 quantum {quantum} {' '.join(times)} {ecn}"
+    words = f"fq_codel limit {limit} flows {len(classes)} quantum {quantum} {' '.join(times)} {ecn}"
+    handles = tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
+    filters = [_filter("10:", n, handle) for n, handle in enumerate(handles)]
+    return [f"qdisc add dev r1 parent 1:1 handle 10: {words}", *filters], handles
 
 
 def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
@@ -330,22 +335,14 @@ def _filter(parent: str, n: int, classid: str) -> str:
 
 
 def _script(
-    policy: list[str],
-    flows: tuple[Flow, ...],
-    scenario: Scenario,
-    capacity: Signal,
-    overhead: int,
-    paths: list[str],
+    policy: list[str], flows: tuple[Flow, ...], scenario: Scenario, overhead: int, line: Line, back_s: float
 ) -> str:
-    first_bps = capacity.mean(0.0, min(CHANGE_S, scenario.duration_s))
-    lines = [
-        "qdisc add dev r1 root handle 1: " + _stab(overhead) + "htb default 1",
-        f"class add dev r1 parent 1: classid 1:1 {_htb(first_bps)}",
-        *policy,
-    ]
-    tc = [f"tc -n router {line}" for line in lines] + paths + _access(flows)
+    tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {_stab(overhead)}labline", *policy)]
+    tc += [*_paths(line, back_s), *_access(flows)]
     run = workloads(flows, scenario, RECEIVER, "/job", "/out")
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    if not line.loss.constant:
+        run.insert(2, 'workload say /job/losses | tc -n relay -batch - & jobs="$jobs $!"')
     return "\n".join(
         [". /guest/hosts.sh", *tc, f"export ZERO_NS={ZERO_NS}", *run, "for job in $jobs; do wait $job; done", ""]
     )
@@ -358,14 +355,22 @@ def _delay(wait_s: float) -> str:
     return f"delay {1e6 * wait_s:.3f}us"
 
 
-def _paths(link: Mapping[str, Any], delay_s: float, back_s: float) -> list[str]:
-    """Lines that delay and lose packets behind the queue, and delay acknowledgements."""
-    there = [_delay(delay_s)] if delay_s else []
-    if float(link["loss"]):
-        there.append(f"loss random {100 * float(link['loss']):.7f}%")
-    back = [_delay(back_s)] if back_s else []
-    ends = (("relay qdisc add dev y1", there), ("receiver qdisc add dev d0", back))
-    return [f"tc -n {end} root {_NETEM} {' '.join(words)}" for end, words in ends if words]
+def _loss(loss: float) -> str:
+    return f"{_NETEM} loss random {100 * loss:.7f}%"
+
+
+def _paths(line: Line, back_s: float) -> list[str]:
+    """Lines that lose packets behind the queue, and delay acknowledgements."""
+    lines = [f"tc -n relay qdisc add dev y1 root {_loss(line.loss.values[0])}"] if line.loss.values.max() > 0 else []
+    if back_s:
+        lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")
+    return lines
+
+
+def _loss_schedule(line: Line) -> str:
+    """Commands for tc and their times: the steps of the loss."""
+    steps = list(zip(line.loss.at_ns, line.loss.values, strict=True))[1:]
+    return "".join(f"{at_ns} qdisc change dev y1 root {_loss(loss)}\n" for at_ns, loss in steps)
 
 
 def bands(flows: tuple[Flow, ...]) -> dict[int, int]:
@@ -438,13 +443,6 @@ def _stab(overhead: int) -> str:
     return f"stab overhead {more} linklayer ethernet " if more else ""
 
 
-def _htb(rate_bps: float) -> str:
-    if rate_bps < 1000:
-        raise unfit("link.rate", f"{rate_bps:g}bit", "must not fall below 1kbit in the laboratory")
-    rate = f"{round(rate_bps)}bit"
-    return f"htb rate {rate} ceil {rate} burst 64b cburst 64b quantum 1500"
-
-
 def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
     """The packets of the datagram flows, in order of time."""
     parts = []
@@ -461,22 +459,12 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
 
 
 def _tc_schedule(
-    capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
+    line: Line, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], kinds: frozenset[str]
 ) -> str:
-    """Commands for tc and their times: read the counters at the ends of the bins, change the capacity in between."""
-    lines = [(t_s, 0, "class show dev r1") for t_s in bins]
-    if not capacity.constant:
-        jumps = capacity.jumps_s
-        end_s = scenario.duration_s
-        smooth = [n * CHANGE_S for n in range(1, int(end_s / CHANGE_S - 1e-9) + 1)]
-        times = [t_s for t_s in jumps if 0 < t_s < end_s] if jumps is not None else smooth
-        for n, t_s in enumerate(times):
-            to_s = times[n + 1] if n + 1 < len(times) else end_s
-            rate_bps = capacity.mean(t_s, to_s)
-            lines.append((t_s, 1, f"class change dev r1 parent 1: classid 1:1 {_htb(rate_bps)}"))
-            if keys["link"]["follow"]:
-                kind = keys["scheduler"]["policy"]
-                if f" {kind} classes " in policy[0]:
-                    command = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
-                    lines.append((t_s, 2, command))
-    return "".join(f"{round(t_s * 1e9)} {text}\n" for t_s, _, text in sorted(lines))
+    """Commands for tc and their times: read the counters at the ends of the bins, report the capacity to the policy."""
+    lines = [(round(1e9 * t_s), 0, "class show dev r1") for t_s in bins]
+    kind = keys["scheduler"]["policy"]
+    if keys["link"]["follow"] and kind in kinds:
+        change = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link"
+        lines += [(at_ns, 1, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
+    return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines))
