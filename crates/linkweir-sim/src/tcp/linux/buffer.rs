@@ -95,3 +95,59 @@ impl Buffer {
         self.edge - next
     }
 }
+
+#[cfg(test)]
+impl Buffer {
+    /// Offers all there is room for, and grows no more.
+    pub(super) fn settle(&mut self) {
+        self.clamp_bytes = self.most_bytes;
+        self.offered_bytes = self.most_bytes;
+        self.space = u64::MAX;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn offers_half_of_128_kib_first_and_two_segments_more_for_each_received() {
+        let mut buffer = Buffer::new(1448, 50_000);
+        assert_eq!(buffer.window(1, 0), 45);
+        assert!(buffer.on_segment(100 * MS, 0));
+        assert_eq!(buffer.window(2, 0), 47);
+        // 81920 bytes hold 56 segments, one of which has just arrived.
+        for _ in 0..20 {
+            buffer.on_segment(100 * MS, 0);
+        }
+        assert!(!buffer.on_segment(100 * MS, 0));
+        assert_eq!(buffer.window(22, 0), 55);
+    }
+
+    #[test]
+    fn grows_with_what_is_read_per_round_trip() {
+        let mut buffer = Buffer::new(1448, 50_000);
+        buffer.on_segment(100 * MS, 0);
+        buffer.on_read(100 * MS, 41);
+        // 40 segments in the first round trip, 10 were provided for: 2 * 40 + 16, and 2 * 96 * 30 / 10 more.
+        assert_eq!(buffer.clamp_bytes, (96 + 2 * 288) * 1448);
+        buffer.on_read(150 * MS, 200);
+        assert_eq!(buffer.space, 40, "the round trip is not over");
+        buffer.on_read(200 * MS, 61);
+        assert_eq!(
+            buffer.space, 40,
+            "fewer segments than before change nothing"
+        );
+    }
+
+    #[test]
+    fn the_edge_never_moves_back_and_the_window_is_at_most_the_one_set() {
+        let mut buffer = Buffer::new(1448, 20);
+        assert_eq!(buffer.window(1, 0), 20);
+        assert_eq!(buffer.window(1, 15), 20);
+        buffer.on_read(100 * MS, 1000);
+        assert_eq!(buffer.window(21, 0), 20);
+    }
+}

@@ -306,11 +306,23 @@ impl Receiver {
                 },
             ),
         }
-        let kept = self.nrecent.min(self.recent.len() - 1);
-        self.recent.copy_within(0..kept, 1);
-        self.recent[0] = sequence;
-        self.nrecent = kept + 1;
+        self.remember(sequence);
         duplicate
+    }
+
+    /// The block of this segment is the most recent one.
+    fn remember(&mut self, sequence: u64) {
+        let block = self.block_of(sequence).unwrap_or_default();
+        let mut recent = [sequence; 4];
+        let mut count = 1;
+        for &member in &self.recent[..self.nrecent] {
+            if count < recent.len() && !(block.start <= member && member < block.end) {
+                recent[count] = member;
+                count += 1;
+            }
+        }
+        self.recent = recent;
+        self.nrecent = count;
     }
 
     /// The acknowledgement of all that arrived; `dsack`: the segment that caused it had arrived before.
@@ -373,5 +385,252 @@ impl Receiver {
         }
         self.nrecent = kept;
         ack.nsack = count as u8;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tcp::{Algorithm, Profile};
+
+    const MS: u64 = 1_000_000;
+
+    fn segment(sequence: u64, sent_ns: u64) -> Segment {
+        Segment {
+            sequence,
+            retransmission: false,
+            sent_ns,
+            ecn_capable: false,
+            marked: false,
+            reduced: false,
+        }
+    }
+
+    fn config() -> Config {
+        let mut config = Config::new(Algorithm::Reno, Profile::Linux);
+        config.tick_ns = MS;
+        config.quick_ack_segments = 0;
+        config
+    }
+
+    /// A connection of 100 ms of round-trip time, established, whose window no longer opens.
+    fn established(config: &Config) -> Receiver {
+        let mut receiver = Receiver::new(config);
+        assert_eq!(
+            receiver.on_segment(0, &segment(0, 0)).unwrap().cumulative,
+            1
+        );
+        receiver.begin(100 * MS, 50 * MS);
+        receiver.buffer.settle();
+        receiver
+    }
+
+    fn blocks(ack: &Ack) -> Vec<(u64, u64)> {
+        ack.sack[..usize::from(ack.nsack)]
+            .iter()
+            .map(|block| (block.start, block.end))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_segments_are_acknowledged_one_by_one_then_every_second() {
+        let mut config = config();
+        config.quick_ack_segments = 16;
+        let mut receiver = established(&config);
+        let acks = (1..117)
+            .filter(|&n| {
+                receiver
+                    .on_segment(100 * MS + n * MS, &segment(n, 51 * MS))
+                    .is_some()
+            })
+            .count();
+        // 16 quick ones, then every second of 100.
+        assert_eq!(acks, 66);
+        assert_eq!(receiver.deadline_ns(), None);
+    }
+
+    #[test]
+    fn a_single_segment_waits_for_40_ms_and_longer_where_segments_come_slowly() {
+        let mut receiver = established(&config());
+        assert!(receiver
+            .on_segment(100 * MS, &segment(1, 50 * MS))
+            .is_none());
+        // The wheel fires at the end of the 40th tick.
+        assert_eq!(receiver.deadline_ns(), Some(141 * MS));
+        assert!(receiver.on_timer(140 * MS).is_none());
+        assert_eq!(
+            receiver.on_timer(141 * MS).map(|ack| ack.cumulative),
+            Some(2)
+        );
+        // It came too early: 80 ms next, but no more than a round trip.
+        assert!(receiver
+            .on_segment(200 * MS, &segment(2, 150 * MS))
+            .is_none());
+        let waits_ms = receiver.deadline_ns().unwrap() / MS - 200;
+        assert!((80..=90).contains(&waits_ms), "{waits_ms}");
+    }
+
+    #[test]
+    fn gaps_are_acknowledged_three_times_at_once_then_together() {
+        let mut receiver = established(&config());
+        for n in 2..5 {
+            assert!(receiver
+                .on_segment(100 * MS, &segment(n, 50 * MS))
+                .is_some());
+        }
+        assert!(receiver
+            .on_segment(100 * MS, &segment(5, 50 * MS))
+            .is_none());
+        assert!(receiver
+            .on_segment(100 * MS, &segment(6, 50 * MS))
+            .is_none());
+        // A twentieth of 100 ms is more than 1 ms.
+        assert_eq!(receiver.deadline_ns(), Some(101 * MS + 100_000));
+        let together = receiver.on_timer(101 * MS + 100_000).unwrap();
+        assert_eq!((together.cumulative, blocks(&together)), (1, vec![(2, 7)]));
+        let fill = receiver.on_segment(102 * MS, &segment(1, 90 * MS)).unwrap();
+        assert_eq!((fill.cumulative, fill.nsack, fill.dsack), (7, 0, None));
+    }
+
+    #[test]
+    fn a_segment_received_twice_is_reported_and_sixteen_are_acknowledged_at_once() {
+        let mut receiver = established(&config());
+        receiver.on_segment(100 * MS, &segment(1, 50 * MS));
+        receiver.on_segment(100 * MS, &segment(2, 50 * MS));
+        let again = receiver.on_segment(100 * MS, &segment(1, 60 * MS)).unwrap();
+        assert_eq!((again.cumulative, again.dsack), (3, Some(1)));
+        let acks = (3..43)
+            .filter(|&n| {
+                receiver
+                    .on_segment(101 * MS, &segment(n, 51 * MS))
+                    .is_some()
+            })
+            .count();
+        // The report was the first of sixteen; then every second of 25.
+        assert_eq!(acks, 15 + 12);
+        // One that is held is reported, too.
+        receiver.on_segment(101 * MS, &segment(50, 51 * MS));
+        let held = receiver
+            .on_segment(101 * MS, &segment(50, 60 * MS))
+            .unwrap();
+        assert_eq!((held.dsack, blocks(&held)), (Some(50), vec![(50, 51)]));
+    }
+
+    #[test]
+    fn most_recent_block_first_and_at_most_four_are_remembered() {
+        let mut receiver = established(&config());
+        receiver.quick = 1000;
+        let mut reported = Vec::new();
+        for n in [2, 6, 10, 14, 7, 8, 9, 18, 1] {
+            reported.push(blocks(
+                &receiver.on_segment(100 * MS, &segment(n, 50 * MS)).unwrap(),
+            ));
+        }
+        assert_eq!(reported[3], [(14, 15), (10, 11), (6, 7)]);
+        assert_eq!(reported[4], [(6, 8), (14, 15), (10, 11)]);
+        // 6 to 11 are now one block; 2 to 3, reported first of all, comes back.
+        assert_eq!(reported[6], [(6, 11), (14, 15), (2, 3)]);
+        assert_eq!(reported[7], [(18, 19), (6, 11), (14, 15)]);
+        assert_eq!(reported[8], [(18, 19), (6, 11), (14, 15)]);
+    }
+
+    #[test]
+    fn four_blocks_without_timestamps() {
+        let mut config = config();
+        config.timestamps = false;
+        let mut receiver = established(&config);
+        receiver.quick = 1000;
+        let acks: Vec<Ack> = [3, 5, 7, 9, 11]
+            .iter()
+            .filter_map(|&n| receiver.on_segment(100 * MS, &segment(n, 50 * MS)))
+            .collect();
+        assert_eq!(blocks(&acks[4]), [(11, 12), (9, 10), (7, 8), (5, 6)]);
+        assert_eq!(acks[4].echo_ns, None);
+    }
+
+    #[test]
+    fn echoes_the_segment_that_advanced_the_window() {
+        let mut receiver = established(&config());
+        receiver.on_segment(100 * MS, &segment(1, 10));
+        // Of two segments acknowledged together, the first.
+        let both = receiver.on_segment(100 * MS, &segment(2, 11)).unwrap();
+        assert_eq!(both.echo_ns, Some(10));
+        // Out of order: the last one in order.
+        let above = receiver.on_segment(100 * MS, &segment(4, 13)).unwrap();
+        assert_eq!(above.echo_ns, Some(10));
+        let fill = receiver.on_segment(100 * MS, &segment(3, 20)).unwrap();
+        assert_eq!(fill.echo_ns, Some(20));
+    }
+
+    /// RFC 3168, section 6.1.3: every acknowledgement carries the echo until a segment says that the window was reduced.
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_answers() {
+        let mut config = config();
+        config.ecn = true;
+        let mut receiver = established(&config);
+        receiver.quick = 1000;
+        let mut echoed = Vec::new();
+        for (n, marked, reduced) in [
+            (1, false, false),
+            (2, true, false),
+            (3, false, false),
+            (4, true, false),
+            (5, false, true),
+            (6, false, false),
+            // A mark on the segment that answers: the answer was to the earlier one.
+            (7, true, true),
+            (8, false, false),
+        ] {
+            let segment = Segment {
+                ecn_capable: true,
+                marked,
+                reduced,
+                ..segment(n, 50 * MS)
+            };
+            echoed.push(receiver.on_segment(100 * MS, &segment).unwrap().echoes_mark);
+        }
+        assert_eq!(echoed, [false, true, true, true, false, false, true, true]);
+    }
+
+    #[test]
+    fn blocks_equal_the_set_of_segments_held() {
+        for seed in 1..30_u64 {
+            let mut state = seed;
+            let mut draw = move |bound: u64| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) % bound
+            };
+            let mut receiver = established(&config());
+            let mut have: std::collections::BTreeSet<u64> = [0].into();
+            for _ in 0..2000 {
+                receiver.quick = 1000;
+                let sequence = (receiver.next + draw(40)).saturating_sub(3).max(1);
+                let known = !have.insert(sequence);
+                let ack = receiver
+                    .on_segment(100 * MS, &segment(sequence, 50 * MS))
+                    .unwrap();
+                assert_eq!(ack.dsack, known.then_some(sequence));
+                assert_eq!(ack.cumulative, (0..).find(|n| !have.contains(n)).unwrap());
+                let mut above: Vec<(u64, u64)> = Vec::new();
+                for &n in have.range(ack.cumulative..) {
+                    match above.last_mut() {
+                        Some((_, end)) if *end == n => *end += 1,
+                        _ => above.push((n, n + 1)),
+                    }
+                }
+                let held: u64 = above.iter().map(|block| block.1 - block.0).sum();
+                assert_eq!(receiver.held_segments, held);
+                let reported = blocks(&ack);
+                assert!(
+                    reported.iter().all(|block| above.contains(block)),
+                    "{reported:?} of {above:?}"
+                );
+                if sequence > ack.cumulative && !known {
+                    assert!(reported[0].0 <= sequence && sequence < reported[0].1);
+                }
+            }
+        }
     }
 }

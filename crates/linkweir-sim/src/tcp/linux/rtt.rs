@@ -172,8 +172,9 @@ mod tests {
         // The deviation is 0 by now: 1600 of error count whole upwards, and 200 downwards.
         up.sample(3600 * MS, 0, 0);
         down.sample(400 * MS, 0, 0);
-        assert_eq!(up.rto_ns(), 2200 * MS + 1600 * MS);
-        assert_eq!(down.rto_ns(), 1800 * MS + 201 * MS);
+        // The last nanosecond takes a tick.
+        assert_eq!(up.rto_ns(), 2200 * MS + 1600 * MS + MS);
+        assert_eq!(down.rto_ns(), 1800 * MS + 200 * MS + MS);
     }
 
     #[test]
