@@ -3,7 +3,7 @@
  * workload - traffic in the laboratory: sends, receives and prints lines at given times. It never polls, so that virtual time can
  * skip every wait. Times are ns after ZERO_NS, an instant of the monotonic clock given in the environment; nothing starts earlier.
  *
- *   workload datagrams ADDRESS FILE DSCP:PRIORITY...
+ *   workload datagrams ADDRESS FILE DSCP[:PRIORITY]...
  *                                                sends what FILE lists (struct due); a DSCP and a priority (0: of the DSCP) for each flow
  *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC...
  *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit).
@@ -209,10 +209,10 @@ static void send_datagrams(const char *address, const char *path, int nflows, ch
 	if (due == MAP_FAILED)
 		fail(path);
 	for (i = 0; i < nflows; i++) {
-		unsigned int priority;
+		unsigned int priority = 0;
 		int dscp;
 
-		if (sscanf(marks[i], "%d:%u", &dscp, &priority) != 2) {
+		if (sscanf(marks[i], "%d:%u", &dscp, &priority) < 1) {
 			errno = EINVAL;
 			fail(marks[i]);
 		}

@@ -269,6 +269,69 @@ def test_what_tc_says_is_read_with_its_units() -> None:
     assert len(collect.shown(SHOWN * 3)) == 3
 
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "lab/transport"))
+import cases  # noqa: E402
+import transport  # noqa: E402
+
+
+def test_simulator_and_laboratory_accept_every_scenario_of_the_agreement() -> None:
+    chosen = cases.cases()
+    assert len(chosen) >= 60
+    assert len({case.name for case in chosen}) == len(chosen)
+    for case in chosen:
+        first, second = (transport.ready(case.scenario(seed)) for seed in (1, 2))
+        made = [world(scenario, KINDS, stagger_s=0.0) for scenario in (first, second)]
+        # The flows start at other times with another seed, and otherwise nothing changes.
+        starts = [[flow.start_s for flow in one.flows if flow.kind == "tcp"] for one in made]
+        assert starts[0] != starts[1]
+        assert max(starts[0]) <= cases.STAGGER_S
+
+
+def line_of(ours: float, kernels: float) -> transport.Line:
+    means = {
+        side: {q.column: value for q in transport.QUANTITIES}
+        for side, value in zip(transport.SIDES, (ours, kernels), strict=True)
+    }
+    return transport.Line("a scenario", means, means)
+
+
+def test_a_value_outside_its_bound_is_named() -> None:
+    names = [q.title.split(",")[0] for q in line_of(106, 100).outside]
+    assert names == ["goodput"]
+    assert [q.title for q in line_of(84, 100).outside][1:] == [
+        "retransmitted",
+        "timeouts",
+        "received twice",
+        "mean window",
+    ]
+    assert [q.title for q in line_of(4, 0).outside][1:] == ["mean window"]
+    assert line_of(100, 100).outside == []
+
+
+def test_a_page_keeps_its_reasons_and_marks_what_is_outside(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{transport.MARKS[0]}\n{transport.MARKS[1]}\nafter\n")
+    transport.write_into(page, [line_of(106, 100)], "Measured.")
+    text = page.read_text()
+    assert "| **0.000 / 0.000** | 106.0 / 100.0 |" in text
+    page.write_text(text.replace("| goodput |  |", "| goodput | because |"))
+    transport.write_into(page, [line_of(107, 100)], "Measured.")
+    assert "| goodput | because |" in page.read_text()
+    assert page.read_text().endswith(f"{transport.MARKS[1]}\nafter\n")
+
+
+def test_a_stored_run_is_found_again_by_what_ran_it(tmp_path: Path) -> None:
+    store = transport.Store(tmp_path / "store")
+    case = cases.cases()[0]
+    assert store.find(case.scenario(1), "kernel") is None
+    store.keep(case.scenario(1), "kernel", {"class1": {"timeouts": 3.0}})
+    assert transport.Store(tmp_path / "store").find({**case.scenario(1), "name": "new"}, "kernel") == {
+        "class1": {"timeouts": 3.0}
+    }
+    assert store.find(case.scenario(2), "kernel") is None
+    assert store.find(case.scenario(1), "another kernel") is None
+
+
 # --- In a kernel ----------------------------------------------------------------------------------------------------
 
 

@@ -105,8 +105,13 @@ class World:
     line: Line | None = None
 
 
-def world(scenario: Scenario, kinds: frozenset[str]) -> World:
-    """Makes a scenario ready; `kinds` are the policies that are queueing disciplines of linkweir.
+def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S) -> World:
+    """Makes a scenario ready.
+
+    Args:
+        scenario: what is run.
+        kinds: policies that are queueing disciplines of linkweir.
+        stagger_s: TCP connections start at random within this after their time.
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
@@ -122,10 +127,9 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     nominal_bps = _native.quantity(link["nominal"], "rate")
     policy, handles = _policy(keys["scheduler"], [entry for _, entry in classes], nominal_bps, kinds)
     bins = bins_of(scenario)
+    run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     job = {
-        "run": _script(
-            policy, flows, scenario, overhead, line, _native.quantity(link["return_delay"], "time")
-        ).encode(),
+        "run": _script(policy, _access(flows), run, overhead, line, _seconds(link["return_delay"])).encode(),
         "due": due(flows, scenario).tobytes(),
         "line": line.content(ZERO_NS),
         "changes": _tc_schedule(line, scenario, keys, bins, kinds).encode(),
@@ -135,6 +139,10 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     lossy = bool(line.loss.values.max() > 0)
     delay_s = float(line.delay.values[0])
     return World(scenario, names, flows, handles, line, overhead, delay_s, bins, job, lossy, line)
+
+
+def _seconds(text: str) -> float:
+    return _native.quantity(text, "time")
 
 
 def bins_of(scenario: Scenario) -> tuple[float, ...]:
@@ -334,12 +342,9 @@ def _filter(parent: str, n: int, classid: str) -> str:
 # --- The job --------------------------------------------------------------------------------------------------------
 
 
-def _script(
-    policy: list[str], flows: tuple[Flow, ...], scenario: Scenario, overhead: int, line: Line, back_s: float
-) -> str:
+def _script(policy: list[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
     tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {_stab(overhead)}labline", *policy)]
-    tc += [*_paths(line, back_s), *_access(flows)]
-    run = workloads(flows, scenario, RECEIVER, "/job", "/out")
+    tc += [*_paths(line, back_s), *access]
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
     if not line.loss.constant:
         run.insert(2, 'workload say /job/losses | tc -n relay -batch - & jobs="$jobs $!"')
@@ -411,7 +416,9 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     return lines
 
 
-def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str) -> list[str]:
+def workloads(
+    flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str, *, stagger_s: float = STAGGER_S
+) -> list[str]:
     """Lines that start the traffic between the hosts `sender` and `receiver`, whose address this is."""
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
     known = bands(flows)
@@ -420,7 +427,7 @@ def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: s
     random = np.random.default_rng([scenario.seed, 0x7C9])
     streams = []
     for number, flow in enumerate(flows):
-        start_ns = round(1e9 * (flow.start_s + STAGGER_S * random.random()))
+        start_ns = round(1e9 * (flow.start_s + stagger_s * random.random()))
         if flow.kind == "tcp" and start_ns < end_ns:
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)
