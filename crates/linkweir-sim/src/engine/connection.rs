@@ -53,6 +53,7 @@ impl Connection {
             created_ns: segment.sent_ns,
             segment: segment.sequence
                 | u64::from(segment.retransmission) * Packet::SENT_BEFORE
+                | u64::from(segment.bare) * Packet::BARE
                 | u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE
                 | u64::from(segment.reduced) * Packet::REDUCED,
             flow,
@@ -67,6 +68,7 @@ impl Connection {
             sequence: packet.sequence(),
             retransmission: packet.is_retransmission(),
             sent_ns: packet.created_ns,
+            bare: packet.has(Packet::BARE),
             ecn_capable: packet.has(Packet::ECN_CAPABLE),
             marked: packet.has(Packet::MARKED),
             reduced: packet.has(Packet::REDUCED),

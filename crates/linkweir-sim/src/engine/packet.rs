@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
-    /// TCP: number of the segment. Above it are bits: `SENT_BEFORE`, those of ECN, and, of any packet, `IN_TOTALS`.
+    /// TCP: number of the segment. Above it are bits: `SENT_BEFORE`, `BARE`, those of ECN, and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -20,7 +20,9 @@ impl Packet {
     pub(super) const MARKED: u64 = 1 << 60;
     /// Its sender reduced the window for a mark (CWR).
     pub(super) const REDUCED: u64 = 1 << 59;
-    const SEQUENCE: u64 = Packet::REDUCED - 1;
+    /// It only acknowledges the answer to a SYN.
+    pub(super) const BARE: u64 = 1 << 58;
+    const SEQUENCE: u64 = Packet::BARE - 1;
 
     /// TCP: number of the segment.
     pub(super) fn sequence(&self) -> u64 {

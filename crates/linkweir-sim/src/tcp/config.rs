@@ -126,11 +126,14 @@ impl Config {
     /// Bytes of the shortest segment on the wire.
     pub fn least_segment_bytes(&self) -> u32 {
         let last = self.segments_to_send().saturating_sub(1);
-        self.wire_bytes(0).min(self.wire_bytes(last))
+        self.header_bytes.min(self.wire_bytes(last))
     }
 
     /// Bytes of one segment on the wire. Segment 0 is the SYN and has no payload.
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
+        if segment.bare {
+            return self.header_bytes;
+        }
         self.wire_bytes(segment.sequence)
     }
 
@@ -189,6 +192,7 @@ mod tests {
             sequence,
             retransmission: false,
             sent_ns: 0,
+            bare: false,
             ecn_capable: false,
             marked: false,
             reduced: false,
@@ -224,7 +228,7 @@ mod tests {
         };
         let sizes = [0, 1, 2, 3].map(|n| config.segment_wire_bytes(&segment(n)));
         assert_eq!(sizes, [60, 1500, 1500, 53]);
-        assert_eq!(config.least_segment_bytes(), 53);
+        assert_eq!(config.least_segment_bytes(), 52);
         let payloads = [0, 1, 2, 3, 4, 9].map(|n| config.payload_bytes(n));
         assert_eq!(payloads, [0, 0, 1448, 2896, 2897, 2897]);
         let (linux, ns2) = (

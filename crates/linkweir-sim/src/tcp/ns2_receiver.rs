@@ -213,6 +213,7 @@ mod tests {
             sequence,
             retransmission: false,
             sent_ns: 0,
+            bare: false,
             ecn_capable: false,
             marked: false,
             reduced: false,

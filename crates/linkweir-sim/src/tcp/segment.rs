@@ -39,6 +39,8 @@ pub struct Segment {
     pub retransmission: bool,
     /// When it left the sender.
     pub sent_ns: u64,
+    /// It carries nothing but an acknowledgement, that of the answer to the SYN; its number is 0.
+    pub bare: bool,
     /// It can carry a congestion mark (ECT, RFC 3168).
     pub ecn_capable: bool,
     /// It carries one (CE).

@@ -127,7 +127,7 @@ impl Sender {
         self.delivery.delivered = 1;
         self.timer.stop();
         self.begin_control(now_ns);
-        self.plan = Plan::New;
+        self.plan = Plan::Confirm;
     }
 
     /// Takes in the SACK blocks; returns when the first and the last of the segments were sent that were sent once and are

@@ -114,6 +114,9 @@ impl Receiver {
     #[inline]
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
+        if segment.bare {
+            return None;
+        }
         if sequence <= self.last_acked {
             self.echo_ns = segment.sent_ns;
         }
@@ -400,6 +403,7 @@ mod tests {
             sequence,
             retransmission: false,
             sent_ns,
+            bare: false,
             ecn_capable: false,
             marked: false,
             reduced: false,
@@ -582,6 +586,7 @@ mod tests {
             (8, false, false),
         ] {
             let segment = Segment {
+                bare: false,
                 ecn_capable: true,
                 marked,
                 reduced,

@@ -11,6 +11,8 @@ pub enum Plan {
     Nothing,
     /// The first segment, which opens the connection.
     Open,
+    /// The acknowledgement of the answer to it, and new segments.
+    Confirm,
     /// The lowest outstanding segment, whatever the window.
     Head,
     /// A tail loss probe: a new segment whatever the window, or the highest outstanding one.
@@ -59,6 +61,18 @@ impl Sender {
                     self.plan = Plan::Nothing;
                     return Some(self.open(now_ns));
                 }
+                Plan::Confirm => {
+                    self.plan = Plan::New;
+                    return Some(Segment {
+                        sequence: 0,
+                        retransmission: false,
+                        sent_ns: now_ns,
+                        bare: true,
+                        ecn_capable: false,
+                        marked: false,
+                        reduced: false,
+                    });
+                }
                 Plan::Head => {
                     self.plan = Plan::Nothing;
                     let sequence = self.flight.una();
@@ -92,6 +106,7 @@ impl Sender {
             sequence: 0,
             retransmission: false,
             sent_ns: now_ns,
+            bare: false,
             ecn_capable: false,
             marked: false,
             reduced: false,
@@ -117,6 +132,7 @@ impl Sender {
             sequence,
             retransmission: false,
             sent_ns: now_ns,
+            bare: false,
             ecn_capable: self.ecn.is_on,
             marked: false,
             reduced,
@@ -205,6 +221,7 @@ impl Sender {
             sequence,
             retransmission: true,
             sent_ns: now_ns,
+            bare: false,
             ecn_capable: false,
             marked: false,
             reduced: false,
