@@ -235,7 +235,7 @@ fn a_lost_tail_of_linux_is_repaired_by_a_probe_after_two_round_trips() {
         let wait_ns = greatest_gap_ns(&script.ack_times_ns);
         let probe_ns = wait_ns.checked_sub(100 * MS).expect("too early");
         assert!(
-            probe_ns >= 202 * MS && probe_ns <= 240 * MS,
+            (202 * MS..=240 * MS).contains(&probe_ns),
             "{algorithm:?} {probe_ns}"
         );
     }

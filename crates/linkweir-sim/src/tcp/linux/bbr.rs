@@ -262,8 +262,8 @@ impl Bbr {
 
     /// Bytes per second, a hundredth below the rate times the gain.
     fn bytes_per_s(&self, rate: u64, gain: u64) -> u64 {
-        let scaled = u128::from(rate) * u128::from(self.mss_bytes) * u128::from(gain) >> 8;
-        (scaled * (1_000_000 / 100 * 99) >> RATE_SHIFT) as u64
+        let scaled = (u128::from(rate) * u128::from(self.mss_bytes) * u128::from(gain)) >> 8;
+        ((scaled * (1_000_000 / 100 * 99)) >> RATE_SHIFT) as u64
     }
 
     fn pace_from_rtt(&mut self, cwnd: u64, srtt_ns: u64) {
@@ -400,7 +400,7 @@ impl Bbr {
             }
         }
         let elapsed_us = (view.delivered_ns - extra.began_ns.min(view.delivered_ns)) / 1000;
-        let mut expected = (u128::from(rate) * u128::from(elapsed_us) >> RATE_SHIFT) as u64;
+        let mut expected = ((u128::from(rate) * u128::from(elapsed_us)) >> RATE_SHIFT) as u64;
         if extra.acked <= expected || extra.acked + sample.acked >= EXTRA_RESET {
             extra.acked = 0;
             extra.began_ns = view.delivered_ns;
@@ -415,7 +415,7 @@ impl Bbr {
         if !self.full.reached {
             return 0;
         }
-        let most = rate * EXTRA_US >> RATE_SHIFT;
+        let most = (rate * EXTRA_US) >> RATE_SHIFT;
         self.extra.most[0].max(self.extra.most[1]).min(most)
     }
 
@@ -426,7 +426,7 @@ impl Bbr {
             return INITIAL_CWND;
         }
         let w = u128::from(rate) * u128::from(self.least_rtt_ns / 1000);
-        ((w * u128::from(gain) >> 8).div_ceil(1 << RATE_SHIFT)) as u64
+        ((w * u128::from(gain)) >> 8).div_ceil(1 << RATE_SHIFT) as u64
     }
 
     fn segments_at_once(&self) -> u64 {
@@ -450,7 +450,7 @@ impl Bbr {
     /// Segments in the network when pacing lets the next one leave.
     fn in_network(&self, view: &View, in_flight: u64) -> u64 {
         let wait_us = view.paced_ns.saturating_sub(view.now_ns) / 1000;
-        let delivered = (u128::from(self.rate_used()) * u128::from(wait_us) >> RATE_SHIFT) as u64;
+        let delivered = ((u128::from(self.rate_used()) * u128::from(wait_us)) >> RATE_SHIFT) as u64;
         let mut then = in_flight;
         if self.pacing_gain > UNIT {
             then += self.segments_at_once();

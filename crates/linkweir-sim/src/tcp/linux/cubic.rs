@@ -292,7 +292,7 @@ mod tests {
         fn count(&mut self, now_ms: u64, cwnd: u64, acked: u64) -> u64 {
             self.acked += acked;
             let t = (now_ms - self.epoch + 100) * 1024 / 1000;
-            let delta = 410 * t.abs_diff(self.k).pow(3) >> 40;
+            let delta = (410 * t.abs_diff(self.k).pow(3)) >> 40;
             let target = if t < self.k {
                 self.origin - delta.min(self.origin)
             } else {
