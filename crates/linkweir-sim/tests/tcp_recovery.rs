@@ -19,6 +19,7 @@ struct Hand {
     sender: Sender,
     /// All that was sent.
     sent: Vec<Segment>,
+    confirmed: bool,
 }
 
 impl Hand {
@@ -27,6 +28,7 @@ impl Hand {
         let mut hand = Hand {
             sender: Sender::new(config),
             sent: Vec::new(),
+            confirmed: false,
         };
         assert_eq!(hand.send(0), [0]);
         let first: Vec<u64> = hand.ack(100 * MS, ack(1, &[], Some(0)));
@@ -35,10 +37,16 @@ impl Hand {
         hand
     }
 
-    /// Sends what the sender has to send; returns its numbers.
+    /// Sends what the sender has to send; returns its numbers. The acknowledgement that ends the handshake comes before the
+    /// first data, and once.
     fn send(&mut self, now_ns: u64) -> Vec<u64> {
         let before = self.sent.len();
         while let Some(segment) = self.sender.next_segment(now_ns) {
+            if segment.bare {
+                assert!(self.sent.iter().all(|sent| sent.sequence == 0));
+                assert!(!std::mem::replace(&mut self.confirmed, true));
+                continue;
+            }
             self.sent.push(segment);
         }
         self.sent[before..].iter().map(|s| s.sequence).collect()
@@ -266,6 +274,7 @@ fn the_probe_of_a_single_segment_waits_for_a_delayed_acknowledgement() {
     let mut hand = Hand {
         sender: Sender::new(&config),
         sent: Vec::new(),
+        confirmed: false,
     };
     hand.send(0);
     assert_eq!(hand.ack(100 * MS, ack(1, &[], Some(0))), [1]);
@@ -283,6 +292,7 @@ fn a_loss_that_the_probe_repaired_reduces_the_window() {
         let mut hand = Hand {
             sender: Sender::new(&config),
             sent: Vec::new(),
+            confirmed: false,
         };
         hand.send(0);
         hand.ack(100 * MS, ack(1, &[], Some(0)));
@@ -411,6 +421,7 @@ fn an_idle_connection_restarts_with_a_smaller_window() {
         let mut hand = Hand {
             sender: Sender::new(&config),
             sent: Vec::new(),
+            confirmed: false,
         };
         hand.send(0);
         hand.ack(100 * MS, ack(1, &[], Some(0)));
@@ -444,6 +455,7 @@ fn an_application_that_writes_little_does_not_open_the_window() {
         let mut hand = Hand {
             sender: Sender::new(&config),
             sent: Vec::new(),
+            confirmed: false,
         };
         hand.send(0);
         hand.ack(100 * MS, ack(1, &[], Some(0)));
@@ -469,6 +481,7 @@ fn a_syn_lost_twice_leaves_a_window_of_one() {
         let mut hand = Hand {
             sender: Sender::new(&config(10)),
             sent: Vec::new(),
+            confirmed: false,
         };
         hand.send(0);
         let mut at_ns = 0;
@@ -491,6 +504,7 @@ fn nothing_is_sent_beyond_the_receive_window() {
     let mut hand = Hand {
         sender: Sender::new(&config(10)),
         sent: Vec::new(),
+        confirmed: false,
     };
     hand.send(0);
     let narrow = |cumulative: u64, window: u64| Ack {

@@ -99,10 +99,11 @@ fn the_initial_window_leaves_at_once() {
         let mut burst = Vec::new();
         burst.extend(std::iter::from_fn(|| sender.next_segment(0)));
         if profile == Profile::Linux {
-            // The SYN alone; the window follows its answer. RFC 6928: ten segments.
+            // The SYN alone; its answer is acknowledged, and the window follows. RFC 6928: ten segments.
             assert_eq!(burst.len(), 1);
             let ack = Receiver::new(&config).on_segment(50 * MS, &burst[0]);
             sender.on_ack(100 * MS, &ack.expect("a SYN is answered"));
+            assert!(sender.next_segment(100 * MS).is_some_and(|s| s.bare));
             burst = std::iter::from_fn(|| sender.next_segment(100 * MS)).collect();
         }
         let expected = if profile == Profile::Linux { 10 } else { 2 };

@@ -52,10 +52,10 @@ impl Connection {
         Some(Packet {
             created_ns: segment.sent_ns,
             segment: segment.sequence
-                | u64::from(segment.retransmission) * Packet::SENT_BEFORE
-                | u64::from(segment.bare) * Packet::BARE
-                | u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE
-                | u64::from(segment.reduced) * Packet::REDUCED,
+                | (u64::from(segment.retransmission) * Packet::SENT_BEFORE)
+                | (u64::from(segment.bare) * Packet::BARE)
+                | (u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE)
+                | (u64::from(segment.reduced) * Packet::REDUCED),
             flow,
             bytes: self.config.segment_wire_bytes(&segment),
         })

@@ -215,10 +215,13 @@ impl Run {
     fn transmit(&mut self, observer: &mut impl Observer) {
         while let Some(segment) = self.sender.next_segment(self.now_ns) {
             assert_eq!(segment.sent_ns, self.now_ns);
-            observer.on_segment(self.now_ns, &segment, &self.sender);
+            // Observers see segments that occupy the sequence space.
+            if !segment.bare {
+                observer.on_segment(self.now_ns, &segment, &self.sender);
+            }
             let index = self.segments.len();
             self.segments.push(segment);
-            if observer.drops(index as u64, &segment) {
+            if !segment.bare && observer.drops(index as u64, &segment) {
                 continue;
             }
             if observer.marks(self.waiting.len()) && segment.ecn_capable {

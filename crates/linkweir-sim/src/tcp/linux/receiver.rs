@@ -185,7 +185,8 @@ impl Receiver {
     /// Reports what waits in a compressed acknowledgement before a segment that would push its blocks out; that segment
     /// is reported as soon as it may be.
     fn flush(&mut self, now_ns: u64, segment: &Segment, rtt_ns: Option<u64>) -> Ack {
-        let ack = self.acknowledge(None);
+        let known = self.block_of(segment.sequence).is_some();
+        let ack = self.acknowledge(known.then_some(segment.sequence));
         if !self.hold(segment.sequence) {
             self.held_segments += 1;
             let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
