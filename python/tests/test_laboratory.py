@@ -182,6 +182,16 @@ def test_loss_delay_and_access_delays_are_netems() -> None:
     }
 
 
+def test_bursts_and_reordering_are_netems() -> None:
+    link = {"loss": {"mean": 0.02, "burst": "4p"}, "reorder": {"probability": 0.05, "delay": "9ms"}}
+    netem = next(line for line in lines(fifo(link=link)) if " dev y1 " in line)
+    # Out of the bad state after 4 packets in the mean, into it after 196.
+    wanted = "delay 9000.000us reorder 95.0000000% gap 1 loss gemodel 0.5102041% 25.0000000%"
+    assert netem == f"tc -n relay qdisc add dev y1 root netem limit 10000000 {wanted}"
+    everything = lines(fifo(link={"reorder": {"probability": 1.0, "delay": "9ms"}}))
+    assert next(line for line in everything if " dev y1 " in line).endswith("delay 9000.000us loss random 0.0000000%")
+
+
 def test_tc_gets_the_papers_parameters() -> None:
     settings = pss.PssOptions("tcp", True, 30.0, 1)
     case = next(case for case in pss.FIGURES["7"](settings).cases if case.labels["point"].memory_s is None)
@@ -453,6 +463,30 @@ def test_every_packet_takes_as_long_as_in_the_simulator(laboratory: Laboratory, 
         assert abs(mine["sent_pkts"] - row["sent_pkts"]) <= 1
         if name != "opportunities":  # when a packet begins is then not known
             assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+
+
+@pytest.mark.slow
+def test_losses_in_bursts_and_reordering_are_those_of_the_simulator(laboratory: Laboratory) -> None:
+    cbr = {"class": "all", "kind": "cbr", "rate": "3Mbit", "packet": "300B"}
+    keys = fifo(duration="60s", link={"delay": "20ms"}, scheduler={"policy": "fifo"}, flow=cbr)
+    keys["link"] |= {"loss": {"mean": 0.05, "burst": "4p"}, "reorder": {"probability": 0.2, "delay": "9ms"}}
+    scenario = linkweir.Scenario.from_dict(keys)
+    made = world(scenario, laboratory.guest.kinds)
+    record = collect.Record(made, host.start(laboratory.guest, made.job, 1), collect.tc_counters)
+    order = np.round(record.packets["sent_ns"] / 0.8e6).astype(int)  # a packet is created every 0.8 ms
+    n = 60_000
+    lost = np.ones(n, bool)
+    lost[order[order < n]] = False
+    mean_burst = lost.sum() / (lost[1:] & ~lost[:-1]).sum()
+    assert mean_burst == pytest.approx(4, rel=4 * (4 / (0.05 * n)) ** 0.5)
+    took_ms = (record.packets["came_ns"] - record.packets["sent_ns"]) / 1e6
+    np.testing.assert_allclose(np.minimum(abs(took_ms - 20.24), abs(took_ms - 29.24)), 0, atol=2e-3)
+    assert (took_ms > 25).mean() == pytest.approx(0.2, abs=4 * (0.16 / n) ** 0.5)
+    row = linkweir.run(scenario).rows("flows")[0]
+    assert row["delay_max_s"] == pytest.approx(0.02924, abs=1e-6)
+    assert row["delay_mean_s"] == pytest.approx(took_ms.mean() / 1e3, rel=0.01)
+    for part in (lost.mean(), row["lost_link_pkts"] / row["arrived_pkts"]):
+        assert part == pytest.approx(0.05, abs=4 * (0.0475 / n * 8) ** 0.5)
 
 
 @pytest.mark.slow
