@@ -9,17 +9,19 @@
 //!
 //! let config = Config::new(Algorithm::Cubic, Profile::Linux);
 //! let (mut sender, mut receiver) = (Sender::new(&config), Receiver::new(&config));
-//! let mut sent = 0;
-//! while let Some(segment) = sender.next_segment(0) {
-//!     sent += 1;
-//!     if let Some(ack) = receiver.on_segment(50_000_000, &segment) {
-//!         sender.on_ack(100_000_000, &ack);
+//! let mut now_ns = 0;
+//! // The exchange of SYNs, and two round trips of the initial window.
+//! for _ in 0..3 {
+//!     let mut acks = Vec::new();
+//!     while let Some(segment) = sender.next_segment(now_ns) {
+//!         acks.extend(receiver.on_segment(now_ns + 50_000_000, &segment));
 //!     }
-//!     if sent == 10 {
-//!         break;
+//!     now_ns += 100_000_000;
+//!     for ack in acks {
+//!         sender.on_ack(now_ns, &ack);
 //!     }
 //! }
-//! assert_eq!(receiver.delivered_segments(), 10);
+//! assert_eq!(receiver.delivered_segments(), 1 + 10 + 20);
 //! ```
 //!
 //! Two profiles. [`Profile::Linux`] behaves as Linux 6.12 does (`linux/mod.rs`). [`Profile::Ns2`] follows the TCP-Linux

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use super::buffer::Buffer;
 use super::clock::Clock;
+use super::stamp_ms;
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
 
@@ -64,6 +65,7 @@ pub struct Receiver {
     rtt_ns: u64,
     /// How long acknowledgements travel.
     return_ns: u64,
+    echoed_ms: u64,
     rto: u64,
     min_rto_ns: u64,
 
@@ -102,6 +104,7 @@ impl Receiver {
             syn_ns: 0,
             rtt_ns: 0,
             return_ns: 0,
+            echoed_ms: u64::MAX,
             rto: clock.ticks_for(config.initial_rto_ns),
             min_rto_ns: config.min_rto_ns,
             ecn: config.ecn,
@@ -115,6 +118,9 @@ impl Receiver {
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
         if segment.bare {
+            if self.delay == 0 {
+                self.begin(now_ns, segment.sent_ns);
+            }
             return None;
         }
         if sequence <= self.last_acked {
@@ -136,19 +142,19 @@ impl Receiver {
         if self.delay == 0 {
             self.begin(now_ns, segment.sent_ns);
         }
-        let rtt_ns = now_ns - segment.sent_ns + self.return_ns;
+        let rtt_ns = self.round_trip(now_ns, segment.sent_ns);
         if sequence > self.next {
             let duplicate = self.hold(sequence);
             if !duplicate {
                 self.held_segments += 1;
                 let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-                self.quick = self.quick.max(u32::from(opened));
+                self.quick |= u32::from(opened);
             }
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
         let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-        self.quick = self.quick.max(u32::from(opened));
+        self.quick |= u32::from(opened);
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
             self.next = first.end;
@@ -161,12 +167,26 @@ impl Receiver {
         ack
     }
 
-    /// The first data arrived.
+    /// The round trip of an acknowledgement and a segment that it let be sent, by timestamps of 1 ms; `None` if the last
+    /// segment had the same timestamp.
+    #[inline]
+    fn round_trip(&mut self, now_ns: u64, sent_ns: u64) -> Option<u64> {
+        let echoed_ms = stamp_ms(sent_ns.saturating_sub(self.return_ns));
+        if echoed_ms == self.echoed_ms {
+            return None;
+        }
+        self.echoed_ms = echoed_ms;
+        let rtt_ms = stamp_ms(now_ns) - echoed_ms;
+        (rtt_ms > 0).then_some(rtt_ms * 1_000_000)
+    }
+
+    /// The acknowledgement of the SYN's answer arrived, or the first data.
     fn begin(&mut self, now_ns: u64, sent_ns: u64) {
         self.delay = self.delay_min;
         self.quick = self.quick.max(self.quick_at_start);
         self.rtt_ns = now_ns - self.syn_ns;
         self.return_ns = sent_ns.saturating_sub(self.syn_ns);
+        self.buffer.begin(now_ns);
         let variance_ns = (2 * self.rtt_ns).max(self.min_rto_ns);
         self.rto = self.clock.ticks_for(self.rtt_ns + variance_ns);
         self.last_came = self.clock.ticks(now_ns);
