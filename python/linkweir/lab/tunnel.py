@@ -110,6 +110,8 @@ def _check_tunnel(keys: Mapping[str, Any]) -> None:
     for number, flow in enumerate(keys["flow"]):
         if _native.quantity(flow["access_delay"], "time"):
             raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s over gateways")
+        if flow["kind"] == "tcp" and flow["ecn"]:
+            raise unfit(f"flow[{number}].ecn", "true", "must be false over gateways")
 
 
 # --- Configurations -------------------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ CHANGE_S = 0.05
 STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
+ECN_RECEIVER = "10.0.3.3"
+"""The receiver's address for flows with `ecn`: the sender's route to it asks for marks."""
 KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
 """Congestion controls of a scenario, and what the kernel calls them."""
 ACCESS_HANDLE = 0xA0
@@ -443,7 +445,9 @@ def workloads(
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)
             cc = KERNEL_CC[flow.keys["cc"]]
-            streams.append(f"{number}:{flow.of_class + 1}:{priorities[number]}:{start_ns}:{stop_ns}:{size}:{cc}")
+            words = (number, flow.of_class + 1, priorities[number], start_ns, stop_ns, size, cc)
+            to = f":{ECN_RECEIVER}" if flow.keys["ecn"] else ""
+            streams.append(":".join(map(str, words)) + to)
     run = [
         f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
         f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',
