@@ -312,6 +312,7 @@ def test_a_value_outside_its_bound_is_named() -> None:
         "retransmitted",
         "timeouts",
         "received twice",
+        "marked",
         "mean window",
     ]
     assert [q.title for q in line_of(4, 0).outside][1:] == ["mean window"]
@@ -463,6 +464,46 @@ def test_every_packet_takes_as_long_as_in_the_simulator(laboratory: Laboratory, 
         assert abs(mine["sent_pkts"] - row["sent_pkts"]) <= 1
         if name != "opportunities":  # when a packet begins is then not known
             assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+
+
+@pytest.mark.slow
+def test_only_flows_that_negotiated_it_are_marked(laboratory: Laboratory) -> None:
+    keys = fifo(duration="15s", link={"rate": "4Mbit", "delay": "20ms"}, scheduler={"policy": "fq_codel"})
+    keys["class"] = [{"name": name, "limit": "10240p"} for name in ("marked", "dropped")]
+    tcp = {"kind": "tcp", "count": 3}
+    keys["flow"] = [{**tcp, "class": "marked", "ecn": True}, {**tcp, "class": "dropped"}]
+    marked, dropped = laboratory.run(keys).rows("classes")
+    assert marked["marked_pkts"] > 20
+    assert marked["dropped_limit_pkts"] == 0
+    assert dropped["marked_pkts"] == 0
+    assert dropped["dropped_limit_pkts"] > 20
+    assert sum(row["marked_pkts"] for row in laboratory.run(keys).rows("series")) == marked["marked_pkts"]
+    keys["scheduler"]["ecn"] = "no"
+    assert [row["marked_pkts"] for row in laboratory.run(keys).rows("classes")] == [0, 0]
+
+
+SAMPLE = (
+    "cubic, RTT 100 ms, outage 1 s, 1 flow",
+    "cubic, RTT 50 ms, drr 1:15, 4 flows per class",
+    "reno, RTT 50 ms, fq_codel with ECN, 1 queue of 10 flows",
+    "bbr, RTT 50 ms, loss 0 %",
+)
+"""Scenarios of the agreement that hardly differ from seed to seed."""
+
+
+@pytest.mark.slow
+def test_simulated_tcp_agrees_with_the_kernels_in_a_sample(laboratory: Laboratory, tmp_path: Path) -> None:
+    chosen = [case for case in cases.cases() if case.name in SAMPLE]
+    assert len(chosen) == len(SAMPLE)
+    wanted = [(side, case, seed) for case in chosen for seed in (1, 2) for side in transport.SIDES]
+    unstaggered = Laboratory(stagger_s=0.0)
+    store = transport.Store(tmp_path / "store")
+    answers = transport.run_all(wanted, unstaggered, store, 2, lambda _: None)
+    lines = transport.compared(chosen, (1, 2), answers)
+    assert {line.name: [q.title for q in line.outside] for line in lines if line.outside} == {}
+    # What was stored is not run again.
+    unstaggered.run = None  # type: ignore[method-assign,assignment]
+    assert transport.run_all(wanted, unstaggered, store, 2, lambda _: None) == answers
 
 
 @pytest.mark.slow
