@@ -179,8 +179,12 @@ def run_all(
             free.put(processor)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(one, job) for job in todo]:
-            done.result()
+        try:
+            for done in [pool.submit(one, job) for job in todo]:
+                done.result()
+        except BaseException:
+            stop.set()  # runs that have begun end and are stored, no other begins
+            raise
     return answers
 
 
