@@ -25,6 +25,8 @@ const DUPLICATES_AT_ONCE: u32 = 3;
 /// A compressed acknowledgement reports at most so many segments, after at most so long; the kernel's timer may be late by
 /// its slack.
 const COMPRESSED_MOST: u32 = 44;
+/// A compressed acknowledgement waits while the segments belong to so many blocks.
+const BLOCKS_TOGETHER: usize = 2;
 const COMPRESSED_NS: u64 = 1_000_000;
 const COMPRESSED_SLACK_NS: u64 = 100_000;
 
@@ -144,6 +146,9 @@ impl Receiver {
         }
         let rtt_ns = self.round_trip(now_ns, segment.sent_ns);
         if sequence > self.next {
+            if self.compressed > 0 && self.place_of(sequence) >= BLOCKS_TOGETHER {
+                return Some(self.flush(now_ns, segment, rtt_ns));
+            }
             let duplicate = self.hold(sequence);
             if !duplicate {
                 self.held_segments += 1;
@@ -164,6 +169,34 @@ impl Receiver {
         }
         let ack = self.answer(now_ns, now, None);
         self.buffer.on_read(now_ns, self.next);
+        ack
+    }
+
+    /// Place of the block that a segment belongs to or is next to, among the most recent ones.
+    fn place_of(&self, sequence: u64) -> usize {
+        (0..self.nrecent)
+            .find(|&place| {
+                let block = self.block_of(self.recent[place]).unwrap_or_default();
+                block.start <= sequence + 1 && sequence <= block.end
+            })
+            .unwrap_or(self.nrecent)
+    }
+
+    /// Reports what waits in a compressed acknowledgement before a segment that would push its blocks out; that segment
+    /// is reported as soon as it may be.
+    fn flush(&mut self, now_ns: u64, segment: &Segment, rtt_ns: Option<u64>) -> Ack {
+        let ack = self.acknowledge(None);
+        if !self.hold(segment.sequence) {
+            self.held_segments += 1;
+            let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+            self.quick |= u32::from(opened);
+        }
+        if self.quick > 0 || self.at_once < DUPLICATES_AT_ONCE {
+            self.at_once += 1;
+            self.compressed_fires_ns = now_ns;
+        } else {
+            self.compress(now_ns);
+        }
         ack
     }
 
@@ -279,12 +312,17 @@ impl Receiver {
         if self.compressed >= COMPRESSED_MOST || dsack.is_some() {
             return Some(self.acknowledge(dsack));
         }
+        self.compress(now_ns);
+        None
+    }
+
+    /// Lets the acknowledgement of a segment wait for others.
+    fn compress(&mut self, now_ns: u64) {
         self.compressed += 1;
         if self.compressed_fires_ns == u64::MAX {
             let delay_ns = (self.rtt_ns / 20).min(COMPRESSED_NS);
             self.compressed_fires_ns = now_ns + delay_ns + COMPRESSED_SLACK_NS;
         }
-        None
     }
 
     #[inline]
