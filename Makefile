@@ -16,6 +16,7 @@
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
 # make deb     the gateway's Debian package, in build/
 # make fresh   demo, check and deb on fresh Debian 12 and 13 systems, as root (SYSTEMS="debian-13" for one of them)
+# make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
 SHELL := /bin/bash
@@ -31,7 +32,7 @@ export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh robust policy
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh transport robust policy
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -158,6 +159,11 @@ deb: $(CARGO_DEB)
 fresh:
 	./setup.sh fresh
 	python3 machines/fresh.py $(SYSTEMS)
+
+# what is stored in runs/transport is not run again; exit code 1 of the program: some scenario is outside its bound
+transport: $(VENV)/.built
+	./setup.sh lab
+	$(PYTHON) lab/transport/transport.py --into docs/results/transport.md || test $$? = 1
 
 robust: $(VENV)/.built
 	./setup.sh lab

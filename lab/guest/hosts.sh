@@ -25,6 +25,10 @@ ip -n sender route add default via 10.0.1.2
 ip -n router route add 10.0.3.0/24 via 10.0.2.2
 ip -n relay route add 10.0.1.0/24 via 10.0.2.1
 ip -n receiver route add default via 10.0.3.1
+# the receiver's second address: the sender's connections to it ask for ECN, others do not
+ip -n receiver addr add 10.0.3.3/24 dev d0
+ip -n relay neigh replace 10.0.3.3 lladdr 02:00:00:00:03:02 dev y1 nud permanent
+ip -n sender route add 10.0.3.3 via 10.0.1.2 features ecn
 in_() { host=$1; shift; ip netns exec $host "$@"; }
 for host in router relay; do in_ $host sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'; done
 for host in sender receiver; do

@@ -5,8 +5,8 @@
  *
  *   workload datagrams ADDRESS FILE DSCP[:PRIORITY]...
  *                                                sends what FILE lists (struct due); a DSCP and a priority (0: of the DSCP) for each flow
- *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC...
- *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit).
+ *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC[:TO]...
+ *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit), to ADDRESS or TO.
  *                                                FILE: each INTERVAL a line "AT FLOW cwnd srtt_us segments repeated timeouts twice
  *                                                samples cwnds rtt_samples rtts_us"; the last four are the sums of what was read
  *                                                every SAMPLE_NS, so that their differences give means over time
@@ -240,7 +240,7 @@ struct stream {
 	unsigned int priority;
 	int64_t start_ns, stop_ns, left_bytes;
 	uint64_t samples, cwnds, rtt_samples, rtts_us;  /* sums over the samples */
-	char cc[16];
+	char cc[16], to[INET_ADDRSTRLEN];
 };
 
 enum { BEGIN = 1 << 16, MORE = 2 << 16, TICK = 3 << 16, END = 4 << 16, SAMPLE = 7 << 16, KIND = 0xf << 16, NUMBER = 0xffff };
@@ -295,15 +295,14 @@ static void sample(struct stream *stream)
 static void send_streams(const char *address, int64_t interval_ns, int64_t end_ns, const char *path, int n, char **words)
 {
 	static struct stream streams[MOST_FLOWS];
-	struct sockaddr_in to = address_of(address, STREAM_PORT);
 	FILE *file = written(path);
 	int epoll = epoll_create1(0), i, tick = timer(0, interval_ns), sampler = timer(SAMPLE_NS / 2, SAMPLE_NS), more = 1;
 
 	for (i = 0; i < n; i++) {
 		struct stream *s = &streams[i];
 
-		if (sscanf(words[i], "%d:%d:%u:%ld:%ld:%ld:%15s", &s->flow, &s->dscp, &s->priority, &s->start_ns, &s->stop_ns,
-			   &s->left_bytes, s->cc) != 7) {
+		if (sscanf(words[i], "%d:%d:%u:%ld:%ld:%ld:%15[^:]:%15s", &s->flow, &s->dscp, &s->priority, &s->start_ns,
+			   &s->stop_ns, &s->left_bytes, s->cc, s->to) < 7) {
 			errno = EINVAL;
 			fail(words[i]);
 		}
@@ -327,7 +326,7 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 
 			if (what == BEGIN) {
 				rearm(s->timer);
-				begin_stream(s, to, epoll, number);
+				begin_stream(s, address_of(s->to[0] ? s->to : address, STREAM_PORT), epoll, number);
 			} else if (what == MORE) {
 				feed(s);
 			} else if (what == SAMPLE) {

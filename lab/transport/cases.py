@@ -14,6 +14,10 @@ STAGGER_S = 0.1
 """Each flow starts at a random time within this, the same in simulator and laboratory."""
 
 
+KERNEL_TICK = "10ms"
+"""The laboratory's kernel counts 100 Hz (CONFIG_HZ); its timers and CUBIC do too."""
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """A scenario for any seed.
@@ -22,7 +26,7 @@ class Case:
         name: what it varies.
         rtt: in milliseconds, without queues.
         mbit: rate of the link.
-        cc: congestion control of all flows; or one for each class.
+        cc: congestion control of all flows.
         flows: their number, in each class.
         queue: of the link, in bandwidth times RTT; of each class, if there are several.
         seconds: duration.
@@ -30,6 +34,7 @@ class Case:
         scheduler: policy and its parameters.
         classes: keys of the classes, if there are several, or of the only one.
         tcp: further keys of the flows.
+        silent: classes, counted from 1, without TCP.
         other: flows that are not TCP.
     """
 
@@ -44,6 +49,7 @@ class Case:
     scheduler: Mapping[str, Any] = field(default_factory=lambda: {"policy": "fifo"})
     classes: tuple[Mapping[str, Any], ...] = ({},)
     tcp: Mapping[str, Any] = field(default_factory=dict)
+    silent: tuple[int, ...] = ()
     other: tuple[Mapping[str, Any], ...] = ()
 
     @property
@@ -59,12 +65,14 @@ class Case:
         flows: list[Mapping[str, Any]] = []
         classes = []
         for n, keys in enumerate(self.classes, 1):
-            name = f"class{n}"
+            # Equal classes have equal names but for a number.
+            first = self.classes.index(keys) + 1
+            name = f"class{first}" + (f"-{n}" if self.classes.count(keys) > 1 else "")
             classes.append({"name": name, "limit": f"{self.queue_pkts}p", **keys})
-            for k in range(1, self.flows + 1):
+            for k in range(1, 1 + (0 if n in self.silent else self.flows)):
                 start = f"{1e6 * STAGGER_S * random.random():.0f}us"
                 tcp = {"name": f"{name}-tcp{k}", "class": name, "kind": "tcp", "cc": self.cc, "start": start}
-                flows.append({**tcp, **self.tcp})
+                flows.append({**tcp, "tick": KERNEL_TICK, **self.tcp})
         return {
             "name": self.name,
             "duration": f"{self.seconds}s",
@@ -94,6 +102,29 @@ def _lossy() -> Iterator[Case]:
     for percent in (0, 0.1):
         link = {"loss": percent / 100} if percent else {}
         yield Case(f"cubic, RTT 2000 ms, loss {percent} %", 2000, mbit=5.0, link=link, seconds=seconds[2000])
+
+
+def _bursts() -> Iterator[Case]:
+    """Losses in bursts, and reordering."""
+    for rtt, percent, burst, cc in (
+        (50, 0.1, 5, "cubic"),
+        (50, 1, 4, "cubic"),
+        (200, 1, 8, "cubic"),
+        (500, 0.1, 10, "cubic"),
+        (50, 1, 3, "reno"),
+        (200, 3, 5, "bbr"),
+    ):
+        name = f"{cc}, RTT {rtt} ms, loss {percent} % in bursts of {burst}"
+        yield Case(name, rtt, cc=cc, link={"loss": {"mean": percent / 100, "burst": f"{burst}p"}})
+    for rtt, percent, held_ms, cc in (
+        (50, 1, 5, "cubic"),
+        (50, 1, 30, "cubic"),
+        (50, 10, 3, "cubic"),
+        (200, 0.5, 80, "reno"),
+        (200, 5, 10, "bbr"),
+    ):
+        name = f"{cc}, RTT {rtt} ms, {percent} % of packets {held_ms} ms late"
+        yield Case(name, rtt, cc=cc, link={"reorder": {"probability": percent / 100, "delay": f"{held_ms}ms"}})
 
 
 def _outages() -> Iterator[Case]:
@@ -132,6 +163,9 @@ def _queues() -> Iterator[Case]:
     ):
         name = f"{cc}, RTT {rtt} ms, queue {queue} BDP, {flows} flow{'s'[: flows > 1]}"
         yield Case(name, rtt, cc=cc, mbit=mbit, flows=flows, queue=queue)
+    for mbit, percent, cc in ((2.0, 0, "cubic"), (2.0, 1, "bbr")):
+        link = {"loss": percent / 100} if percent else {}
+        yield Case(f"{cc}, RTT 100 ms, {mbit:g} Mbit/s, loss {percent} %", 100, mbit=mbit, cc=cc, link=link)
     for rtt, percent, cc in ((100, 1, "cubic"), (500, 1, "cubic"), (50, 0.1, "reno")):
         name = f"{cc}, RTT {rtt} ms, loss {percent} %, 10 flows"
         yield Case(name, rtt, cc=cc, flows=10, link={"loss": percent / 100})
@@ -140,27 +174,36 @@ def _queues() -> Iterator[Case]:
 def _policies() -> Iterator[Case]:
     """Policies; the second class of the last ones is starved by the first."""
     room = {"limit": "10240p"}
-    for flows, classes, rtt, cc in (
-        (1, 1, 50, "cubic"),
-        (1, 10, 50, "cubic"),
-        (10, 1, 50, "reno"),
-        (10, 10, 100, "cubic"),
-    ):
-        scheduler = {"policy": "fq_codel", "ecn": "no"}
-        name = f"{cc}, RTT {rtt} ms, fq_codel without ECN, {classes} x {flows} flows"
-        yield Case(name, rtt, cc=cc, flows=flows, scheduler=scheduler, classes=(room,) * classes)
-    for rtt, cc in ((100, "cubic"), (500, "cubic")):
+    for ecn in (False, True):
+        for classes, flows, rtt, cc in (
+            (1, 1, 50, "cubic"),
+            (1, 10, 50, "reno"),
+            (10, 1, 50, "cubic"),
+            (10, 10, 100, "cubic"),
+            (1, 10, 200, "cubic"),
+            (1, 1, 100, "bbr"),
+        ):
+            queues = f"{classes} queue{'s'[: classes > 1]} of {flows} flow{'s'[: flows > 1]}"
+            yield Case(
+                f"{cc}, RTT {rtt} ms, fq_codel {'with' if ecn else 'without'} ECN, {queues}",
+                rtt,
+                cc=cc,
+                flows=flows,
+                scheduler={"policy": "fq_codel", "ecn": "yes" if ecn else "no"},
+                classes=(room,) * classes,
+                tcp={"ecn": ecn},
+            )
+    for rtt, cc, ef in ((100, "cubic", 8.5), (500, "cubic", 8.5), (100, "cubic", 9.4), (200, "reno", 9.4)):
         af = {"limit": "833p", "level": 2, "low_level": 4, "rate": "1Mbit"}
-        pss = ({"limit": "500p", "level": 1}, af, {"limit": "833p", "level": 3})
-        ef = {"class": "class1", "kind": "cbr", "rate": "7Mbit"}
         yield Case(
-            f"{cc}, RTT {rtt} ms, pss with 7 of 10 Mbit/s of EF, 2 flows per class",
+            f"{cc}, RTT {rtt} ms, pss with EF of {ef} and AF's reservation of 1 of 10 Mbit/s, 4 flows per class",
             rtt,
             cc=cc,
-            flows=2,
+            flows=4,
             scheduler={"policy": "pss"},
-            classes=pss,
-            other=(ef,),
+            classes=({"limit": "500p", "level": 1}, af, {"limit": "833p", "level": 3}),
+            silent=(1,),
+            other=({"class": "class1", "kind": "cbr", "rate": f"{ef}Mbit"},),
         )
     for rtt, cc in ((50, "cubic"), (200, "reno")):
         drr = tuple({"limit": "200p", "level": 1, "quantum": f"{n * 1500}B"} for n in (1, 15))
@@ -189,4 +232,4 @@ def _changing() -> Iterator[Case]:
 
 def cases() -> list[Case]:
     """All of them."""
-    return [case for part in (_lossy, _outages, _queues, _policies, _changing) for case in part()]
+    return [case for part in (_lossy, _bursts, _outages, _queues, _policies, _changing) for case in part()]

@@ -63,10 +63,11 @@ class Quantity:
     digits: int = 1
     unit: float = 1.0
     mean: bool = False
+    """Over flows, not their sum."""
 
     def of(self, rows: Sequence[Mapping[str, Any]]) -> float:
         """Its value for some flows."""
-        values = [float(row[self.column]) for row in rows if row[self.column] is not None]
+        values = [float(row[self.column]) for row in rows if row.get(self.column) is not None]
         whole = sum(values)
         return whole / max(len(values), 1) if self.mean else whole
 
@@ -80,17 +81,19 @@ QUANTITIES = (
     Quantity("retransmitted", "retransmitted_pkts", 0.15, 5),
     Quantity("timeouts", "timeouts", 0.15, 5),
     Quantity("received twice", "spurious_pkts", 0.15, 5),
+    Quantity("marked", "marked_pkts", 0.15, 5),
     Quantity("mean window", "cwnd_mean_pkts", 0.1, mean=True),
 )
 
 
 def measured(result: linkweir.Result) -> dict[str, Values]:
-    """The quantities of each class with TCP flows."""
+    """The quantities of each class with TCP flows; classes named NAME-1, NAME-2, ... are taken together."""
     by_class: dict[str, list[Mapping[str, Any]]] = {}
-    for row in result.rows("flows"):
-        if row["kind"] == "tcp":
-            by_class.setdefault(row["class"], []).append(row)
-    return {name: {q.column: q.of(rows) for q in QUANTITIES} for name, rows in by_class.items()}
+    for row in (*result.rows("flows"), *result.rows("classes")):
+        if row.get("kind", "tcp") == "tcp":
+            by_class.setdefault(row["class"].split("-")[0], []).append(row)
+    tcp = {name: rows for name, rows in by_class.items() if any("kind" in row for row in rows)}
+    return {name: {q.column: q.of(rows) for q in QUANTITIES} for name, rows in tcp.items()}
 
 
 # --- Running --------------------------------------------------------------------------------------------------------
@@ -176,8 +179,12 @@ def run_all(
             free.put(processor)
 
     with ThreadPoolExecutor(jobs) as pool:
-        for done in [pool.submit(one, job) for job in todo]:
-            done.result()
+        try:
+            for done in [pool.submit(one, job) for job in todo]:
+                done.result()
+        except BaseException:
+            stop.set()  # runs that have begun end and are stored, no other begins
+            raise
     return answers
 
 

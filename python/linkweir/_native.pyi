@@ -87,6 +87,9 @@ class Scenario:
     def notes(self) -> list[str]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps with its means: starts in ns, and values."""
+    @property
+    def impairments(self) -> tuple[float | None, tuple[float, float] | None]:
+        """Mean losses in a burst; the part of the packets that is held back, and for how long in s."""
     def opportunities(self) -> tuple[list[int], int]:
         """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
 

@@ -182,6 +182,16 @@ def test_loss_delay_and_access_delays_are_netems() -> None:
     }
 
 
+def test_bursts_and_reordering_are_netems() -> None:
+    link = {"loss": {"mean": 0.02, "burst": "4p"}, "reorder": {"probability": 0.05, "delay": "9ms"}}
+    netem = next(line for line in lines(fifo(link=link)) if " dev y1 " in line)
+    # Out of the bad state after 4 packets in the mean, into it after 196.
+    wanted = "delay 9000.000us reorder 95.0000000% gap 1 loss gemodel 0.5102041% 25.0000000%"
+    assert netem == f"tc -n relay qdisc add dev y1 root netem limit 10000000 {wanted}"
+    everything = lines(fifo(link={"reorder": {"probability": 1.0, "delay": "9ms"}}))
+    assert next(line for line in everything if " dev y1 " in line).endswith("delay 9000.000us loss random 0.0000000%")
+
+
 def test_tc_gets_the_papers_parameters() -> None:
     settings = pss.PssOptions("tcp", True, 30.0, 1)
     case = next(case for case in pss.FIGURES["7"](settings).cases if case.labels["point"].memory_s is None)
@@ -302,6 +312,7 @@ def test_a_value_outside_its_bound_is_named() -> None:
         "retransmitted",
         "timeouts",
         "received twice",
+        "marked",
         "mean window",
     ]
     assert [q.title for q in line_of(4, 0).outside][1:] == ["mean window"]
@@ -453,6 +464,70 @@ def test_every_packet_takes_as_long_as_in_the_simulator(laboratory: Laboratory, 
         assert abs(mine["sent_pkts"] - row["sent_pkts"]) <= 1
         if name != "opportunities":  # when a packet begins is then not known
             assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+
+
+@pytest.mark.slow
+def test_only_flows_that_negotiated_it_are_marked(laboratory: Laboratory) -> None:
+    keys = fifo(duration="15s", link={"rate": "4Mbit", "delay": "20ms"}, scheduler={"policy": "fq_codel"})
+    keys["class"] = [{"name": name, "limit": "10240p"} for name in ("marked", "dropped")]
+    tcp = {"kind": "tcp", "count": 3}
+    keys["flow"] = [{**tcp, "class": "marked", "ecn": True}, {**tcp, "class": "dropped"}]
+    marked, dropped = laboratory.run(keys).rows("classes")
+    assert marked["marked_pkts"] > 20
+    assert marked["dropped_limit_pkts"] == 0
+    assert dropped["marked_pkts"] == 0
+    assert dropped["dropped_limit_pkts"] > 20
+    assert sum(row["marked_pkts"] for row in laboratory.run(keys).rows("series")) == marked["marked_pkts"]
+    keys["scheduler"]["ecn"] = "no"
+    assert [row["marked_pkts"] for row in laboratory.run(keys).rows("classes")] == [0, 0]
+
+
+SAMPLE = (
+    "cubic, RTT 100 ms, outage 1 s, 1 flow",
+    "cubic, RTT 50 ms, drr 1:15, 4 flows per class",
+    "reno, RTT 50 ms, fq_codel with ECN, 1 queue of 10 flows",
+    "bbr, RTT 50 ms, loss 0 %",
+)
+"""Scenarios of the agreement that hardly differ from seed to seed."""
+
+
+@pytest.mark.slow
+def test_simulated_tcp_agrees_with_the_kernels_in_a_sample(laboratory: Laboratory, tmp_path: Path) -> None:
+    chosen = [case for case in cases.cases() if case.name in SAMPLE]
+    assert len(chosen) == len(SAMPLE)
+    wanted = [(side, case, seed) for case in chosen for seed in (1, 2) for side in transport.SIDES]
+    unstaggered = Laboratory(stagger_s=0.0)
+    store = transport.Store(tmp_path / "store")
+    answers = transport.run_all(wanted, unstaggered, store, 2, lambda _: None)
+    lines = transport.compared(chosen, (1, 2), answers)
+    assert {line.name: [q.title for q in line.outside] for line in lines if line.outside} == {}
+    # What was stored is not run again.
+    unstaggered.run = None  # type: ignore[method-assign,assignment]
+    assert transport.run_all(wanted, unstaggered, store, 2, lambda _: None) == answers
+
+
+@pytest.mark.slow
+def test_losses_in_bursts_and_reordering_are_those_of_the_simulator(laboratory: Laboratory) -> None:
+    cbr = {"class": "all", "kind": "cbr", "rate": "3Mbit", "packet": "300B"}
+    keys = fifo(duration="60s", link={"delay": "20ms"}, scheduler={"policy": "fifo"}, flow=cbr)
+    keys["link"] |= {"loss": {"mean": 0.05, "burst": "4p"}, "reorder": {"probability": 0.2, "delay": "9ms"}}
+    scenario = linkweir.Scenario.from_dict(keys)
+    made = world(scenario, laboratory.guest.kinds)
+    record = collect.Record(made, host.start(laboratory.guest, made.job, 1), collect.tc_counters)
+    order = np.round(record.packets["sent_ns"] / 0.8e6).astype(int)  # a packet is created every 0.8 ms
+    n = 60_000
+    lost = np.ones(n, bool)
+    lost[order[order < n]] = False
+    mean_burst = lost.sum() / (lost[1:] & ~lost[:-1]).sum()
+    assert mean_burst == pytest.approx(4, rel=4 * (4 / (0.05 * n)) ** 0.5)
+    took_ms = (record.packets["came_ns"] - record.packets["sent_ns"]) / 1e6
+    np.testing.assert_allclose(np.minimum(abs(took_ms - 20.24), abs(took_ms - 29.24)), 0, atol=2e-3)
+    assert (took_ms > 25).mean() == pytest.approx(0.2, abs=4 * (0.16 / n) ** 0.5)
+    row = linkweir.run(scenario).rows("flows")[0]
+    assert row["delay_max_s"] == pytest.approx(0.02924, abs=1e-6)
+    assert row["delay_mean_s"] == pytest.approx(took_ms.mean() / 1e3, rel=0.01)
+    for part in (lost.mean(), row["lost_link_pkts"] / row["arrived_pkts"]):
+        assert part == pytest.approx(0.05, abs=4 * (0.0475 / n * 8) ** 0.5)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use linkweir_sim::experiment::{as_steps, Capacity, End, Signal};
+use linkweir_sim::experiment::{as_steps, Capacity, End, Reorder, Signal};
 use linkweir_sim::scenario::{self, Fault, Overrides};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -80,6 +80,14 @@ impl Scenario {
         let finest_ns = ((finest_s * 1e9) as u64).max(1);
         let until_ns = self.inner.experiment.duration_ns;
         Ok(as_steps(signal, until_ns, finest_ns).into_iter().unzip())
+    }
+
+    /// Mean number of packets in a burst of losses, and the part of the packets that is held back and for how long, s.
+    #[getter]
+    fn impairments(&self) -> (Option<f64>, Option<(f64, f64)>) {
+        let link = &self.inner.experiment.link;
+        let held = |held: &Reorder| (held.probability, seconds(held.delay_ns));
+        (link.loss_burst_pkts, link.reorder.as_ref().map(held))
     }
 
     /// Instants in ns at which bytes may leave, up to the end, and how many at each; none where the capacity is a rate.

@@ -54,6 +54,11 @@ pub struct Link {
     pub return_delay_ns: u64,
     /// Probability that a packet is lost behind the scheduler.
     pub loss: Signal,
+    /// Mean number of packets in a burst of losses, at least 1; none: each packet is lost independently. With bursts, `loss` is
+    /// constant, below 1, and at most burst / (burst + 1).
+    pub loss_burst_pkts: Option<f64>,
+    /// Packets that are held back behind the scheduler, so that later ones overtake them.
+    pub reorder: Option<Reorder>,
     /// Packets the device pulls from the scheduler at once; it asks again when all have left.
     pub ring: u32,
     /// Bytes added to every packet on the wire (may be negative).
@@ -65,6 +70,15 @@ pub struct Link {
     /// Channels of the terminals, when the link is a beam. Their rates then take the place of the capacity, which is only
     /// the greatest of them that is possible.
     pub beam: Option<Beam>,
+}
+
+/// Reordering: some packets take longer than others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// Part of the packets that are held back.
+    pub probability: f64,
+    /// By how much, ns.
+    pub delay_ns: u64,
 }
 
 /// One carrier to many terminals, one after another in time: a packet takes as long as the modulation and code of its

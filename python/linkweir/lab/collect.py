@@ -51,6 +51,7 @@ class Counters:
     backlog_pkts: int = 0
     backlog_bytes: int = 0
     sojourn_ns: int | None = None
+    marked_pkts: int = 0
 
     @property
     def arrived_pkts(self) -> int:
@@ -188,6 +189,7 @@ def _one(entry: Shown, noted: Shown) -> Counters:
         entry["qlen"],
         entry["backlog"],
         noted.get("bytes", 0),
+        noted.get("packets", 0),
     )
 
 
@@ -367,6 +369,7 @@ def _series(record: Record) -> list[Row]:
                     "delay_max_s": _largest(waits),
                     "backlog_pkts": now.backlog_pkts,
                     "backlog_bytes": max(now.backlog_bytes - world.overhead_bytes * now.backlog_pkts, 0),
+                    "marked_pkts": now.marked_pkts - then.marked_pkts,
                 }
             )
     return rows
@@ -429,6 +432,7 @@ def _classes(record: Record) -> list[Row]:
                 "jitter_mad_s": _mean(jitter),
                 **dict(zip(("jitter_p50_s", "jitter_p95_s", "jitter_p99_s"), _quantiles(jitter), strict=True)),
                 "backlog_mean_pkts": sum(backlogs) / len(backlogs),
+                "marked_pkts": now.marked_pkts - then.marked_pkts,
             }
         )
     return rows

@@ -62,6 +62,8 @@ class Line:
         opportunity_bytes: how many at each.
         delay: propagation in s.
         loss: probability.
+        burst_pkts: mean number of losses in a burst; None if packets are lost independently.
+        reorder: part of the packets that is held back, and for how long in s; None if packets keep their order.
     """
 
     rate: Steps | None
@@ -70,6 +72,8 @@ class Line:
     opportunity_bytes: int
     delay: Steps
     loss: Steps
+    burst_pkts: float | None = None
+    reorder: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, smooth: bool, loss_every_s: float) -> Line:
@@ -77,7 +81,8 @@ class Line:
         at_ns, size = scenario.native.opportunities()
         rate = None if size else Steps.of(scenario, "rate", _FINEST_S)
         delay, loss = (Steps.of(scenario, *want) for want in (("delay", _FINEST_S), ("loss", loss_every_s)))
-        return cls(rate, smooth, np.array(at_ns, np.int64), size, delay, loss)
+        burst_pkts, reorder = scenario.native.impairments
+        return cls(rate, smooth, np.array(at_ns, np.int64), size, delay, loss, burst_pkts, reorder)
 
     def content(self, zero_ns: int) -> bytes:
         """The list for `labline`; `zero_ns` is the clock's time at which the experiment begins."""

@@ -105,9 +105,13 @@ def _check_tunnel(keys: Mapping[str, Any]) -> None:
         raise unfit("link.delay", link["delay"], "must not change over gateways")
     if link["loss"] != 0.0:
         raise unfit("link.loss", link["loss"], "must be 0.0 over gateways")
+    if "reorder" in link:
+        raise unfit("link.reorder", link["reorder"], "is not there over gateways")
     for number, flow in enumerate(keys["flow"]):
         if _native.quantity(flow["access_delay"], "time"):
             raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s over gateways")
+        if flow["kind"] == "tcp" and flow["ecn"]:
+            raise unfit(f"flow[{number}].ecn", "true", "must be false over gateways")
 
 
 # --- Configurations -------------------------------------------------------------------------------------------------

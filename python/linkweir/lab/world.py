@@ -46,6 +46,8 @@ CHANGE_S = 0.05
 STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
+ECN_RECEIVER = "10.0.3.3"
+"""The receiver's address for flows with `ecn`: the sender's route to it asks for marks."""
 KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
 """Congestion controls of a scenario, and what the kernel calls them."""
 ACCESS_HANDLE = 0xA0
@@ -360,13 +362,24 @@ def _delay(wait_s: float) -> str:
     return f"delay {1e6 * wait_s:.3f}us"
 
 
-def _loss(loss: float) -> str:
-    return f"{_NETEM} loss random {100 * loss:.7f}%"
+def _impairments(line: Line, loss: float) -> str:
+    """Netem's words for loss and reordering; with `gap 1` it holds back all but the part that `reorder` names."""
+    words = _NETEM
+    if line.reorder is not None:
+        probability, held_s = line.reorder
+        words += f" {_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
+    if line.burst_pkts is not None:
+        # Losses in the bad state only: bursts and gaps are geometric.
+        into, out = loss / (1 - loss) / line.burst_pkts, 1 / line.burst_pkts
+        return f"{words} loss gemodel {100 * into:.7f}% {100 * out:.7f}%"
+    return f"{words} loss random {100 * loss:.7f}%"
 
 
 def _paths(line: Line, back_s: float) -> list[str]:
-    """Lines that lose packets behind the queue, and delay acknowledgements."""
-    lines = [f"tc -n relay qdisc add dev y1 root {_loss(line.loss.values[0])}"] if line.loss.values.max() > 0 else []
+    """Lines that lose and hold back packets behind the queue, and delay acknowledgements."""
+    lines = []
+    if line.loss.values.max() > 0 or line.reorder is not None:
+        lines.append(f"tc -n relay qdisc add dev y1 root {_impairments(line, line.loss.values[0])}")
     if back_s:
         lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")
     return lines
@@ -375,7 +388,7 @@ def _paths(line: Line, back_s: float) -> list[str]:
 def _loss_schedule(line: Line) -> str:
     """Commands for tc and their times: the steps of the loss."""
     steps = list(zip(line.loss.at_ns, line.loss.values, strict=True))[1:]
-    return "".join(f"{at_ns} qdisc change dev y1 root {_loss(loss)}\n" for at_ns, loss in steps)
+    return "".join(f"{at_ns} qdisc change dev y1 root {_impairments(line, loss)}\n" for at_ns, loss in steps)
 
 
 def bands(flows: tuple[Flow, ...]) -> dict[int, int]:
@@ -432,7 +445,9 @@ def workloads(
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)
             cc = KERNEL_CC[flow.keys["cc"]]
-            streams.append(f"{number}:{flow.of_class + 1}:{priorities[number]}:{start_ns}:{stop_ns}:{size}:{cc}")
+            words = (number, flow.of_class + 1, priorities[number], start_ns, stop_ns, size, cc)
+            to = f":{ECN_RECEIVER}" if flow.keys["ecn"] else ""
+            streams.append(":".join(map(str, words)) + to)
     run = [
         f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
         f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',

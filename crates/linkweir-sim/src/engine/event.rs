@@ -19,6 +19,7 @@ pub(super) const RETRY: u32 = 11 << 28;
 pub(super) const ORDER: u32 = 12 << 28;
 pub(super) const CSI: u32 = 13 << 28;
 pub(super) const CHANNEL: u32 = 14 << 28;
+pub(super) const HELD_BACK: u32 = 15 << 28;
 pub(super) const INDEX: u32 = (1 << 28) - 1;
 
 /// The lane of an event that has one.

@@ -5,13 +5,14 @@
 
 use linkweir_core::Departure;
 
-use crate::experiment::Link;
+use crate::experiment::{Link, Reorder};
 use crate::random::Random;
 use crate::satellite::fading::Fading;
 use crate::table::Sink;
 
 use super::bottleneck::Bottleneck;
 use super::event;
+use super::line::DelayLine;
 use super::packet::Packet;
 use super::varying::{nanoseconds, Varying};
 
@@ -96,6 +97,14 @@ impl PlainLink {
     }
 }
 
+impl PlainLink {
+    #[inline]
+    fn propagate(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+        let delay_ns = nanoseconds(self.delay.value(at.now_ns));
+        at.send_on(at.now_ns + delay_ns, packet);
+    }
+}
+
 impl Medium for PlainLink {
     fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
 
@@ -127,8 +136,7 @@ impl Medium for PlainLink {
             at.recorder.lost(packet.flow as usize);
             return;
         }
-        let delay_ns = nanoseconds(self.delay.value(at.now_ns));
-        at.send_on(at.now_ns + delay_ns, packet);
+        self.propagate(at, packet);
     }
 
     fn handle(&mut self, _at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
@@ -137,5 +145,111 @@ impl Medium for PlainLink {
 
     fn receiver_delay_ns(&mut self, _now_ns: u64) -> u64 {
         0
+    }
+}
+
+/// A plain link that also loses packets in bursts, or holds some back so that later ones overtake them. It is a medium of its own,
+/// so that plain links do not pay for it.
+#[derive(Debug)]
+pub(super) struct ImpairedLink {
+    link: PlainLink,
+    bursts: Option<Bursts>,
+    reorder: Option<Reorder>,
+    /// Packets held back; they propagate when they come out.
+    held: DelayLine<Packet>,
+}
+
+/// The Gilbert model (Gilbert 1960; Elliott 1963, with losses in the bad state only): every packet meets a good or a bad state,
+/// is lost in the bad one, and then the state may change. The first state is good.
+#[derive(Debug)]
+struct Bursts {
+    is_bad: bool,
+    /// Probability of going from good to bad, and back.
+    to_bad: f64,
+    to_good: f64,
+}
+
+impl Bursts {
+    /// Bursts and the gaps between them are geometric, so their means are the inverses of the probabilities.
+    fn new(loss: f64, burst_pkts: f64) -> Bursts {
+        Bursts {
+            is_bad: false,
+            to_bad: loss / (1.0 - loss) / burst_pkts,
+            to_good: 1.0 / burst_pkts,
+        }
+    }
+
+    fn is_lost(&mut self, random: &mut Random) -> bool {
+        let is_lost = self.is_bad;
+        let change = if is_lost { self.to_good } else { self.to_bad };
+        if random.unit() < change {
+            self.is_bad = !is_lost;
+        }
+        is_lost
+    }
+}
+
+impl ImpairedLink {
+    pub(super) fn is_needed(link: &Link) -> bool {
+        link.loss_burst_pkts.is_some() || link.reorder.is_some()
+    }
+
+    pub(super) fn new(link: &Link, seed: u64) -> ImpairedLink {
+        let mut plain = PlainLink::new(link, seed);
+        let loss = plain.loss.value(0);
+        ImpairedLink {
+            link: plain,
+            bursts: link.loss_burst_pkts.map(|pkts| Bursts::new(loss, pkts)),
+            reorder: link.reorder,
+            held: DelayLine::new(),
+        }
+    }
+
+    fn is_lost(&mut self, now_ns: u64) -> bool {
+        let random = &mut self.link.random;
+        match &mut self.bursts {
+            Some(bursts) => bursts.is_lost(random),
+            None => {
+                let loss = self.link.loss.value(now_ns);
+                loss > 0.0 && random.unit() < loss
+            }
+        }
+    }
+}
+
+impl Medium for ImpairedLink {
+    fn begin(&mut self, _at: &mut Bottleneck<'_>) {}
+
+    fn pull(&mut self, at: &mut Bottleneck<'_>) {
+        self.link.pull(at);
+    }
+
+    fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
+        if self.is_lost(at.now_ns) {
+            at.recorder.lost(packet.flow as usize);
+            return;
+        }
+        match self.reorder {
+            Some(Reorder {
+                probability,
+                delay_ns,
+            }) if self.link.random.unit() < probability => {
+                if let Some(first_ns) = self.held.push(at.now_ns + delay_ns, packet) {
+                    at.agenda.push(first_ns, event::HELD_BACK);
+                }
+            }
+            _ => self.link.propagate(at, packet),
+        }
+    }
+
+    fn handle(&mut self, at: &mut Bottleneck<'_>, event: u32) -> Option<u64> {
+        debug_assert_eq!(event, event::HELD_BACK);
+        let packet = self.held.pop()?;
+        self.link.propagate(at, packet);
+        self.held.next_ns()
+    }
+
+    fn receiver_delay_ns(&mut self, now_ns: u64) -> u64 {
+        self.link.receiver_delay_ns(now_ns)
     }
 }

@@ -65,7 +65,7 @@ use device::Device;
 use flow::{Flow, Kind};
 use greedy::Lacking;
 use line::DelayLine;
-use medium::{Medium, PlainLink};
+use medium::{ImpairedLink, Medium, PlainLink};
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
@@ -117,6 +117,9 @@ pub fn run(experiment: &Experiment, sink: &mut dyn Sink) -> Result<Outcome, RunE
         Engine::new(experiment, medium)?.run(sink)
     } else if let Some(beam) = &link.beam {
         let medium = BeamLink::new(beam, experiment);
+        Engine::new(experiment, medium)?.run(sink)
+    } else if ImpairedLink::is_needed(link) {
+        let medium = ImpairedLink::new(link, experiment.seed);
         Engine::new(experiment, medium)?.run(sink)
     } else {
         let medium = PlainLink::new(link, experiment.seed);

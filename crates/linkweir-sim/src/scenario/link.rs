@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use linkweir_config::link::{self, Given, Source};
-use linkweir_config::reader::{quote, Section};
+use linkweir_config::reader::{self, quote, Section};
 use linkweir_config::trace::{self, Hints, Trace};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::values::{self, Values};
 use linkweir_config::Fault;
 
-use crate::experiment::{Capacity, Link, Satellite, Signal};
+use crate::experiment::{Capacity, Link, Reorder, Satellite, Signal};
 
 use super::beam;
 use super::inputs::{self, Input};
@@ -28,6 +28,9 @@ const LOSSES: Values = Values {
     min: 0.0,
     max: 1.0,
 };
+
+/// Longest mean burst of losses.
+const BURST_PKTS: f64 = 1e6;
 
 /// Header and resolved lines of a table of the link.
 type Lines = (&'static str, String);
@@ -72,7 +75,17 @@ pub(super) fn read(
     let replaced = overrides.trace.is_some();
     let has_delays = has_delays(satellite.as_ref().map(|(s, _)| s));
     let (delay_s, return_delay_ns) = delays(section, has_delays, source.delay_s, replaced)?;
-    let loss = varying(section, "loss", LOSSES, source.loss, replaced)?;
+    let (loss, loss_burst_pkts) = match bursts(section)? {
+        Some((mean, burst_pkts, shown)) if source.loss.is_none() => {
+            section.write("loss", shown);
+            (Signal::Constant(mean), Some(burst_pkts))
+        }
+        _ => (
+            varying(section, "loss", LOSSES, source.loss, replaced)?,
+            None,
+        ),
+    };
+    let reorder = reorder(section)?;
 
     let ring = section.number("ring", (1, limits::RING_PKTS), 1)?;
     let overhead_bytes = overhead(section)?;
@@ -89,6 +102,8 @@ pub(super) fn read(
         delay_s,
         return_delay_ns,
         loss,
+        loss_burst_pkts,
+        reorder,
         ring: u32::try_from(ring).unwrap_or(1),
         overhead_bytes,
         mpu_bytes,
@@ -204,6 +219,11 @@ fn before_satellite(section: &Section<'_, '_>, link: &Link) -> Result<(), Fault>
             "loss",
             "must be left out behind a satellite: a packet is lost when its last attempt is",
         ),
+        (
+            link.reorder.is_some(),
+            "reorder",
+            "must be left out behind a satellite: repetitions reorder packets",
+        ),
         (link.overhead_bytes != 0, "overhead", CODED),
         (link.mpu_bytes != 0, "mpu", CODED),
         (
@@ -244,6 +264,17 @@ fn alone(
             return Err(entry.fault(
                 "must be left out with a beam: every terminal's rate is reported to the scheduler",
             ));
+        }
+    }
+    if let Some(entry) = section.find("reorder") {
+        return Err(entry.fault("must be left out with a beam: its packets keep their order"));
+    }
+    if let Some(entry) = section.find("loss") {
+        let has_bursts = entry
+            .table()
+            .is_some_and(|mut table| table.find("burst").is_some());
+        if has_bursts {
+            return Err(entry.fault("must not come in bursts with a beam; give a probability"));
         }
     }
     if let Some(entry) = section.find("ring") {
@@ -339,6 +370,63 @@ fn varying(
     Ok(signal)
 }
 
+/// Mean loss and mean burst of losses that come in bursts, which are written `loss = { mean = "1%", burst = "5p" }`, and their
+/// resolved form.
+fn bursts(section: &mut Section<'_, '_>) -> Result<Option<(f64, f64, String)>, Fault> {
+    let Some(mut table) = section.find("loss").and_then(|entry| entry.table()) else {
+        return Ok(None);
+    };
+    let Some(burst) = table.find("burst") else {
+        return Ok(None);
+    };
+    let burst_pkts = burst.quantity(Kind::Packets, 1.0, BURST_PKTS)?;
+    let entry = table.need("mean", "\"1%\"")?;
+    let mean = entry.quantity(Kind::Fraction, 0.0, 1.0)?;
+    let most = burst_pkts / (burst_pkts + 1.0);
+    if mean > most {
+        let shown = units::show_real(burst_pkts, Kind::Packets);
+        return Err(entry.fault(format!(
+            "must be at most {} with a mean burst of {shown}, as at least one packet arrives between two bursts; \
+             lower it, or raise burst",
+            reader::show_number((most * 1e6).floor() / 1e6)
+        )));
+    }
+    table.finish()?;
+    let shown = format!(
+        "{{ mean = {}, burst = {} }}",
+        reader::show_number(mean),
+        quote(&units::show_real(burst_pkts, Kind::Packets))
+    );
+    Ok(Some((mean, burst_pkts, shown)))
+}
+
+/// Reads `reorder`, the packets that are held back behind the scheduler.
+fn reorder(section: &mut Section<'_, '_>) -> Result<Option<Reorder>, Fault> {
+    let Some(entry) = section.find("reorder") else {
+        return Ok(None);
+    };
+    let Some(mut table) = entry.table() else {
+        return Err(entry.fault("must be a table like { probability = \"1%\", delay = \"10ms\" }"));
+    };
+    let probability = table
+        .need("probability", "\"1%\"")?
+        .quantity(Kind::Fraction, 0.0, 1.0)?;
+    let delay_ns = table
+        .need("delay", "\"10ms\"")?
+        .whole(Kind::Time, (0, (limits::DELAY_S * 1e9) as u64))?;
+    table.finish()?;
+    let shown = format!(
+        "{{ probability = {}, delay = {} }}",
+        reader::show_number(probability),
+        quote(&units::show_whole(delay_ns, Kind::Time))
+    );
+    section.write("reorder", shown);
+    Ok(Some(Reorder {
+        probability,
+        delay_ns,
+    }))
+}
+
 /// Bytes added to each packet; the only quantity that may be negative.
 fn overhead(section: &mut Section<'_, '_>) -> Result<i32, Fault> {
     const MOST: u64 = 1000;
@@ -397,7 +485,10 @@ fn delays_s(link: &Link) -> [f64; 2] {
             let to_satellite_s = values::greatest(&delays.to_satellite_s).max(delays.before_s);
             to_satellite_s + values::greatest(&delays.to_ground_s)
         }
-        None => values::greatest(&link.delay_s),
+        None => {
+            let held_ns = link.reorder.map_or(0, |reorder| reorder.delay_ns);
+            values::greatest(&link.delay_s) + held_ns as f64 / 1e9
+        }
     };
     [
         link_s,

@@ -67,6 +67,8 @@ pub fn experiment(
             delay_s: Signal::Constant(0.0),
             return_delay_ns: 0,
             loss: Signal::Constant(0.0),
+            loss_burst_pkts: None,
+            reorder: None,
             ring: 1,
             overhead_bytes: 0,
             mpu_bytes: 0,

@@ -2,7 +2,7 @@
 //! Small cases whose every packet was followed by hand. At 12 Mbit/s a packet of 1500 bytes takes 1 ms.
 
 use crate::build::*;
-use linkweir_sim::experiment::{Capacity, End, Experiment, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{Capacity, End, Experiment, Reorder, Signal, Sizes, Traffic};
 use linkweir_sim::{run, tcp, RunError};
 
 const BPS: u64 = 12_000_000;
@@ -179,6 +179,56 @@ fn losses_happen_behind_the_scheduler() {
     e.link.loss = steps(&[(0, 1.0), (10 * S, 0.0)], End::Hold);
     // The packet that leaves at 0.001 is the first to be lost, the one at 9.991 the last.
     assert_eq!(tables(&e).numbers("flows", "lost_link_pkts"), [1_000.0]);
+}
+
+#[test]
+fn losses_come_in_bursts() {
+    let mut e = strict(1, 1000 * S);
+    e.flows = vec![flow(0, cbr(1.2e6, 1500))];
+    e.link.loss = Signal::Constant(0.1);
+    for burst_pkts in [1.0, 4.0] {
+        e.link.loss_burst_pkts = Some(burst_pkts);
+        let lost = tables(&e).numbers("flows", "lost_link_pkts")[0];
+        // A bin of one packet each shows where bursts begin: after a packet that came.
+        let mut short = e.clone();
+        short.interval_ns = 10 * MS;
+        let lost_at = tables(&short).numbers("series", "lost_link_pkts");
+        let bursts = lost_at.windows(2).filter(|w| w[0] == 0.0 && w[1] > 0.0);
+        let mean_pkts = lost / bursts.count() as f64;
+        // Four standard errors: the number of losses varies by (2 burst - 1) times that of independent ones, about.
+        assert!(
+            (lost - 10_000.0).abs() < 4.0 * 95.0 * (2.0 * burst_pkts).sqrt(),
+            "{lost}"
+        );
+        assert!(
+            (mean_pkts / burst_pkts - 1.0).abs() < 4.0 * (burst_pkts / 10_000.0).sqrt(),
+            "{mean_pkts}"
+        );
+    }
+}
+
+#[test]
+fn packets_held_back_are_overtaken() {
+    let mut e = strict(1, 100 * S);
+    e.flows = vec![flow(0, cbr(1.2e6, 1500))];
+    e.link.delay_s = Signal::Constant(0.1);
+    // A packet leaves every 10 ms, 1 ms after it was created, so that four or five overtake one held back by 45 ms.
+    e.link.reorder = Some(Reorder {
+        probability: 0.2,
+        delay_ns: 45 * MS,
+    });
+    let t = tables(&e);
+    assert_eq!(t.numbers("flows", "lost_link_pkts"), [0.0]);
+    assert_eq!(ms(&e, "flows", "delay_max_s"), [146.0]);
+    assert_eq!(ms(&e, "flows", "delay_p50_s")[0].round(), 101.0);
+    let held = (ms(&e, "flows", "delay_mean_s")[0] - 101.0) / 45.0;
+    // Four standard errors of a part of 0.2 of 10,000 packets.
+    assert!((held - 0.2).abs() < 4.0 * 0.004, "{held}");
+    e.link.reorder = Some(Reorder {
+        probability: 1.0,
+        delay_ns: 45 * MS,
+    });
+    assert_eq!(ms(&e, "flows", "jitter_mad_s"), [0.0]);
 }
 
 #[test]

@@ -186,6 +186,23 @@ fn every_key_of_the_link_arrives() {
 }
 
 #[test]
+fn bursts_and_reordering_arrive_and_are_written_back() {
+    let text = EVERYTHING.replace(
+        r#"loss = { lines = [["0s", 0.0], ["10s", "1%"]] }"#,
+        r#"loss = { mean = "1%", burst = "2.5p" }
+reorder = { probability = 0.25, delay = "10ms" }"#,
+    );
+    let scenario = parse(&text, Path::new("bursts.toml")).unwrap();
+    let link = &scenario.experiment.link;
+    assert_eq!(link.loss, Signal::Constant(0.01));
+    assert_eq!(link.loss_burst_pkts, Some(2.5));
+    let reorder = link.reorder.unwrap();
+    assert_eq!((reorder.probability, reorder.delay_ns), (0.25, 10_000_000));
+    let again = parse(&scenario.resolved_toml, Path::new("bursts.toml")).unwrap();
+    assert_eq!(again.experiment, scenario.experiment);
+}
+
+#[test]
 fn every_key_of_scheduler_and_classes_arrives() {
     let scenario = everything();
     let e = &scenario.experiment;
