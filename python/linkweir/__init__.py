@@ -21,8 +21,10 @@ Running:
 
 - `run`: simulates a scenario.
 - `run_many`: simulates several at a time, results in memory.
+- `compare`: runs a scenario under several policies, and says which kept which promise.
 - `sweep`: runs many variants of a scenario, each with many seeds, and writes one data set.
 - `Scenario`: what to simulate, read from a file, a text or a dict and checked.
+- `Comparison`: what a comparison gave: a table with intervals, verdicts, a report.
 - `Result`: what a run gave: tables, a summary, warnings, a figure.
 
 Models and lists:
@@ -47,7 +49,7 @@ Errors:
 Ctrl-C, which is no `Error`:
 
 - `Interrupted`: ended a run; it holds what was recorded.
-- `SweepInterrupted`: ended a sweep; it holds what was done.
+- `SweepInterrupted`: ended a sweep or a comparison; it holds what was done.
 
 `linkweir.sweeps` has the parts of a sweep: plans, executors and outcomes. `__version__` is the version.
 """
@@ -58,6 +60,7 @@ import sys
 
 from linkweir import quality, sweeps, traces
 from linkweir._native import __version__
+from linkweir.comparison import Comparison, compare
 from linkweir.fault import (
     DirectoryError,
     Error,
@@ -74,6 +77,7 @@ from linkweir.simulate import run, run_many
 from linkweir.sweeps import SweepInterrupted, sweep
 
 __all__ = [
+    "Comparison",
     "DirectoryError",
     "Error",
     "ExecutorError",
@@ -89,6 +93,7 @@ __all__ = [
     "SweepInterrupted",
     "TableError",
     "__version__",
+    "compare",
     "policies",
     "quality",
     "run",

@@ -39,6 +39,7 @@ BAD_INPUT = 2
 _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
+    "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }

@@ -3,25 +3,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from linkweir.commands.executor import executor_of
+from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Plan
 
 app = typer.Typer(add_completion=False)
-
-_MOST_SHOWN = 10
 
 
 @app.command()
@@ -51,7 +46,7 @@ def sweep(
         return
     directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
     try:
-        with executor_of(jobs, dask) as executor, _warnings_in_a_line(), _bar() as progress:
+        with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             done = run_plan(made, executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
         _show(interrupted.sweep, as_json=as_json)
@@ -60,52 +55,6 @@ def sweep(
     _show(done, as_json=as_json)
     if done.failures:
         raise typer.Exit(1)
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Callable[[int, int, int], None] | None]:
-    """A bar on a terminal, nothing in a pipe."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("runs", total=None)
-
-        def tell(done: int, planned: int, failed: int) -> None:
-            words = f"runs, {failed} failed" if failed else "runs"
-            bar.update(task, completed=done + failed, total=planned, description=words)
-
-        yield tell
-
-
-@contextlib.contextmanager
-def _warnings_in_a_line() -> Iterator[None]:
-    """Prints warnings in the form of the command's other messages."""
-
-    def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"linkweir: {message}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show
-        yield
 
 
 def _list(plan: Plan, *, as_json: bool) -> None:
@@ -126,8 +75,4 @@ def _show(sweep: Sweep, *, as_json: bool) -> None:
         print(f"{sweep.runs_done} of {sweep.runs_planned} runs done: {sweep.runs_now} now, {found} before")
         if sweep.runs_done:
             print(f"data set: {sweep.directory}/results/{RUNS}.parquet")
-    for failure in sweep.failures[:_MOST_SHOWN]:
-        print(f"linkweir: failed: {failure}", file=sys.stderr)
-    if len(sweep.failures) > _MOST_SHOWN:
-        more = len(sweep.failures) - _MOST_SHOWN
-        print(f"linkweir: and {more} more, all in {sweep.directory}/summary.json", file=sys.stderr)
+    report_failures(sweep)

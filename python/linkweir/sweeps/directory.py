@@ -8,6 +8,8 @@
     parts/                 the rows of every run that is done, until all are
     results/runs.parquet   the data set
     summary.json           how many runs, and what failed
+    report.html            means, intervals and figures in one file
+    comparison.json        of a comparison: what is compared, besides the plan
     provenance.json        what ran, when and where, and how it ended, as in a run directory
 
 The data set is made of the parts in the order of the plan, so its bytes do not depend on where or when runs were done.
@@ -30,6 +32,7 @@ from linkweir.fault import DirectoryError
 from linkweir.provenance import (
     INPUTS,
     REMOVING,
+    REPORT,
     RESULTS,
     SUMMARY,
     OwnDirectory,
@@ -49,6 +52,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAN = "plan.json"
+COMPARISON = "comparison.json"
+"""What a comparison adds to the directory of its sweep."""
 _EARLIER = "an earlier version, which noted no {}"
 
 
@@ -65,7 +70,7 @@ class SweepDirectory(OwnDirectory):
     """
 
     KIND = KIND
-    OURS = (PLAN, INPUTS, PARTS, RESULTS, SUMMARY)
+    OURS = (PLAN, COMPARISON, INPUTS, PARTS, RESULTS, SUMMARY, REPORT)
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan
