@@ -244,14 +244,20 @@ def _print_parameters(params: Sequence[Parameter]) -> None:
 
 
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+_AnyDirectory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run, a sweep or a comparison.")]
 
 
 @app.command("report")
-def _report(directory: _Directory, wide: _Wide = False, as_json: _Json = False) -> None:
-    """Draw figures and report of a run again."""
-    from linkweir.provenance import writing
+def _report(directory: _AnyDirectory, wide: _Wide = False, as_json: _Json = False) -> None:
+    """Draw figures and report of a run, a sweep or a comparison again."""
+    from linkweir.provenance import kind_of, writing
     from linkweir.report import write_report
 
+    if kind_of(directory) == "sweep":
+        from linkweir.commands.redraw import redraw
+
+        redraw(directory, wide=wide, as_json=as_json)
+        return
     result = linkweir.Result.load(directory)
     with writing(directory):
         write_report(result, result.warnings, directory)

@@ -31,6 +31,7 @@ table + .below, .wide + .below { color: #555; font-size: .9rem; margin-top: .3re
 figure { margin: 1rem 0; overflow-x: auto; } figure svg { max-width: 100%; min-width: 34rem; height: auto; }
 .warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
 pre { background: #f5f5f5; padding: .7rem 1rem; overflow-x: auto; }
+pre.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 
 

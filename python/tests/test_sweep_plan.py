@@ -313,7 +313,9 @@ def test_the_plans_of_the_documentation_are_sound() -> None:
     assert counts == [40, 2, 3, 2, 12]
 
 
-@pytest.mark.parametrize("name", ["linkweir.sweeps", "linkweir.sweeps.keys", "linkweir.sweeps.plan"])
+@pytest.mark.parametrize(
+    "name", ["linkweir.sweeps", "linkweir.sweeps.keys", "linkweir.sweeps.plan", "linkweir.sweeps.plot"]
+)
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried

@@ -13,10 +13,10 @@ import typer
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import ComparisonInterrupted, run_comparison
-from linkweir.comparison.measures import MEASURES, SHOWN
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import prepare
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR
+from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
 from linkweir.sweeps.keys import nearest

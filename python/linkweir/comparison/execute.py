@@ -76,7 +76,7 @@ def compare(
     ...             "class": [{"name": "voice"}, {"name": "rest"}],
     ...             "flow": [{"class": "voice", "kind": "poisson", "rate": "500kbit"},
     ...                      {"class": "rest", "kind": "greedy"}]}
-    >>> found = compare(scenario, ["strict", "fifo"], seeds=3, jobs=1, promises=["voice.delay_p99=20ms"])
+    >>> found = compare(scenario, ["strict", "fifo"], seeds=3, jobs=1, promises=["voice.delay_p99=50ms"])
     >>> [(verdict.policy, verdict.verdict) for verdict in found.verdicts]
     [('strict', 'kept'), ('fifo', 'missed')]
     """

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from linkweir import html_page
 from linkweir.build import build
 from linkweir.comparison import plot
-from linkweir.comparison.measures import CAPACITY, MEASURES, SHOWN, USED
-from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR
+from linkweir.comparison.plan import Course
+from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
 from linkweir.html_page import Cell, Group
+from linkweir.measures import CAPACITY, MEASURES, SHOWN, USED
 from linkweir.provenance import read_provenance
 
 if TYPE_CHECKING:
@@ -82,17 +83,20 @@ def answer(comparison: Results) -> str:
         )
     verdicts = comparison.verdicts
     said = "".join(f"<li>{line}</li>" for line in _sentences(comparison, verdicts))
-    lines: list[Sequence[str | Cell]] = []
+    several = len(facts.courses) > 1
+    lines: list[Sequence[str | Cell] | Group] = []
     for promise in facts.promises:
+        measure = MEASURES[promise.measure]
+        if several:
+            lines.append(Group(promise.text))
         for course in facts.courses:
             here = [v for v in verdicts if v.promise == promise and v.trace == course.label]
-            measure = MEASURES[promise.measure]
             cells = [
                 Cell(f"{v.verdict}\n{measure.shown(v.found.mean, v.found.half)}", _MARKS.get(v.verdict, "open"))
                 for v in here
             ]
-            lines.append([f"{promise.text}", course.label, *cells])
-    headings = ["promise", "link", *(one.label for one in facts.contestants)]
+            lines.append([course.label if several else promise.text, *cells])
+    headings = ["promise and link" if several else "promise", *(one.label for one in facts.contestants)]
     below = (
         "Kept: the whole interval is within the bound (rates: within 1 % of it). Missed: the whole interval is outside."
     )
@@ -116,7 +120,7 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
         for verdict, words in ((MISSED, "missed"), (UNCLEAR, "may have missed")):
             hit = [place for place, found in zip(places, outcome, strict=True) if found == verdict]
             if hit:
-                parts.append(f"{words} {html.escape('; '.join(_places(hit, len(facts.courses))))}")
+                parts.append(f"{words} {html.escape(_listed(list(_places(hit, len(facts.courses)))))}")
         if not parts and KEPT not in outcome:
             yield f"{who}: no data."
         elif not parts:
@@ -126,9 +130,10 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
     free = [name for name in facts.classes[:_MOST_CLASSES] if name not in {promise.name for promise in facts.promises}]
     for name in free:
         for course in facts.courses:
-            where = "" if len(facts.courses) == 1 else f" on {html.escape(course.label)}"
-            lost = html.escape(_lost(comparison, course.label, name))
-            yield f"Class <b>{html.escape(name)}</b>, which has no promise, lost{where} {lost}."
+            who = f"class <b>{html.escape(name)}</b>, which has no promise,"
+            where = "" if len(facts.courses) == 1 else f"On {html.escape(course.label)} "
+            line = f"{where}{who} lost {html.escape(_lost(comparison, course.label, name))}."
+            yield line[:1].upper() + line[1:]
 
 
 def _everywhere(comparison: Results) -> str:
@@ -142,15 +147,16 @@ def _lost(comparison: Results, trace: str, name: str) -> str:
     for one in comparison.facts.contestants:
         loss = comparison.estimate(trace, one.label, name, "loss").mean
         if loss is not None:
-            same.setdefault(f"{100 * loss:.2g} %" if loss < 0.1 else f"{100 * loss:.0f} %", []).append(one.label)
+            share = f"{100 * loss:.2g}" if loss < 0.1 else f"{100 * loss:.0f}"
+            same.setdefault(f"{share}\N{NO-BREAK SPACE}%", []).append(one.label)
     return _listed([f"{share} under {_listed(labels)}" for share, labels in same.items()]) or "an unknown part"
 
 
-def _places(hit: Sequence[tuple[object, object]], courses: int) -> Iterator[str]:
+def _places(hit: Sequence[tuple[Promise, Course]], courses: int) -> Iterator[str]:
     """Promises with the links on which they were missed."""
     by_promise: dict[str, list[str]] = {}
     for promise, course in hit:
-        by_promise.setdefault(promise.text, []).append(course.label)  # type: ignore[attr-defined]
+        by_promise.setdefault(promise.text, []).append(course.label)
     for text, labels in by_promise.items():
         everywhere = " on both links" if courses == 2 else " on every link"
         where = "" if courses == 1 else everywhere if len(labels) == courses else f" on {_listed(labels)}"
@@ -174,8 +180,7 @@ def tables(comparison: Results) -> str:
         found.append(html_page.table(["measure", *(one.label for one in facts.contestants)], lines))
     more = len(facts.classes) - _MOST_CLASSES
     hidden = f" {more} more classes are in the data set only." if more > 0 else ""
-    seeds = " or its interval overlaps that of the best" if len(facts.seeds) > 1 else ""
-    found.append(f'<p class="below">Bold: the best value of the line{seeds}. Delays are queueing delays.{hidden}</p>')
+    found.append(f'<p class="below">Bold: the best value of the line. Delays are queueing delays.{hidden}</p>')
     return "".join(found)
 
 
@@ -194,14 +199,13 @@ def _measured(comparison: Results, trace: str, name: str, key: str) -> list[str 
     known = [one for one in estimates if one.mean is not None]
     if not known:
         return None
-    sign = -1.0 if measure.more_is_better else 1.0
-    best = min(known, key=lambda one: sign * (one.mean or 0.0))
+    means = [one.mean for one in known if one.mean is not None]
+    best = measure.shown(max(means) if measure.more_is_better else min(means))
+    apart = len({measure.shown(mean) for mean in means}) > 1
     line: list[str | Cell] = [measure.heading]
     for one in estimates:
         text = measure.shown(one.mean, one.half)
-        apart = one.mean is None or (one.low or 0.0) > (best.high or 0.0) or (one.high or 0.0) < (best.low or 0.0)
-        alone = all(other.mean == best.mean for other in known)
-        line.append(text if apart or alone else Cell(text, "best"))
+        line.append(Cell(text, "best") if apart and measure.shown(one.mean) == best else text)
     return line
 
 
@@ -221,18 +225,16 @@ def _figures(comparison: Results, kind: str) -> str:
 
 def _settings(comparison: Results) -> str:
     facts = comparison.facts
-    parts = ["<p>Everything else is the same for all. What a policy has no parameter for was left out:</p><ul>"]
-    for one in facts.contestants:
-        notes = ". ".join(one.notes) or "as the scenario has it"
-        name = one.label if one.label == one.policy else f"{one.label} ({one.policy})"
-        parts.append(f"<li><b>{html.escape(name)}</b>: {html.escape(notes)}.</li>")
-    parts.append("</ul>")
-    rest = [
-        note
-        for note in comparison.notes
-        if not any(note.endswith(own) for one in facts.contestants for own in one.notes)
+    parts = [
+        "<p>Keys of the scenario for which a policy has no parameter were left out. "
+        "Everything else is the same for all:</p><ul>"
     ]
-    parts += [f"<p>{html.escape(note.rstrip('.'))}.</p>" for note in rest]
+    for one in facts.contestants:
+        notes = "<br>".join(f"{html.escape(note)}." for note in one.notes or ("as the scenario has it",))
+        name = one.label if one.label == one.policy else f"{one.label} ({one.policy})"
+        parts.append(f"<li><b>{html.escape(name)}</b>: {notes}</li>")
+    parts.append("</ul>")
+    parts += [f"<p>{html.escape(note)}.</p>" for note in comparison.remarks]
     lines = [
         [one.label, where, ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items())]
         for one in facts.contestants
@@ -256,7 +258,7 @@ def _provenance(comparison: Results) -> str:
         about = dict(read_provenance(comparison.directory, comparison.sweep_kind))
         words = [str(word) for word in about.get("command", [])]  # type: ignore[attr-defined]
         if words[1:2] == ["compare"]:
-            command = f"<pre>{html.escape(shlex.join(['linkweir', *words[1:]]))}</pre>"
+            command = f'<pre class="command">{html.escape(shlex.join(["linkweir", *words[1:]]))}</pre>'
     lines = [
         ["scenario", facts.scenario or "given from Python"],
         *(

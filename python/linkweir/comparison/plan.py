@@ -208,18 +208,16 @@ def _courses(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]
         return
     if isinstance(traces, (str, os.PathLike)):
         raise TypeError("traces: is one path; give a list")
-    seen: set[str] = set()
-    for trace in traces:
-        path = Path(trace)
+    paths = [Path(trace) for trace in traces]
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise PlanError(f"trace {path}: is given twice; leave one out")
         try:
             content = path.read_bytes()
         except OSError as error:
             raise PlanError(f"trace {path}: cannot be read: {error.strerror}") from error
-        label = next(name for name in (path.stem, path.name, str(path)) if name not in seen or name == str(path))
-        if label in seen:
-            raise PlanError(f"trace {path}: is given twice; leave one out")
-        seen.add(label)
-        yield Course(label, str(path), hashlib.sha256(content).hexdigest())
+        alone = [other.stem for other in paths].count(path.stem) == 1
+        yield Course(path.stem if alone else str(path), str(path), hashlib.sha256(content).hexdigest())
 
 
 def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str) -> dict[str, Any]:
@@ -281,4 +279,4 @@ def _fixed_load(scenario: Scenario) -> Iterator[str]:
 def _notes(written: Mapping[str, Any], courses: Sequence[Course], nominal_bps: float) -> Iterator[str]:
     if "nominal" in written.get("link", {}) and any(course.source for course in courses):
         believed = f"{nominal_bps / 1e6:.4g} Mbit/s (link.nominal)"
-        yield f"on every trace the schedulers believe that the link carries {believed}"
+        yield f"On every trace the schedulers believe that the link carries {believed}"

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from linkweir.comparison.measures import MEASURES
+from linkweir.measures import MEASURES
 from linkweir.plot import STYLE
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from linkweir import _native
-from linkweir.comparison.measures import MEASURES
 from linkweir.confidence import Estimate
 from linkweir.fault import PlanError
+from linkweir.measures import MEASURES
 
 KEPT = "kept"
 MISSED = "missed"

@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkweir.comparison.measures import MEASURES, Measure
 from linkweir.comparison.plan import Facts
 from linkweir.comparison.promises import Promise
 from linkweir.confidence import Estimate, estimate
-from linkweir.sweeps.means import INTERVAL, grouped_means
+from linkweir.measures import MEASURES, Measure
+from linkweir.sweeps.means import INTERVAL, grouped_means, seeds_are_equal
 from linkweir.sweeps.outcome import KIND, Sweep
+from linkweir.sweeps.page import SEEDS_ARE_EQUAL
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,7 +70,13 @@ class Results:
     def notes(self) -> list[str]:
         """What was left out of the scenario or derived for a policy, and what is remarkable: a sentence each."""
         of_policies = [f"{one.label}: {note}" for one in self.facts.contestants for note in one.notes]
-        return [*of_policies, *self.facts.notes, *self._same()]
+        return [*of_policies, *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes that are about several policies or links."""
+        equal = [SEEDS_ARE_EQUAL] if seeds_are_equal(self.sweep.table) else []
+        return [*self.facts.notes, *equal, *self._same()]
 
     @cached_property
     def _classes(self) -> pa.Table:

@@ -72,6 +72,17 @@ def grouped_means(data: pa.Table, by: Sequence[str], kept: Sequence[str], number
     return pa.table(found)
 
 
+def seeds_are_equal(data: pa.Table) -> bool:
+    """Whether a data set has several seeds, and the runs of each case do not differ."""
+    if "scope" not in data.column_names:
+        return False
+    found: dict[int, dict[int, list[dict[str, object]]]] = {}
+    for row in data.drop_columns(["run"]).to_pylist():
+        found.setdefault(row["case"], {}).setdefault(row.pop("seed"), []).append(row)
+    runs = [list(seeds.values()) for seeds in found.values()]
+    return any(len(of) > 1 for of in runs) and all(rows == of[0] for of in runs for rows in of)
+
+
 def _is_number(data: pa.Table, name: str) -> bool:
     import pyarrow as pa
 

@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir.build import build
 from linkweir.fault import DirectoryError
-from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance
+from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance, write_whole, writing
+from linkweir.sweeps.means import means
 from linkweir.tables import read_table
 
 if TYPE_CHECKING:
@@ -79,6 +81,30 @@ class Sweep:
         does not apply is null. Rows are in the order of the plan, not in that in which runs ended.
         """
         return self.read()
+
+    @property
+    def means(self) -> pa.Table:
+        """One row per case and link, class or flow: means over the seeds with Student's 95 % intervals.
+
+        The keys of the plan, ``scope``, ``class``, ``flow``, ``runs`` (how many seeds), and for each number of `table`
+        its mean and, with ``_ci95`` behind the name, half the width of its interval; null where only one run has a
+        value.
+        """
+        return means(self.table)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Writes a report: one HTML file with means, intervals and figures.
+
+        Raises:
+            DirectoryError: it cannot be written.
+        """
+        from linkweir.sweeps.page import page
+
+        target = Path(path)
+        about = build() if self.directory is None else read_provenance(self.directory, KIND)
+        with writing(target.parent):
+            write_whole(target, page(self.name, self.runs_done, self.runs_planned, self.table, about))
+        return target
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Sweep:

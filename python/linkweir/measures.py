@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The measures of a class that a comparison shows: column, words, unit, and which direction is better."""
+"""The measures of a class that sweeps and comparisons show: column, words, unit, and which direction is better."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MEASURES = {
     "delay_p95": Measure("delay_p95_s", "delay p95", "ms", 1e3, 1, "time"),
     "delay_p99": Measure("delay_p99_s", "delay p99", "ms", 1e3, 1, "time"),
 }
-"""By the name that a promise uses. Delays are queueing delays."""
+"""By the name that a promise uses. Delays of classes are queueing delays."""
 
 SHOWN = ("rate", "goodput", "loss", "delay_p50", "delay_p99")
 """Measures of the table that is printed and of the report."""
