@@ -61,7 +61,10 @@ struct Rows {
 
 impl Sink for Rows {
     fn chunk(&mut self, table: Table) -> Result<(), String> {
-        self.seen += table.columns[0].1.len();
+        // Distributions have as many rows after 100 s as after 10,000 s.
+        if table.name != "delays" {
+            self.seen += table.columns[0].1.len();
+        }
         if self.keep {
             self.kept.push(table);
         }
