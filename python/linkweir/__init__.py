@@ -33,6 +33,7 @@ Models and lists:
 - `Policy`: name and meaning of a policy, its parameters and what it shows over time.
 - `Parameter`: a key of ``[scheduler]`` or ``[[class]]``: unit, range, default.
 - `Statistic`: a column that a policy adds to the table `levels`.
+- `delays`: distributions of delays, merged over runs, and their quantiles (module).
 - `quality`: how conversations sound and how fair shares are (module).
 - `traces`: capacities over time, and generators of some (module).
 
@@ -58,7 +59,7 @@ from __future__ import annotations
 
 import sys
 
-from linkweir import quality, sweeps, traces
+from linkweir import delays, quality, sweeps, traces
 from linkweir._native import __version__
 from linkweir.comparison import Comparison, compare
 from linkweir.fault import (
@@ -94,6 +95,7 @@ __all__ = [
     "TableError",
     "__version__",
     "compare",
+    "delays",
     "policies",
     "quality",
     "run",

@@ -241,6 +241,15 @@ pub struct Flow {
     pub access_delay_ns: u64,
     /// The traffic of the source.
     pub traffic: Traffic,
+    /// Measurements of this flow that are made only where they are asked for.
+    pub measures: Measures,
+}
+
+/// Measurements of a flow that are made only where they are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measures {
+    /// The flow has distributions of its own in table `delays`.
+    pub delays: bool,
 }
 
 /// Kinds of sources. Rates count the packets' own bytes, without the link's overhead.

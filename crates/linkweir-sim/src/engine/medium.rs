@@ -112,7 +112,7 @@ impl Medium for PlainLink {
             else {
                 break;
             };
-            at.recorder.sent(at.now_ns, class, item.bytes, sojourn_ns);
+            at.recorder.sent(at.now_ns, class, &item.seen(), sojourn_ns);
             at.device.ring.push_back((bytes, item));
             if !at.lacking.is_empty() {
                 at.refill();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet in the simulator, copied at every step of its way.
 
+use crate::metrics::Seen;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
@@ -14,6 +16,15 @@ pub(super) struct Packet {
 impl Packet {
     pub(super) const SENT_BEFORE: u64 = 1 << 63;
     pub(super) const IN_TOTALS: u64 = 1 << 62;
+
+    /// What the recorder sees of it.
+    #[inline]
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            flow: self.flow,
+            bytes: self.bytes,
+        }
+    }
 
     /// TCP: number of the segment.
     pub(super) fn sequence(&self) -> u64 {

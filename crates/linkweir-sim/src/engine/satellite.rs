@@ -364,7 +364,7 @@ impl Medium for SatelliteLink {
         at.device
             .ring
             .push_back((uncoded_bytes + coded_bits / 8, item));
-        at.recorder.sent(at.now_ns, class, item.bytes, sojourn_ns);
+        at.recorder.sent(at.now_ns, class, &item.seen(), sojourn_ns);
         at.recorder.attempted(item.flow as usize, coded_bits);
         let is_tcp = matches!(at.flows[item.flow as usize].kind, Kind::Tcp(_));
         self.number(&item, is_tcp);

@@ -6,6 +6,7 @@ use crate::table::Table;
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, SERIES};
 use super::column::{Column, TableOf};
+use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
 
@@ -32,6 +33,7 @@ pub fn columns() -> Vec<ColumnInfo> {
     describe("classes", CLASSES, &mut all);
     describe("flows", FLOWS, &mut all);
     describe("harq", HARQ, &mut all);
+    describe("delays", DELAYS, &mut all);
     describe("channel", CHANNEL, &mut all);
     describe("carrier", CARRIER, &mut all);
     describe("terminals", TERMINALS, &mut all);
@@ -52,6 +54,7 @@ fn describe<T, C>(table: &'static str, columns: &[Column<T, C>], all: &mut Vec<C
 pub fn optional_tables() -> Vec<Table> {
     vec![
         TableOf::new("harq", HARQ).into_table(),
+        TableOf::new("delays", DELAYS).into_table(),
         TableOf::new("channel", CHANNEL).into_table(),
         TableOf::new("carrier", CARRIER).into_table(),
         TableOf::new("terminals", TERMINALS).into_table(),

@@ -10,9 +10,11 @@ mod class;
 mod column;
 pub(crate) mod columns;
 mod delay;
+mod delays;
 mod flow;
 mod link;
 mod rows;
+mod watch;
 
 use linkweir_core::{Distribution, DropReason, Stat};
 
@@ -23,9 +25,13 @@ use crate::tcp;
 use class::{Bin, Class, ClassTotals, CLASSES, SERIES};
 use column::TableOf;
 use delay::{quantile_s, Jitter};
+use delays::DelayTable;
 use flow::{Flow, FLOWS, FLOW_SERIES, HARQ};
 use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
+use watch::Watch;
+
+pub(crate) use watch::Seen;
 
 /// Everything measured during a run.
 #[derive(Debug)]
@@ -43,6 +49,8 @@ pub(crate) struct Recorder {
     levels: Rows,
     /// Whether attempts at packets are counted: the link is from a satellite.
     attempts: bool,
+    /// Measurements that only some runs ask for.
+    watch: Option<Box<Watch>>,
 }
 
 impl Recorder {
@@ -70,6 +78,7 @@ impl Recorder {
             flow_series: TableOf::new("flow_series", FLOW_SERIES),
             levels: Rows::new("levels", levels),
             attempts: experiment.link.satellite.is_some(),
+            watch: Watch::new(experiment),
         }
     }
 
@@ -114,14 +123,17 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, now_ns: u64, class: usize, bytes: u32, sojourn_ns: u64) {
+    pub(crate) fn sent(&mut self, now_ns: u64, class: usize, packet: &Seen, sojourn_ns: u64) {
         let class = &mut self.classes[class];
-        class.leave(now_ns, bytes);
+        class.leave(now_ns, packet.bytes);
         class.counts.sent_pkts += 1;
-        class.counts.sent_bytes += u64::from(bytes);
+        class.counts.sent_bytes += u64::from(packet.bytes);
         class.counts.delay_ns += u128::from(sojourn_ns);
         class.bin_max_ns = class.bin_max_ns.max(sojourn_ns);
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.sent(packet, sojourn_ns);
+        }
     }
 
     #[inline]
@@ -197,6 +209,9 @@ impl Recorder {
             flow.total = flow.counts;
             flow.delays.reset();
         }
+        if let Some(watch) = &mut self.watch {
+            watch.begin_totals();
+        }
     }
 
     /// A policy's statistics of one class, now.
@@ -258,7 +273,7 @@ impl Recorder {
             flow.delays.settle();
         }
         let span_s = now_ns.saturating_sub(self.total_ns) as f64 / 1e9;
-        self.class_totals(now_ns, span_s, sojourn_ns, sink)?;
+        self.class_totals(now_ns, span_s, &sojourn_ns, sink)?;
         let mut flows = TableOf::new("flows", FLOWS);
         let mut harq = TableOf::new("harq", HARQ);
         for flow in &mut self.flows {
@@ -269,7 +284,37 @@ impl Recorder {
             }
         }
         flows.flush(sink)?;
-        harq.flush(sink)
+        harq.flush(sink)?;
+        self.delays(sojourn_ns, sink)
+    }
+
+    /// Writes the distributions of delays: of every class, and of the flows that ask for it.
+    fn delays<'h>(
+        &self,
+        sojourn_ns: impl Fn(usize) -> &'h Distribution,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let mut one_way_ns = vec![Distribution::default(); self.classes.len()];
+        for flow in &self.flows {
+            one_way_ns[flow.class].add(flow.delays.distribution_ns());
+        }
+        let mut table = DelayTable::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            table.add(&class.name, "", "queueing", sojourn_ns(index), sink)?;
+            table.add(&class.name, "", "one-way", &one_way_ns[index], sink)?;
+        }
+        if let Some(watch) = &self.watch {
+            for (index, flow) in self.flows.iter().enumerate() {
+                let Some(queueing_ns) = watch.queueing_ns(index) else {
+                    continue;
+                };
+                let class = &self.classes[flow.class].name;
+                table.add(class, &flow.name, "queueing", queueing_ns, sink)?;
+                let one_way_ns = flow.delays.distribution_ns();
+                table.add(class, &flow.name, "one-way", one_way_ns, sink)?;
+            }
+        }
+        table.finish(sink)
     }
 
     fn class_totals<'h>(
