@@ -346,8 +346,20 @@ def test_wrong_words_are_refused_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "measures"])
+@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "comparison.plot", "measures"])
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"linkweir.{name}"))
     assert tried
     assert not failed
+
+
+def test_distributions_are_those_of_all_seeds_together() -> None:
+    found = compare(PSS, ["pss"], seeds=3, jobs=1)
+    runs = package.run_many([{**PSS, "seed": seed} for seed in (1, 2, 3)])
+    merged = package.delays.merge(run.delays for run in runs)
+    (link,) = (course.label for course in found.facts.courses)
+    for one in package.delays.distributions(merged, "queueing"):
+        ours = found.distribution(link, "pss", one.of)
+        assert ours is not None
+        assert ours.packets.sum() == one.packets.sum()
+        assert ours.quantile(0.99) == one.quantile(0.99)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir import delays
 from linkweir.comparison.plan import Facts
 from linkweir.comparison.promises import Promise
 from linkweir.confidence import Estimate, estimate
@@ -156,12 +158,24 @@ class Results:
             found.setdefault((row["trace"], row["policy"]), []).append(row)
         return found
 
-    def distribution(self, trace: str, policy: str, name: str) -> tuple[list[float], list[float]]:
-        """The distribution of the queueing delay of a class: delays in s, and the part of the packets up to each."""
-        row = self._by_place.get((trace, policy, name), {})
-        points = [(row.get(f"delay_{key}_s"), part) for key, part in (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))]
-        known = [(value, part) for value, part in points if value]
-        return [value for value, _ in known], [part for _, part in known]
+    def distribution(self, trace: str, policy: str, name: str) -> delays.Distribution | None:
+        """The distribution of the queueing delay of a class, all seeds together; None if no packet was sent."""
+        return self._distributions.get((trace, policy, name))
+
+    @cached_property
+    def _distributions(self) -> dict[tuple[str, str, str], delays.Distribution]:
+        import pyarrow.compute as pc
+
+        table = self.sweep.delays
+        found = {}
+        for trace, policy in itertools.product(self.facts.courses, self.facts.contestants):
+            if "trace" not in table.column_names:
+                break
+            here = pc.and_(pc.equal(table["trace"], trace.label), pc.equal(table["policy"], policy.label))
+            for one in delays.distributions(table.filter(here), "queueing"):
+                if not one.flow:
+                    found[trace.label, policy.label, one.of] = one
+        return found
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, str, str], dict[str, Any]]:

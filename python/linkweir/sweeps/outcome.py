@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "sweep"
 RUNS = "runs"
+DELAYS = "delays"
 _ENDED = ("complete", "interrupted", "failed")
 
 
@@ -70,6 +71,7 @@ class Sweep:
     failures: tuple[Failure, ...]
     directory: Path | None
     read: Callable[[], pa.Table]
+    read_delays: Callable[[], pa.Table]
 
     @property
     def table(self) -> pa.Table:
@@ -81,6 +83,13 @@ class Sweep:
         does not apply is null. Rows are in the order of the plan, not in that in which runs ended.
         """
         return self.read()
+
+    @property
+    def delays(self) -> pa.Table:
+        """The distributions of delays of each case, all its seeds together: the keys of the plan, and the columns of
+        `linkweir.Result.delays`. `linkweir.delays` merges cases and computes quantiles.
+        """
+        return self.read_delays()
 
     @property
     def means(self) -> pa.Table:
@@ -177,6 +186,14 @@ def open_sweep(directory: Path) -> Sweep:
             provenance.get("runs_sha256"),
             summary["runs_done"],
         ),
+        partial(
+            _read_checked,
+            directory / RESULTS / f"{DELAYS}.parquet",
+            provenance.get("delays_sha256"),
+            summary["runs_done"],
+        )
+        if "delays_sha256" in provenance
+        else partial(read_data, directory / RESULTS / f"{DELAYS}.parquet"),
     )
 
 

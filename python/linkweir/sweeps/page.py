@@ -91,7 +91,6 @@ def page(name: str, done: int, planned: int, data: pa.Table, about: Mapping[str,
             ("commit", "commit"),
             ("sources_sha256", "SHA-256 of the sources"),
             ("plan_sha256", "SHA-256 of the plan"),
-            ("started_utc", "started (UTC)"),
             ("platform", "platform"),
         )
         if about.get(key)
