@@ -109,6 +109,15 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
         "rating",
         "MOS",
     ),
+    ("docs/howto/compare.md", "linkweir compare scenarios/lte-drive.toml *"): (
+        "drr: left out: low_level, rate and memory of class af\n",
+        "drr: af and cs0 share level 1; quantum from the reservations and the 4.42 Mbit/s",
+        "fq_codel: left out: level of classes ef and cs0; level, low_level, rate and memory of class af\n",
+        "class  policy    rate (Mbit/s)  TCP goodput (Mbit/s)",
+        "af: rate at least 1.5 Mbit/s  ",
+        "ef: loss at most 5 %  ",
+        "30 of 30 runs done: 30 now, 0 before\nreport: runs/compare-lte-drive/report.html\n",
+    ),
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
 }
 """What the page says that a command prints, in the words of the output."""
@@ -124,6 +133,7 @@ NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
     ("docs/reference/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
+    ("docs/howto/compare.md", "drr: left out*"): "output of the block before; PRINTS compares its words",
     ("docs/howto/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
 }
 """Blocks without language that hold no commands: page and a pattern of the first line, and what they hold."""
