@@ -12,7 +12,7 @@ import typer
 
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
-from linkweir.comparison.execute import ComparisonInterrupted, run_comparison
+from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import prepare
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR
@@ -20,6 +20,7 @@ from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
 from linkweir.sweeps.keys import nearest
+from linkweir.sweeps.outcome import SweepInterrupted
 from linkweir.terminal import print_table
 
 if sys.version_info >= (3, 11):
@@ -82,8 +83,8 @@ def compare(
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             found = run_comparison(plan, facts, executor, out=directory, force=force, progress=progress)
-    except ComparisonInterrupted as interrupted:
-        show(interrupted.comparison, as_json=as_json, wide=wide)
+    except SweepInterrupted as interrupted:
+        show(Comparison(facts, interrupted.sweep), as_json=as_json, wide=wide)
         say(f"linkweir: {interrupted}; the same command resumes it")
         raise typer.Exit(1) from interrupted
     show(found, as_json=as_json, wide=wide)

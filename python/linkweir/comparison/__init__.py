@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from linkweir.comparison.execute import ComparisonInterrupted, compare
+from linkweir.comparison.execute import compare
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.promises import Promise
 from linkweir.comparison.results import Verdict
 
-__all__ = ["Comparison", "ComparisonInterrupted", "Promise", "Verdict", "compare"]
+__all__ = ["Comparison", "Promise", "Verdict", "compare"]

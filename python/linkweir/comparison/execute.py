@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-class ComparisonInterrupted(SweepInterrupted):
-    """Ctrl-C ended a comparison early.
-
-    Attributes:
-        comparison: the runs done until then.
-    """
-
-    def __init__(self, comparison: Comparison) -> None:
-        super().__init__(comparison.sweep)
-        self.comparison = comparison
-
-
 def compare(
     scenario: Mapping[str, Any] | str | os.PathLike[str],
     policies: Policies,
@@ -70,7 +58,7 @@ def compare(
         PlanError: a policy, a trace or a promise is wrong; nothing was run.
         ScenarioError: the scenario is; nothing was run.
         DirectoryError, ExecutorError: as for `linkweir.sweeps.run_plan`.
-        ComparisonInterrupted: Ctrl-C; its `comparison` holds what was done.
+        SweepInterrupted: Ctrl-C; `Comparison.load` opens what was done, if `out` was given.
 
     >>> scenario = {"duration": "2s", "link": {"rate": "2Mbit"}, "scheduler": {"policy": "strict"},
     ...             "class": [{"name": "voice"}, {"name": "rest"}],
@@ -104,10 +92,9 @@ def run_comparison(
     try:
         found = Comparison(facts, run_plan(plan, executor, out=out, force=force, progress=progress))
     except SweepInterrupted as interrupted:
-        found = Comparison(facts, interrupted.sweep)
         if out is not None:
-            found.write()
-        raise ComparisonInterrupted(found) from interrupted
+            Comparison(facts, interrupted.sweep).write()
+        raise
     if out is not None:
         found.write()
     return found
