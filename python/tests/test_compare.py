@@ -346,7 +346,7 @@ def test_wrong_words_are_refused_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "comparison.plot", "measures"])
+@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "measures"])
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"linkweir.{name}"))
     assert tried
@@ -363,3 +363,36 @@ def test_distributions_are_those_of_all_seeds_together() -> None:
         assert ours is not None
         assert ours.packets.sum() == one.packets.sum()
         assert ours.quantile(0.99) == one.quantile(0.99)
+
+
+def test_copies_of_a_class_are_one_class_with_their_means() -> None:
+    scenario = {
+        **PSS,
+        "scheduler": {"policy": "drr"},
+        "class": [{"name": "user", "count": 3}, {"name": "rest"}],
+        "flow": [
+            {"class": "user", "kind": "poisson", "rate": "900kbit", "count": 3},
+            {"class": "rest", "kind": "tcp"},
+        ],
+    }
+    found = compare(scenario, ["drr"], seeds=[1], jobs=1, promises=["user.rate=500kbit"])
+    assert found.table["class"].to_pylist() == ["user", "rest"]
+    assert "Class user has 3 copies; its figures are means over them" in found.notes
+    run = package.run(scenario, seed=1)
+    rates = [row["rate_bps"] for row in run.rows("classes")[:3]]
+    assert found.table["rate_bps"][0].as_py() == pytest.approx(sum(rates) / 3)
+    goodput = next(flow["goodput_bps"] for flow in run.rows("flows") if flow["kind"] == "tcp")
+    assert found.table["goodput_bps"].to_pylist() == [None, pytest.approx(goodput)]
+    merged = found.distribution(found.facts.courses[0].label, "drr", "user")
+    assert merged is not None
+    assert merged.packets.sum() == sum(row["sent_pkts"] for row in run.rows("classes")[:3])
+    assert [verdict.verdict for verdict in found.verdicts] == [KEPT]
+
+
+def test_without_promises_the_report_says_which_policy_is_best(tmp_path: Path) -> None:
+    plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
+    report = compare(plain, ["strict", "fifo"], seeds=2, jobs=1).report(tmp_path / "report.html").read_text()
+    assert "The scenario promises nothing to any class." in report
+    best = re.search(r"<li>class <b>ef</b>: (.*?)</li>", report)
+    assert best is not None
+    assert "lowest delay p99 under strict (" in best[1]

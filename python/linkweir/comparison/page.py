@@ -77,10 +77,8 @@ def answer(comparison: Results) -> str:
     """Which policy kept which promise, as HTML."""
     facts = comparison.facts
     if not facts.promises:
-        return (
-            "<p>The scenario promises nothing to any class, so no policy can be said to have kept a promise. "
-            "What each class got is below.</p>"
-        )
+        best = "".join(f"<li>{line}</li>" for line in _best(comparison))
+        return f"<p>The scenario promises nothing to any class. The best policy for each:</p><ul>{best}</ul>"
     verdicts = comparison.verdicts
     said = "".join(f"<li>{line}</li>" for line in _sentences(comparison, verdicts))
     several = len(facts.courses) > 1
@@ -134,6 +132,30 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
             where = "" if len(facts.courses) == 1 else f"On {html.escape(course.label)} "
             line = f"{where}{who} lost {html.escape(_lost(comparison, course.label, name))}."
             yield line[:1].upper() + line[1:]
+
+
+def _best(comparison: Results) -> Iterator[str]:
+    """For each class and link the policies with the best figures."""
+    facts = comparison.facts
+    for name in facts.classes[:_MOST_CLASSES]:
+        for course in facts.courses:
+            parts = []
+            for key in ("rate", "loss", "delay_p99"):
+                measure = MEASURES[key]
+                means = {
+                    one.label: comparison.estimate(course.label, one.label, name, key).mean for one in facts.contestants
+                }
+                known = {label: mean for label, mean in means.items() if mean is not None}
+                if not known:
+                    continue
+                best = measure.shown((max if measure.more_is_better else min)(known.values()))
+                labels = [label for label, mean in known.items() if measure.shown(mean) == best]
+                adjective = "highest" if measure.more_is_better else "lowest"
+                who = "all alike" if len(labels) == len(known) > 1 else f"under {_listed(labels)}"
+                parts.append(f"{adjective} {measure.words} {who} ({best}\N{NO-BREAK SPACE}{measure.unit})")
+            where = "" if len(facts.courses) == 1 else f" on {course.label}"
+            if parts:
+                yield f"class <b>{html.escape(name)}</b>{html.escape(f'{where}: {_listed(parts)}.')}"
 
 
 def _everywhere(comparison: Results) -> str:

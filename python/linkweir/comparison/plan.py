@@ -76,6 +76,7 @@ class Facts:
     scenario: str
     resolved: str
     classes: tuple[str, ...]
+    copies: dict[str, int]
     fixed_load: tuple[str, ...]
     duration_s: float
     warmup_s: float
@@ -133,11 +134,13 @@ def prepare(
     count = list(range(own.seed, own.seed + seeds)) if isinstance(seeds, int) else list(seeds)
     if not count:
         raise PlanError(f"seeds = {seeds}: must be at least 1")
+    copies = {entry["name"]: entry.get("count", 1) for entry in tomllib.loads(own.resolved)["class"]}
     facts = Facts(
         name=own.name,
         scenario=str(path) if not isinstance(scenario, Mapping) else "",
         resolved=own.resolved,
-        classes=tuple(own.classes),
+        classes=tuple(copies),
+        copies=copies,
         fixed_load=tuple(_fixed_load(own)),
         duration_s=own.duration_s,
         warmup_s=own.warmup_s,
@@ -146,9 +149,9 @@ def prepare(
         courses=tuple(courses),
         promises=(
             *promises_of(written, nominal_bps),
-            *(given_promise(text, own.classes) for text in promises),
+            *(given_promise(text, list(copies)) for text in promises),
         ),
-        notes=tuple(_notes(written, courses, nominal_bps)),
+        notes=tuple(_notes(written, courses, nominal_bps, copies)),
     )
     return Plan.of_scenarios(own.name, cases, count), facts
 
@@ -272,11 +275,16 @@ def _fixed_load(scenario: Scenario) -> Iterator[str]:
     resolved = tomllib.loads(scenario.resolved)
     for entry in resolved["class"]:
         flows = [flow for flow in resolved["flow"] if flow["class"] == entry["name"]]
-        if entry.get("count", 1) == 1 and flows and all(flow["kind"] in _FIXED_LOAD for flow in flows):
+        if flows and all(flow["kind"] in _FIXED_LOAD for flow in flows):
             yield entry["name"]
 
 
-def _notes(written: Mapping[str, Any], courses: Sequence[Course], nominal_bps: float) -> Iterator[str]:
+def _notes(
+    written: Mapping[str, Any], courses: Sequence[Course], nominal_bps: float, copies: Mapping[str, int]
+) -> Iterator[str]:
+    for name, count in copies.items():
+        if count > 1:
+            yield f"Class {name} has {count} copies; its figures are means over them"
     if "nominal" in written.get("link", {}) and any(course.source for course in courses):
         believed = f"{nominal_bps / 1e6:.4g} Mbit/s (link.nominal)"
         yield f"On every trace the schedulers believe that the link carries {believed}"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from linkweir.measures import MEASURES
 from linkweir.plot import STYLE
+from linkweir.sweeps.plot import cumulative, delay_axis, logarithmic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from linkweir.comparison.results import Results
-    from linkweir.outline import Values
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 """Okabe and Ito 2008: they can be told apart by readers who see few colours."""
@@ -25,8 +25,6 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X", "*")
 _DASHES = ("-", "--", "-.", ":")
 MOST_CLASSES = 12
 _ACROSS = 3
-_LEAST_MS = 0.1
-_POINTS = 400
 _DOTS = ("rate", "loss", "delay_p99")
 
 
@@ -78,7 +76,7 @@ def _dots(
     axes.grid(visible=False, axis="y")
     axes.set_xlabel(shown.heading)
     if measure.startswith("delay") and seen and min(seen) > 0 and max(seen) > 20 * min(seen):
-        _logarithmic(axes)
+        logarithmic(axes)
     else:
         axes.set_xlim(left=0)
 
@@ -109,51 +107,11 @@ def delays(comparison: Results, trace: str) -> str:
 
 
 def _distribution(axes: Axes, comparison: Results, trace: str, name: str, labels: Sequence[str]) -> None:
-    import numpy as np
-
     for index, label in enumerate(labels):
         found = comparison.distribution(trace, label, name)
-        if found is None:
-            continue
-        # Delays below the first part of the axis are drawn at its edge: many packets do not wait at all.
-        delay_ms = np.maximum(found.upper_s * 1e3, _LEAST_MS)
-        part = found.cdf() * 100
-        kept = thinned(part, _POINTS)
-        axes.plot(
-            np.concatenate([[_LEAST_MS], delay_ms[kept]]),
-            np.concatenate([[part[delay_ms <= _LEAST_MS].max(initial=0.0)], part[kept]]),
-            color=_colour(index),
-            linestyle=_DASHES[index % len(_DASHES)],
-            linewidth=1.6,
-            label=label,
-        )
-    _logarithmic(axes)
-    axes.set_xlim(left=_LEAST_MS)
-    axes.set_ylim(0, 101)
-
-
-def thinned(part: Values, points: int) -> Values:
-    """Indices of a rising curve that are enough to draw it: one in each of so many steps, and the last.
-
-    >>> import numpy as np
-    >>> thinned(np.array([0.0, 0.1, 0.2, 50.0, 50.1, 100.0]), 10).tolist()
-    [0, 3, 5]
-    """
-    import numpy as np
-
-    steps = np.floor(part * points / 100.0)
-    first = np.flatnonzero(np.diff(steps, prepend=-1.0))
-    return np.unique(np.append(first, len(part) - 1))
-
-
-def _logarithmic(axes: Axes) -> None:
-    """Powers of ten as plain numbers: the style draws no formulas."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=6))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
+        if found is not None:
+            cumulative(axes, found, label, color=_colour(index), linestyle=_DASHES[index % len(_DASHES)])
+    delay_axis(axes)
 
 
 def _colour(index: int) -> str:

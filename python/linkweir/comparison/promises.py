@@ -89,17 +89,11 @@ def promises_of(scenario: Mapping[str, Any], nominal_bps: float) -> Iterator[Pro
     """The promises that a scenario states itself: reservations, and delay targets."""
     policy = scenario.get("scheduler", {}).get("policy")
     for entry in scenario.get("class", []):
-        for name in _copies(entry):
-            if policy == "pss" and "low_level" in entry:
-                yield from _reservation(entry, name, nominal_bps)
-            if policy in _TARGETED and "target" in entry:
-                yield from _target(entry, name)
-
-
-def _copies(entry: Mapping[str, Any]) -> list[str]:
-    count = entry.get("count", 1)
-    name = str(entry["name"])
-    return [name] if count == 1 else [f"{name}-{number}" for number in range(1, count + 1)]
+        name = str(entry["name"])
+        if policy == "pss" and "low_level" in entry:
+            yield from _reservation(entry, name, nominal_bps)
+        if policy in _TARGETED and "target" in entry:
+            yield from _target(entry, name)
 
 
 def _reservation(entry: Mapping[str, Any], name: str, nominal_bps: float) -> Iterator[Promise]:

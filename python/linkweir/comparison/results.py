@@ -100,7 +100,37 @@ class Results:
             ):
                 goodput[run, name] = goodput.get((run, name), 0.0) + (value or 0.0)
         pairs = list(zip(classes["run"].to_pylist(), classes["class"].to_pylist(), strict=True))
-        return classes.append_column("goodput_bps", pa.array([goodput.get(pair) for pair in pairs], pa.float64()))
+        classes = classes.append_column("goodput_bps", pa.array([goodput.get(pair) for pair in pairs], pa.float64()))
+        return self._without_copies(classes)
+
+    def _without_copies(self, classes: pa.Table) -> pa.Table:
+        """One row for all copies of a class: the means over them."""
+        if not self._entry_of:
+            return classes
+        named = self._renamed(classes)
+        kept = ("run", "case", "seed", "trace", "policy", "class")
+        texts = (*kept, "scope", "flow", "kind")
+        there = [name for name in named.column_names if named[name].null_count < named.num_rows]
+        numbers = [name for name in there if name not in texts]
+        return grouped_means(named, ("run", "class"), kept, numbers)
+
+    @cached_property
+    def _entry_of(self) -> dict[str, str]:
+        """The class of each copy."""
+        return {
+            f"{name}-{number}": name
+            for name, count in self.facts.copies.items()
+            for number in range(1, count + 1)
+            if count > 1
+        }
+
+    def _renamed(self, table: pa.Table) -> pa.Table:
+        """A table with the names of classes in place of those of their copies."""
+        import pyarrow as pa
+
+        names = [self._entry_of.get(name, name) for name in table["class"].to_pylist()]
+        place = table.column_names.index("class")
+        return table.set_column(place, "class", pa.array(names, pa.string()))
 
     @cached_property
     def table(self) -> pa.Table:
@@ -172,7 +202,10 @@ class Results:
             if "trace" not in table.column_names:
                 break
             here = pc.and_(pc.equal(table["trace"], trace.label), pc.equal(table["policy"], policy.label))
-            for one in delays.distributions(table.filter(here), "queueing"):
+            rows = table.filter(here)
+            if self._entry_of and rows.num_rows:
+                rows = delays.merge([self._renamed(rows)])
+            for one in delays.distributions(rows, "queueing"):
                 if not one.flow:
                     found[trace.label, policy.label, one.of] = one
         return found

@@ -112,7 +112,7 @@ class Sweep:
         target = Path(path)
         about = build() if self.directory is None else read_provenance(self.directory, KIND)
         with writing(target.parent):
-            write_whole(target, page(self.name, self.runs_done, self.runs_planned, self.table, about))
+            write_whole(target, page(self.name, self.runs_done, self.runs_planned, self.table, self.delays, about))
         return target
 
     @classmethod

@@ -59,7 +59,7 @@ def plan_keys(names: Sequence[str]) -> list[str]:
     return [name for name in own if not any(name.startswith(f"{other}_") for other in own)]
 
 
-def page(name: str, done: int, planned: int, data: pa.Table, about: Mapping[str, Any]) -> str:
+def page(name: str, done: int, planned: int, data: pa.Table, distributions: pa.Table, about: Mapping[str, Any]) -> str:
     """The whole page.
 
     Args:
@@ -67,6 +67,7 @@ def page(name: str, done: int, planned: int, data: pa.Table, about: Mapping[str,
         done: runs in the data set.
         planned: runs of the plan.
         data: the data set.
+        distributions: those of the delays.
         about: provenance.
     """
     found = means(data)
@@ -80,7 +81,8 @@ def page(name: str, done: int, planned: int, data: pa.Table, about: Mapping[str,
         f"</p>{''.join(f'<p>{html.escape(remark)}.</p>' for remark in remarks(data))}"
     )
     parts.append(f"<h2>Classes</h2>{_table(found, 'class', OF_CLASSES)}")
-    figures = [html_page.figure(chart.name, chart.title, svg) for chart, svg in plot.charts(found)]
+    drawn = [*plot.charts(found), *plot.distributions(distributions, plan_keys(found.column_names))]
+    figures = [html_page.figure(chart.name, chart.title, svg) for chart, svg in drawn]
     if figures:
         parts.append(f"<h2>Figures</h2>{''.join(figures)}")
     parts.append(f"<h2>Flows</h2>{_table(found, 'flow', OF_FLOWS)}")

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of a sweep: a measure of each class over a key of the plan, with intervals."""
+"""Figures of a sweep: a measure of each class over a key of the plan, with intervals, and distributions of delay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from linkweir import delays
 from linkweir.measures import MEASURES
 from linkweir.plot import Chart, svg
 from linkweir.sweeps.means import INTERVAL
@@ -14,8 +15,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from matplotlib.axes import Axes
 
+    from linkweir.outline import Values
+
 _DRAWN = ("rate", "loss", "delay_p50", "delay_p99")
 _MOST_LINES = 12
+_MOST_CLASSES = 6
+_LEAST_MS = 0.1
+_POINTS = 400
 _MARKS = ("o", "s", "^", "D", "v", "P")
 _SHOWN_UNITS = (
     ("_bps", "Mbit/s", 1e-6),
@@ -71,9 +77,14 @@ def _lines(rows: Sequence[dict[str, Any]], keys: Sequence[str], across: str) -> 
     ]
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        words = [str(row["class"]), *(f"{key}={row[key]}" for key in varying if across != "case")]
+        words = [str(row["class"]), *(_pair(key, row[key]) for key in varying if across != "case")]
         found.setdefault(", ".join(words), []).append(row)
     return found
+
+
+def _pair(key: str, value: object) -> str:
+    """A key and its value in a legend."""
+    return f"{key} unset" if value is None else f"{key} = {value}"
 
 
 def _axis(across: str) -> tuple[str, float]:
@@ -111,3 +122,91 @@ def _drawer(lines: dict[str, list[dict[str, Any]]], across: str, key: str) -> Ca
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=f"and {more} more" if more > 0 else None)
 
     return draw
+
+
+# --- Distributions ----------------------------------------------------------------------------------------------------
+
+
+def distributions(table: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Chart, str]]:
+    """A chart of the queueing delay of each class with a line for each case, and its SVG document.
+
+    Args:
+        table: the distributions of a sweep.
+        keys: columns of the plan that tell its cases apart.
+    """
+    import pyarrow.compute as pc
+
+    by_class: dict[str, dict[str, delays.Distribution]] = {}
+    cases = table["case"].unique().to_pylist() if "case" in table.column_names else []
+    for case in cases[:_MOST_LINES]:
+        rows = table.filter(pc.equal(table["case"], case))
+        label = ", ".join(_pair(key, rows[key][0].as_py()) for key in keys) or f"case {case}"
+        for one in delays.distributions(rows, "queueing"):
+            if not one.flow:
+                by_class.setdefault(one.of, {})[label] = one
+    for number, (name, found) in enumerate(list(by_class.items())[:_MOST_CLASSES]):
+        title = f"Distribution of the queueing delay of class {' '.join(name.split())}"
+        chart = Chart(f"delay-{number}", title, _cumulative_drawer(found, len(cases) - _MOST_LINES), from_zero=False)
+        yield chart, svg(chart)
+
+
+def _cumulative_drawer(found: dict[str, delays.Distribution], left_out: int) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        for label, one in found.items():
+            cumulative(axes, one, label)
+        delay_axis(axes)
+        axes.set(xlabel="queueing delay (ms)", ylabel="packets (%)")
+        more = f"and {left_out} more cases" if left_out > 0 else None
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=more)
+
+    return draw
+
+
+def cumulative(axes: Axes, found: delays.Distribution, label: str, **look: Any) -> None:
+    """Draws the part of the packets, %, up to each delay, ms.
+
+    Delays below the first one of the axis are drawn at its edge: many packets do not wait at all.
+    """
+    import numpy as np
+
+    delay_ms = np.maximum(found.upper_s * 1e3, _LEAST_MS)
+    part = found.cdf() * 100
+    kept = thinned(part, _POINTS)
+    axes.plot(
+        np.concatenate([[_LEAST_MS], delay_ms[kept]]),
+        np.concatenate([[part[delay_ms <= _LEAST_MS].max(initial=0.0)], part[kept]]),
+        linewidth=1.6,
+        label=label,
+        **look,
+    )
+
+
+def thinned(part: Values, points: int) -> Values:
+    """Indices of a rising curve that are enough to draw it: one in each of so many steps, and the last.
+
+    >>> import numpy as np
+    >>> thinned(np.array([0.0, 0.1, 0.2, 50.0, 50.1, 100.0]), 10).tolist()
+    [0, 3, 5]
+    """
+    import numpy as np
+
+    steps = np.floor(part * points / 100.0)
+    first = np.flatnonzero(np.diff(steps, prepend=-1.0))
+    return np.unique(np.append(first, len(part) - 1))
+
+
+def delay_axis(axes: Axes) -> None:
+    """The axes of distributions of delays."""
+    logarithmic(axes)
+    axes.set_xlim(left=_LEAST_MS)
+    axes.set_ylim(0, 101)
+
+
+def logarithmic(axes: Axes) -> None:
+    """Powers of ten as plain numbers: the style draws no formulas."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=6))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
