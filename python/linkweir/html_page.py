@@ -17,8 +17,9 @@ th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right;
 th { white-space: normal; vertical-align: bottom; position: sticky; top: 0; background: #f5f5f5; }
 th:first-child, td:first-child { text-align: left; }
 @media (max-width: 40rem) {
+  body { margin: 1rem auto; } ul { padding-left: 1.2rem; } table { font-size: .8rem; } th, td { padding: .2rem .35rem; }
   .wide td:first-child, .wide th:first-child {
-    position: sticky; left: 0; background: #fff; white-space: normal; min-width: 7rem; max-width: 10rem;
+    position: sticky; left: 0; background: #fff; white-space: normal; min-width: 5.5rem; max-width: 8rem;
   }
   .wide .group td:first-child { max-width: none; }
 }

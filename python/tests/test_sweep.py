@@ -600,6 +600,28 @@ def test_a_damaged_data_set_is_named_and_made_again(tmp_path: Path, plan_file: P
     assert Sweep.load(out).table.num_rows == 20 * 7
 
 
+def test_distributions_are_kept_and_made_again_when_they_are_lost(tmp_path: Path, plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 2"))
+    out = tmp_path / "out"
+    first = package.sweep(plan_file, out=out, jobs=2)
+    file = out / "results" / "delays.parquet"
+    content = file.read_bytes()
+    assert first.delays.equals(package.sweep(plan_file, jobs=1).delays)
+    case = Plan.load(plan_file).cases[1]
+    runs = [package.Scenario.parse(case.text, seed=seed) for seed in (1, 2)]
+    merged = package.delays.merge(package.run(run).delays for run in runs)
+    kept = [row for row in first.delays.to_pylist() if row["case"] == 2]
+    assert [[row[name] for name in merged.column_names] for row in kept] == [
+        list(row.values()) for row in merged.to_pylist()
+    ]
+    file.unlink()
+    with pytest.raises(package.DirectoryError, match=r"delays\.parquet: is damaged or missing"):
+        _ = Sweep.load(out).delays
+    with pytest.warns(UserWarning, match=r"delays\.parquet: is damaged or missing; rebuilding it"):
+        package.sweep(plan_file, out=out, jobs=2)
+    assert file.read_bytes() == content
+
+
 def test_a_sweep_of_an_earlier_version_without_a_hash_is_read(tmp_path: Path, plan_file: Path) -> None:
     """A version that noted the sources but not yet the hash, and one that noted neither."""
     plan_file.write_text(PLAN.replace("count = 10", "count = 1"))

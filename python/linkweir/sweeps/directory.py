@@ -125,19 +125,25 @@ class SweepDirectory(OwnDirectory):
     @property
     def complete(self) -> bool:
         """Whether the data set of all runs is there and undamaged."""
-        if self._provenance["status"] != "complete":
-            return False
-        runs = len(self._plan.runs)
-        delays = self._provenance.get("delays_sha256")
-        known = as_noted(self._data, self._provenance.get("runs_sha256"), runs)
-        return known and (delays is None or as_noted(self._delays, delays, runs))
+        return self._provenance["status"] == "complete" and self._damaged() is None
+
+    def _damaged(self) -> Path | None:
+        """The file of a complete sweep that is not as it was noted."""
+        noted = ((self._data, "runs_sha256"), (self._delays, "delays_sha256"))
+        for file, key in noted:
+            # Earlier versions noted no hash, and had no distributions.
+            if (file == self._data or key in self._provenance) and not as_noted(
+                file, self._provenance.get(key), len(self._plan.runs)
+            ):
+                return file
+        return None
 
     def found(self) -> set[int]:
         """Numbers of the runs that are done, of a sweep that is not complete."""
         found = {run.number for run in self._plan.runs if self._read(run) is not None}
         if self._provenance["status"] == "complete":
             warnings.warn(
-                f"{self._data}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
+                f"{self._damaged()}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
                 f"{len(self._plan.runs) - len(found)} are run again",
                 stacklevel=2,
             )
