@@ -140,9 +140,9 @@ def show(comparison: Comparison, *, as_json: bool, wide: bool) -> None:
     facts = comparison.facts
     left_out: list[str] = []
     if comparison.sweep.runs_done:
-        for course in facts.courses:
-            emit(f"\n{course.label}\n")
-            left_out = _table(comparison, course.label, wide=wide) or left_out
+        for link in facts.links:
+            emit(f"\n{link.label}\n")
+            left_out = _table(comparison, link.label, wide=wide) or left_out
         _promises(comparison, wide=wide)
     if left_out:
         emit(f"not shown: {', '.join(left_out)}; the report has all, and --wide\n")
@@ -163,7 +163,7 @@ def _table(comparison: Comparison, trace: str, *, wide: bool) -> list[str]:
     facts = comparison.facts
     rows = []
     for name in facts.classes[:_MOST_CLASSES]:
-        for one in facts.contestants:
+        for one in facts.variants:
             cells = []
             for key in SHOWN:
                 found = comparison.estimate(trace, one.label, name, key)
@@ -179,13 +179,13 @@ def _promises(comparison: Comparison, *, wide: bool) -> None:
     """For each promise and link the policies that kept it."""
     if not comparison.facts.promises:
         return
-    several = len(comparison.facts.courses) > 1
+    several = len(comparison.facts.links) > 1
     rows = []
     for promise in comparison.facts.promises:
-        for course in comparison.facts.courses:
-            here = [v for v in comparison.verdicts if v.promise == promise and v.trace == course.label]
+        for link in comparison.facts.links:
+            here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
             lists = [", ".join(v.policy for v in here if v.verdict == one) or "-" for one in (KEPT, MISSED, UNCLEAR)]
-            rows.append([promise.text, *([course.label] if several else []), *lists])
+            rows.append([promise.text, *([link.label] if several else []), *lists])
     emit("\n")
     headings = ["promise", *(["link"] if several else []), KEPT, MISSED, UNCLEAR]
     print_table(headings, rows, wide=wide, left=len(headings))

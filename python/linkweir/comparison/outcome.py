@@ -69,7 +69,7 @@ class Comparison(Results):
             self.report(self.directory / REPORT)
 
     def __repr__(self) -> str:
-        policies = ", ".join(one.label for one in self.facts.contestants)
+        policies = ", ".join(one.label for one in self.facts.variants)
         return f"<Comparison {self.facts.name!r} of {policies}: {self.status}, {self.sweep.runs_done} runs>"
 
     def _repr_html_(self) -> str:

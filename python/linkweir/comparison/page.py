@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from linkweir import html_page
 from linkweir.build import build
 from linkweir.comparison import plot
-from linkweir.comparison.plan import Course
+from linkweir.comparison.plan import Link
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
 from linkweir.html_page import Cell, Group
 from linkweir.measures import CAPACITY, MEASURES, SHOWN, USED
@@ -28,7 +28,7 @@ _MOST_CLASSES = 40
 def page(comparison: Results) -> str:
     """The whole page."""
     facts = comparison.facts
-    labels = [one.label for one in facts.contestants]
+    labels = [one.label for one in facts.variants]
     title = f"{facts.name}: {_listed(labels)} compared"
     body = f"""{_ended_early(comparison)}
 <p>{_what(comparison)}</p>
@@ -60,10 +60,10 @@ def _ended_early(comparison: Results) -> str:
 def _what(comparison: Results) -> str:
     facts = comparison.facts
     seeds = len(facts.seeds)
-    links = _listed([course.label for course in facts.courses])
-    where = f"the link {links}" if len(facts.courses) == 1 else f"{len(facts.courses)} links ({links})"
+    links = _listed([link.label for link in facts.links])
+    where = f"the link {links}" if len(facts.links) == 1 else f"{len(facts.links)} links ({links})"
     runs = "one run" if seeds == 1 else f"{seeds} runs with different random numbers"
-    policies = _listed([one.label for one in facts.contestants])
+    policies = _listed([one.label for one in facts.variants])
     text = (
         f"The same traffic was sent over {where}, scheduled by {policies} in turn. Each combination had {runs} of "
         f"{facts.duration_s:g} s; the first {facts.warmup_s:g} s of each are not counted. "
@@ -81,20 +81,20 @@ def answer(comparison: Results) -> str:
         return f"<p>The scenario promises nothing to any class. The best policy for each:</p><ul>{best}</ul>"
     verdicts = comparison.verdicts
     said = "".join(f"<li>{line}</li>" for line in _sentences(comparison, verdicts))
-    several = len(facts.courses) > 1
+    several = len(facts.links) > 1
     lines: list[Sequence[str | Cell] | Group] = []
     for promise in facts.promises:
         measure = MEASURES[promise.measure]
         if several:
             lines.append(Group(promise.text))
-        for course in facts.courses:
-            here = [v for v in verdicts if v.promise == promise and v.trace == course.label]
+        for link in facts.links:
+            here = [v for v in verdicts if v.promise == promise and v.trace == link.label]
             cells = [
                 Cell(f"{v.verdict}\n{measure.shown(v.found.mean, v.found.half)}", _MARKS.get(v.verdict, "open"))
                 for v in here
             ]
-            lines.append([course.label if several else promise.text, *cells])
-    headings = ["promise and link" if several else "promise", *(one.label for one in facts.contestants)]
+            lines.append([link.label if several else promise.text, *cells])
+    headings = ["promise and link" if several else "promise", *(one.label for one in facts.variants)]
     below = (
         "Kept: the whole interval is within the bound (rates: within 1 % of it). Missed: the whole interval is outside."
     )
@@ -107,18 +107,18 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
     """For each policy what it kept and missed, policies of the same outcome together."""
     facts = comparison.facts
     outcomes: dict[tuple[str, ...], list[str]] = {}
-    for one in facts.contestants:
+    for one in facts.variants:
         mine = [v for v in verdicts if v.policy == one.label]
         outcomes.setdefault(tuple(v.verdict for v in mine), []).append(one.label)
     ranked = sorted(outcomes.items(), key=lambda item: -sum(verdict == KEPT for verdict in item[0]))
-    places = [(promise, course) for promise in facts.promises for course in facts.courses]
+    places = [(promise, link) for promise in facts.promises for link in facts.links]
     for outcome, labels in ranked:
         who = f"<b>{html.escape(_listed(labels))}</b>"
         parts = []
         for verdict, words in ((MISSED, "missed"), (UNCLEAR, "may have missed")):
             hit = [place for place, found in zip(places, outcome, strict=True) if found == verdict]
             if hit:
-                parts.append(f"{words} {html.escape(_listed(list(_places(hit, len(facts.courses)))))}")
+                parts.append(f"{words} {html.escape(_listed(list(_places(hit, len(facts.links)))))}")
         if not parts and KEPT not in outcome:
             yield f"{who}: no data."
         elif not parts:
@@ -127,10 +127,10 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
             yield f"{who} {' and '.join(parts)}{' and kept all else' if KEPT in outcome else ''}."
     free = [name for name in facts.classes[:_MOST_CLASSES] if name not in {promise.name for promise in facts.promises}]
     for name in free:
-        for course in facts.courses:
+        for link in facts.links:
             who = f"class <b>{html.escape(name)}</b>, which has no promise,"
-            where = "" if len(facts.courses) == 1 else f"On {html.escape(course.label)} "
-            line = f"{where}{who} lost {html.escape(_lost(comparison, course.label, name))}."
+            where = "" if len(facts.links) == 1 else f"On {html.escape(link.label)} "
+            line = f"{where}{who} lost {html.escape(_lost(comparison, link.label, name))}."
             yield line[:1].upper() + line[1:]
 
 
@@ -138,12 +138,12 @@ def _best(comparison: Results) -> Iterator[str]:
     """For each class and link the policies with the best figures."""
     facts = comparison.facts
     for name in facts.classes[:_MOST_CLASSES]:
-        for course in facts.courses:
+        for link in facts.links:
             parts = []
             for key in ("rate", "loss", "delay_p99"):
                 measure = MEASURES[key]
                 means = {
-                    one.label: comparison.estimate(course.label, one.label, name, key).mean for one in facts.contestants
+                    one.label: comparison.estimate(link.label, one.label, name, key).mean for one in facts.variants
                 }
                 known = {label: mean for label, mean in means.items() if mean is not None}
                 if not known:
@@ -151,22 +151,24 @@ def _best(comparison: Results) -> Iterator[str]:
                 best = measure.shown((max if measure.more_is_better else min)(known.values()))
                 labels = [label for label, mean in known.items() if measure.shown(mean) == best]
                 adjective = "highest" if measure.more_is_better else "lowest"
-                who = "all alike" if len(labels) == len(known) > 1 else f"under {_listed(labels)}"
-                parts.append(f"{adjective} {measure.words} {who} ({best}\N{NO-BREAK SPACE}{measure.unit})")
-            where = "" if len(facts.courses) == 1 else f" on {course.label}"
+                shown = f"({best}\N{NO-BREAK SPACE}{measure.unit})"
+                same = len(labels) == len(known) > 1
+                who = "the same under all" if same else f"under {_listed(labels)}"
+                parts.append(f"{'' if same else f'{adjective} '}{measure.words} {who} {shown}")
+            where = "" if len(facts.links) == 1 else f" on {link.label}"
             if parts:
                 yield f"class <b>{html.escape(name)}</b>{html.escape(f'{where}: {_listed(parts)}.')}"
 
 
 def _everywhere(comparison: Results) -> str:
-    courses = len(comparison.facts.courses)
-    return "" if courses == 1 else " on both links" if courses == 2 else " on every link"
+    links = len(comparison.facts.links)
+    return "" if links == 1 else " on both links" if links == 2 else " on every link"
 
 
 def _lost(comparison: Results, trace: str, name: str) -> str:
     """The loss of a class, policies with the same figure together."""
     same: dict[str, list[str]] = {}
-    for one in comparison.facts.contestants:
+    for one in comparison.facts.variants:
         loss = comparison.estimate(trace, one.label, name, "loss").mean
         if loss is not None:
             share = f"{100 * loss:.2g}" if loss < 0.1 else f"{100 * loss:.0f}"
@@ -174,14 +176,14 @@ def _lost(comparison: Results, trace: str, name: str) -> str:
     return _listed([f"{share} under {_listed(labels)}" for share, labels in same.items()]) or "an unknown part"
 
 
-def _places(hit: Sequence[tuple[Promise, Course]], courses: int) -> Iterator[str]:
+def _places(hit: Sequence[tuple[Promise, Link]], links: int) -> Iterator[str]:
     """Promises with the links on which they were missed."""
     by_promise: dict[str, list[str]] = {}
-    for promise, course in hit:
-        by_promise.setdefault(promise.text, []).append(course.label)
+    for promise, link in hit:
+        by_promise.setdefault(promise.text, []).append(link.label)
     for text, labels in by_promise.items():
-        everywhere = " on both links" if courses == 2 else " on every link"
-        where = "" if courses == 1 else everywhere if len(labels) == courses else f" on {_listed(labels)}"
+        everywhere = " on both links" if links == 2 else " on every link"
+        where = "" if links == 1 else everywhere if len(labels) == links else f" on {_listed(labels)}"
         yield f"“{text}”{where}"
 
 
@@ -189,17 +191,17 @@ def tables(comparison: Results) -> str:
     """What each class got under each policy, a table for each link, as HTML."""
     facts = comparison.facts
     found = []
-    for course in facts.courses:
-        if len(facts.courses) > 1:
-            found.append(f"<h3>{html.escape(course.label)}</h3>")
-        lines: list[Sequence[str | Cell] | Group] = [Group("link"), *_link(comparison, course.label)]
+    for link in facts.links:
+        if len(facts.links) > 1:
+            found.append(f"<h3>{html.escape(link.label)}</h3>")
+        lines: list[Sequence[str | Cell] | Group] = [Group("link"), *_link(comparison, link.label)]
         for name in facts.classes[:_MOST_CLASSES]:
             lines.append(Group(f"class {name}"))
             for key in SHOWN:
-                line = _measured(comparison, course.label, name, key)
+                line = _measured(comparison, link.label, name, key)
                 if line is not None:
                     lines.append(line)
-        found.append(html_page.table(["measure", *(one.label for one in facts.contestants)], lines))
+        found.append(html_page.table(["measure", *(one.label for one in facts.variants)], lines))
     more = len(facts.classes) - _MOST_CLASSES
     hidden = f" {more} more classes are in the data set only." if more > 0 else ""
     found.append(f'<p class="below">Bold: the best value of the line. Delays are queueing delays.{hidden}</p>')
@@ -208,7 +210,7 @@ def tables(comparison: Results) -> str:
 
 def _link(comparison: Results, trace: str) -> Iterator[list[str | Cell]]:
     """The mean capacity of a link, and the part of it that was used."""
-    labels = [one.label for one in comparison.facts.contestants]
+    labels = [one.label for one in comparison.facts.variants]
     for measure in (CAPACITY, USED):
         estimates = [comparison.link_estimate(trace, label, measure) for label in labels]
         yield [measure.heading, *(measure.shown(one.mean, one.half) for one in estimates)]
@@ -217,7 +219,7 @@ def _link(comparison: Results, trace: str) -> Iterator[list[str | Cell]]:
 def _measured(comparison: Results, trace: str, name: str, key: str) -> list[str | Cell] | None:
     """One measure of a class under each policy; None if no policy has a value."""
     measure = MEASURES[key]
-    estimates = [comparison.estimate(trace, one.label, name, key) for one in comparison.facts.contestants]
+    estimates = [comparison.estimate(trace, one.label, name, key) for one in comparison.facts.variants]
     known = [one for one in estimates if one.mean is not None]
     if not known:
         return None
@@ -234,11 +236,11 @@ def _measured(comparison: Results, trace: str, name: str, key: str) -> list[str 
 def _figures(comparison: Results, kind: str) -> str:
     drawer = {"delays": plot.delays, "measures": plot.measures}[kind]
     found = []
-    for number, course in enumerate(comparison.facts.courses):
-        if len(comparison.facts.courses) > 1:
-            found.append(f"<h3>{html.escape(course.label)}</h3>")
-        title = f"{kind} of each class under each policy on {course.label}"
-        found.append(html_page.figure(f"{kind}-{number}", title, drawer(comparison, course.label)))
+    for number, link in enumerate(comparison.facts.links):
+        if len(comparison.facts.links) > 1:
+            found.append(f"<h3>{html.escape(link.label)}</h3>")
+        title = f"{kind} of each class under each policy on {link.label}"
+        found.append(html_page.figure(f"{kind}-{number}", title, drawer(comparison, link.label)))
     more = len(comparison.facts.classes) - plot.MOST_CLASSES
     if more > 0:
         found.append(f'<p class="below">{more} more classes are not drawn.</p>')
@@ -251,7 +253,7 @@ def _settings(comparison: Results) -> str:
         "<p>Keys of the scenario for which a policy has no parameter were left out. "
         "Everything else is the same for all:</p><ul>"
     ]
-    for one in facts.contestants:
+    for one in facts.variants:
         notes = "<br>".join(f"{html.escape(note)}." for note in one.notes or ("as the scenario has it",))
         name = one.label if one.label == one.policy else f"{one.label} ({one.policy})"
         parts.append(f"<li><b>{html.escape(name)}</b>: {notes}</li>")
@@ -259,7 +261,7 @@ def _settings(comparison: Results) -> str:
     parts += [f"<p>{html.escape(note)}.</p>" for note in comparison.remarks]
     lines = [
         [one.label, where, ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in keys.items())]
-        for one in facts.contestants
+        for one in facts.variants
         for where, keys in (("scheduler", one.scheduler), *((f"class {name}", k) for name, k in one.classes.items()))
         if keys
     ]
@@ -283,11 +285,7 @@ def _provenance(comparison: Results) -> str:
             command = f'<pre class="command">{html.escape(shlex.join(["linkweir", *words[1:]]))}</pre>'
     lines = [
         ["scenario", facts.scenario or "given from Python"],
-        *(
-            [f"link {course.label}", f"{course.source}, SHA-256 {course.sha256}"]
-            for course in facts.courses
-            if course.source
-        ),
+        *([f"link {link.label}", f"{link.source}, SHA-256 {link.sha256}"] for link in facts.links if link.source),
         ["seeds", ", ".join(map(str, facts.seeds))],
         ["runs", f"{comparison.sweep.runs_done} of {comparison.sweep.runs_planned}"],
     ]

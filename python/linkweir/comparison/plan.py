@@ -35,7 +35,7 @@ _FIXED_LOAD = ("cbr", "poisson", "onoff")
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Variant:
     """A policy as it is compared.
 
     Attributes:
@@ -54,7 +54,7 @@ class Contestant:
 
 
 @dataclass(frozen=True)
-class Course:
+class Link:
     """A link on which the policies are compared.
 
     Attributes:
@@ -81,8 +81,8 @@ class Facts:
     duration_s: float
     warmup_s: float
     seeds: tuple[int, ...]
-    contestants: tuple[Contestant, ...]
-    courses: tuple[Course, ...]
+    variants: tuple[Variant, ...]
+    links: tuple[Link, ...]
     promises: tuple[Promise, ...]
     notes: tuple[str, ...]
 
@@ -94,8 +94,8 @@ class Facts:
     def from_dict(cls, written: Mapping[str, Any]) -> Facts:
         """The inverse of `to_dict`."""
         parts = {
-            "contestants": tuple(Contestant(**{**one, "notes": tuple(one["notes"])}) for one in written["contestants"]),
-            "courses": tuple(Course(**one) for one in written["courses"]),
+            "variants": tuple(Variant(**{**one, "notes": tuple(one["notes"])}) for one in written["variants"]),
+            "links": tuple(Link(**one) for one in written["links"]),
             "promises": tuple(Promise(**one) for one in written["promises"]),
         }
         lists = {key: tuple(written[key]) for key in ("classes", "fixed_load", "seeds", "notes")}
@@ -118,19 +118,22 @@ def prepare(
     written, path = _read(scenario)
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
     nominal_bps = _nominal_bps(own)
-    courses = list(_courses(written, traces))
+    links = list(_links_of(written, traces))
     listed = list(_entries(policies))
-    contestants = []
+    variants = []
     cases = []
     for label, policy, changes in listed:
         fitted = fitting.fit(written, policy, nominal_bps)
         changed = _changed(written, fitted.changes | changes, label)
         settled: Scenario | None = None
-        for course in courses:
-            settled = _checked(changed, path, course, label, written)
-            cases.append(({"policy": label, "trace": course.label}, settled))
+        for link in links:
+            settled = _checked(changed, path, link, label, written)
+            cases.append(({"policy": label, "trace": link.label}, settled))
         assert settled is not None
-        contestants.append(_contestant(label, policy, fitted.notes, settled))
+        own_keys = (
+            [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
+        )
+        variants.append(_variant(label, policy, (*fitted.notes, *own_keys), settled))
     count = list(range(own.seed, own.seed + seeds)) if isinstance(seeds, int) else list(seeds)
     if not count:
         raise PlanError(f"seeds = {seeds}: must be at least 1")
@@ -145,13 +148,13 @@ def prepare(
         duration_s=own.duration_s,
         warmup_s=own.warmup_s,
         seeds=tuple(count),
-        contestants=tuple(contestants),
-        courses=tuple(courses),
+        variants=tuple(variants),
+        links=tuple(links),
         promises=(
             *promises_of(written, nominal_bps),
             *(given_promise(text, list(copies)) for text in promises),
         ),
-        notes=tuple(_notes(written, courses, nominal_bps, copies)),
+        notes=tuple(_notes(written, links, nominal_bps, copies)),
     )
     return Plan.of_scenarios(own.name, cases, count), facts
 
@@ -202,12 +205,12 @@ def _entries(policies: Policies) -> Iterator[tuple[str, str, dict[Key, Any]]]:
         yield label, policy, changes
 
 
-def _courses(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]]) -> Iterator[Course]:
+def _links_of(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]]) -> Iterator[Link]:
     if not traces:
         link = written.get("link", {})
         trace, rate = link.get("trace"), link.get("rate")
         label = Path(trace).stem if isinstance(trace, str) else rate if isinstance(rate, str) else "link"
-        yield Course(label, "", "")
+        yield Link(label, "", "")
         return
     if isinstance(traces, (str, os.PathLike)):
         raise TypeError("traces: is one path; give a list")
@@ -220,7 +223,7 @@ def _courses(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]
         except OSError as error:
             raise PlanError(f"trace {path}: cannot be read: {error.strerror}") from error
         alone = [other.stem for other in paths].count(path.stem) == 1
-        yield Course(path.stem if alone else str(path), str(path), hashlib.sha256(content).hexdigest())
+        yield Link(path.stem if alone else str(path), str(path), hashlib.sha256(content).hexdigest())
 
 
 def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str) -> dict[str, Any]:
@@ -233,11 +236,9 @@ def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str)
         raise PlanError(f"policy {label}: {keys.show(fault.key)}: {fault}") from fault
 
 
-def _checked(
-    changed: Mapping[str, Any], path: Path, course: Course, label: str, written: Mapping[str, Any]
-) -> Scenario:
+def _checked(changed: Mapping[str, Any], path: Path, link: Link, label: str, written: Mapping[str, Any]) -> Scenario:
     try:
-        return Scenario.from_dict(changed, path=path, trace=course.source or None)
+        return Scenario.from_dict(changed, path=path, trace=link.source or None)
     except _native.ScenarioError as fault:
         key = _named(str(fault.key), written)
         if not key.startswith(_PARAMETERS):
@@ -258,10 +259,10 @@ def _named(key: str, written: Mapping[str, Any]) -> str:
     return keys.show(("class", name)) + key[found.end() :]
 
 
-def _contestant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario) -> Contestant:
+def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario) -> Variant:
     resolved = tomllib.loads(scenario.resolved)
     common = ("name", "count")
-    return Contestant(
+    return Variant(
         label,
         policy,
         notes,
@@ -280,11 +281,11 @@ def _fixed_load(scenario: Scenario) -> Iterator[str]:
 
 
 def _notes(
-    written: Mapping[str, Any], courses: Sequence[Course], nominal_bps: float, copies: Mapping[str, int]
+    written: Mapping[str, Any], links: Sequence[Link], nominal_bps: float, copies: Mapping[str, int]
 ) -> Iterator[str]:
     for name, count in copies.items():
         if count > 1:
             yield f"Class {name} has {count} copies; its figures are means over them"
-    if "nominal" in written.get("link", {}) and any(course.source for course in courses):
+    if "nominal" in written.get("link", {}) and any(link.source for link in links):
         believed = f"{nominal_bps / 1e6:.4g} Mbit/s (link.nominal)"
         yield f"On every trace the schedulers believe that the link carries {believed}"

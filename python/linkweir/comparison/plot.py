@@ -31,7 +31,7 @@ _DOTS = ("rate", "loss", "delay_p99")
 def measures(comparison: Results, trace: str) -> str:
     """Rate, loss and the 99th percentile of the delay of each class under each policy, as an SVG document."""
     names = comparison.facts.classes[:MOST_CLASSES]
-    labels = [one.label for one in comparison.facts.contestants]
+    labels = [one.label for one in comparison.facts.variants]
     height = 0.9 + len(names) * (0.18 + 0.13 * len(labels))
 
     def draw(figure: Figure) -> None:
@@ -84,7 +84,7 @@ def _dots(
 def delays(comparison: Results, trace: str) -> str:
     """The distribution of the queueing delay of each class under each policy, as an SVG document."""
     names = comparison.facts.classes[:MOST_CLASSES]
-    labels = [one.label for one in comparison.facts.contestants]
+    labels = [one.label for one in comparison.facts.variants]
     across = min(_ACROSS, len(names))
     down = math.ceil(len(names) / across)
 

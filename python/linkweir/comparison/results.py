@@ -71,7 +71,7 @@ class Results:
     @property
     def notes(self) -> list[str]:
         """What was left out of the scenario or derived for a policy, and what is remarkable: a sentence each."""
-        of_policies = [f"{one.label}: {note}" for one in self.facts.contestants for note in one.notes]
+        of_policies = [f"{one.label}: {note}" for one in self.facts.variants for note in one.notes]
         return [*of_policies, *self.remarks]
 
     @property
@@ -151,7 +151,7 @@ class Results:
         found = grouped_means(rows, keys, keys, [name for name in columns if name in rows.column_names])
         order = {
             name: [one.label for one in ones]
-            for name, ones in (("trace", self.facts.courses), ("policy", self.facts.contestants))
+            for name, ones in (("trace", self.facts.links), ("policy", self.facts.variants))
         }
         ranked = sorted(
             range(found.num_rows),
@@ -198,7 +198,7 @@ class Results:
 
         table = self.sweep.delays
         found = {}
-        for trace, policy in itertools.product(self.facts.courses, self.facts.contestants):
+        for trace, policy in itertools.product(self.facts.links, self.facts.variants):
             if "trace" not in table.column_names:
                 break
             here = pc.and_(pc.equal(table["trace"], trace.label), pc.equal(table["policy"], policy.label))
@@ -222,11 +222,11 @@ class Results:
         """
         found = []
         for promise in self.facts.promises:
-            for course in self.facts.courses:
-                for one in self.facts.contestants:
-                    seen = self.estimate(course.label, one.label, promise.name, promise.measure)
-                    judged = self._against_offer(promise, course.label, one.label) or seen
-                    found.append(Verdict(promise, course.label, one.label, seen, promise.verdict(judged)))
+            for link in self.facts.links:
+                for one in self.facts.variants:
+                    seen = self.estimate(link.label, one.label, promise.name, promise.measure)
+                    judged = self._against_offer(promise, link.label, one.label) or seen
+                    found.append(Verdict(promise, link.label, one.label, seen, promise.verdict(judged)))
         return found
 
     def _against_offer(self, promise: Promise, trace: str, policy: str) -> Estimate | None:
@@ -253,7 +253,7 @@ class Results:
         for policy, row in zip(policies, rows.select(plain).to_pylist(), strict=True):
             values.setdefault(policy, []).append(tuple(row.values()))
         groups: dict[int, list[str]] = {}
-        labels = [one.label for one in self.facts.contestants if one.label in values]
+        labels = [one.label for one in self.facts.variants if one.label in values]
         for label in labels:
             first = next(other for other in labels if values[other] == values[label])
             groups.setdefault(labels.index(first), []).append(label)
@@ -269,8 +269,8 @@ class Results:
         return {
             **self.sweep.summary,
             "name": self.facts.name,
-            "policies": [one.label for one in self.facts.contestants],
-            "traces": [course.label for course in self.facts.courses],
+            "policies": [one.label for one in self.facts.variants],
+            "traces": [link.label for link in self.facts.links],
             "seeds": list(self.facts.seeds),
             "table": self.table.to_pylist(),
             "promises": [
