@@ -93,8 +93,8 @@ class Results:
         classes = rows.drop_columns(["goodput_bps"]) if "goodput_bps" in rows.column_names else rows
         goodput: dict[tuple[int, str], float] = {}
         flows = data.filter(pc.equal(data["scope"], "flow"))
-        if "kind" in data.column_names and "goodput_bps" in data.column_names:
-            flows = flows.filter(pc.equal(flows["kind"], "tcp"))
+        if {"transmitted_pkts", "goodput_bps"} <= set(data.column_names):
+            flows = flows.filter(pc.is_valid(flows["transmitted_pkts"]))  # only TCP transmits segments
             for run, name, value in zip(
                 *(flows[key].to_pylist() for key in ("run", "class", "goodput_bps")), strict=True
             ):
