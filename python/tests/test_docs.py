@@ -104,10 +104,10 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
     ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
         "delay",
-        "jitter",
         "loss",
-        "rating",
         "MOS",
+        "worst",
+        "BurstR",
     ),
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
 }
@@ -133,7 +133,7 @@ duration = "5s"
 link = { rate = "1Mbit" }
 scheduler = { policy = "fifo" }
 class = [{ name = "all" }]
-flow = [{ class = "all", kind = "onoff", rate = "64kbit", on = "1s", off = "1s", packet = "200B", count = 3 }]
+flow = [{ class = "all", kind = "cbr", rate = "64kbit", packet = "200B", playout = "60ms", count = 3 }]
 """
 
 
