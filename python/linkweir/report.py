@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from linkweir import _native, delays, html_page
+from linkweir import _native, delays, html_page, quality
 from linkweir.plot import Chart, charts, delay_charts, svg
 from linkweir.provenance import FIGURES, PROVENANCE, REPORT, read_provenance, write_whole
 from linkweir.tables import RunTables
@@ -72,6 +72,19 @@ _DELAY_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
 )
 
 
+VOICE_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("delay mean (ms)", "delay_s", 1e3, 1),
+    ("loss mean (%)", "loss", 100.0, 2),
+    ("MOS mean", "mos", 1.0, 2),
+    ("MOS worst", "worst_mos", 1.0, 2),
+    ("worst at (s)", "worst_t_s", 1.0, 0),
+    ("delay there (ms)", "worst_delay_s", 1e3, 1),
+    ("loss there (%)", "worst_loss", 100.0, 2),
+    ("BurstR there", "worst_burst_r", 1.0, 2),
+)
+"""Columns of the table of calls: heading, key, scale, digits."""
+
+
 def _table(rows: list[dict[str, Any]], first: str, columns: tuple[tuple[str, str, float, int], ...]) -> str:
     present = [column for column in columns if rows and column[1] in rows[0]]
     lines = [
@@ -93,6 +106,20 @@ def _delay_table(run: RunTables) -> str:
     rows = delays.quantiles(run.table("delays"))
     named = [row | {"delay": f"{row['flow'] or row['class']}, {row['kind']}"} for row in rows[: _MOST_ROWS + 1]]
     return _table(named, "delay", _DELAY_COLUMNS)
+
+
+def voice_rows(run: RunTables, codec: str | None = None) -> list[dict[str, Any]]:
+    """How the calls of a run sound, with a column ``call`` that names flow, play-out buffer and codec."""
+    rows = quality.voice(run, codec).to_pylist()
+    return [row | {"call": f"{row['flow']}, {row['buffer']}, {row['codec']}"} for row in rows]
+
+
+def _voice_section(run: RunTables) -> str:
+    if "voice" not in run.tables:
+        return ""
+    return f"""<h2>Calls</h2>{_table(voice_rows(run), "call", VOICE_COLUMNS)}
+<p>MOS is the E-model's (ITU-T G.107) in intervals of 10 s, each with the play-out delay and the codec's, the loss on
+the way and in the buffer, and BurstR of its gaps.</p>"""
 
 
 def class_table(run: RunTables) -> str:
@@ -153,6 +180,7 @@ flows are from creation to delivery.</p>
 <h2>Classes</h2>{class_table(run)}
 {terminals}
 {f"<h2>Delays</h2>{distributions}{_delay_table(run)}" if distributions else ""}
+{_voice_section(run)}
 <h2>Over time</h2>{over_time}
 <h2>Flows</h2>{_table(_rows(run, "flows"), "flow", _FLOW_COLUMNS)}
 <h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>

@@ -25,6 +25,7 @@ TABLES = (
     "classes",
     "flows",
     "delays",
+    "voice",
     "harq",
     "channel",
     "carrier",

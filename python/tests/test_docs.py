@@ -105,10 +105,10 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
     ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
         "delay",
-        "jitter",
         "loss",
-        "rating",
         "MOS",
+        "worst",
+        "BurstR",
     ),
     ("docs/howto/compare.md", "linkweir compare scenarios/lte-drive.toml *"): (
         "drr: left out: low_level, rate and memory of class af\n",
@@ -144,7 +144,7 @@ duration = "5s"
 link = { rate = "1Mbit" }
 scheduler = { policy = "fifo" }
 class = [{ name = "all" }]
-flow = [{ class = "all", kind = "onoff", rate = "64kbit", on = "1s", off = "1s", packet = "200B", count = 3 }]
+flow = [{ class = "all", kind = "cbr", rate = "64kbit", packet = "200B", playout = "60ms", count = 3 }]
 """
 
 

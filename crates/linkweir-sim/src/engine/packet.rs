@@ -6,7 +6,7 @@ use crate::metrics::Seen;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
-    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
+    /// TCP: number of the segment; otherwise the recorder's number of the packet. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -23,10 +23,12 @@ impl Packet {
         Seen {
             flow: self.flow,
             bytes: self.bytes,
+            created_ns: self.created_ns,
+            number: self.sequence(),
         }
     }
 
-    /// TCP: number of the segment.
+    /// TCP: number of the segment; otherwise the recorder's number.
     pub(super) fn sequence(&self) -> u64 {
         self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
     }

@@ -256,7 +256,7 @@ impl SatelliteLink {
                 }
             }
             Outcome::GivenUp => {
-                at.recorder.given_up(flow);
+                at.recorder.given_up(&packet.seen());
                 if let Some(order) = &mut self.order {
                     order.given_up(flow, *number, &mut self.leaving);
                 }
@@ -273,7 +273,7 @@ impl SatelliteLink {
             at.send_on(out_ns, packet);
         }
         for packet in self.leaving.dropped.drain(..) {
-            at.recorder.dropped_late(packet.flow as usize);
+            at.recorder.dropped_late(&packet.seen());
         }
         if self.order_timed {
             return;

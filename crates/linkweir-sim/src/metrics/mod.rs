@@ -13,6 +13,7 @@ mod delay;
 mod delays;
 mod flow;
 mod link;
+mod playout;
 mod rows;
 mod watch;
 
@@ -84,9 +85,19 @@ impl Recorder {
 
     // What happens to packets.
 
+    /// The number of a flow's next packet, which tells the packets of a source other than TCP apart where they are watched.
     #[inline]
-    pub(crate) fn arrived(&mut self, now_ns: u64, flow: usize, bytes: u32) {
-        let flow = &mut self.flows[flow];
+    pub(crate) fn number(&mut self, flow: u32) -> u64 {
+        match &mut self.watch {
+            Some(watch) => watch.number(flow),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arrived(&mut self, now_ns: u64, packet: &Seen) {
+        let bytes = packet.bytes;
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.arrived_pkts += 1;
         let class = &mut self.classes[flow.class];
         class.advance(now_ns);
@@ -94,6 +105,9 @@ impl Recorder {
         class.counts.arrived_bytes += u64::from(bytes);
         class.backlog_pkts += 1;
         class.backlog_bytes += u64::from(bytes);
+        if let Some(watch) = &mut self.watch {
+            watch.arrived(packet);
+        }
     }
 
     /// `in_totals`: the packet arrived after the warm-up.
@@ -101,14 +115,16 @@ impl Recorder {
     pub(crate) fn dropped(
         &mut self,
         now_ns: u64,
-        flow: usize,
-        bytes: u32,
+        packet: &Seen,
         in_totals: bool,
         reason: DropReason,
     ) {
-        let flow = &mut self.flows[flow];
+        if let Some(watch) = &mut self.watch {
+            watch.gone(packet);
+        }
+        let flow = &mut self.flows[packet.flow as usize];
         let class = &mut self.classes[flow.class];
-        class.leave(now_ns, bytes);
+        class.leave(now_ns, packet.bytes);
         class.total_dropped_pkts += u64::from(in_totals);
         match reason {
             DropReason::Limit => {
@@ -137,10 +153,13 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn lost(&mut self, flow: usize) {
-        let flow = &mut self.flows[flow];
+    pub(crate) fn lost(&mut self, packet: &Seen) {
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
+        if let Some(watch) = &mut self.watch {
+            watch.gone(packet);
+        }
     }
 
     /// An attempt at a packet is sent, with this number of coded bits.
@@ -154,23 +173,26 @@ impl Recorder {
     }
 
     /// A packet was not decoded after the last attempt.
-    pub(crate) fn given_up(&mut self, flow: usize) {
-        self.flows[flow].counts.given_up_pkts += 1;
-        self.lost(flow);
+    pub(crate) fn given_up(&mut self, packet: &Seen) {
+        self.flows[packet.flow as usize].counts.given_up_pkts += 1;
+        self.lost(packet);
     }
 
     /// A packet was held for too long by the receiver that puts packets in order.
-    pub(crate) fn dropped_late(&mut self, flow: usize) {
-        self.flows[flow].counts.dropped_late_pkts += 1;
-        self.lost(flow);
+    pub(crate) fn dropped_late(&mut self, packet: &Seen) {
+        self.flows[packet.flow as usize].counts.dropped_late_pkts += 1;
+        self.lost(packet);
     }
 
-    #[inline]
-    pub(crate) fn delivered(&mut self, flow: usize, bytes: u32, delay_ns: u64) {
-        let flow = &mut self.flows[flow];
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
+    pub(crate) fn delivered(&mut self, now_ns: u64, packet: &Seen) {
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.delivered_pkts += 1;
-        flow.counts.delivered_bytes += u64::from(bytes);
-        flow.delays.record(delay_ns);
+        flow.counts.delivered_bytes += u64::from(packet.bytes);
+        flow.delays.record(now_ns - packet.created_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.delivered(now_ns, packet);
+        }
     }
 
     /// A TCP sender's window from now on.
@@ -250,7 +272,15 @@ impl Recorder {
         self.series.flush_full(sink)?;
         self.link.flush_full(sink)?;
         self.flow_series.flush_full(sink)?;
-        self.levels.flush_full(sink)
+        self.levels.flush_full(sink)?;
+        self.flush_watch(sink)
+    }
+
+    /// Hands out rows of packets, of which an interval may have many.
+    pub(crate) fn flush_watch(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.watch
+            .as_mut()
+            .map_or(Ok(()), |watch| watch.flush_full(sink))
     }
 
     /// Start of the present bin.
@@ -269,6 +299,9 @@ impl Recorder {
         self.link.flush(sink)?;
         self.flow_series.flush(sink)?;
         self.levels.flush(sink)?;
+        if let Some(watch) = &mut self.watch {
+            watch.finish(now_ns, sink)?;
+        }
         for flow in &mut self.flows {
             flow.delays.settle();
         }

@@ -64,7 +64,7 @@ pub(super) fn read(
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
     let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
     let access_delay_ns = access_delay(section, link, &traffic)?;
-    let measures = measures::read(section)?;
+    let measures = measures::read(section, &traffic)?;
     let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
     for copy in 0..count {
         flows.push(Flow {
