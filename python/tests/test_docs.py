@@ -86,7 +86,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/results/codes.md", "linkweir reproduce codes * --into *"): MINUTES,
     ("docs/results/codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
     ("docs/results/codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
-    ("docs/results/sweep.md", "linkweir compare *"): "needs traces A and B; the command of docs/howto/compare.md is run",
+    (
+        "docs/results/sweep.md",
+        "linkweir compare *",
+    ): "needs traces A and B; the command of docs/howto/compare.md is run",
     ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
     ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
     ("docs/howto/sweep.md", "dask *"): DASK,
