@@ -21,8 +21,10 @@ Running:
 
 - `run`: simulates a scenario.
 - `run_many`: simulates several at a time, results in memory.
+- `compare`: runs a scenario under several policies, and says which kept which promise.
 - `sweep`: runs many variants of a scenario, each with many seeds, and writes one data set.
 - `Scenario`: what to simulate, read from a file, a text or a dict and checked.
+- `Comparison`: what a comparison gave: a table with intervals, verdicts, a report.
 - `Result`: what a run gave: tables, a summary, warnings, a figure.
 
 Models and lists:
@@ -31,6 +33,7 @@ Models and lists:
 - `Policy`: name and meaning of a policy, its parameters and what it shows over time.
 - `Parameter`: a key of ``[scheduler]`` or ``[[class]]``: unit, range, default.
 - `Statistic`: a column that a policy adds to the table `levels`.
+- `delays`: distributions of delays, merged over runs, and their quantiles (module).
 - `quality`: how conversations sound and how fair shares are (module).
 - `traces`: capacities over time, and generators of some (module).
 
@@ -47,7 +50,7 @@ Errors:
 Ctrl-C, which is no `Error`:
 
 - `Interrupted`: ended a run; it holds what was recorded.
-- `SweepInterrupted`: ended a sweep; it holds what was done.
+- `SweepInterrupted`: ended a sweep or a comparison; it holds what was done.
 
 `linkweir.sweeps` has the parts of a sweep: plans, executors and outcomes. `__version__` is the version.
 """
@@ -56,8 +59,9 @@ from __future__ import annotations
 
 import sys
 
-from linkweir import quality, sweeps, traces
+from linkweir import delays, quality, sweeps, traces
 from linkweir._native import __version__
+from linkweir.comparison import Comparison, compare
 from linkweir.fault import (
     DirectoryError,
     Error,
@@ -74,6 +78,7 @@ from linkweir.simulate import run, run_many
 from linkweir.sweeps import SweepInterrupted, sweep
 
 __all__ = [
+    "Comparison",
     "DirectoryError",
     "Error",
     "ExecutorError",
@@ -89,6 +94,8 @@ __all__ = [
     "SweepInterrupted",
     "TableError",
     "__version__",
+    "compare",
+    "delays",
     "policies",
     "quality",
     "run",

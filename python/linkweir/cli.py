@@ -39,6 +39,7 @@ BAD_INPUT = 2
 _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
+    "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
@@ -91,7 +92,7 @@ _Mos = Annotated[
     typer.Option(
         "--mos",
         metavar="CODEC",
-        help=f"Rate how voice in on/off flows would sound: {', '.join(linkweir.quality.CODECS)}.",
+        help=f"Codec of flows with playout, in place of theirs: {', '.join(linkweir.quality.CODECS)}.",
     ),
 ]
 _Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")]
@@ -168,8 +169,10 @@ def _run(
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
-    if mos is not None and not any(flow["kind"] == "onoff" for flow in tomllib.loads(sound.resolved)["flow"]):
-        message = f'{mos}: {scenario} has no flow with kind = "onoff", and voice is one; add one or leave --mos out'
+    if mos is not None and not any("playout" in flow for flow in tomllib.loads(sound.resolved)["flow"]):
+        message = (
+            f'{mos}: {scenario} has no flow with a play-out buffer; add playout = "60ms" to one or leave --mos out'
+        )
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
     result = _simulate(sound, directory, force=force, as_json=as_json, codec=mos, wide=wide)
@@ -243,14 +246,20 @@ def _print_parameters(params: Sequence[Parameter]) -> None:
 
 
 _Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")]
+_AnyDirectory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a run, a sweep or a comparison.")]
 
 
 @app.command("report")
-def _report(directory: _Directory, wide: _Wide = False, as_json: _Json = False) -> None:
-    """Draw figures and report of a run again."""
-    from linkweir.provenance import writing
+def _report(directory: _AnyDirectory, wide: _Wide = False, as_json: _Json = False) -> None:
+    """Draw figures and report of a run, a sweep or a comparison again."""
+    from linkweir.provenance import kind_of, writing
     from linkweir.report import write_report
 
+    if kind_of(directory) == "sweep":
+        from linkweir.commands.redraw import redraw
+
+        redraw(directory, wide=wide, as_json=as_json)
+        return
     result = linkweir.Result.load(directory)
     with writing(directory):
         write_report(result, result.warnings, directory)

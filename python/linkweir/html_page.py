@@ -6,6 +6,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -15,11 +16,44 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
 th { white-space: normal; vertical-align: bottom; position: sticky; top: 0; background: #f5f5f5; }
 th:first-child, td:first-child { text-align: left; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; } ul { padding-left: 1.2rem; } table { font-size: .8rem; } th, td { padding: .2rem .35rem; }
+  .wide td:first-child, .wide th:first-child {
+    position: sticky; left: 0; background: #fff; white-space: normal; min-width: 5.5rem; max-width: 8rem;
+  }
+  .wide .group td:first-child { max-width: none; }
+}
 .wide { overflow: auto; max-height: 90vh; } @media print { .wide { overflow: visible; max-height: none; } }
-figure { margin: 1rem 0; } figure svg { max-width: 100%; height: auto; }
+table + .below, .wide + .below { color: #555; font-size: .9rem; margin-top: .3rem; }
+.group td { background: #fafafa; font-weight: 600; }
+.best { font-weight: 600; }
+.good, .bad, .open { white-space: pre; }
+.good { background: #e3f1e3; } .bad { background: #f8dedb; } .open { background: #fbf1d0; }
+figure { margin: 1rem 0; overflow-x: auto; } figure svg { max-width: 100%; min-width: 34rem; height: auto; }
 .warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
 pre { background: #f5f5f5; padding: .7rem 1rem; overflow-x: auto; }
+pre.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 """
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell with a look of its own.
+
+    Attributes:
+        text: plain text.
+        mark: ``good``, ``bad``, ``open`` or ``best``.
+    """
+
+    text: str
+    mark: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """A line across the table that says what the lines below it are about."""
+
+    text: str
 
 
 def document(title: str, body: str) -> str:
@@ -31,23 +65,37 @@ def document(title: str, body: str) -> str:
     """
     shown = html.escape(title)
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{shown}</title><style>{_STYLE}</style></head><body>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{shown}</title><style>{_STYLE}</style></head><body>
 <h1>{shown}</h1>
 {body}
 </body></html>
 """
 
 
-def table(headings: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+def table(headings: Sequence[str], lines: Iterable[Sequence[str | Cell] | Group]) -> str:
     """A table of plain texts, which scrolls where it is larger than the window and keeps its headings in sight.
 
     Args:
         headings: of the columns; empty for a table without them.
-        lines: the cells.
+        lines: the cells, or a `Group`.
     """
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
-    rows = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in lines)
+    rows = "".join(_line(line, len(headings)) for line in lines)
     return f'<div class="wide"><table>{f"<tr>{head}</tr>" if head else ""}{rows}</table></div>'
+
+
+def _line(line: Sequence[str | Cell] | Group, columns: int) -> str:
+    if isinstance(line, Group):
+        return f'<tr class="group"><td colspan="{columns}">{html.escape(line.text)}</td></tr>'
+    return "<tr>" + "".join(map(_cell, line)) + "</tr>"
+
+
+def _cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return f"<td>{html.escape(cell)}</td>"
+    return f'<td class="{cell.mark}">{html.escape(cell.text)}</td>'
 
 
 def warning(text: str) -> str:

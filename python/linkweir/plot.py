@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkweir import delays
 from linkweir.policy import Statistic, policies
 from linkweir.tables import RunTables
 
@@ -44,6 +45,8 @@ class Chart:
     name: str
     title: str
     draw: Callable[[Axes], None]
+    from_zero: bool = True
+    """The horizontal axis begins at 0, as time does."""
 
 
 class _Classes:
@@ -120,6 +123,41 @@ def charts(run: RunTables) -> list[Chart]:
             for column, stat in shown.items()
         ]
     return found
+
+
+def delay_charts(run: RunTables) -> list[Chart]:
+    """The distributions of delays of a run; none if it has no packets."""
+    titles = {"queueing": "Distribution of the queueing delay", "one-way": "Distribution of the one-way delay"}
+    found = {kind: list(delays.distributions(run.table("delays"), kind)) for kind in titles}
+    return [
+        Chart(f"distribution-{kind}", title, _distribution_drawer(found[kind]), from_zero=False)
+        for kind, title in titles.items()
+        if found[kind]
+    ]
+
+
+_SHORTEST_MS = 0.01
+"""Delays below are drawn here, as a logarithmic axis has no 0."""
+
+
+def _distribution_drawer(shown: Sequence[delays.Distribution]) -> Callable[[Axes], None]:
+    def draw(axes: Axes) -> None:
+        import numpy as np
+
+        left_out = len(shown) - _MOST_CLASSES
+        least, most = math.inf, 0.0
+        for one in shown[:_MOST_CLASSES]:
+            delay_ms = np.maximum(one.upper_s * 1e3, _SHORTEST_MS)
+            axes.plot(delay_ms, one.cdf() * 100, drawstyle="steps-post", label=_label(one.name))
+            least, most = min(least, float(delay_ms[0])), max(most, float(delay_ms[-1]))
+        if most > 10 * least:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set(xlabel="delay (ms)", ylabel="packets with at most this delay (%)")
+        axes.set_ylim(0, 101)
+        _legend(axes, left_out)
+
+    return draw
 
 
 def _beam_charts(run: RunTables) -> list[Chart]:
@@ -241,8 +279,7 @@ _UNITS = {"bits": "bits", "bytes": "bytes", "pkts": "packets", "bps": "bit/s", "
 
 def overview(run: RunTables) -> Figure:
     """All figures of a run below each other."""
-    shown = charts(run)
-    return _figure(shown)
+    return _figure([*charts(run), *delay_charts(run)])
 
 
 def _figure(shown: Sequence[Chart]) -> Figure:
@@ -256,7 +293,8 @@ def _figure(shown: Sequence[Chart]) -> Figure:
         for axes, chart in zip(grid[:, 0], shown, strict=False):
             axes.set_title(chart.title, loc="left")
             chart.draw(axes)
-            axes.set_xlim(left=0)
+            if chart.from_zero:
+                axes.set_xlim(left=0)
     return figure
 
 

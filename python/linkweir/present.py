@@ -8,19 +8,11 @@ import shlex
 import sys
 from typing import Any
 
-from linkweir import quality
 from linkweir.provenance import REPORT
-from linkweir.report import CLASS_COLUMNS, number
+from linkweir.report import CLASS_COLUMNS, VOICE_COLUMNS, number, voice_rows
 from linkweir.result import Result
 from linkweir.terminal import print_table
 
-_VOICE_COLUMNS = (
-    ("delay mean (ms)", "delay_s", 1e3, 2),
-    ("jitter mean (ms)", "jitter_s", 1e3, 2),
-    ("loss (%)", "loss", 100.0, 2),
-    ("rating R", "rating", 1.0, 1),
-    ("MOS", "mos", 1.0, 2),
-)
 _MOST_ROWS = 50
 _IMPORTANT = (
     "rate_bps",
@@ -31,8 +23,11 @@ _IMPORTANT = (
     "backlog_mean_pkts",
     "jitter_mad_s",
     "delay_max_s",
+    "mos",
+    "worst_mos",
+    "worst_t_s",
 )
-"""Columns of classes that a narrow terminal keeps longest."""
+"""Columns that a narrow terminal keeps longest."""
 
 
 def say(text: str) -> None:
@@ -52,10 +47,10 @@ def emit_json(value: object) -> None:
 
 
 def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide: bool = False) -> None:
-    """Prints the classes of a run that has a directory, its warnings, and with a codec how its flows would sound."""
+    """Prints the classes and calls of a run that has a directory, and its warnings."""
     directory = result.directory
     assert directory is not None
-    voice = None if codec is None else quality.voice(result, codec).to_pylist()
+    voice = voice_rows(result, codec) if "voice" in result.tables else None
     if as_json:
         calls = {} if voice is None else {"voice": voice}
         emit_json({**result.summary, **calls, "directory": str(directory)})
@@ -68,7 +63,7 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
         again = shlex.join(["linkweir", "report", str(directory), "--wide"])
         emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
     if voice is not None:
-        left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "flow", _VOICE_COLUMNS, wide=wide)
+        left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "call", VOICE_COLUMNS, wide=wide)
         if left_out:
             emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
     for note in result.scenario.notes:

@@ -85,6 +85,13 @@ def read_provenance(directory: Path, kind: str = "run") -> dict[str, Any]:
     return provenance
 
 
+def kind_of(directory: Path) -> str:
+    """Kind of the results in a directory; ``run`` if none is noted."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        return str(json.loads((directory / PROVENANCE).read_text(encoding="utf-8")).get("kind", "run"))
+    return "run"
+
+
 @contextlib.contextmanager
 def writing(directory: Path) -> Iterator[None]:
     """Turns an error of the operating system while writing into a `DirectoryError`."""

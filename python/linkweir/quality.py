@@ -3,9 +3,9 @@
 
 The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
 
-A packet call suffers from delay and loss. How it suffers from varying delays depends on its play-out buffer, of which
-three are here: one as long as twice the mean jitter, one of a fixed length that loses what comes later
-(`fixed_buffer`), and none.
+A packet call suffers from delay and loss. How it suffers from varying delays depends on its play-out buffer, which
+turns them into a longer delay and more loss. A run follows the buffers of flows with the key ``playout`` packet by
+packet; `intervals` and `voice` rate what they leave.
 
 >>> round(e_model().rating, 1), round(e_model().mos, 2)
 (93.2, 4.41)
@@ -16,6 +16,7 @@ three are here: one as long as twice the mean jitter, one of a fixed length that
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _FACTOR_RANGE_S = 60.0
 _NANOSECOND = 1e-9
+_MOST_BURSTS = 100.0
 
 
 @dataclass(frozen=True)
@@ -36,17 +38,20 @@ class Codec:
     Attributes:
         impairment: equipment impairment factor Ie without loss.
         robustness: packet-loss robustness factor Bpl: the loss in per cent that halves what is left of 95 - Ie.
+        delay_s: from the mouth to the end of a packet: the speech in a packet, and what the codec looks ahead. 20 ms of
+            speech unless stated otherwise.
     """
 
     impairment: float
     robustness: float
+    delay_s: float = 0.02
 
 
 CODECS = {
     "g711": Codec(0.0, 4.3),
     "g711-plc": Codec(0.0, 25.1),
-    "g729a-vad": Codec(11.0, 19.0),
-    "g723.1-6.3k": Codec(15.0, 16.1),
+    "g729a-vad": Codec(11.0, 19.0, 0.025),
+    "g723.1-6.3k": Codec(15.0, 16.1, 0.0375),
 }
 """Codecs of ITU-T G.113, appendix I: G.711 without and with concealment, G.729A with silence suppression, G.723.1."""
 
@@ -115,8 +120,6 @@ def e_model(
     loss: float = 0.0,
     codec: Codec | str = "g711",
     *,
-    jitter_s: float = 0.0,
-    jitter: str = "twice",
     burstiness: float = 1.0,
     advantage: float = 0.0,
     line: Line | None = None,
@@ -124,34 +127,36 @@ def e_model(
     """The E-model for a packet call without echo of its own: T = Ta = delay, Tr = 2 T.
 
     Args:
-        delay_s: one-way delay from mouth to ear, seconds.
-        loss: part of the packets that are lost, 0 .. 1.
+        delay_s: one-way delay from mouth to ear, seconds; that of a play-out buffer is part of it.
+        loss: part of the packets that are not played, 0 .. 1.
         codec: a `Codec`, or a name in `CODECS`.
-        jitter_s: mean difference between the delays of successive packets, seconds.
-        jitter: how it counts: ``twice`` adds twice as much to the delay, as a play-out buffer of that length would
-            (and as OpenBACH, the tool of the group of Tauran et al. 2018, does); ``none`` leaves it out, as where
-            delay and loss are those behind a buffer (`fixed_buffer`).
-        burstiness: BurstR, 1 for losses at random.
+        burstiness: BurstR, 1 for losses at random. Ie,eff is at most 95, as it is for losses at random.
         advantage: factor A, 0 at home to 20 behind several satellite hops.
         line: everything else.
 
     Raises:
         ValueError: a value outside its range.
     """
-    found = CODECS.get(codec) if isinstance(codec, str) else codec
-    if found is None:
-        raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
-    t_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
-    _within("burstiness", burstiness, 1.0, 100.0)
+    found = _found(codec)
+    t_ms = _checked_ms(delay_s, loss, advantage)
+    _within("burstiness", burstiness, 1.0, _MOST_BURSTS)
     line = line or Line()
     basic, noise = _basic(line)
-    simultaneous = _simultaneous(line, basic, noise, t_ms)
-    delay = _delay(line, basic, noise, t_ms)
+    sidetone = _sidetone(line, t_ms)
+    simultaneous = _simultaneous(line, basic, noise, sidetone)
+    delay = _delay(line, basic, noise, sidetone, t_ms)
     per_cent = 100 * loss
-    spread = per_cent / (per_cent / burstiness + found.robustness)
+    spread = min(per_cent / (per_cent / burstiness + found.robustness), 1.0)
     equipment = found.impairment + (95 - found.impairment) * spread
     rating = basic - simultaneous - delay - equipment + advantage
     return Quality(rating, basic, simultaneous, delay, equipment)
+
+
+def _found(codec: Codec | str) -> Codec:
+    found = CODECS.get(codec) if isinstance(codec, str) else codec
+    if found is None:
+        raise ValueError(f"codec = {codec!r}: must be one of {', '.join(CODECS)}, or a Codec")
+    return found
 
 
 COLE_ROSENBLUTH = {"g711": (0.0, 30.0, 15.0), "g729a": (11.0, 40.0, 10.0)}
@@ -163,8 +168,6 @@ def cole_rosenbluth(
     loss: float = 0.0,
     codec: str = "g711",
     *,
-    jitter_s: float = 0.0,
-    jitter: str = "twice",
     base: float = 94.2,
     advantage: float = 0.0,
 ) -> Quality:
@@ -174,8 +177,6 @@ def cole_rosenbluth(
         delay_s: one-way delay from mouth to ear, seconds.
         loss: part of the packets that are lost, 0 .. 1, at random.
         codec: a name in `COLE_ROSENBLUTH`.
-        jitter_s: as for `e_model`.
-        jitter: as for `e_model`.
         base: rating without delay and loss: 94.2 as published; the current defaults of G.107 give 93.2.
         advantage: as for `e_model`.
 
@@ -187,7 +188,7 @@ def cole_rosenbluth(
     """
     if codec not in COLE_ROSENBLUTH:
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
-    d_ms = _effective_ms(delay_s, loss, jitter_s, jitter, advantage)
+    d_ms = _checked_ms(delay_s, loss, advantage)
     _within("base", base, 0.0, 100.0)
     a, b, c = COLE_ROSENBLUTH[codec]
     delay = 0.024 * d_ms + 0.11 * max(0.0, d_ms - 177.3)
@@ -231,7 +232,7 @@ def fixed_buffer(
             first packet of a call sets, give that packet's delay.
 
     Returns:
-        What is left, for a model without a treatment of jitter: ``e_model(p.delay_s, p.loss, jitter="none")``.
+        What is left, for ``e_model(p.delay_s, p.loss)``. Delays alone do not say whether losses come in bursts.
 
     Raises:
         ValueError: a value outside its range, or no packet.
@@ -261,29 +262,27 @@ def fixed_buffer(
     return PlayOut(reference + buffer_s, late, 1 - (1 - lost) * (1 - late))
 
 
-def voice(
-    result: RunTables,
-    codec: Codec | str = "g711",
-    *,
-    model: str = "g107",
-    jitter: str = "twice",
-    advantage: float = 0.0,
-) -> pa.Table:
-    """The quality of the on/off flows of a run, taken for conversations.
+INTERVAL_COLUMNS = ("t_s", "class", "flow", "buffer", "due_pkts", "loss", "burst_r", "delay_s")
+"""Columns of the table `voice` that `intervals` keeps."""
 
-    Delay and jitter are a flow's means. Loss is the part dropped or lost among its packets that were delivered, dropped
-    or lost from the warm-up to the end; packets on their way at the end are not counted.
+
+def intervals(
+    result: RunTables, codec: Codec | str | None = None, *, model: str = "g107", advantage: float = 0.0
+) -> pa.Table:
+    """How the calls of a run sound, in intervals of 10 s: the flows that have play-out buffers (the key ``playout``).
 
     Args:
         result: a run.
-        codec: as for `e_model`, or for `cole_rosenbluth` a name in `COLE_ROSENBLUTH`.
-        model: ``g107``, the E-model, or ``cole_rosenbluth``.
-        jitter: as for `e_model`. For a fixed buffer, which needs all delays, see `fixed_buffer`.
+        codec: as for `e_model`, or for `cole_rosenbluth` a name in `COLE_ROSENBLUTH`; when None, what the flow's key
+            ``codec`` says, or else ``g711``.
+        model: ``g107``, the E-model, or ``cole_rosenbluth``, which knows no BurstR.
         advantage: as for `e_model`.
 
     Returns:
-        One row per flow of kind ``onoff``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``, ``rating`` and
-        ``mos``, null where nothing was delivered.
+        One row per interval, flow and buffer: of the table `voice` the columns ``t_s``, ``class``, ``flow``,
+        ``buffer``, ``due_pkts``, ``loss``, ``burst_r`` and ``delay_s``, to which the delay of the codec is added; then
+        ``codec`` (null for one without a name), ``rating`` and ``mos``. ``delay_s`` is null where no packet was ever
+        received.
 
     Raises:
         ValueError: a value outside its range.
@@ -292,45 +291,111 @@ def voice(
 
     if model not in ("g107", "cole_rosenbluth"):
         raise ValueError(f"model = {model!r}: must be g107 or cole_rosenbluth")
-    _rating(model, codec, 0.0, 0.0, 0.0, jitter, advantage)  # refuses what is wrong even where there is no voice
+    named = _codecs_of(result) if codec is None else {}
+    _call(model, codec or "g711", 0.0, 0.0, 1.0, advantage)  # refuses what is wrong even where there is no voice
     rows = []
-    for flow in result.rows("flows") if "flows" in result.tables else []:
-        if flow["kind"] != "onoff":
-            continue
-        gone = flow["dropped_limit_pkts"] + flow["dropped_policy_pkts"] + flow["lost_link_pkts"]
-        row = {"flow": flow["flow"], "class": flow["class"], "delay_s": flow["delay_mean_s"]}
-        row |= {"jitter_s": flow["jitter_mad_s"], "loss": None, "rating": None, "mos": None}
-        if flow["delivered_pkts"]:
-            loss = gone / (gone + flow["delivered_pkts"])
-            # Beyond a minute of delay the rating does not change any more.
-            delay_s, jitter_s = (min(value or 0.0, _FACTOR_RANGE_S) for value in (row["delay_s"], row["jitter_s"]))
-            call = _rating(model, codec, delay_s, loss, jitter_s, jitter, advantage)
-            row |= {"loss": loss, "rating": call.rating, "mos": call.mos}
-        rows.append(row)
-    texts = [(name, pa.string()) for name in ("flow", "class")]
-    numbers = [(name, pa.float64()) for name in ("delay_s", "jitter_s", "loss", "rating", "mos")]
-    return pa.Table.from_pylist(rows, pa.schema(texts + numbers))
+    for row in result.rows("voice") if "voice" in result.tables else []:
+        used = codec or named.get(row["flow"], "g711")
+        delay_s = None if row["delay_s"] is None else row["delay_s"] + _found(used).delay_s
+        call = _call(model, used, delay_s or 0.0, row["loss"], row["burst_r"], advantage)
+        kept = {name: row[name] for name in INTERVAL_COLUMNS}
+        name = used if isinstance(used, str) else None
+        rows.append(kept | {"codec": name, "delay_s": delay_s, "rating": call.rating, "mos": call.mos})
+    texts = [(name, pa.string()) for name in ("class", "flow", "buffer", "codec")]
+    numbers = [(name, pa.float64()) for name in ("loss", "burst_r", "delay_s", "rating", "mos")]
+    fields = [("t_s", pa.float64()), *texts, ("due_pkts", pa.uint64()), *numbers]
+    return pa.Table.from_pylist(rows, pa.schema(fields))
 
 
-def _rating(
-    model: str, codec: Codec | str, delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float
-) -> Quality:
+def voice(
+    result: RunTables, codec: Codec | str | None = None, *, model: str = "g107", advantage: float = 0.0
+) -> pa.Table:
+    """How the calls of a run sound: means over the intervals of 10 s, and the worst of them.
+
+    Args:
+        result: as for `intervals`.
+        codec: as for `intervals`.
+        model: as for `intervals`.
+        advantage: as for `intervals`.
+
+    Returns:
+        One row per flow and buffer: ``flow``, ``class``, ``buffer``, ``codec``; ``delay_s`` and ``loss``, means over the
+        packets; ``mos``, the mean over the intervals; ``worst_mos``, the least of one interval, and ``worst_t_s``, where it
+        begins, ``worst_delay_s``, ``worst_loss`` and ``worst_burst_r``, what it is made of.
+
+    Raises:
+        ValueError: a value outside its range.
+    """
+    import pyarrow as pa
+
+    calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in intervals(result, codec, model=model, advantage=advantage).to_pylist():
+        calls.setdefault((row["flow"], row["buffer"]), []).append(row)
+    names = ("delay_s", "loss", "mos", "worst_mos", "worst_t_s", "worst_delay_s", "worst_loss", "worst_burst_r")
+    rows = []
+    for (flow, buffer), parts in calls.items():
+        worst = min(parts, key=lambda part: part["mos"])
+        found = {"flow": flow, "class": worst["class"], "buffer": buffer, "codec": worst["codec"]}
+        found |= {name: _weighted(parts, name) for name in ("delay_s", "loss")}
+        found["mos"] = sum(part["mos"] for part in parts) / len(parts)
+        rows.append(found | {f"worst_{name}": worst[name] for name in ("mos", "t_s", "delay_s", "loss", "burst_r")})
+    order = {name: place for place, name in enumerate(result.table("flows")["flow"].to_pylist())}
+    rows.sort(key=lambda row: order.get(row["flow"], len(order)))
+    texts = [(name, pa.string()) for name in ("flow", "class", "buffer", "codec")]
+    return pa.Table.from_pylist(rows, pa.schema([*texts, *((name, pa.float64()) for name in names)]))
+
+
+def _weighted(parts: Sequence[dict[str, Any]], name: str) -> float | None:
+    """Mean over the packets of intervals."""
+    known = [part for part in parts if part[name] is not None]
+    packets = sum(part["due_pkts"] for part in known)
+    return sum(part[name] * part["due_pkts"] for part in known) / packets if known else None
+
+
+def _codecs_of(result: RunTables) -> dict[str, str]:
+    """The codecs that the scenario names, by flow."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    found = {}
+    for flow in tomllib.loads(result.scenario.resolved)["flow"]:
+        if "codec" in flow:
+            names = [flow["name"]] if flow["count"] == 1 else [f"{flow['name']}-{i + 1}" for i in range(flow["count"])]
+            found.update(dict.fromkeys(names, flow["codec"]))
+    return found
+
+
+def _call(model: str, codec: Codec | str, delay_s: float, loss: float, burstiness: float, advantage: float) -> Quality:
+    delay_s = min(delay_s, _FACTOR_RANGE_S)  # beyond a minute of delay the rating does not change any more
     if model == "g107":
-        return e_model(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
+        return e_model(delay_s, loss, codec, burstiness=min(burstiness, _MOST_BURSTS), advantage=advantage)
     if not isinstance(codec, str):
         raise ValueError(f"codec = {codec!r}: must be one of {', '.join(COLE_ROSENBLUTH)}")
-    return cole_rosenbluth(delay_s, loss, codec, jitter_s=jitter_s, jitter=jitter, advantage=advantage)
+    return cole_rosenbluth(delay_s, loss, codec, advantage=advantage)
 
 
-def _effective_ms(delay_s: float, loss: float, jitter_s: float, jitter: str, advantage: float) -> float:
-    """The delay that counts, ms; refuses what is outside its range."""
+def openbach_delay(delay_s: float, jitter_s: float) -> float:
+    """The delay that OpenBACH gives to the E-model: the mean delay and twice the mean jitter.
+
+    It is the recipe of the tool of the group of Tauran et al. 2018, and here only to reproduce their figures. It
+    flatters: a buffer of twice the mean jitter would lose packets, of which the recipe knows nothing. `voice` counts
+    them.
+
+    Args:
+        delay_s: mean one-way delay, seconds.
+        jitter_s: mean difference between the delays of successive packets, seconds.
+    """
+    return delay_s + 2 * jitter_s
+
+
+def _checked_ms(delay_s: float, loss: float, advantage: float) -> float:
+    """The delay, ms; refuses what is outside its range."""
     _within("delay_s", delay_s, 0.0, _FACTOR_RANGE_S)
-    _within("jitter_s", jitter_s, 0.0, _FACTOR_RANGE_S)
     _within("loss", loss, 0.0, 1.0)
     _within("advantage", advantage, 0.0, SATELLITE_ADVANTAGE)
-    if jitter not in ("twice", "none"):
-        raise ValueError(f"jitter = {jitter!r}: must be twice or none")
-    return 1e3 * (delay_s + (2 * jitter_s if jitter == "twice" else 0.0))
+    return 1e3 * delay_s
 
 
 def _within(name: str, value: float, least: float, most: float) -> None:
@@ -352,17 +417,21 @@ def _basic(line: Line) -> tuple[float, float]:
     return 15 - 1.5 * (line.slr + noise), noise
 
 
-def _simultaneous(line: Line, basic: float, noise: float, t_ms: float) -> float:
-    """Is: too loud, sidetone, quantizing."""
-    x = line.slr + line.rlr + 0.2 * (64 + noise - line.rlr)
-    loud = 20 * ((1 + (x / 8) ** 8) ** (1 / 8) - x / 8)
+def _sidetone(line: Line, t_ms: float) -> float:
+    """Ist: the talker hears their own voice too loudly, or not at all."""
     stmr = -10 * math.log10(10 ** (-line.stmr / 10) + math.exp(-t_ms / 4) * 10 ** (-line.telr / 10))
-    sidetone = (
+    return float(
         12 * (1 + abs((stmr - 13) / 6) ** 8) ** (1 / 8)
         - 28 * (1 + abs((stmr + 1) / 19.4) ** 35) ** (1 / 35)
         - 13 * (1 + abs((stmr - 3) / 33) ** 13) ** (1 / 13)
         + 29
     )
+
+
+def _simultaneous(line: Line, basic: float, noise: float, sidetone: float) -> float:
+    """Is: too loud, sidetone, quantizing."""
+    x = line.slr + line.rlr + 0.2 * (64 + noise - line.rlr)
+    loud = 20 * ((1 + (x / 8) ** 8) ** (1 / 8) - x / 8)
     q = 37 - 15 * math.log10(line.qdu)
     g = 1.07 + 0.258 * q + 0.0602 * q * q
     y = (basic - 100) / 15 + 46 / 8.4 - g / 9
@@ -371,13 +440,23 @@ def _simultaneous(line: Line, basic: float, noise: float, t_ms: float) -> float:
     return float(loud + sidetone + quantizing)
 
 
-def _delay(line: Line, basic: float, noise: float, t_ms: float) -> float:
+_LOUD_SIDETONE_DB = 9.0
+"""Below this STMR, sidetone masks the talker's echo: half of Ist is added to TERV."""
+_FAINT_SIDETONE_DB = 20.0
+"""Above this STMR, nothing masks it: Ist is added to Idte as a root of squares."""
+
+
+def _delay(line: Line, basic: float, noise: float, sidetone: float, t_ms: float) -> float:
     """Id: the talker's echo, the listener's echo, and delay for its own sake."""
     talker = 0.0
     if t_ms >= 1:
         terv = line.telr - 40 * math.log10((1 + t_ms / 10) / (1 + t_ms / 150)) + 6 * math.exp(-0.3 * t_ms * t_ms)
+        if line.stmr < _LOUD_SIDETONE_DB:
+            terv += sidetone / 2
         half = (-1.5 * (noise - line.rlr) - (80 + 2.5 * (terv - 14))) / 2
         talker = (half + math.sqrt(half * half + 100) - 1) * (1 - math.exp(-t_ms))
+        if line.stmr > _FAINT_SIDETONE_DB:
+            talker = math.hypot(talker, sidetone)
     rle = 10.5 * (line.wepl + 7) * (2 * t_ms + 1) ** -0.25
     half = (basic - rle) / 2
     listener = half + math.sqrt(half * half + 169)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from linkweir import _native, html_page
-from linkweir.plot import charts, svg
+from linkweir import _native, delays, html_page, quality
+from linkweir.plot import Chart, charts, delay_charts, svg
 from linkweir.provenance import FIGURES, PROVENANCE, REPORT, read_provenance, write_whole
 from linkweir.tables import RunTables
 
@@ -66,6 +66,25 @@ _TERMINAL_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
 )
 
 
+_DELAY_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("packets", "count_pkts", 1.0, 0),
+    *((f"p{100 * q:g} (ms)", f"p{100 * q:g}_s", 1e3, 2) for q in delays.QUANTILES),
+)
+
+
+VOICE_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
+    ("delay mean (ms)", "delay_s", 1e3, 1),
+    ("loss mean (%)", "loss", 100.0, 2),
+    ("MOS mean", "mos", 1.0, 2),
+    ("MOS worst", "worst_mos", 1.0, 2),
+    ("worst at (s)", "worst_t_s", 1.0, 0),
+    ("delay there (ms)", "worst_delay_s", 1e3, 1),
+    ("loss there (%)", "worst_loss", 100.0, 2),
+    ("BurstR there", "worst_burst_r", 1.0, 2),
+)
+"""Columns of the table of calls: heading, key, scale, digits."""
+
+
 def _table(rows: list[dict[str, Any]], first: str, columns: tuple[tuple[str, str, float, int], ...]) -> str:
     present = [column for column in columns if rows and column[1] in rows[0]]
     lines = [
@@ -80,6 +99,27 @@ def _rows(run: RunTables, table: str) -> list[dict[str, Any]]:
     """Rows of a table, one more than are shown."""
     rows: list[dict[str, Any]] = run.table(table).slice(0, _MOST_ROWS + 1).to_pylist()
     return rows
+
+
+def _delay_table(run: RunTables) -> str:
+    """Quantiles of all distributions of delays."""
+    rows = delays.quantiles(run.table("delays"))
+    named = [row | {"delay": f"{row['flow'] or row['class']}, {row['kind']}"} for row in rows[: _MOST_ROWS + 1]]
+    return _table(named, "delay", _DELAY_COLUMNS)
+
+
+def voice_rows(run: RunTables, codec: str | None = None) -> list[dict[str, Any]]:
+    """How the calls of a run sound, with a column ``call`` that names flow, play-out buffer and codec."""
+    rows = quality.voice(run, codec).to_pylist()
+    return [row | {"call": f"{row['flow']}, {row['buffer']}, {row['codec']}"} for row in rows]
+
+
+def _voice_section(run: RunTables) -> str:
+    if "voice" not in run.tables:
+        return ""
+    return f"""<h2>Calls</h2>{_table(voice_rows(run), "call", VOICE_COLUMNS)}
+<p>MOS is the E-model's (ITU-T G.107) in intervals of 10 s, each with the play-out delay and the codec's, the loss on
+the way and in the buffer, and BurstR of its gaps.</p>"""
 
 
 def class_table(run: RunTables) -> str:
@@ -97,6 +137,16 @@ def _provenance(directory: Path) -> str:
     return html_page.table([], lines)
 
 
+def _figures(shown: Sequence[Chart], directory: Path) -> str:
+    """Writes pictures into the run directory; returns them as HTML."""
+    figures = []
+    for chart in shown:
+        picture = svg(chart)
+        write_whole(directory / FIGURES / f"{chart.name}.svg", picture)
+        figures.append(html_page.figure(chart.name, chart.title, picture))
+    return "".join(figures)
+
+
 def write_report(run: RunTables, warnings: Sequence[object], directory: Path) -> Path:
     """Draws the figures of a run and writes them and `report.html` into its directory.
 
@@ -108,12 +158,8 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
     Returns:
         The path of the report.
     """
-    figures: list[str] = []
     (directory / FIGURES).mkdir(exist_ok=True)
-    for chart in charts(run):
-        picture = svg(chart)
-        write_whole(directory / FIGURES / f"{chart.name}.svg", picture)
-        figures.append(html_page.figure(chart.name, chart.title, picture))
+    over_time, distributions = (_figures(found, directory) for found in (charts(run), delay_charts(run)))
     scenario = run.scenario
     interrupted = ""
     if run.status != "complete":
@@ -133,7 +179,9 @@ percentiles cover {scenario.warmup_s:g} s to {run.simulated_s:g} s; delays of cl
 flows are from creation to delivery.</p>
 <h2>Classes</h2>{class_table(run)}
 {terminals}
-<h2>Over time</h2>{"".join(figures)}
+{f"<h2>Delays</h2>{distributions}{_delay_table(run)}" if distributions else ""}
+{_voice_section(run)}
+<h2>Over time</h2>{over_time}
 <h2>Flows</h2>{_table(_rows(run, "flows"), "flow", _FLOW_COLUMNS)}
 <h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>
 <h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>

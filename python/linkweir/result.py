@@ -132,6 +132,26 @@ class Result(RunTables):
         return self.table("flows")
 
     @property
+    def delays(self) -> pa.Table:
+        """Distributions over warmup .. duration, one row per bucket: ``lower_s``, ``upper_s`` and ``count_pkts``.
+
+        They are of every class, with an empty ``flow``, and of each flow with ``delays = true``: the delay in the queue
+        of packets sent (``kind`` is ``queueing``), and that from source to receiver of packets delivered (``one-way``).
+        `linkweir.delays` computes quantiles, cumulates, and merges several runs.
+        """
+        return self.table("delays")
+
+    @property
+    def voice(self) -> pa.Table:
+        """One row per interval of 10 s, flow and play-out buffer (the key ``playout``) over warmup .. duration.
+
+        Of the packets whose time to be played has come, ``lost_pkts`` were dropped or lost and ``late_pkts`` came too
+        late; ``gaps`` are runs of them, ``loss`` is their part, ``burst_r`` how much they cluster, and ``delay_s`` the
+        mean delay from creation to play-out. `linkweir.quality` rates them.
+        """
+        return self.table("voice")
+
+    @property
     def harq(self) -> pa.Table:
         """One row per flow of a satellite link over warmup .. duration: packets by attempts, coded bits, and packets
         the receiver held for too long and dropped.

@@ -45,7 +45,7 @@ def test_run_leaves_a_whole_directory(tmp_path: Path) -> None:
     assert [row["class"] for row in summary["classes"]] == ["ef", "af", "cs0"]
     assert summary["simulated_s"] == 5.0
     tables = {path.stem: pq.read_table(path) for path in (out / "results").glob("*.parquet")}
-    assert set(tables) == {"series", "link", "flow_series", "levels", "classes", "flows"}
+    assert set(tables) == {"series", "link", "flow_series", "levels", "classes", "flows", "delays"}
     assert tables["series"].num_rows == 3 * 5
     assert sum(tables["series"]["sent_pkts"].to_pylist()) == summary["packets"]
     assert {path.suffix for path in (out / "figures").iterdir()} == {".svg"}
@@ -119,7 +119,7 @@ def test_rerun_of_shipped_scenarios_is_identical(tmp_path: Path, name: str) -> N
     answer = strict_json(done.stdout)
     assert done.returncode == 0
     assert answer["identical"] is True
-    assert len(answer["files"]) == 7
+    assert len(answer["files"]) == 8
 
 
 def test_rerun_says_what_differs(tmp_path: Path, finished: Path) -> None:
@@ -235,7 +235,7 @@ def test_help_is_shown_as_it_was_written() -> None:
     """rich takes words in brackets for markup and leaves them out."""
     root = Path(package.__file__).parent
     commands = [path for path in (root / "commands").glob("*.py") if "typer.Option" in path.read_text()]
-    assert {path.stem for path in commands} == {"lab", "plan", "reproduce", "sweep"}
+    assert {path.stem for path in commands} == {"compare", "lab", "plan", "reproduce", "sweep"}
     for source in (root / "cli.py", *commands):
         helps = re.findall(r'help="([^"]*)"', source.read_text())
         assert helps, source

@@ -19,7 +19,7 @@ from linkweir import policies
 from linkweir.report import CLASS_COLUMNS
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-TALKING = SMALL.replace('kind = "poisson"', 'kind = "onoff"\non = "1s"\noff = "1s"')
+TALKING = SMALL.replace('kind = "poisson"', 'kind = "poisson"\nplayout = "60ms"')
 
 
 def on_a_terminal(width: int, *arguments: object) -> str:
@@ -46,7 +46,8 @@ def table_of(text: str, last: str) -> list[str]:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    (folder / "small.toml").write_text(TALKING)
+    (folder / "small.toml").write_text(SMALL)
+    (folder / "talking.toml").write_text(TALKING)
     assert linkweir("run", folder / "small.toml", "--out", folder / "out").returncode == 0
     return folder / "out"
 
@@ -87,12 +88,14 @@ def test_wide_shows_every_column_in_any_terminal(run: Path) -> None:
 @pytest.mark.parametrize("width", [80, 60])
 def test_the_table_of_voice_fits(width: int, run: Path) -> None:
     text = on_a_terminal(
-        width, "run", run.parent / "small.toml", "--out", run.parent / f"voice{width}", "--mos", "g711"
+        width, "run", run.parent / "talking.toml", "--out", run.parent / f"voice{width}", "--mos", "g711"
     )
     at = next(i for i, line in enumerate(text.splitlines()) if "MOS" in line)
     lines = text.splitlines()[at:]
     assert max(map(len, lines[:2])) <= width
-    assert len(lines[1].split()) == 6
+    assert "worst" in lines[0] + lines[1]
+    call = next(line for line in lines if line.startswith("poisson1, 60ms, g711 "))
+    assert len(call.split()) >= 3 + 3
     assert ELLIPSIS not in text
 
 

@@ -13,7 +13,7 @@ import pytest
 from command import linkweir_process
 
 BIN = Path(sys.executable).parent
-COMMANDS = {"run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep", "lab"}
+COMMANDS = {"run", "check", "policies", "report", "rerun", "reproduce", "plan", "compare", "sweep", "lab"}
 
 
 @pytest.fixture(scope="module")

@@ -86,6 +86,10 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/results/codes.md", "linkweir reproduce codes * --into *"): MINUTES,
     ("docs/results/codes.md", "linkweir reproduce codes * --table 3"): MINUTES,
     ("docs/results/codes-corrected.md", "linkweir reproduce codes *"): MINUTES,
+    (
+        "docs/results/sweep.md",
+        "linkweir compare *",
+    ): "needs traces A and B; the command of docs/howto/compare.md is run",
     ("docs/howto/sweep.md", ".venv/bin/python -m pip wheel *"): "takes minutes; test_wheel.py does this",
     ("docs/howto/sweep.md", "python3 -m venv lw && lw/bin/pip install *"): "installs packages",
     ("docs/howto/sweep.md", "dask *"): DASK,
@@ -104,10 +108,19 @@ PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("docs/explanation/geo-beam.md", "linkweir run *"): ("terminal-1 ", "report: runs/geo-beam-rain/report.html"),
     ("docs/reference/quality.md", "linkweir run scenario.toml --mos g711"): (
         "delay",
-        "jitter",
         "loss",
-        "rating",
         "MOS",
+        "worst",
+        "BurstR",
+    ),
+    ("docs/howto/compare.md", "linkweir compare scenarios/lte-drive.toml *"): (
+        "drr: left out: low_level, rate and memory of class af\n",
+        "drr: af and cs0 share level 1; quantum from the reservations and the 4.42 Mbit/s",
+        "fq_codel: left out: level of classes ef and cs0; level, low_level, rate and memory of class af\n",
+        "class  policy    rate (Mbit/s)  TCP goodput (Mbit/s)",
+        "af: rate at least 1.5 Mbit/s  ",
+        "ef: loss at most 5 %  ",
+        "30 of 30 runs done: 30 now, 0 before\nreport: runs/compare-lte-drive/report.html\n",
     ),
     ("docs/howto/sweep.md", "linkweir sweep plan.toml --dry-run"): ("run 1: case 1 (", "run 40: case 4 ("),
 }
@@ -124,6 +137,7 @@ NOT_COMMANDS: dict[tuple[str, str], str] = {
     ("docs/reference/diagnosis.md", "delay class af*"): "output of the block before, which is compared",
     ("vectors/README.md", "linkweir-vectors 1"): "one line of each kind, no life; core/tests/replay.c reads such files",
     ("docs/reference/scenarios.md", "geo.toml:19: link.dealy*"): "messages, which test_messages_are_as_shown compares",
+    ("docs/howto/compare.md", "drr: left out*"): "output of the block before; PRINTS compares its words",
     ("docs/howto/sweep.md", "plan.json *"): "a directory, which test_a_sweep_leaves_what_is_shown compares",
 }
 """Blocks without language that hold no commands: page and a pattern of the first line, and what they hold."""
@@ -133,14 +147,15 @@ duration = "5s"
 link = { rate = "1Mbit" }
 scheduler = { policy = "fifo" }
 class = [{ name = "all" }]
-flow = [{ class = "all", kind = "onoff", rate = "64kbit", on = "1s", off = "1s", packet = "200B", count = 3 }]
+flow = [{ class = "all", kind = "cbr", rate = "64kbit", packet = "200B", playout = "60ms", count = 3 }]
 """
 
 
 def _quality() -> dict[str, Any]:
     import numpy as np
 
-    return {"result": package.run(Scenario.parse(VOICE)), "delays_s": np.linspace(0.01, 0.09, 100)}
+    result = package.run(Scenario.parse(VOICE))
+    return {"result": result, "runs": [result, result], "delays_s": np.linspace(0.01, 0.09, 100)}
 
 
 def _sweep() -> dict[str, Any]:

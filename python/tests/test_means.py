@@ -9,7 +9,7 @@ import pytest
 
 import linkweir
 from linkweir.sweeps import Job, work
-from linkweir.sweeps.job import read_rows
+from linkweir.sweeps.job import read_run
 
 
 def scenario(duration: str, rate: Any = "10Mbit", **keys: Any) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def means(keys: dict[str, Any]) -> dict[str, float]:
     found: dict[str, float] = result.summary["link"]
     content = work(Job(number=1, identity="", text=result.scenario.resolved, seed=1, inputs=())).rows
     assert content is not None
-    kept = read_rows(content).to_pylist()[0]
+    kept = read_run(content).rows.to_pylist()[0]
     assert {key: kept[key] for key in found} == found
     return found
 

@@ -23,6 +23,8 @@ import pytest
 from command import COMMAND, ENDLESS, REPOSITORY, SMALL, await_status, linkweir, linkweir_process, start, strict_json
 
 import linkweir as package
+from linkweir.confidence import estimate
+from linkweir.measures import MEASURES
 from linkweir.sweeps import Answer, DaskCluster, Job, LocalProcesses, Plan, Sweep, run_plan, work
 
 PLAN = """\
@@ -152,6 +154,33 @@ def test_the_data_set_holds_what_each_run_alone_gives(plan_file: Path) -> None:
     assert mine[0].items() >= result.summary["link"].items()
     for row, expected in zip(mine[1:], [*result.rows("classes"), *result.rows("flows")], strict=True):
         assert row.items() >= expected.items()
+
+
+def test_it_ends_with_means_intervals_and_a_report_that_can_be_made_again(tmp_path: Path, plan_file: Path) -> None:
+    done = linkweir("sweep", plan_file, "--out", tmp_path / "out")
+    assert done.returncode == 0
+    sweep = Sweep.load(tmp_path / "out")
+    means = {(row["case"], row["class"]): row for row in sweep.means.to_pylist() if row["scope"] == "class"}
+    for (case, name), mean in means.items():
+        rates = [
+            row["rate_bps"]
+            for row in sweep.table.to_pylist()
+            if (row["case"], row["scope"], row["class"]) == (case, "class", name)
+        ]
+        found = estimate(rates)
+        assert mean["runs"] == found.count
+        assert mean["rate_bps"] == pytest.approx(found.mean)
+        assert mean["rate_bps_ci95"] == pytest.approx(found.half, abs=1e-6)
+        shown = MEASURES["rate"].shown(mean["rate_bps"], mean["rate_bps_ci95"])
+        lines = [line for line in done.stdout.splitlines() if line.startswith(f"{case} ") and f" {name} " in line]
+        assert all(shown in line for line in lines)
+        assert lines or case > 10, "the table is cut off after 40 rows"
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert "<svg" in report
+    (tmp_path / "out" / "report.html").unlink()
+    again = linkweir("report", tmp_path / "out")
+    assert again.returncode == 0
+    assert (tmp_path / "out" / "report.html").read_text() == report
 
 
 def test_interrupted_and_resumed_it_runs_only_what_is_missing(tmp_path: Path, plan_file: Path) -> None:
@@ -466,7 +495,7 @@ def test_a_pipe_gets_no_bar_and_a_terminal_does(tmp_path: Path, plan_file: Path)
     plan_file.write_text(PLAN.replace("count = 10", "count = 1"))
     done = linkweir_process("sweep", plan_file, "--out", tmp_path / "pipe")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == "20 of 20 runs done: 20 now, 0 before"
+    assert "20 of 20 runs done: 20 now, 0 before" in done.stdout.splitlines()
     ours, theirs = pty.openpty()
     words = [*COMMAND, "sweep", str(plan_file), "--out", str(tmp_path / "terminal")]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=theirs, env={**os.environ, "TERM": "xterm"})
@@ -569,6 +598,28 @@ def test_a_damaged_data_set_is_named_and_made_again(tmp_path: Path, plan_file: P
     (out / "summary.json").unlink()
     assert linkweir("sweep", plan_file, "--out", out).returncode == 0
     assert Sweep.load(out).table.num_rows == 20 * 7
+
+
+def test_distributions_are_kept_and_made_again_when_they_are_lost(tmp_path: Path, plan_file: Path) -> None:
+    plan_file.write_text(PLAN.replace("count = 10", "count = 2"))
+    out = tmp_path / "out"
+    first = package.sweep(plan_file, out=out, jobs=2)
+    file = out / "results" / "delays.parquet"
+    content = file.read_bytes()
+    assert first.delays.equals(package.sweep(plan_file, jobs=1).delays)
+    case = Plan.load(plan_file).cases[1]
+    runs = [package.Scenario.parse(case.text, seed=seed) for seed in (1, 2)]
+    merged = package.delays.merge(package.run(run).delays for run in runs)
+    kept = [row for row in first.delays.to_pylist() if row["case"] == 2]
+    assert [[row[name] for name in merged.column_names] for row in kept] == [
+        list(row.values()) for row in merged.to_pylist()
+    ]
+    file.unlink()
+    with pytest.raises(package.DirectoryError, match=r"delays\.parquet: is damaged or missing"):
+        _ = Sweep.load(out).delays
+    with pytest.warns(UserWarning, match=r"delays\.parquet: is damaged or missing; rebuilding it"):
+        package.sweep(plan_file, out=out, jobs=2)
+    assert file.read_bytes() == content
 
 
 def test_a_sweep_of_an_earlier_version_without_a_hash_is_read(tmp_path: Path, plan_file: Path) -> None:

@@ -113,6 +113,58 @@ def test_quoted_names_numbers_and_bits() -> None:
     assert found["warmup_s"] == [0.0, 0.001] * 4
 
 
+def test_a_key_can_be_unset_and_then_has_its_default() -> None:
+    made = plan(grid={"class.af.quantum": ["4500B", {"unset": True}], "flow.web.packet": ["500B"]})
+    assert columns(made)["class.af.quantum_bytes"] == [4500.0, None]
+    assert ['quantum = "1514B"' in case.text for case in made.cases] == [False, True]
+    assert str(made.cases[1]) == 'case 2 (class.af.quantum unset, flow.web.packet = "500B")'
+
+
+def test_python_may_write_none_for_what_is_unset() -> None:
+    written = plan(case=[{"class.af.quantum.unset": True}, {"link.rate": "1Mbit"}])
+    given = plan(case=[{"class.af.quantum": None}, {"link.rate": "1Mbit"}])
+    assert written.sha256 == given.sha256
+
+
+def test_a_whole_flow_can_be_unset() -> None:
+    made = plan(case=[{"flow.bulk.unset": True}, {"link.rate": "1Mbit"}])
+    assert [case.text.count("[[flow]]") for case in made.cases] == [1, 2]
+
+
+def trace_file(folder: Path) -> Path:
+    path = folder / "drive.csv"
+    path.write_text("# end=loop\n# period_s=1\nt_s,capacity_bps\n0,1000000\n0.5,3000000\n")
+    return path
+
+
+def test_a_trace_takes_the_place_of_a_rate(tmp_path: Path) -> None:
+    trace = trace_file(tmp_path)
+    made = plan(grid={"link": [{"rate": "5Mbit"}, {"trace": str(trace)}]})
+    found = columns(made)
+    assert found["link.rate_bps"] == [5e6, None]
+    assert found["link.trace"] == [None, str(trace)]
+    assert [[name for _, name, _ in case.inputs] for case in made.cases] == [[], [str(trace)]]
+
+
+def test_a_rate_takes_the_place_of_a_trace_and_of_the_keys_that_belong_to_it(tmp_path: Path) -> None:
+    link = {"trace": str(trace_file(tmp_path)), "trace_format": "linkweir", "end": "hold", "delay": "7ms"}
+    made = Plan.from_dict({"scenario": {**SCENARIO, "link": link}, "grid": {"link.rate": ["1Mbit", "2Mbit"]}})
+    assert columns(made)["link.rate_bps"] == [1e6, 2e6]
+    for case in made.cases:
+        assert not case.inputs
+        assert "trace" not in case.text
+        assert 'delay = "7ms"' in case.text
+
+
+def test_a_trace_in_place_of_another_does_not_keep_its_keys(tmp_path: Path) -> None:
+    scenario = {**SCENARIO, "link": {"trace": str(trace_file(tmp_path)), "end": "loop"}}
+    (tmp_path / "other.csv").write_text("t_s,capacity_bps\n0,1000000\n1,2000000\n")
+    other = {"link.trace": str(tmp_path / "other.csv")}
+    made = Plan.from_dict({"scenario": scenario, "case": [other, {"link.delay": "1ms"}, {**other, "link.end": "stop"}]})
+    ends = [re.findall(r'^end = "(\w+)"', case.text, re.MULTILINE) for case in made.cases]
+    assert ends == [["hold"], ["loop"], ["stop"]]
+
+
 def test_what_the_scenario_does_not_say_is_null() -> None:
     made = plan(
         case=[{"scheduler": {"policy": "fifo"}, "class": [{"name": "af"}, {"name": "cs.0"}]}, {"link.loss": "5%"}]
@@ -197,6 +249,13 @@ WRONG: list[tuple[dict[str, Any], list[str]]] = [
     ({"scenario": 3, "seeds": [1]}, ["scenario = 3", "must be the path of a scenario"]),
     ({"scenario": "none.toml", "seeds": [1]}, ['scenario = "none.toml"', "cannot be read", "folder of the plan"]),
     ({"name": 3, "seeds": [1]}, ["name = 3", "must be text"]),
+    ({"case": [{"class.af.quantums.unset": True}]}, ["class.af.quantums", "cannot be unset", "did you mean quantum?"]),
+    ({"case": [{"class.ef.quantum.unset": True}]}, ["class.ef.quantum", "no class named ef"]),
+    ({"case": [{"link.rate.unset": True}]}, ["link", "rate", "case 1"]),
+    ({"case": [{"class.af.quantum.unset": False}]}, ["class.af.quantum.unset", "must be true"]),
+    ({"grid": {"class.af.quantum.unset": [True]}}, ["class.af.quantum.unset", "one of the values of the key itself"]),
+    ({"grid": {"class.af.quantum": [{"unset": 1}]}}, ["grid.class.af.quantum", "must be true"]),
+    ({"case": [{"link.rate": "1Mbit", "link.trace": "x.csv"}]}, ["link", "rate", "trace"]),
 ]
 
 
@@ -251,10 +310,12 @@ def test_the_plans_of_the_documentation_are_sound() -> None:
     for block in blocks:
         written = {"scenario": "geo.toml", **tomllib.loads(block)}
         counts.append(len(Plan.from_dict(written, folder=SCENARIOS).runs))
-    assert counts == [40, 2, 12]
+    assert counts == [40, 2, 3, 2, 12]
 
 
-@pytest.mark.parametrize("name", ["linkweir.sweeps", "linkweir.sweeps.keys", "linkweir.sweeps.plan"])
+@pytest.mark.parametrize(
+    "name", ["linkweir.sweeps", "linkweir.sweeps.keys", "linkweir.sweeps.plan", "linkweir.sweeps.plot"]
+)
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(name))
     assert tried

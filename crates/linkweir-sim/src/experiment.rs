@@ -255,6 +255,26 @@ pub struct Flow {
     pub access_delay_ns: u64,
     /// The traffic of the source.
     pub traffic: Traffic,
+    /// Measurements of this flow that are made only where they are asked for.
+    pub measures: Measures,
+}
+
+/// Measurements of a flow that are made only where they are asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Measures {
+    /// The flow has distributions of its own in table `delays`.
+    pub delays: bool,
+    /// Play-out buffers of receivers, whose doings are in table `voice`.
+    pub playout: Vec<Playout>,
+}
+
+/// A play-out buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Playout {
+    /// Name shown in results.
+    pub name: String,
+    /// Length of a fixed one, ns; none of an adaptive one.
+    pub buffer_ns: Option<u64>,
 }
 
 /// Kinds of sources. Rates count the packets' own bytes, without the link's overhead.

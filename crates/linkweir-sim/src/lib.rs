@@ -34,7 +34,7 @@
 //! let mut names = Names(Vec::new());
 //! let outcome = run(&scenario.experiment, &mut names).unwrap();
 //! assert_eq!(outcome.packets, 1000);
-//! assert_eq!(names.0, ["series", "link", "flow_series", "classes", "flows"]);
+//! assert_eq!(names.0, ["series", "link", "flow_series", "classes", "flows", "delays"]);
 //! ```
 #![forbid(unsafe_code)]
 

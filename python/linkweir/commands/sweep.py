@@ -3,25 +3,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-import warnings
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from linkweir.commands.executor import executor_of
+from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.provenance import REPORT
 from linkweir.sweeps.execute import run_plan
 from linkweir.sweeps.outcome import RUNS, Sweep, SweepInterrupted
+from linkweir.sweeps.page import OF_CLASSES, remarks, table_of
 from linkweir.sweeps.plan import Plan
+from linkweir.terminal import print_table
 
 app = typer.Typer(add_completion=False)
 
-_MOST_SHOWN = 10
+_MOST_ROWS = 40
 
 
 @app.command()
@@ -51,61 +51,19 @@ def sweep(
         return
     directory = Path("runs") / f"sweep-{plan.stem}" if out is None else out
     try:
-        with executor_of(jobs, dask) as executor, _warnings_in_a_line(), _bar() as progress:
+        with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
             done = run_plan(made, executor, out=directory, force=force, progress=progress)
     except SweepInterrupted as interrupted:
-        _show(interrupted.sweep, as_json=as_json)
+        if interrupted.sweep.runs_done:
+            interrupted.sweep.report(directory / REPORT)
+        show_sweep(interrupted.sweep, as_json=as_json)
         print(f"linkweir: {interrupted}; the same command resumes it", file=sys.stderr)
         raise typer.Exit(1) from interrupted
-    _show(done, as_json=as_json)
+    if done.runs_done:
+        done.report(directory / REPORT)
+    show_sweep(done, as_json=as_json)
     if done.failures:
         raise typer.Exit(1)
-
-
-@contextlib.contextmanager
-def _bar() -> Iterator[Callable[[int, int, int], None] | None]:
-    """A bar on a terminal, nothing in a pipe."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("runs", total=None)
-
-        def tell(done: int, planned: int, failed: int) -> None:
-            words = f"runs, {failed} failed" if failed else "runs"
-            bar.update(task, completed=done + failed, total=planned, description=words)
-
-        yield tell
-
-
-@contextlib.contextmanager
-def _warnings_in_a_line() -> Iterator[None]:
-    """Prints warnings in the form of the command's other messages."""
-
-    def show(message: Warning | str, *_: object, **__: object) -> None:
-        print(f"linkweir: {message}", file=sys.stderr)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = show
-        yield
 
 
 def _list(plan: Plan, *, as_json: bool) -> None:
@@ -117,17 +75,33 @@ def _list(plan: Plan, *, as_json: bool) -> None:
         print(f"run {run.number}: {run}")
 
 
-def _show(sweep: Sweep, *, as_json: bool) -> None:
+def show_sweep(sweep: Sweep, *, as_json: bool) -> None:
+    """Prints the means of the classes, how many runs are done, and where their data are."""
     if as_json:
         shown = {**sweep.summary, "runs_now": sweep.runs_now, "directory": str(sweep.directory)}
         print(json.dumps(shown, indent=2, ensure_ascii=False, allow_nan=False))
     else:
+        _means(sweep)
         found = sweep.runs_done - sweep.runs_now
         print(f"{sweep.runs_done} of {sweep.runs_planned} runs done: {sweep.runs_now} now, {found} before")
         if sweep.runs_done:
             print(f"data set: {sweep.directory}/results/{RUNS}.parquet")
-    for failure in sweep.failures[:_MOST_SHOWN]:
-        print(f"linkweir: failed: {failure}", file=sys.stderr)
-    if len(sweep.failures) > _MOST_SHOWN:
-        more = len(sweep.failures) - _MOST_SHOWN
-        print(f"linkweir: and {more} more, all in {sweep.directory}/summary.json", file=sys.stderr)
+        if sweep.directory is not None and (sweep.directory / REPORT).exists():
+            print(f"report: {sweep.directory / REPORT}")
+    report_failures(sweep)
+
+
+def _means(sweep: Sweep) -> None:
+    """The means of classes over the seeds; the report has all of a long table."""
+    if not sweep.runs_done:
+        return
+    headings, rows = table_of(sweep.means, "class", OF_CLASSES)
+    left = headings.index("class") + 1
+    importance = [left - 1, *range(left + 1, len(headings)), *range(1, left - 1), left]
+    left_out = print_table(headings, rows[:_MOST_ROWS], left=left, importance=importance)
+    if len(rows) > _MOST_ROWS:
+        print(f"and {len(rows) - _MOST_ROWS} more rows, all in the report")
+    if left_out:
+        print(f"not shown: {', '.join(left_out)}; the report has all")
+    for remark in remarks(sweep.table):
+        print(remark)

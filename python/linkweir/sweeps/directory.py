@@ -7,7 +7,10 @@
     inputs/                copies of the files that scenarios name, by SHA-256
     parts/                 the rows of every run that is done, until all are
     results/runs.parquet   the data set
+    results/delays.parquet the distributions of delays of each case, all seeds together
     summary.json           how many runs, and what failed
+    report.html            means, intervals and figures in one file
+    comparison.json        of a comparison: what is compared, besides the plan
     provenance.json        what ran, when and where, and how it ended, as in a run directory
 
 The data set is made of the parts in the order of the plan, so its bytes do not depend on where or when runs were done.
@@ -20,7 +23,7 @@ import hashlib
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +33,7 @@ from linkweir.fault import DirectoryError
 from linkweir.provenance import (
     INPUTS,
     REMOVING,
+    REPORT,
     RESULTS,
     SUMMARY,
     OwnDirectory,
@@ -39,8 +43,9 @@ from linkweir.provenance import (
     writing,
 )
 from linkweir.sweeps import keys
-from linkweir.sweeps.job import read_rows
-from linkweir.sweeps.outcome import KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
+from linkweir.sweeps.data import assembled, assembled_delays
+from linkweir.sweeps.job import KeptRun, read_run
+from linkweir.sweeps.outcome import DELAYS, KIND, RUNS, Failure, Sweep, as_noted, file_sha256, read_data
 from linkweir.sweeps.parts import PARTS, Parts, lock, write_bytes
 from linkweir.sweeps.plan import Plan, Run
 from linkweir.tables import TableFile
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 PLAN = "plan.json"
+COMPARISON = "comparison.json"
+"""What a comparison adds to the directory of its sweep."""
 _EARLIER = "an earlier version, which noted no {}"
 
 
@@ -65,12 +72,13 @@ class SweepDirectory(OwnDirectory):
     """
 
     KIND = KIND
-    OURS = (PLAN, INPUTS, PARTS, RESULTS, SUMMARY)
+    OURS = (PLAN, COMPARISON, INPUTS, PARTS, RESULTS, SUMMARY, REPORT)
 
     def __init__(self, path: Path, plan: Plan, *, force: bool = False) -> None:
         self._plan = plan
         self._parts = Parts(path)
         self._data = path / RESULTS / f"{RUNS}.parquet"
+        self._delays = path / RESULTS / f"{DELAYS}.parquet"
         self._lock: int | None = None
         facts = {
             "name": plan.name,
@@ -117,16 +125,25 @@ class SweepDirectory(OwnDirectory):
     @property
     def complete(self) -> bool:
         """Whether the data set of all runs is there and undamaged."""
-        if self._provenance["status"] != "complete":
-            return False
-        return as_noted(self._data, self._provenance.get("runs_sha256"), len(self._plan.runs))
+        return self._provenance["status"] == "complete" and self._damaged() is None
+
+    def _damaged(self) -> Path | None:
+        """The file of a complete sweep that is not as it was noted."""
+        noted = ((self._data, "runs_sha256"), (self._delays, "delays_sha256"))
+        for file, key in noted:
+            # Earlier versions noted no hash, and had no distributions.
+            if (file == self._data or key in self._provenance) and not as_noted(
+                file, self._provenance.get(key), len(self._plan.runs)
+            ):
+                return file
+        return None
 
     def found(self) -> set[int]:
         """Numbers of the runs that are done, of a sweep that is not complete."""
         found = {run.number for run in self._plan.runs if self._read(run) is not None}
         if self._provenance["status"] == "complete":
             warnings.warn(
-                f"{self._data}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
+                f"{self._damaged()}: is damaged or missing; rebuilding it: {len(found)} runs are still in {PARTS}/, "
                 f"{len(self._plan.runs) - len(found)} are run again",
                 stacklevel=2,
             )
@@ -144,9 +161,9 @@ class SweepDirectory(OwnDirectory):
         """Keeps the rows of a run."""
         self._parts.add(run.job.identity, rows)
 
-    def _read(self, run: Run) -> pa.Table | None:
-        """The rows of a run, if it is done."""
-        return self._parts.read(run.job.identity, read_rows)
+    def _read(self, run: Run) -> KeptRun | None:
+        """What is kept of a run, if it is done."""
+        return self._parts.read(run.job.identity, read_run)
 
     def finish(self, status: str, failures: tuple[Failure, ...], runs_now: int) -> Sweep:
         """Makes the data set of what is done."""
@@ -155,7 +172,8 @@ class SweepDirectory(OwnDirectory):
         sweep = self._summed_up(status, failures, done, runs_now)
         self._session |= {"runs_now": runs_now, "wall_s": self._wall_s()}
         # The parts go last: until the data set and its hash are recorded, they are the only copy of the results.
-        self._note(status=status, runs_done=done, runs_sha256=file_sha256(self._data))
+        hashes = {"runs_sha256": file_sha256(self._data), "delays_sha256": file_sha256(self._delays)}
+        self._note(status=status, runs_done=done, **hashes)
         if status == "complete":
             self._parts.remove()
         return sweep
@@ -166,51 +184,43 @@ class SweepDirectory(OwnDirectory):
         return self._summed_up("complete", (), len(self._plan.runs), 0)
 
     def _assemble(self) -> int:
-        """Writes the data set; gives how many runs are in it."""
-        done = 0
+        """Writes the data set and the distributions of delays; gives how many runs are in them."""
         (self.path / RESULTS).mkdir(exist_ok=True)
-        writer = TableFile(self._data)
-        try:
-            for table in assembled(self._plan, self._read):
-                writer.add(table)
-                done += 1
-        except BaseException:
-            writer.close(keep=False)
-            raise
-        writer.close(keep=done > 0)
-        if not done:
-            self._data.unlink(missing_ok=True)
+        done = _written(self._data, assembled(self._plan, self._read))
+        _written(self._delays, assembled_delays(self._plan, self._read))
         return done
 
     def _summed_up(self, status: str, failures: tuple[Failure, ...], done: int, runs_now: int) -> Sweep:
-        read = partial(read_data, self._data)
-        sweep = Sweep(self._plan.name, status, len(self._plan.runs), done, runs_now, failures, self.path, read)
+        sweep = Sweep(
+            self._plan.name,
+            status,
+            len(self._plan.runs),
+            done,
+            runs_now,
+            failures,
+            self.path,
+            partial(read_data, self._data),
+            partial(read_data, self._delays),
+        )
         write_whole(self.path / SUMMARY, dump(sweep.summary))
         return sweep
 
 
-def assembled(plan: Plan, read: Callable[[Run], pa.Table | None]) -> Iterator[pa.Table]:
-    """The data set, a run at a time in the order of the plan, all with the columns of the whole."""
-    import pyarrow as pa
-
-    # Two passes: the first finds the columns of all runs, so that the second needs one run in memory at a time.
-    done, schemas = [], []
-    for run in plan.runs:
-        rows = read(run)
-        if rows is not None:
-            done.append(run)
-            if rows.schema not in schemas:
-                schemas.append(rows.schema)
-    metrics = pa.unify_schemas(schemas, promote_options="permissive") if schemas else pa.schema([])
-    shown = plan.columns(done)
-    for number, run in enumerate(done):
-        rows = read(run)
-        assert rows is not None
-        arrays = {name: pa.repeat(shown[name][number], rows.num_rows) for name in shown.column_names}
-        for field in metrics:
-            known = field.name in rows.column_names
-            arrays[field.name] = rows[field.name].cast(field.type) if known else pa.nulls(rows.num_rows, field.type)
-        yield pa.table(arrays)
+def _written(path: Path, tables: Iterable[pa.Table]) -> int:
+    """Writes a Parquet file of the tables, none if there is no table; gives how many there are."""
+    count = 0
+    writer = TableFile(path)
+    try:
+        for table in tables:
+            writer.add(table)
+            count += 1
+    except BaseException:
+        writer.close(keep=False)
+        raise
+    writer.close(keep=count > 0)
+    if not count:
+        path.unlink(missing_ok=True)
+    return count
 
 
 def _described(plan: Plan) -> dict[str, Any]:

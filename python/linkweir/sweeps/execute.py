@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from linkweir.fault import ExecutorError
-from linkweir.sweeps.directory import SweepDirectory, assembled
-from linkweir.sweeps.job import Answer, Job, read_rows
+from linkweir.sweeps.data import assembled, assembled_delays
+from linkweir.sweeps.directory import SweepDirectory
+from linkweir.sweeps.job import Answer, Job, KeptRun, read_run
 from linkweir.sweeps.local import LocalProcesses
 from linkweir.sweeps.outcome import Failure, Sweep, SweepInterrupted
 from linkweir.sweeps.plan import Plan, Run
@@ -53,13 +54,13 @@ class _Memory:
     """Keeps rows where there is no directory."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, pa.Table] = {}
+        self._runs: dict[int, KeptRun] = {}
 
     def add(self, run: Run, rows: bytes) -> None:
-        self._rows[run.number] = read_rows(rows)
+        self._runs[run.number] = read_run(rows)
 
-    def read(self, run: Run) -> pa.Table | None:
-        return self._rows.get(run.number)
+    def read(self, run: Run) -> KeptRun | None:
+        return self._runs.get(run.number)
 
 
 def run_plan(
@@ -158,9 +159,18 @@ def _in_memory(plan: Plan, executor: Executor, progress: Callable[[int, int, int
     except KeyboardInterrupt:
         interrupted = True
     tables = list(assembled(plan, memory.read))
+    delays = list(assembled_delays(plan, memory.read))
     status = "interrupted" if interrupted else "failed" if tally.failures else "complete"
     sweep = Sweep(
-        plan.name, status, len(plan.runs), len(tables), tally.runs_now, tally.failures, None, lambda: _joined(tables)
+        plan.name,
+        status,
+        len(plan.runs),
+        len(tables),
+        tally.runs_now,
+        tally.failures,
+        None,
+        lambda: _joined(tables),
+        lambda: _joined(delays),
     )
     if interrupted:
         raise SweepInterrupted(sweep)

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from linkweir import _native, bins
 from linkweir.build import build
@@ -20,8 +20,10 @@ from linkweir.scenario import Scenario
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_KEPT = ("classes", "flows", "link")
-"""Tables of a run that its rows are made of."""
+_DELAYS = "delays"
+_ROWS = "rows"
+_KEPT = ("classes", "flows", "link", _DELAYS)
+"""Tables of a run that are kept: its rows are made of the first three."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,21 @@ class Job:
     whole: bool = False
 
 
+class KeptRun(NamedTuple):
+    """What a sweep keeps of a run: its rows in the data set, and the distributions of its delays."""
+
+    rows: pa.Table
+    delays: pa.Table | None
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer to a job.
 
     Attributes:
         number: which run of the plan, from 1.
-        rows: its rows in Arrow's file format, or of a whole job its tables (`read_tables`); None if it failed.
+        rows: its rows and the distributions of its delays (`read_run`), or of a whole job its tables (`read_tables`);
+            None if it failed.
         error: why it failed.
         version: version, commit and sources of Linkweir that did it.
     """
@@ -96,7 +106,10 @@ def work(job: Job) -> Answer:
 def _content(job: Job) -> bytes:
     scenario = _scenario(job)
     tables, simulated_s = _simulate(scenario, whole=job.whole)
-    return write_tables(tables) if job.whole else _written(summary_rows(tables, scenario, simulated_s))
+    if job.whole:
+        return write_tables(tables)
+    kept = {_ROWS: summary_rows(tables, scenario, simulated_s)}
+    return write_tables(kept | {name: table for name, table in tables.items() if name == _DELAYS})
 
 
 def write_tables(tables: Mapping[str, pa.Table]) -> bytes:
@@ -120,7 +133,7 @@ def _written(table: pa.Table, compression: str | None = None) -> bytes:
 
 
 def read_rows(content: bytes) -> pa.Table:
-    """The rows of an answer, or those of one table of a whole job.
+    """A table of an answer.
 
     Raises:
         ValueError: they are not whole.
@@ -135,13 +148,25 @@ def read_rows(content: bytes) -> pa.Table:
 
 
 def read_tables(content: bytes) -> dict[str, bytes]:
-    """The tables of a whole job by name, each for `read_rows`.
+    """The tables of an answer by name, each for `read_rows`.
 
     Raises:
         ValueError: they are not whole.
     """
     kept = read_rows(content)
     return {row["table"]: row["content"] for row in kept.to_pylist()}
+
+
+def read_run(content: bytes) -> KeptRun:
+    """The answer to a job that is not whole.
+
+    Raises:
+        ValueError: it is cut off.
+    """
+    tables = read_tables(content)
+    if _ROWS not in tables:
+        raise ValueError("has no rows")
+    return KeptRun(read_rows(tables[_ROWS]), read_rows(tables[_DELAYS]) if _DELAYS in tables else None)
 
 
 def _simulate(scenario: Scenario, *, whole: bool) -> tuple[dict[str, pa.Table], float]:

@@ -3,6 +3,9 @@
 
 A key leads to one value of a scenario. Classes and flows are addressed by their names; a name with a dot is quoted, as
 in TOML: ``flow."a.b".rate``. A table sets the keys in it; keys that it does not name keep their values.
+
+``link.nominal.unset = true`` takes a key out of the scenario, ``flow.NAME.unset = true`` a whole flow. Here the value
+of such a key is None, as which Python may write it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ Key = tuple[str, ...]
 Values = dict[Key, Any]
 
 _LISTS = ("class", "flow")
+_UNSET = "unset"
+_TRACE_KEYS = ("trace", "trace_format", "trace_column", "columns", "end")
+"""Keys of ``[link]`` that only a trace has."""
 _WORD = re.compile(r"""\s*("(?:[^"\\]|\\.)*"|'[^']*'|[^."'\s]+)\s*(?:\.|$)""")
 _UNIT = re.compile(r"[0-9.]\s*([A-Za-z%]+)$")
 _SUFFIXES = {
@@ -80,8 +86,15 @@ def show_value(value: object) -> str:
 
 
 def show_values(values: Mapping[Key, Any]) -> str:
-    """The keys of a case and their values in a message."""
-    return ", ".join(f"{show(key)} = {show_value(value)}" for key, value in values.items())
+    """The keys of a case and their values in a message.
+
+    >>> show_values({("link", "rate"): "1Mbit", ("link", "nominal"): None})
+    'link.rate = "1Mbit", link.nominal unset'
+    """
+    return ", ".join(
+        f"{show(key)} {_UNSET}" if value is None else f"{show(key)} = {show_value(value)}"
+        for key, value in values.items()
+    )
 
 
 def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
@@ -91,8 +104,16 @@ def leaves(tables: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def expand(key: Key, value: object) -> Iterator[tuple[Key, Any]]:
-    """A value, or the keys that a table sets."""
-    if isinstance(value, Mapping) and value:
+    """A value, or the keys that a table sets.
+
+    >>> dict(expand(("link",), {"rate": "1Mbit", "nominal": {"unset": True}}))
+    {('link', 'rate'): '1Mbit', ('link', 'nominal'): None}
+    """
+    if key[-1] == _UNSET and len(key) > 1:
+        if value is not True:
+            raise KeyPathError("must be true; in a grid, { unset = true } is one of the values of the key itself", key)
+        yield key[:-1], None
+    elif isinstance(value, Mapping) and value:
         for word, member in value.items():
             yield from expand((*key, str(word)), member)
     else:
@@ -140,15 +161,52 @@ def indexed(scenario: Mapping[str, Any], key: Key) -> str:
 
 
 def put(scenario: Mapping[str, Any], values: Mapping[Key, Any]) -> dict[str, Any]:
-    """A copy of a scenario in which the keys have these values.
+    """A copy of a scenario in which the keys have these values; a key whose value is None is taken out.
+
+    A rate of the link takes the place of a trace with the keys that belong to it, and a trace that of a rate.
 
     Raises:
         KeyPathError: a key leads nowhere.
     """
     changed: dict[str, Any] = copy.deepcopy(dict(scenario))
-    for key in sorted(values, key=len):  # tables and lists first, so that single keys then change what is in them
-        _put(changed, key, values[key])
+    _swap_capacity(changed, values)
+    order = sorted(values, key=len)  # tables and lists first, so that single keys then change what is in them
+    for key in order:
+        if values[key] is not None:
+            _put(changed, key, values[key])
+    for key in order:
+        if values[key] is None:
+            _take_out(changed, key)
     return changed
+
+
+def _swap_capacity(scenario: dict[str, Any], values: Mapping[Key, Any]) -> None:
+    """Takes the rate out of a scenario that gets a trace, or the trace out of one that gets a rate."""
+    link = scenario.get("link")
+    given = {key[1] for key, value in values.items() if len(key) > 1 and key[0] == "link" and value is not None}
+    if not isinstance(link, dict) or {"rate", "trace"} <= given:
+        return
+    replaced = ("rate", *_TRACE_KEYS) if "trace" in given else _TRACE_KEYS if "rate" in given else ()
+    for word in replaced:
+        if ("link", word) not in values:  # what is unset must be there
+            link.pop(word, None)
+
+
+def _take_out(scenario: dict[str, Any], key: Key) -> None:
+    place: Any = scenario
+    rest = key
+    if key[0] in _LISTS and len(key) > 1:
+        number = _entry(scenario, key)
+        if len(key) == 2:
+            del scenario[key[0]][number]
+            return
+        place, rest = scenario[key[0]][number], key[2:]
+    for word in rest[:-1]:
+        place = place.get(word) if isinstance(place, Mapping) else None
+    if not isinstance(place, dict) or rest[-1] not in place:
+        known = place if isinstance(place, Mapping) else ()
+        raise KeyPathError(f"cannot be unset: the scenario does not give it{nearest(rest[-1], known)}", key)
+    del place[rest[-1]]
 
 
 def _put(scenario: dict[str, Any], key: Key, value: object) -> None:

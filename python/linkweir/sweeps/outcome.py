@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from linkweir.build import build
 from linkweir.fault import DirectoryError
-from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance
+from linkweir.provenance import PROVENANCE, RESULTS, SUMMARY, read_provenance, write_whole, writing
+from linkweir.sweeps.means import means
 from linkweir.tables import read_table
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 KIND = "sweep"
 RUNS = "runs"
+DELAYS = "delays"
 _ENDED = ("complete", "interrupted", "failed")
 
 
@@ -68,6 +71,7 @@ class Sweep:
     failures: tuple[Failure, ...]
     directory: Path | None
     read: Callable[[], pa.Table]
+    read_delays: Callable[[], pa.Table]
 
     @property
     def table(self) -> pa.Table:
@@ -79,6 +83,37 @@ class Sweep:
         does not apply is null. Rows are in the order of the plan, not in that in which runs ended.
         """
         return self.read()
+
+    @property
+    def delays(self) -> pa.Table:
+        """The distributions of delays of each case, all its seeds together: the keys of the plan, and the columns of
+        `linkweir.Result.delays`. `linkweir.delays` merges cases and computes quantiles.
+        """
+        return self.read_delays()
+
+    @property
+    def means(self) -> pa.Table:
+        """One row per case and link, class or flow: means over the seeds with Student's 95 % intervals.
+
+        The keys of the plan, ``scope``, ``class``, ``flow``, ``runs`` (how many seeds), and for each number of `table`
+        its mean and, with ``_ci95`` behind the name, half the width of its interval; null where only one run has a
+        value.
+        """
+        return means(self.table)
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Writes a report: one HTML file with means, intervals and figures.
+
+        Raises:
+            DirectoryError: it cannot be written.
+        """
+        from linkweir.sweeps.page import page
+
+        target = Path(path)
+        about = build() if self.directory is None else read_provenance(self.directory, KIND)
+        with writing(target.parent):
+            write_whole(target, page(self.name, self.runs_done, self.runs_planned, self.table, self.delays, about))
+        return target
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Sweep:
@@ -151,6 +186,14 @@ def open_sweep(directory: Path) -> Sweep:
             provenance.get("runs_sha256"),
             summary["runs_done"],
         ),
+        partial(
+            _read_checked,
+            directory / RESULTS / f"{DELAYS}.parquet",
+            provenance.get("delays_sha256"),
+            summary["runs_done"],
+        )
+        if "delays_sha256" in provenance
+        else partial(read_data, directory / RESULTS / f"{DELAYS}.parquet"),
     )
 
 

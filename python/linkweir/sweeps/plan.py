@@ -368,7 +368,10 @@ def _axes(plan: Mapping[str, Any], place: _Place) -> list[list[tuple[tuple[Key, 
         points = [_plain(value) for value in values]
         if not points:
             raise place.fault(shown, [], "has no values; give at least one or leave the key out")
-        axes.append([tuple(keys.expand(key, value)) for value in points])
+        try:
+            axes.append([tuple(keys.expand(key, value)) for value in points])
+        except KeyPathError as fault:
+            raise place.fault(shown, None, str(fault)) from fault
     return axes
 
 

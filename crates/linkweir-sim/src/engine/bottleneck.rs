@@ -49,12 +49,14 @@ impl Bottleneck<'_> {
             lacking,
             ..
         } = self;
-        recorder.arrived(now_ns, packet.flow as usize, packet.bytes);
+        if !matches!(flows[packet.flow as usize].kind, Kind::Tcp(_)) {
+            packet.segment |= recorder.number(packet.flow);
+        }
+        recorder.arrived(now_ns, &packet.seen());
         let class = flows[packet.flow as usize].class;
         mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
-            let Packet { flow, bytes, .. } = dropped;
-            recorder.dropped(now_ns, flow as usize, bytes, dropped.is_in_totals(), reason);
-            lacking.left(flows, flow);
+            recorder.dropped(now_ns, &dropped.seen(), dropped.is_in_totals(), reason);
+            lacking.left(flows, dropped.flow);
         });
     }
 
@@ -96,9 +98,8 @@ impl Bottleneck<'_> {
             *now_ns,
             |packet| packet.has(Packet::ECN_CAPABLE),
             |packet, _, reason| {
-                let Packet { flow, bytes, .. } = packet;
-                recorder.dropped(*now_ns, flow as usize, bytes, packet.is_in_totals(), reason);
-                lacking.left(flows, flow);
+                recorder.dropped(*now_ns, &packet.seen(), packet.is_in_totals(), reason);
+                lacking.left(flows, packet.flow);
             },
         )?;
         if departure.marked {
@@ -120,10 +121,9 @@ impl Bottleneck<'_> {
         } = self;
         while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
             mux.expire(*now_ns, class, most_ns, |packet| {
-                let Packet { flow, bytes, .. } = packet;
                 let in_totals = packet.is_in_totals();
-                recorder.dropped(*now_ns, flow as usize, bytes, in_totals, DropReason::Policy);
-                lacking.left(flows, flow);
+                recorder.dropped(*now_ns, &packet.seen(), in_totals, DropReason::Policy);
+                lacking.left(flows, packet.flow);
             });
         }
     }

@@ -462,8 +462,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     fn deliver(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
-        at.recorder
-            .delivered(index, packet.bytes, at.now_ns - packet.created_ns);
+        at.recorder.delivered(at.now_ns, &packet.seen());
         if let Kind::Tcp(connection) = &mut at.flows[index].kind {
             let ack = connection.receive(at.now_ns, &packet);
             self.acknowledge(index, ack);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet in the simulator, copied at every step of its way.
 
+use crate::metrics::Seen;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
-    /// TCP: number of the segment. Above it are bits: `SENT_BEFORE`, `BARE`, those of ECN, and, of any packet, `IN_TOTALS`.
+    /// TCP: number of the segment; otherwise the recorder's number of the packet. Above it are bits: `SENT_BEFORE`, `BARE`,
+    /// those of ECN, and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -24,7 +27,18 @@ impl Packet {
     pub(super) const BARE: u64 = 1 << 58;
     const SEQUENCE: u64 = Packet::BARE - 1;
 
-    /// TCP: number of the segment.
+    /// What the recorder sees of it.
+    #[inline]
+    pub(super) fn seen(&self) -> Seen {
+        Seen {
+            flow: self.flow,
+            bytes: self.bytes,
+            created_ns: self.created_ns,
+            number: self.sequence(),
+        }
+    }
+
+    /// TCP: number of the segment; otherwise the recorder's number.
     pub(super) fn sequence(&self) -> u64 {
         self.segment & Packet::SEQUENCE
     }

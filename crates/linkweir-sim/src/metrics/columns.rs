@@ -6,8 +6,10 @@ use crate::table::Table;
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, SERIES};
 use super::column::{Column, TableOf};
+use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
+use super::playout::VOICE;
 
 /// A column of a result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub fn columns() -> Vec<ColumnInfo> {
     describe("classes", CLASSES, &mut all);
     describe("flows", FLOWS, &mut all);
     describe("harq", HARQ, &mut all);
+    describe("delays", DELAYS, &mut all);
+    describe("voice", VOICE, &mut all);
     describe("channel", CHANNEL, &mut all);
     describe("carrier", CARRIER, &mut all);
     describe("terminals", TERMINALS, &mut all);
@@ -52,6 +56,8 @@ fn describe<T, C>(table: &'static str, columns: &[Column<T, C>], all: &mut Vec<C
 pub fn optional_tables() -> Vec<Table> {
     vec![
         TableOf::new("harq", HARQ).into_table(),
+        TableOf::new("delays", DELAYS).into_table(),
+        TableOf::new("voice", VOICE).into_table(),
         TableOf::new("channel", CHANNEL).into_table(),
         TableOf::new("carrier", CARRIER).into_table(),
         TableOf::new("terminals", TERMINALS).into_table(),

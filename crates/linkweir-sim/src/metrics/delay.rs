@@ -103,6 +103,11 @@ impl Delays {
         }
     }
 
+    /// All delays.
+    pub(super) fn distribution_ns(&self) -> &Distribution {
+        &self.distribution_ns
+    }
+
     /// To be called before several quantiles are asked for: it saves a copy for each.
     pub(super) fn settle(&mut self) {
         self.distribution_ns.settle();

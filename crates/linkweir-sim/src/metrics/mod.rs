@@ -10,9 +10,12 @@ mod class;
 mod column;
 pub(crate) mod columns;
 mod delay;
+mod delays;
 mod flow;
 mod link;
+mod playout;
 mod rows;
+mod watch;
 
 use linkweir_core::{Distribution, DropReason, Stat};
 
@@ -23,9 +26,13 @@ use crate::tcp;
 use class::{Bin, Class, ClassTotals, CLASSES, SERIES};
 use column::TableOf;
 use delay::{quantile_s, Jitter};
+use delays::DelayTable;
 use flow::{Flow, FLOWS, FLOW_SERIES, HARQ};
 use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
+use watch::Watch;
+
+pub(crate) use watch::Seen;
 
 /// Everything measured during a run.
 #[derive(Debug)]
@@ -43,6 +50,8 @@ pub(crate) struct Recorder {
     levels: Rows,
     /// Whether attempts at packets are counted: the link is from a satellite.
     attempts: bool,
+    /// Measurements that only some runs ask for.
+    watch: Option<Box<Watch>>,
 }
 
 impl Recorder {
@@ -70,14 +79,25 @@ impl Recorder {
             flow_series: TableOf::new("flow_series", FLOW_SERIES),
             levels: Rows::new("levels", levels),
             attempts: experiment.link.satellite.is_some(),
+            watch: Watch::new(experiment),
         }
     }
 
     // What happens to packets.
 
+    /// The number of a flow's next packet, which tells the packets of a source other than TCP apart where they are watched.
     #[inline]
-    pub(crate) fn arrived(&mut self, now_ns: u64, flow: usize, bytes: u32) {
-        let flow = &mut self.flows[flow];
+    pub(crate) fn number(&mut self, flow: u32) -> u64 {
+        match &mut self.watch {
+            Some(watch) => watch.number(flow),
+            None => 0,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arrived(&mut self, now_ns: u64, packet: &Seen) {
+        let bytes = packet.bytes;
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.arrived_pkts += 1;
         let class = &mut self.classes[flow.class];
         class.advance(now_ns);
@@ -85,6 +105,9 @@ impl Recorder {
         class.counts.arrived_bytes += u64::from(bytes);
         class.backlog_pkts += 1;
         class.backlog_bytes += u64::from(bytes);
+        if let Some(watch) = &mut self.watch {
+            watch.arrived(packet);
+        }
     }
 
     /// `in_totals`: the packet arrived after the warm-up.
@@ -92,14 +115,16 @@ impl Recorder {
     pub(crate) fn dropped(
         &mut self,
         now_ns: u64,
-        flow: usize,
-        bytes: u32,
+        packet: &Seen,
         in_totals: bool,
         reason: DropReason,
     ) {
-        let flow = &mut self.flows[flow];
+        if let Some(watch) = &mut self.watch {
+            watch.gone(packet);
+        }
+        let flow = &mut self.flows[packet.flow as usize];
         let class = &mut self.classes[flow.class];
-        class.leave(now_ns, bytes);
+        class.leave(now_ns, packet.bytes);
         class.total_dropped_pkts += u64::from(in_totals);
         match reason {
             DropReason::Limit => {
@@ -114,14 +139,17 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, now_ns: u64, class: usize, bytes: u32, sojourn_ns: u64) {
+    pub(crate) fn sent(&mut self, now_ns: u64, class: usize, packet: &Seen, sojourn_ns: u64) {
         let class = &mut self.classes[class];
-        class.leave(now_ns, bytes);
+        class.leave(now_ns, packet.bytes);
         class.counts.sent_pkts += 1;
-        class.counts.sent_bytes += u64::from(bytes);
+        class.counts.sent_bytes += u64::from(packet.bytes);
         class.counts.delay_ns += u128::from(sojourn_ns);
         class.bin_max_ns = class.bin_max_ns.max(sojourn_ns);
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.sent(packet, sojourn_ns);
+        }
     }
 
     /// The policy marked a packet that is sent now.
@@ -130,10 +158,13 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn lost(&mut self, flow: usize) {
-        let flow = &mut self.flows[flow];
+    pub(crate) fn lost(&mut self, packet: &Seen) {
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
+        if let Some(watch) = &mut self.watch {
+            watch.gone(packet);
+        }
     }
 
     /// An attempt at a packet is sent, with this number of coded bits.
@@ -147,23 +178,26 @@ impl Recorder {
     }
 
     /// A packet was not decoded after the last attempt.
-    pub(crate) fn given_up(&mut self, flow: usize) {
-        self.flows[flow].counts.given_up_pkts += 1;
-        self.lost(flow);
+    pub(crate) fn given_up(&mut self, packet: &Seen) {
+        self.flows[packet.flow as usize].counts.given_up_pkts += 1;
+        self.lost(packet);
     }
 
     /// A packet was held for too long by the receiver that puts packets in order.
-    pub(crate) fn dropped_late(&mut self, flow: usize) {
-        self.flows[flow].counts.dropped_late_pkts += 1;
-        self.lost(flow);
+    pub(crate) fn dropped_late(&mut self, packet: &Seen) {
+        self.flows[packet.flow as usize].counts.dropped_late_pkts += 1;
+        self.lost(packet);
     }
 
-    #[inline]
-    pub(crate) fn delivered(&mut self, flow: usize, bytes: u32, delay_ns: u64) {
-        let flow = &mut self.flows[flow];
+    #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
+    pub(crate) fn delivered(&mut self, now_ns: u64, packet: &Seen) {
+        let flow = &mut self.flows[packet.flow as usize];
         flow.counts.delivered_pkts += 1;
-        flow.counts.delivered_bytes += u64::from(bytes);
-        flow.delays.record(delay_ns);
+        flow.counts.delivered_bytes += u64::from(packet.bytes);
+        flow.delays.record(now_ns - packet.created_ns);
+        if let Some(watch) = &mut self.watch {
+            watch.delivered(now_ns, packet);
+        }
     }
 
     /// A TCP sender's window from now on.
@@ -201,6 +235,9 @@ impl Recorder {
             flow.advance(now_ns);
             flow.total = flow.counts;
             flow.delays.reset();
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.begin_totals();
         }
     }
 
@@ -240,7 +277,15 @@ impl Recorder {
         self.series.flush_full(sink)?;
         self.link.flush_full(sink)?;
         self.flow_series.flush_full(sink)?;
-        self.levels.flush_full(sink)
+        self.levels.flush_full(sink)?;
+        self.flush_watch(sink)
+    }
+
+    /// Hands out rows of packets, of which an interval may have many.
+    pub(crate) fn flush_watch(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.watch
+            .as_mut()
+            .map_or(Ok(()), |watch| watch.flush_full(sink))
     }
 
     /// Start of the present bin.
@@ -259,11 +304,14 @@ impl Recorder {
         self.link.flush(sink)?;
         self.flow_series.flush(sink)?;
         self.levels.flush(sink)?;
+        if let Some(watch) = &mut self.watch {
+            watch.finish(now_ns, sink)?;
+        }
         for flow in &mut self.flows {
             flow.delays.settle();
         }
         let span_s = now_ns.saturating_sub(self.total_ns) as f64 / 1e9;
-        self.class_totals(now_ns, span_s, sojourn_ns, sink)?;
+        self.class_totals(now_ns, span_s, &sojourn_ns, sink)?;
         let mut flows = TableOf::new("flows", FLOWS);
         let mut harq = TableOf::new("harq", HARQ);
         for flow in &mut self.flows {
@@ -274,7 +322,37 @@ impl Recorder {
             }
         }
         flows.flush(sink)?;
-        harq.flush(sink)
+        harq.flush(sink)?;
+        self.delays(sojourn_ns, sink)
+    }
+
+    /// Writes the distributions of delays: of every class, and of the flows that ask for it.
+    fn delays<'h>(
+        &self,
+        sojourn_ns: impl Fn(usize) -> &'h Distribution,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let mut one_way_ns = vec![Distribution::default(); self.classes.len()];
+        for flow in &self.flows {
+            one_way_ns[flow.class].add(flow.delays.distribution_ns());
+        }
+        let mut table = DelayTable::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            table.add(&class.name, "", "queueing", sojourn_ns(index), sink)?;
+            table.add(&class.name, "", "one-way", &one_way_ns[index], sink)?;
+        }
+        if let Some(watch) = &self.watch {
+            for (index, flow) in self.flows.iter().enumerate() {
+                let Some(queueing_ns) = watch.queueing_ns(index) else {
+                    continue;
+                };
+                let class = &self.classes[flow.class].name;
+                table.add(class, &flow.name, "queueing", queueing_ns, sink)?;
+                let one_way_ns = flow.delays.distribution_ns();
+                table.add(class, &flow.name, "one-way", one_way_ns, sink)?;
+            }
+        }
+        table.finish(sink)
     }
 
     fn class_totals<'h>(

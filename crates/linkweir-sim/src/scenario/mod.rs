@@ -34,6 +34,7 @@ mod fading;
 mod inputs;
 mod limits;
 mod link;
+mod measures;
 mod overrides;
 mod satellite;
 mod scheduler;

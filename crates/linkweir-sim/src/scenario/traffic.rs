@@ -15,6 +15,7 @@ use crate::tcp;
 
 use super::limits;
 use super::link::{has_delays, too_many_on_the_way};
+use super::measures;
 
 const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
 const TIMES: (u64, u64) = (0, limits::DURATION_NS);
@@ -63,6 +64,7 @@ pub(super) fn read(
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
     let stop_ns = section.whole("stop", Kind::Time, TIMES, duration_ns)?;
     let access_delay_ns = access_delay(section, link, &traffic)?;
+    let measures = measures::read(section, &traffic)?;
     let (count, stagger_ns) = copies(section, start_ns, stop_ns, flows.len())?;
     for copy in 0..count {
         flows.push(Flow {
@@ -76,6 +78,7 @@ pub(super) fn read(
             stop_ns,
             access_delay_ns,
             traffic: traffic.clone(),
+            measures: measures.clone(),
         });
     }
     Ok(())

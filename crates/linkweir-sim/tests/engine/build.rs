@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use linkweir_sim::experiment::{
-    Capacity, Class, Experiment, Flow, Link, Scheduler, Signal, Sizes, Traffic,
+    Capacity, Class, Experiment, Flow, Link, Measures, Scheduler, Signal, Sizes, Traffic,
 };
 use linkweir_sim::table::{Column, Sink, Table};
 use linkweir_sim::{run, Outcome};
@@ -101,6 +101,7 @@ pub fn flow(class: usize, traffic: Traffic) -> Flow {
         stop_ns: u64::MAX,
         access_delay_ns: 0,
         traffic,
+        measures: Measures::default(),
     }
 }
 

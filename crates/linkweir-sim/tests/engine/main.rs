@@ -4,6 +4,7 @@
 mod beam;
 mod build;
 mod by_hand;
+mod measures;
 mod published;
 mod random_lives;
 mod satellite;

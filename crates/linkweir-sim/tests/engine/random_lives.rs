@@ -2,7 +2,8 @@
 //! Experiments put together at random: nothing panics, no packet is lost or made, the link carries what it offers.
 
 use linkweir_sim::experiment::{
-    Beam, Capacity, ClearSky, End, Experiment, Flow, Lengths, Signal, Sizes, Traffic, Weather,
+    Beam, Capacity, ClearSky, End, Experiment, Flow, Lengths, Measures, Playout, Signal, Sizes,
+    Traffic, Weather,
 };
 use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2};
 use linkweir_sim::satellite::rain::{Attenuation, Rain};
@@ -181,21 +182,84 @@ impl Dice {
             class.limit_bytes = self.one_of(&[None, None, Some(20_000)]);
         }
         e.flows = (0..1 + self.below(8))
-            .map(|_| Flow {
-                start_ns: self.below(2 * S),
-                stop_ns: self.one_of(&[0, S, u64::MAX]),
-                access_delay_ns: self.one_of(&[0, 0, 5 * MS]),
-                ..flow(self.below(nclasses as u64) as usize, self.traffic())
+            .map(|_| {
+                let start_ns = self.below(2 * S);
+                let stop_ns = self.one_of(&[0, S, u64::MAX]);
+                let access_delay_ns = self.one_of(&[0, 0, 5 * MS]);
+                let flow = flow(self.below(nclasses as u64) as usize, self.traffic());
+                Flow {
+                    start_ns,
+                    stop_ns,
+                    access_delay_ns,
+                    measures: all_measures(&flow.traffic),
+                    ..flow
+                }
             })
             .collect();
         e
     }
 }
 
+/// Everything that can be measured of a flow.
+fn all_measures(traffic: &Traffic) -> Measures {
+    let playout = [("60ms", Some(60 * MS)), ("adaptive", None)];
+    let playout = playout.map(|(name, buffer_ns)| Playout {
+        name: name.to_owned(),
+        buffer_ns,
+    });
+    Measures {
+        delays: true,
+        playout: match traffic {
+            Traffic::Tcp(_) => Vec::new(),
+            _ => playout.into(),
+        },
+    }
+}
+
+/// The receivers were due no more packets than arrived, and all that did not come.
+fn calls_are_whole(name: &str, e: &Experiment, t: &Tables) {
+    let Some(rows) = t.tables.get("voice") else {
+        return;
+    };
+    let rows = rows[0].1.len();
+    let n = |column| t.numbers("voice", column);
+    let (due, lost, late) = (n("due_pkts"), n("lost_pkts"), n("late_pkts"));
+    for row in 0..rows {
+        assert!(
+            lost[row] + late[row] <= due[row],
+            "{name}, row {row}: {e:#?}"
+        );
+    }
+    let open = |flow: &&Flow| !matches!(flow.traffic, Traffic::Tcp(_));
+    let open: Vec<bool> = e.flows.iter().map(|flow| open(&flow)).collect();
+    let of_flows = |columns: &[&str]| -> f64 {
+        let values = columns.iter().map(|column| t.numbers("flows", column));
+        values
+            .flat_map(|values| values.into_iter().zip(&open).filter(|(_, open)| **open))
+            .map(|(value, _)| value)
+            .sum()
+    };
+    let gone = of_flows(&[
+        "dropped_limit_pkts",
+        "dropped_policy_pkts",
+        "lost_link_pkts",
+    ]);
+    // Twice, as there are two buffers.
+    assert_eq!(lost.iter().sum::<f64>(), 2.0 * gone, "{name}: {e:#?}");
+    let arrived = 2.0 * of_flows(&["arrived_pkts"]);
+    let ended = 2.0 * (gone + of_flows(&["delivered_pkts"]));
+    let due: f64 = due.iter().sum();
+    assert!(
+        (ended..=arrived).contains(&due),
+        "{name}: {due} of {arrived}"
+    );
+}
+
 /// Runs it, and returns how many packets left queues and how many were dropped.
 fn life(name: &str, e: &Experiment) -> (f64, f64) {
     let (mut moved, mut dropped) = (0.0, 0.0);
     let t = tables(e);
+    calls_are_whole(name, e, &t);
     let n = |table, column| t.numbers(table, column);
     let bins = n("link", "t_s").len();
     for class in 0..e.classes.len() {

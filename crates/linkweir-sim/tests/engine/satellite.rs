@@ -2,8 +2,8 @@
 //! Voice over a fading satellite link with repetitions, as in the simulations of Tauran et al. 2018 and its journal version.
 
 use linkweir_sim::experiment::{
-    Capacity, Channel, Delays, End, Experiment, Flow, Lengths, Outages, Satellite, Scheduler,
-    Signal, Sizes, Traffic,
+    Capacity, Channel, Delays, End, Experiment, Flow, Lengths, Measures, Outages, Satellite,
+    Scheduler, Signal, Sizes, Traffic,
 };
 use linkweir_sim::satellite::fading::Fading;
 use linkweir_sim::satellite::harq::Harq;
@@ -81,6 +81,7 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
                     1115
                 }),
             },
+            measures: Measures::default(),
         });
     }
     e

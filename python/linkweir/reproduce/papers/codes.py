@@ -337,9 +337,8 @@ def measured(paper: Paper, tables: Tables, duration_s: float) -> dict[str, float
     """The results of a run of voice."""
     found = link_measured(tables, duration_s, PACKET_BYTES, of_decoded=paper.of_decoded)
     call = quality.e_model(
-        found["latency_ms"] / 1e3,
+        quality.openbach_delay(found["latency_ms"] / 1e3, found["jitter_ms"] / 1e3),
         found["loss"] / 100,
-        jitter_s=found["jitter_ms"] / 1e3,
         advantage=quality.SATELLITE_ADVANTAGE,
     )
     return {**found, "mos": call.mos}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Table `delays`: distributions of delays as buckets of an HDR histogram.
+//!
+//! The bounds of the buckets are the same in every histogram: a bucket is at most 1/128 of its bounds wide. So
+//! distributions of several runs are merged by adding the counts of equal buckets.
+
+use linkweir_core::Distribution;
+
+use crate::table::Sink;
+
+use super::column::{Column, TableOf, Unit, Value};
+
+/// One bucket of one distribution.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    class: String,
+    flow: String,
+    kind: &'static str,
+    /// The least value in it, and the least one above it, ns.
+    lower_ns: u64,
+    upper_ns: u64,
+    pkts: u64,
+}
+
+/// Columns of table `delays`.
+pub(super) const DELAYS: &[Column<Bucket, ()>] = &[
+    Column {
+        name: "class",
+        unit: Unit::None,
+        help: "Name of the class.",
+        value: Value::Name(|b, ()| &b.class),
+    },
+    Column {
+        name: "flow",
+        unit: Unit::None,
+        help: "Name of the flow; empty for all flows of the class.",
+        value: Value::Name(|b, ()| &b.flow),
+    },
+    Column {
+        name: "kind",
+        unit: Unit::None,
+        help: "The delay: queueing (in the queue of the class) or one-way (from the source to the receiver).",
+        value: Value::Name(|b, ()| b.kind),
+    },
+    Column {
+        name: "lower_s",
+        unit: Unit::Seconds,
+        help: "Lower bound of the bucket, which belongs to it.",
+        value: Value::Real(|b, ()| Some(b.lower_ns as f64 / 1e9)),
+    },
+    Column {
+        name: "upper_s",
+        unit: Unit::Seconds,
+        help: "Upper bound of the bucket, which belongs to the next one.",
+        value: Value::Real(|b, ()| Some(b.upper_ns as f64 / 1e9)),
+    },
+    Column {
+        name: "count_pkts",
+        unit: Unit::Packets,
+        help: "Packets whose delay is in the bucket.",
+        value: Value::Count(|b, ()| b.pkts),
+    },
+];
+
+/// The table, written distribution by distribution.
+#[derive(Debug)]
+pub(super) struct DelayTable {
+    rows: TableOf<Bucket, ()>,
+    bucket: Bucket,
+}
+
+impl DelayTable {
+    pub(super) fn new() -> DelayTable {
+        DelayTable {
+            rows: TableOf::new("delays", DELAYS),
+            bucket: Bucket::default(),
+        }
+    }
+
+    /// Writes the buckets of a class, or of one of its flows, that hold a packet.
+    pub(super) fn add(
+        &mut self,
+        class: &str,
+        flow: &str,
+        kind: &'static str,
+        distribution_ns: &Distribution,
+        sink: &mut dyn Sink,
+    ) -> Result<(), String> {
+        let Bucket {
+            class: class_now,
+            flow: flow_now,
+            kind: kind_now,
+            ..
+        } = &mut self.bucket;
+        class.clone_into(class_now);
+        flow.clone_into(flow_now);
+        *kind_now = kind;
+        let histogram = distribution_ns.whole();
+        for value in histogram.iter_recorded() {
+            let ns = value.value_iterated_to();
+            self.bucket.lower_ns = histogram.lowest_equivalent(ns);
+            self.bucket.upper_ns = histogram.next_non_equivalent(ns);
+            self.bucket.pkts = value.count_since_last_iteration();
+            self.rows.add(&self.bucket, &());
+        }
+        self.rows.flush_full(sink)
+    }
+
+    /// Hands out all rows that wait.
+    pub(super) fn finish(mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.rows.flush(sink)
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Measurements packet by packet that only some runs ask for. Without them a run has no [`Watch`], and each packet costs
+//! a comparison at each step of its way.
+
+use linkweir_core::Distribution;
+
+use crate::experiment::{self, Experiment, Traffic};
+use crate::table::Sink;
+
+use super::column::TableOf;
+use super::playout::{Call, Fate, Receiver, VOICE};
+
+/// A packet as it is seen at one step of its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) flow: u32,
+    /// Its own bytes, without the link's overhead.
+    pub(crate) bytes: u32,
+    pub(crate) created_ns: u64,
+    /// Of TCP the number of the segment, otherwise the one from [`Watch::number`].
+    pub(crate) number: u64,
+}
+
+/// What is measured of the packets of all flows.
+#[derive(Debug)]
+pub(super) struct Watch {
+    flows: Vec<Watched>,
+    voice: TableOf<Receiver, ()>,
+}
+
+/// What is measured of one flow.
+#[derive(Debug)]
+struct Watched {
+    queueing_ns: Option<Box<Distribution>>,
+    call: Option<Box<Call>>,
+    /// Number of the next packet; none if packets have numbers of their own.
+    next: Option<u64>,
+}
+
+impl Watched {
+    fn new(flow: &experiment::Flow, experiment: &Experiment) -> Watched {
+        let class = &experiment.classes[flow.class].name;
+        let call = Call::new(flow, class, experiment.warmup_ns, experiment.duration_ns);
+        Watched {
+            queueing_ns: flow.measures.delays.then(Box::default),
+            call: call.map(Box::new),
+            next: match flow.traffic {
+                Traffic::Cbr { .. }
+                | Traffic::Poisson { .. }
+                | Traffic::OnOff { .. }
+                | Traffic::Greedy { .. } => Some(0),
+                Traffic::Tcp(_) => None,
+            },
+        }
+    }
+}
+
+impl Watch {
+    /// What the experiment asks for, if anything.
+    pub(super) fn new(experiment: &Experiment) -> Option<Box<Watch>> {
+        let flows = experiment.flows.iter();
+        let asked = |flow: &experiment::Flow| flow.measures != experiment::Measures::default();
+        flows.clone().any(asked).then(|| {
+            Box::new(Watch {
+                flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
+                voice: TableOf::new("voice", VOICE),
+            })
+        })
+    }
+
+    /// The number of the next packet of a flow.
+    #[cold]
+    pub(super) fn number(&mut self, flow: u32) -> u64 {
+        let Some(next) = &mut self.flows[flow as usize].next else {
+            return 0;
+        };
+        *next += 1;
+        *next - 1
+    }
+
+    #[cold]
+    pub(super) fn arrived(&mut self, packet: &Seen) {
+        if let Some(call) = &mut self.flows[packet.flow as usize].call {
+            call.created(packet.created_ns);
+        }
+    }
+
+    #[cold]
+    pub(super) fn sent(&mut self, packet: &Seen, sojourn_ns: u64) {
+        if let Some(queueing_ns) = &mut self.flows[packet.flow as usize].queueing_ns {
+            queueing_ns.record(sojourn_ns);
+        }
+    }
+
+    /// A packet was dropped or lost.
+    #[cold]
+    pub(super) fn gone(&mut self, packet: &Seen) {
+        self.ended(packet, Fate::Lost);
+    }
+
+    #[cold]
+    pub(super) fn delivered(&mut self, now_ns: u64, packet: &Seen) {
+        self.ended(packet, Fate::Received(now_ns - packet.created_ns));
+    }
+
+    fn ended(&mut self, packet: &Seen, fate: Fate) {
+        let Watch { flows, voice } = self;
+        if let Some(call) = &mut flows[packet.flow as usize].call {
+            call.ended(packet.number, fate, &mut |receiver| {
+                voice.add(receiver, &())
+            });
+        }
+    }
+
+    /// Distributions count from now on.
+    pub(super) fn begin_totals(&mut self) {
+        let all = self.flows.iter_mut();
+        for queueing_ns in all.filter_map(|flow| flow.queueing_ns.as_mut()) {
+            queueing_ns.reset();
+        }
+    }
+
+    /// Queueing delays of a flow, where they are asked for.
+    pub(super) fn queueing_ns(&self, flow: usize) -> Option<&Distribution> {
+        self.flows[flow].queueing_ns.as_deref()
+    }
+
+    /// Hands full chunks of rows out.
+    pub(super) fn flush_full(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.voice.flush_full(sink)
+    }
+
+    /// Ends all calls and hands out all rows.
+    pub(super) fn finish(&mut self, now_ns: u64, sink: &mut dyn Sink) -> Result<(), String> {
+        let Watch { flows, voice } = self;
+        for call in flows.iter_mut().filter_map(|flow| flow.call.as_mut()) {
+            call.finish(now_ns, &mut |receiver| voice.add(receiver, &()));
+            voice.flush_full(sink)?;
+        }
+        voice.flush(sink)
+    }
+}

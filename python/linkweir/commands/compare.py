@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir compare`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from linkweir.commands.executor import executor_of
+from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
+from linkweir.comparison.execute import run_comparison
+from linkweir.comparison.outcome import Comparison
+from linkweir.comparison.plan import prepare
+from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR
+from linkweir.measures import MEASURES, SHOWN
+from linkweir.present import emit, emit_json, say
+from linkweir.provenance import REPORT
+from linkweir.sweeps.keys import nearest
+from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.terminal import print_table
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+app = typer.Typer(add_completion=False)
+
+_MOST_CLASSES = 20
+
+
+@app.command()
+def compare(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="A scenario in TOML.")],
+    policies: Annotated[
+        str, typer.Option(metavar="NAMES", help="Policies, separated by commas; LABEL=NAME gives one another label.")
+    ],
+    traces: Annotated[
+        str | None,
+        typer.Option(metavar="FILES", help="Capacity traces in place of the scenario's link, separated by commas."),
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", help="How many runs of each, from the first seed on.", min=1)] = 10,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="First seed (default: the scenario's).", min=0)
+    ] = None,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="POLICY.KEY=VALUE", help="A key for one policy, or VALUE unset; repeat."),
+    ] = None,
+    promises: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--promise",
+            metavar="CLASS.MEASURE=VALUE",
+            help=f"A bound to judge: rates at least, the rest at most; repeat. Measures: {', '.join(MEASURES)}.",
+        ),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes (default: one per processor).", min=1)] = None,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Scheduler of a Dask cluster that does the runs.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory (default: runs/compare-SCENARIO).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Start over: overwrite what is there.")] = False,
+    wide: Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Compare policies on one scenario: who keeps which promise, and what each class gets.
+
+    Parameters that a policy does not have are left out, and the command says which. The same command resumes a
+    comparison that was interrupted.
+    """
+    names = policies.split(",")
+    chosen = _with_changes(names, changes or [])
+    count: int | Sequence[int] = seeds if seed is None else range(seed, seed + seeds)
+    plan, facts = prepare(scenario, chosen, _files(traces), count, promises or [])
+    directory = Path("runs") / f"compare-{scenario.stem}" if out is None else out
+    try:
+        with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
+            found = run_comparison(plan, facts, executor, out=directory, force=force, progress=progress)
+    except SweepInterrupted as interrupted:
+        show(Comparison(facts, interrupted.sweep), as_json=as_json, wide=wide)
+        say(f"linkweir: {interrupted}; the same command resumes it")
+        raise typer.Exit(1) from interrupted
+    show(found, as_json=as_json, wide=wide)
+    if found.sweep.failures:
+        raise typer.Exit(1)
+
+
+def _files(traces: str | None) -> list[str]:
+    return [] if traces is None else [name.strip() for name in traces.split(",") if name.strip()]
+
+
+def _with_changes(names: Sequence[str], changes: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The keys that each policy changes."""
+    found: dict[str, dict[str, Any]] = {}
+    for text in names:
+        if text in found:
+            raise typer.BadParameter(
+                f"{text} is given twice; write mine={text} for one of them", param_hint="--policies"
+            )
+        found[text] = {}
+    labels = {text.partition("=")[0].strip(): text for text in names}
+    for text in changes:
+        path, equals, written = text.partition("=")
+        label, dot, key = path.strip().partition(".")
+        if not (equals and dot and key):
+            raise typer.BadParameter(
+                f"{text}: write POLICY.KEY=VALUE, like drr.class.af.quantum=3kB", param_hint="--set"
+            )
+        if label not in labels:
+            cure = f"there are {', '.join(labels)}{nearest(label, labels)}"
+            raise typer.BadParameter(f"{text}: {label} is not compared; {cure}", param_hint="--set")
+        found[labels[label]][key] = _value(written.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what TOML does not know is text, and the word unset is None."""
+    if text == "unset":
+        return None
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def show(comparison: Comparison, *, as_json: bool, wide: bool) -> None:
+    """Prints the notes, the table of each link, the promises and where the report is."""
+    if as_json:
+        emit_json({**comparison.summary, "directory": str(comparison.directory)})
+        return
+    for note in comparison.notes:
+        emit(f"{note}\n")
+    facts = comparison.facts
+    left_out: list[str] = []
+    if comparison.sweep.runs_done:
+        for link in facts.links:
+            emit(f"\n{link.label}\n")
+            left_out = _table(comparison, link.label, wide=wide) or left_out
+        _promises(comparison, wide=wide)
+    if left_out:
+        emit(f"not shown: {', '.join(left_out)}; the report has all, and --wide\n")
+    emit("\n")
+    if len(facts.seeds) > 1:
+        emit("Means over the seeds ± half of the 95 % confidence interval. Delays are queueing delays.\n")
+    found = comparison.sweep.runs_done - comparison.sweep.runs_now
+    emit(
+        f"{comparison.sweep.runs_done} of {comparison.sweep.runs_planned} runs done: "
+        f"{comparison.sweep.runs_now} now, {found} before\n"
+    )
+    if comparison.sweep.runs_done and comparison.directory is not None:
+        emit(f"report: {comparison.directory / REPORT}\n")
+    report_failures(comparison.sweep)
+
+
+def _table(comparison: Comparison, trace: str, *, wide: bool) -> list[str]:
+    facts = comparison.facts
+    rows = []
+    for name in facts.classes[:_MOST_CLASSES]:
+        for one in facts.variants:
+            cells = []
+            for key in SHOWN:
+                found = comparison.estimate(trace, one.label, name, key)
+                cells.append(MEASURES[key].shown(found.mean, found.half))
+            rows.append([name, one.label, *cells])
+    left_out = print_table(["class", "policy", *(MEASURES[key].heading for key in SHOWN)], rows, wide=wide, left=2)
+    if len(facts.classes) > _MOST_CLASSES:
+        emit(f"and {len(facts.classes) - _MOST_CLASSES} more classes\n")
+    return left_out
+
+
+def _promises(comparison: Comparison, *, wide: bool) -> None:
+    """For each promise and link the policies that kept it."""
+    if not comparison.facts.promises:
+        return
+    several = len(comparison.facts.links) > 1
+    rows = []
+    for promise in comparison.facts.promises:
+        for link in comparison.facts.links:
+            here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
+            lists = [", ".join(v.policy for v in here if v.verdict == one) or "-" for one in (KEPT, MISSED, UNCLEAR)]
+            rows.append([promise.text, *([link.label] if several else []), *lists])
+    emit("\n")
+    headings = ["promise", *(["link"] if several else []), KEPT, MISSED, UNCLEAR]
+    print_table(headings, rows, wide=wide, left=len(headings))

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir report` for sweeps and comparisons, which have a report of their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linkweir.commands.compare import show
+from linkweir.commands.sweep import show_sweep
+from linkweir.comparison.outcome import Comparison
+from linkweir.provenance import REPORT
+from linkweir.sweeps.directory import COMPARISON
+from linkweir.sweeps.outcome import Sweep
+
+
+def redraw(directory: Path, *, wide: bool, as_json: bool) -> None:
+    """Writes the report of a sweep or a comparison again, from its data set."""
+    if (directory / COMPARISON).exists():
+        comparison = Comparison.load(directory)
+        comparison.write()
+        show(comparison, as_json=as_json, wide=wide)
+        return
+    sweep = Sweep.load(directory)
+    if sweep.runs_done:
+        sweep.report(directory / REPORT)
+    show_sweep(sweep, as_json=as_json)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a comparison as a sweep, so that it is resumed, spread over processes and kept like one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from linkweir.comparison.outcome import Comparison
+from linkweir.comparison.plan import Facts, Policies, prepare
+from linkweir.sweeps.execute import Executor, run_plan
+from linkweir.sweeps.local import LocalProcesses
+from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.sweeps.plan import Plan
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+def compare(
+    scenario: Mapping[str, Any] | str | os.PathLike[str],
+    policies: Policies,
+    *,
+    traces: Sequence[str | os.PathLike[str]] = (),
+    seeds: int | Sequence[int] = 10,
+    promises: Sequence[str] = (),
+    out: str | os.PathLike[str] | None = None,
+    client: Client | None = None,
+    jobs: int | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> Comparison:
+    """Runs one scenario under several policies and compares what each class got.
+
+    Parameters that a policy does not have are left out; the notes of the result say which.
+
+    Args:
+        scenario: the path of a TOML file, or a dict with the same keys.
+        policies: names of policies; ``"LABEL=NAME"`` where one is compared with two settings. Or a dict of the keys
+            that each changes, as in plans: ``{"pss": {}, "drr": {"class.af.quantum": "3kB"}}``; None leaves a key out.
+        traces: capacity traces, each of which takes the place of the link's rate or trace; without any, the link is
+            the scenario's own.
+        seeds: how many, from the scenario's own on; or a list.
+        promises: bounds that a class should keep in addition to what the scenario reserves: ``"af.rate=1.5Mbit"``
+            (at least), ``"ef.delay_p99=50ms"`` or ``"ef.loss=1%"`` (at most).
+        out: directory for the results and the report. A comparison that is there is resumed. Without it everything
+            stays in memory.
+        client: a client of `dask.distributed`, whose cluster does the runs.
+        jobs: processes of this machine; as many as there are processors when None.
+        force: `out` may be another comparison or sweep, which is overwritten.
+        progress: called after each run with how many are done, how many there are, and how many failed.
+
+    Returns:
+        The comparison; `Comparison.table` has the means, `Comparison.report` writes the report.
+
+    Raises:
+        PlanError: a policy, a trace or a promise is wrong; nothing was run.
+        ScenarioError: the scenario is; nothing was run.
+        DirectoryError, ExecutorError: as for `linkweir.sweeps.run_plan`.
+        SweepInterrupted: Ctrl-C; `Comparison.load` opens what was done, if `out` was given.
+
+    >>> scenario = {"duration": "2s", "link": {"rate": "2Mbit"}, "scheduler": {"policy": "strict"},
+    ...             "class": [{"name": "voice"}, {"name": "rest"}],
+    ...             "flow": [{"class": "voice", "kind": "poisson", "rate": "500kbit"},
+    ...                      {"class": "rest", "kind": "greedy"}]}
+    >>> found = compare(scenario, ["strict", "fifo"], seeds=3, jobs=1, promises=["voice.delay_p99=50ms"])
+    >>> [(verdict.policy, verdict.verdict) for verdict in found.verdicts]
+    [('strict', 'kept'), ('fifo', 'missed')]
+    """
+    if client is not None and jobs is not None:
+        raise ValueError("give jobs or client, not both")
+    plan, facts = prepare(scenario, policies, traces, seeds, promises)
+    executor: Executor = LocalProcesses(jobs)
+    if client is not None:
+        from linkweir.sweeps.cluster import DaskCluster
+
+        executor = DaskCluster(client)
+    return run_comparison(plan, facts, executor, out=out, force=force, progress=progress)
+
+
+def run_comparison(
+    plan: Plan,
+    facts: Facts,
+    executor: Executor,
+    *,
+    out: str | os.PathLike[str] | None = None,
+    force: bool = False,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> Comparison:
+    """Runs a comparison that was prepared; see `compare`."""
+    try:
+        found = Comparison(facts, run_plan(plan, executor, out=out, force=force, progress=progress))
+    except SweepInterrupted as interrupted:
+        if out is not None:
+            Comparison(facts, interrupted.sweep).write()
+        raise
+    if out is not None:
+        found.write()
+    return found

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is compared: one scenario under several policies, on one or more links, with several seeds."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from linkweir import _native
+from linkweir.comparison import fitting
+from linkweir.comparison.promises import Promise, given_promise, promises_of
+from linkweir.fault import PlanError
+from linkweir.scenario import Scenario
+from linkweir.sweeps import keys
+from linkweir.sweeps.keys import Key, KeyPathError
+from linkweir.sweeps.plan import Plan
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Policies = Sequence[str] | Mapping[str, Mapping[str, Any]]
+"""Names of policies, ``LABEL=NAME`` where two entries have the same; or the keys that each changes, by name."""
+
+_PARAMETERS = ("scheduler", "class")
+_FIXED_LOAD = ("cbr", "poisson", "onoff")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A policy as it is compared.
+
+    Attributes:
+        label: its name in the comparison.
+        policy: name of the policy.
+        notes: what was left out of the scenario or derived for it, a sentence each.
+        scheduler: its parameters, as they ran.
+        classes: the parameters of each class, as they ran.
+    """
+
+    label: str
+    policy: str
+    notes: tuple[str, ...]
+    scheduler: dict[str, Any]
+    classes: dict[str, dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link on which the policies are compared.
+
+    Attributes:
+        label: its name in the comparison.
+        source: the file of a trace, or empty for the scenario's own link.
+        sha256: of the file.
+    """
+
+    label: str
+    source: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a report of a comparison says besides the results; `to_dict` and `from_dict` are for JSON."""
+
+    name: str
+    scenario: str
+    resolved: str
+    classes: tuple[str, ...]
+    copies: dict[str, int]
+    fixed_load: tuple[str, ...]
+    duration_s: float
+    warmup_s: float
+    seeds: tuple[int, ...]
+    variants: tuple[Variant, ...]
+    links: tuple[Link, ...]
+    promises: tuple[Promise, ...]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain lists and dicts."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Facts:
+        """The inverse of `to_dict`."""
+        parts = {
+            "variants": tuple(Variant(**{**one, "notes": tuple(one["notes"])}) for one in written["variants"]),
+            "links": tuple(Link(**one) for one in written["links"]),
+            "promises": tuple(Promise(**one) for one in written["promises"]),
+        }
+        lists = {key: tuple(written[key]) for key in ("classes", "fixed_load", "seeds", "notes")}
+        return cls(**{**written, **lists, **parts})
+
+
+def prepare(
+    scenario: Mapping[str, Any] | str | os.PathLike[str],
+    policies: Policies,
+    traces: Sequence[str | os.PathLike[str]],
+    seeds: int | Sequence[int],
+    promises: Sequence[str],
+) -> tuple[Plan, Facts]:
+    """The plan of a comparison, checked, and what its report says.
+
+    Raises:
+        PlanError: a policy, a trace or a promise is wrong, or a policy lacks what it needs.
+        ScenarioError: the scenario is wrong.
+    """
+    written, path = _read(scenario)
+    own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
+    nominal_bps = _nominal_bps(own)
+    links = list(_links_of(written, traces))
+    listed = list(_entries(policies))
+    variants = []
+    cases = []
+    for label, policy, changes in listed:
+        fitted = fitting.fit(written, policy, nominal_bps)
+        changed = _changed(written, fitted.changes | changes, label)
+        settled: Scenario | None = None
+        for link in links:
+            settled = _checked(changed, path, link, label, written)
+            cases.append(({"policy": label, "trace": link.label}, settled))
+        assert settled is not None
+        own_keys = (
+            [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
+        )
+        variants.append(_variant(label, policy, (*fitted.notes, *own_keys), settled))
+    count = list(range(own.seed, own.seed + seeds)) if isinstance(seeds, int) else list(seeds)
+    if not count:
+        raise PlanError(f"seeds = {seeds}: must be at least 1")
+    copies = {entry["name"]: entry.get("count", 1) for entry in tomllib.loads(own.resolved)["class"]}
+    facts = Facts(
+        name=own.name,
+        scenario=str(path) if not isinstance(scenario, Mapping) else "",
+        resolved=own.resolved,
+        classes=tuple(copies),
+        copies=copies,
+        fixed_load=tuple(_fixed_load(own)),
+        duration_s=own.duration_s,
+        warmup_s=own.warmup_s,
+        seeds=tuple(count),
+        variants=tuple(variants),
+        links=tuple(links),
+        promises=(
+            *promises_of(written, nominal_bps),
+            *(given_promise(text, list(copies)) for text in promises),
+        ),
+        notes=tuple(_notes(written, links, nominal_bps, copies)),
+    )
+    return Plan.of_scenarios(own.name, cases, count), facts
+
+
+def _read(scenario: Mapping[str, Any] | str | os.PathLike[str]) -> tuple[dict[str, Any], Path]:
+    if isinstance(scenario, Mapping):
+        return copy.deepcopy(dict(scenario)), Path("scenario")
+    if not isinstance(scenario, (str, os.PathLike)):
+        raise TypeError(f"scenario: is a {type(scenario).__name__}; give the path of a scenario, or a dict")
+    path = Path(scenario)
+    Scenario.load(path)  # its faults have lines
+    return tomllib.loads(path.read_text(encoding="utf-8")), path
+
+
+def _nominal_bps(scenario: Scenario) -> float:
+    written = tomllib.loads(scenario.resolved)["link"].get("nominal", "0bit")
+    return _native.quantity(written, "rate")
+
+
+def _entries(policies: Policies) -> Iterator[tuple[str, str, dict[Key, Any]]]:
+    """Label, policy and changes of each."""
+    known = fitting.known_policies()
+    if isinstance(policies, str):
+        policies = policies.split(",")
+    given: list[tuple[str, Mapping[str, Any]]]
+    given = list(policies.items()) if isinstance(policies, Mapping) else [(text, {}) for text in policies]
+    if not given:
+        raise PlanError(f"policies: is empty; there are {', '.join(known)}")
+    seen = set()
+    for text, more in given:
+        label, _, policy = (part.strip() for part in text.rpartition("=")) if "=" in text else (text.strip(), "", "")
+        try:
+            changes = dict(keys.leaves(more))
+        except KeyPathError as fault:
+            raise PlanError(f"policy {label}: {fault}") from fault
+        policy = policy or str(changes.pop(("scheduler", "policy"), label))
+        if policy not in known:
+            raise PlanError(
+                f"policies: no policy is called {policy}; there are {', '.join(known)}{keys.nearest(policy, known)}"
+            )
+        if label in seen:
+            raise PlanError(f"policies: {label} is given twice; give one another label, like mine={policy}")
+        for key in changes:
+            if key[0] not in _PARAMETERS:
+                message = "is no parameter of a policy; give keys like class.NAME.KEY or scheduler.KEY"
+                raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
+        seen.add(label)
+        yield label, policy, changes
+
+
+def _links_of(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str]]) -> Iterator[Link]:
+    if not traces:
+        link = written.get("link", {})
+        trace, rate = link.get("trace"), link.get("rate")
+        label = Path(trace).stem if isinstance(trace, str) else rate if isinstance(rate, str) else "link"
+        yield Link(label, "", "")
+        return
+    if isinstance(traces, (str, os.PathLike)):
+        raise TypeError("traces: is one path; give a list")
+    paths = [Path(trace) for trace in traces]
+    for number, path in enumerate(paths):
+        if path in paths[:number]:
+            raise PlanError(f"trace {path}: is given twice; leave one out")
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise PlanError(f"trace {path}: cannot be read: {error.strerror}") from error
+        alone = [other.stem for other in paths].count(path.stem) == 1
+        yield Link(path.stem if alone else str(path), str(path), hashlib.sha256(content).hexdigest())
+
+
+def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str) -> dict[str, Any]:
+    there = {
+        key: value for key, value in changes.items() if value is not None or keys.look_up(written, key) is not None
+    }
+    try:
+        return keys.put(written, there)
+    except KeyPathError as fault:
+        raise PlanError(f"policy {label}: {keys.show(fault.key)}: {fault}") from fault
+
+
+def _checked(changed: Mapping[str, Any], path: Path, link: Link, label: str, written: Mapping[str, Any]) -> Scenario:
+    try:
+        return Scenario.from_dict(changed, path=path, trace=link.source or None)
+    except _native.ScenarioError as fault:
+        key = _named(str(fault.key), written)
+        if not key.startswith(_PARAMETERS):
+            raise
+        given = f" = {fault.value}" if fault.value else ""
+        raise PlanError(
+            f"policy {label}: {key}{given}: {fault.message}; set it for this policy alone, "
+            f"like --set {label}.{key}=VALUE, or leave {label} out"
+        ) from fault
+
+
+def _named(key: str, written: Mapping[str, Any]) -> str:
+    """The key of a message with the name of the class: ``class[1].rate`` as ``class.af.rate``."""
+    found = re.match(r"class\[(\d+)\]", key)
+    if found is None:
+        return key
+    name = str(written["class"][int(found[1])]["name"])
+    return keys.show(("class", name)) + key[found.end() :]
+
+
+def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario) -> Variant:
+    resolved = tomllib.loads(scenario.resolved)
+    common = ("name", "count")
+    return Variant(
+        label,
+        policy,
+        notes,
+        {key: value for key, value in resolved["scheduler"].items() if key != "policy"},
+        {entry["name"]: {k: v for k, v in entry.items() if k not in common} for entry in resolved["class"]},
+    )
+
+
+def _fixed_load(scenario: Scenario) -> Iterator[str]:
+    """Classes whose flows all send at rates of their own, so that they may want less than is promised."""
+    resolved = tomllib.loads(scenario.resolved)
+    for entry in resolved["class"]:
+        flows = [flow for flow in resolved["flow"] if flow["class"] == entry["name"]]
+        if flows and all(flow["kind"] in _FIXED_LOAD for flow in flows):
+            yield entry["name"]
+
+
+def _notes(
+    written: Mapping[str, Any], links: Sequence[Link], nominal_bps: float, copies: Mapping[str, int]
+) -> Iterator[str]:
+    for name, count in copies.items():
+        if count > 1:
+            yield f"Class {name} has {count} copies; its figures are means over them"
+    if "nominal" in written.get("link", {}) and any(link.source for link in links):
+        believed = f"{nominal_bps / 1e6:.4g} Mbit/s (link.nominal)"
+        yield f"On every trace the schedulers believe that the link carries {believed}"

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a class is promised, and whether a policy kept it.
+
+A promise is a bound on one measure of a class. A scenario states some itself: the reservations of `pss` and the delay
+targets of `mlwdf` and its like. Others are given with the comparison, as ``CLASS.MEASURE=VALUE``.
+
+A promise is kept if the whole confidence interval of the mean over seeds is on the right side of the bound, missed if
+the whole interval is on the wrong side, and otherwise the seeds are too few to tell. A rate that is 1 % below its bound
+still counts as kept, because packets at the edges of the time vary.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from linkweir import _native
+from linkweir.confidence import Estimate
+from linkweir.fault import PlanError
+from linkweir.measures import MEASURES
+
+KEPT = "kept"
+MISSED = "missed"
+UNCLEAR = "unclear"
+UNKNOWN = "no data"
+_SLACK = 0.01
+_TARGETED = ("mlwdf", "exp_rule", "exp_pf")
+_QUANTILES = {0.05: "delay_p95", 0.01: "delay_p99", 0.5: "delay_p50"}
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A bound on a measure of a class.
+
+    Attributes:
+        name: name of the class.
+        measure: a key of `MEASURES`.
+        bound: in the measure's base unit. A rate should be at least this, anything else at most.
+        source: the keys of the scenario it comes from, or empty if it was given with the comparison.
+    """
+
+    name: str
+    measure: str
+    bound: float
+    source: str = ""
+
+    @property
+    def text(self) -> str:
+        """The promise in words."""
+        measure = MEASURES[self.measure]
+        bound = f"{self.bound * measure.scale:.6g} {measure.unit}"
+        return f"{self.name}: {measure.words} {'at least' if measure.more_is_better else 'at most'} {bound}"
+
+    def verdict(self, found: Estimate) -> str:
+        """Whether an interval keeps the bound."""
+        if found.mean is None or found.low is None or found.high is None:
+            return UNKNOWN
+        if MEASURES[self.measure].more_is_better:
+            bound = self.bound * (1 - _SLACK)
+            return KEPT if found.low >= bound else MISSED if found.high < bound else UNCLEAR
+        return KEPT if found.high <= self.bound else MISSED if found.low > self.bound else UNCLEAR
+
+
+def given_promise(text: str, names: Sequence[str]) -> Promise:
+    """Reads ``CLASS.MEASURE=VALUE``.
+
+    Raises:
+        PlanError: it is none, or names a class or a measure that there is not.
+    """
+    found = re.fullmatch(r"(?P<name>.+)\.(?P<measure>\w+)\s*=\s*(?P<value>.+)", text)
+    cure = "write one like af.rate=1.5Mbit, ef.delay_p99=50ms or ef.loss=1%"
+    if found is None:
+        raise PlanError(f"promise {text}: is not CLASS.MEASURE=VALUE; {cure}")
+    name, key, value = found["name"].strip(), found["measure"], found["value"].strip()
+    if name not in names:
+        raise PlanError(f"promise {text}: there is no class named {name}; there are {', '.join(names)}")
+    if key not in MEASURES:
+        raise PlanError(f"promise {text}: there is no measure {key}; there are {', '.join(MEASURES)}")
+    try:
+        bound = _native.quantity(value, MEASURES[key].quantity)
+    except ValueError as error:
+        raise PlanError(f"promise {text}: {error}; {cure}") from error
+    return Promise(name, key, bound)
+
+
+def promises_of(scenario: Mapping[str, Any], nominal_bps: float) -> Iterator[Promise]:
+    """The promises that a scenario states itself: reservations, and delay targets."""
+    policy = scenario.get("scheduler", {}).get("policy")
+    for entry in scenario.get("class", []):
+        name = str(entry["name"])
+        if policy == "pss" and "low_level" in entry:
+            yield from _reservation(entry, name, nominal_bps)
+        if policy in _TARGETED and "target" in entry:
+            yield from _target(entry, name)
+
+
+def _reservation(entry: Mapping[str, Any], name: str, nominal_bps: float) -> Iterator[Promise]:
+    if "rate" in entry:
+        yield Promise(name, "rate", _native.quantity(entry["rate"], "rate"), "rate")
+    elif "share" in entry:
+        share = entry["share"]
+        part = _native.quantity(share, "fraction") if isinstance(share, str) else float(share)
+        yield Promise(name, "rate", part * nominal_bps, "share")
+
+
+def _target(entry: Mapping[str, Any], name: str) -> Iterator[Promise]:
+    bound = _native.quantity(entry["target"], "time")
+    delta = entry.get("delta", "5%")
+    part = _native.quantity(delta, "fraction") if isinstance(delta, str) else float(delta)
+    if bound and part in _QUANTILES:
+        yield Promise(name, _QUANTILES[part], bound, "target and delta")

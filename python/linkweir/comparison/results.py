@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the runs of a comparison say: means with intervals, promises kept or missed, remarks."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkweir import delays
+from linkweir.comparison.plan import Facts
+from linkweir.comparison.promises import Promise
+from linkweir.confidence import Estimate, estimate
+from linkweir.measures import MEASURES, Measure
+from linkweir.sweeps.means import INTERVAL, grouped_means, seeds_are_equal
+from linkweir.sweeps.outcome import KIND, Sweep
+from linkweir.sweeps.page import SEEDS_ARE_EQUAL
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a policy kept a promise on a link.
+
+    Attributes:
+        promise: which.
+        trace: label of the link.
+        policy: label of the policy.
+        found: the measure over the seeds.
+        verdict: ``kept``, ``missed``, ``unclear`` (more seeds would tell), or ``no data``.
+    """
+
+    promise: Promise
+    trace: str
+    policy: str
+    found: Estimate
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of a comparison as its tables, figures and report need them.
+
+    Attributes:
+        facts: what was compared.
+        sweep: the runs: their data set, and which of them failed.
+    """
+
+    facts: Facts
+    sweep: Sweep
+
+    @property
+    def status(self) -> str:
+        """``complete``, ``failed`` or ``interrupted``, as of a sweep."""
+        return self.sweep.status
+
+    @property
+    def sweep_kind(self) -> str:
+        """Kind of its directory, for `linkweir.provenance`."""
+        return KIND
+
+    @property
+    def directory(self) -> Path | None:
+        """Where it was written, if it was."""
+        return self.sweep.directory
+
+    @property
+    def notes(self) -> list[str]:
+        """What was left out of the scenario or derived for a policy, and what is remarkable: a sentence each."""
+        of_policies = [f"{one.label}: {note}" for one in self.facts.variants for note in one.notes]
+        return [*of_policies, *self.remarks]
+
+    @property
+    def remarks(self) -> list[str]:
+        """The notes that are about several policies or links."""
+        equal = [SEEDS_ARE_EQUAL] if seeds_are_equal(self.sweep.table) else []
+        return [*self.facts.notes, *equal, *self._same()]
+
+    @cached_property
+    def _classes(self) -> pa.Table:
+        """A row per run and class: the table of classes, the TCP goodput of its flows, and the load offered."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        data = self.sweep.table
+        if "scope" not in data.column_names:
+            return data
+        rows = data.filter(pc.equal(data["scope"], "class"))
+        classes = rows.drop_columns(["goodput_bps"]) if "goodput_bps" in rows.column_names else rows
+        goodput: dict[tuple[int, str], float] = {}
+        flows = data.filter(pc.equal(data["scope"], "flow"))
+        if {"transmitted_pkts", "goodput_bps"} <= set(data.column_names):
+            flows = flows.filter(pc.is_valid(flows["transmitted_pkts"]))  # only TCP transmits segments
+            for run, name, value in zip(
+                *(flows[key].to_pylist() for key in ("run", "class", "goodput_bps")), strict=True
+            ):
+                goodput[run, name] = goodput.get((run, name), 0.0) + (value or 0.0)
+        pairs = list(zip(classes["run"].to_pylist(), classes["class"].to_pylist(), strict=True))
+        classes = classes.append_column("goodput_bps", pa.array([goodput.get(pair) for pair in pairs], pa.float64()))
+        return self._without_copies(classes)
+
+    def _without_copies(self, classes: pa.Table) -> pa.Table:
+        """One row for all copies of a class: the means over them."""
+        if not self._entry_of:
+            return classes
+        named = self._renamed(classes)
+        kept = ("run", "case", "seed", "trace", "policy", "class")
+        texts = (*kept, "scope", "flow", "kind")
+        there = [name for name in named.column_names if named[name].null_count < named.num_rows]
+        numbers = [name for name in there if name not in texts]
+        return grouped_means(named, ("run", "class"), kept, numbers)
+
+    @cached_property
+    def _entry_of(self) -> dict[str, str]:
+        """The class of each copy."""
+        return {
+            f"{name}-{number}": name
+            for name, count in self.facts.copies.items()
+            for number in range(1, count + 1)
+            if count > 1
+        }
+
+    def _renamed(self, table: pa.Table) -> pa.Table:
+        """A table with the names of classes in place of those of their copies."""
+        import pyarrow as pa
+
+        names = [self._entry_of.get(name, name) for name in table["class"].to_pylist()]
+        place = table.column_names.index("class")
+        return table.set_column(place, "class", pa.array(names, pa.string()))
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """One row per link (``trace``), ``policy`` and ``class``: means over the seeds, with intervals.
+
+        ``runs`` is how many seeds there are. Each measure has its mean and, in the column with ``_ci95`` behind its
+        name, half the width of its 95 % confidence interval (Student's t): ``rate_bps``, ``goodput_bps`` (the sum of
+        the TCP flows of the class; null without any), ``loss``, ``delay_mean_s``, ``delay_p50_s``, ``delay_p95_s`` and
+        ``delay_p99_s`` (queueing delay; means over the seeds of each seed's percentile), ``jitter_mad_s``.
+        """
+        import pyarrow as pa
+
+        rows = self._classes
+        columns = [*(measure.column for measure in MEASURES.values()), "jitter_mad_s"]
+        keys = ("trace", "policy", "class")
+        if "class" not in rows.column_names:
+            return pa.table({name: pa.nulls(0, pa.string()) for name in keys})
+        found = grouped_means(rows, keys, keys, [name for name in columns if name in rows.column_names])
+        order = {
+            name: [one.label for one in ones]
+            for name, ones in (("trace", self.facts.links), ("policy", self.facts.variants))
+        }
+        ranked = sorted(
+            range(found.num_rows),
+            key=lambda row: (
+                order["trace"].index(found["trace"][row].as_py()),
+                self.facts.classes.index(found["class"][row].as_py()),
+                order["policy"].index(found["policy"][row].as_py()),
+            ),
+        )
+        return found.take(pa.array(ranked, pa.int64()))
+
+    def estimate(self, trace: str, policy: str, name: str, measure: str) -> Estimate:
+        """The mean of a measure of a class, with its interval."""
+        column = MEASURES[measure].column
+        row = self._by_place.get((trace, policy, name), {})
+        mean = row.get(column)
+        return Estimate(mean, row.get(f"{column}{INTERVAL}"), row.get("runs", 0) if mean is not None else 0)
+
+    def link_estimate(self, trace: str, policy: str, measure: Measure) -> Estimate:
+        """The mean of a measure of the link, with its interval."""
+        return estimate(row.get(measure.column) for row in self._links.get((trace, policy), []))
+
+    @cached_property
+    def _links(self) -> dict[tuple[str, str], list[dict[str, Any]]]:
+        import pyarrow.compute as pc
+
+        data = self.sweep.table
+        found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        if "scope" not in data.column_names:
+            return found
+        rows = data.filter(pc.equal(data["scope"], "link")).select(["trace", "policy", "capacity_bps", "used_bps"])
+        for row in rows.to_pylist():
+            row["used"] = row["used_bps"] / row["capacity_bps"] if row["capacity_bps"] else None
+            found.setdefault((row["trace"], row["policy"]), []).append(row)
+        return found
+
+    def distribution(self, trace: str, policy: str, name: str) -> delays.Distribution | None:
+        """The distribution of the queueing delay of a class, all seeds together; None if no packet was sent."""
+        return self._distributions.get((trace, policy, name))
+
+    @cached_property
+    def _distributions(self) -> dict[tuple[str, str, str], delays.Distribution]:
+        import pyarrow.compute as pc
+
+        table = self.sweep.delays
+        found = {}
+        for trace, policy in itertools.product(self.facts.links, self.facts.variants):
+            if "trace" not in table.column_names:
+                break
+            here = pc.and_(pc.equal(table["trace"], trace.label), pc.equal(table["policy"], policy.label))
+            rows = table.filter(here)
+            if self._entry_of and rows.num_rows:
+                rows = delays.merge([self._renamed(rows)])
+            for one in delays.distributions(rows, "queueing"):
+                if not one.flow:
+                    found[trace.label, policy.label, one.of] = one
+        return found
+
+    @cached_property
+    def _by_place(self) -> dict[tuple[str, str, str], dict[str, Any]]:
+        return {(row["trace"], row["policy"], row["class"]): row for row in self.table.to_pylist()}
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """For each promise, link and policy whether it was kept.
+
+        A class whose flows send less than it is promised need only be sent what they offer.
+        """
+        found = []
+        for promise in self.facts.promises:
+            for link in self.facts.links:
+                for one in self.facts.variants:
+                    seen = self.estimate(link.label, one.label, promise.name, promise.measure)
+                    judged = self._against_offer(promise, link.label, one.label) or seen
+                    found.append(Verdict(promise, link.label, one.label, seen, promise.verdict(judged)))
+        return found
+
+    def _against_offer(self, promise: Promise, trace: str, policy: str) -> Estimate | None:
+        """The rate as a part of what was both promised and offered, times the bound."""
+        if promise.measure != "rate" or promise.name not in self.facts.fixed_load:
+            return None
+        window_s = self.facts.duration_s - self.facts.warmup_s
+        names = ("trace", "policy", "class", "rate_bps", "arrived_bytes")
+        values = []
+        for row in self._classes.select(names).to_pylist():
+            if (row["trace"], row["policy"], row["class"]) == (trace, policy, promise.name):
+                wanted = min(promise.bound, 8.0 * row["arrived_bytes"] / window_s)
+                values.append(row["rate_bps"] * promise.bound / wanted if wanted else promise.bound)
+        return estimate(values)
+
+    def _same(self) -> list[str]:
+        """Policies whose runs do not differ."""
+        rows = self._classes
+        if "class" not in rows.column_names:
+            return []
+        values: dict[str, list[tuple[Any, ...]]] = {}
+        plain = [name for name in rows.column_names if name not in ("run", "case", "policy")]
+        policies = rows["policy"].to_pylist()
+        for policy, row in zip(policies, rows.select(plain).to_pylist(), strict=True):
+            values.setdefault(policy, []).append(tuple(row.values()))
+        groups: dict[int, list[str]] = {}
+        labels = [one.label for one in self.facts.variants if one.label in values]
+        for label in labels:
+            first = next(other for other in labels if values[other] == values[label])
+            groups.setdefault(labels.index(first), []).append(label)
+        return [
+            f"{' and '.join(group)}: every run gave the same results; with these settings they schedule in the same way"
+            for group in groups.values()
+            if len(group) > 1
+        ]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The comparison for JSON: what was compared, the table, the verdicts and the notes."""
+        return {
+            **self.sweep.summary,
+            "name": self.facts.name,
+            "policies": [one.label for one in self.facts.variants],
+            "traces": [link.label for link in self.facts.links],
+            "seeds": list(self.facts.seeds),
+            "table": self.table.to_pylist(),
+            "promises": [
+                {
+                    "promise": verdict.promise.text,
+                    "trace": verdict.trace,
+                    "policy": verdict.policy,
+                    "verdict": verdict.verdict,
+                    **asdict(verdict.found),
+                }
+                for verdict in self.verdicts
+            ],
+            "notes": self.notes,
+        }

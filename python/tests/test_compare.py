@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons of policies: what is left out or derived, promises, tables, reports, and resuming."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import json
+import re
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ENDLESS, SCENARIOS, linkweir, start, strict_json
+
+import linkweir as package
+from linkweir.comparison import Comparison, compare
+from linkweir.comparison.fitting import fit
+from linkweir.comparison.plan import prepare, tomllib
+from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
+from linkweir.confidence import Estimate, student_t
+from linkweir.sweeps import keys
+
+PSS: dict[str, Any] = {
+    "name": "three classes",
+    "duration": "3s",
+    "warmup": "500ms",
+    "link": {"rate": "4Mbit", "delay": "10ms"},
+    "scheduler": {"policy": "pss", "sat": "exact"},
+    "class": [
+        {"name": "ef", "level": 0, "limit": "50p"},
+        {"name": "af", "level": 1, "low_level": 3, "rate": "1Mbit", "memory": "1s"},
+        {"name": "cs0", "level": 2},
+    ],
+    "flow": [
+        {"class": "ef", "kind": "onoff", "rate": "1Mbit", "on": "500ms", "off": "500ms", "packet": "200B"},
+        {"class": "af", "kind": "greedy"},
+        {"class": "cs0", "kind": "tcp", "count": 2},
+    ],
+}
+
+
+def changes(policy: str, scenario: dict[str, Any] = PSS) -> dict[str, Any]:
+    return {keys.show(key): value for key, value in fit(scenario, policy, 4e6).changes.items()}
+
+
+def notes(policy: str, scenario: dict[str, Any] = PSS) -> Sequence[str]:
+    return fit(scenario, policy, 4e6).notes
+
+
+def scenario_of(name: str) -> dict[str, Any]:
+    return tomllib.loads((SCENARIOS / name).read_text())
+
+
+# --- What is left out or derived --------------------------------------------------------------------------------------
+
+
+def test_the_scenarios_own_policy_is_left_as_it_is() -> None:
+    assert changes("pss") == {}
+    assert notes("pss") == ()
+
+
+def test_parameters_that_a_policy_does_not_have_are_left_out_and_each_is_named_once() -> None:
+    assert changes("fifo") == {
+        "scheduler.policy": "fifo",
+        "scheduler.sat": None,
+        "class.ef.level": None,
+        "class.af.level": None,
+        "class.af.low_level": None,
+        "class.af.rate": None,
+        "class.af.memory": None,
+        "class.cs0.level": None,
+    }
+    assert notes("fifo") == (
+        "left out: sat of the scheduler",
+        "left out: level of classes ef and cs0; level, low_level, rate and memory of class af",
+    )
+
+
+def test_a_key_of_the_same_name_with_another_meaning_is_left_out() -> None:
+    weighted = {**PSS, "scheduler": {"policy": "wrr"}, "class": [{"name": "a", "weight": "4p"}]}
+    assert changes("pf", weighted)["class.a.weight"] is None  # a number there, packets here
+    early = {**PSS, "scheduler": {"policy": "pds", "early": "peld"}, "class": [{"name": "a"}]}
+    assert changes("pss", early)["scheduler.early"] is None  # other choices
+
+
+def test_a_key_of_the_same_meaning_stays() -> None:
+    faired = {**PSS, "scheduler": {"policy": "pf", "tc": "2s"}, "class": [{"name": "a", "weight": 4}]}
+    assert changes("codes", faired) == {"scheduler.policy": "codes"}
+
+
+def test_reservations_become_shares_of_what_more_urgent_classes_leave() -> None:
+    # EF is on half of the time: 0.5 of 4 Mbit/s. AF's 1 Mbit/s is 2/7 of the rest, CS0 gets 5/7.
+    assert changes("drr") == {
+        "scheduler.policy": "drr",
+        "scheduler.sat": None,
+        "class.af.low_level": None,
+        "class.af.rate": None,
+        "class.af.memory": None,
+        "class.ef.level": 0,
+        "class.af.level": 1,
+        "class.cs0.level": 1,
+        "class.af.quantum": "1514B",
+        "class.cs0.quantum": "3785B",
+    }
+    found = changes("wrr")
+    assert (found["class.af.weight"], found["class.cs0.weight"]) == ("2p", "5p")
+    assert "af and cs0 share level 1; weight from the reservations and the 3.5 Mbit/s" in notes("wrr")[-1]
+
+
+def test_shares_become_reservations() -> None:
+    found = {keys.show(key): value for key, value in fit(scenario_of("geo-dwrr.toml"), "pss", 20e6).changes.items()}
+    assert found["class.af.rate"] == "5000000bit"  # half of what 10 Mbit/s of EF leave of 20
+    levels = [found.get(f"class.{name}") for name in ("ef.level", "af.level", "cs0.level", "af.low_level")]
+    assert levels == sorted(levels)
+    assert len(set(levels)) == 4
+
+
+def test_remarks_warn_of_what_is_not_what_it_seems() -> None:
+    plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": "a", "level": 0}, {"name": "b", "level": 1}]}
+    assert "serves by level alone" in notes("drr", plain)[-1]
+    assert "--set drr.class.NAME.level=VALUE" in notes("drr", plain)[-1]
+    assert "no class has a reservation" in notes("pss", plain)[-1]
+    assert "a queue for each flow" in notes("fq_codel")[-1]
+
+
+@pytest.mark.parametrize("name", ["lte-drive.toml", "geo.toml", "geo-dwrr.toml", "starlink.toml", "pds.toml"])
+def test_every_policy_can_be_compared_on_the_scenarios_of_the_repository(name: str) -> None:
+    names = [policy.name for policy in package.policies() if (name, policy.name) != ("geo-dwrr.toml", "strict")]
+    plan, facts = prepare(SCENARIOS / name, names, [], 1, [])
+    assert len(plan.cases) == len(names) == len(facts.variants)
+
+
+def test_a_policy_that_lacks_what_it_needs_is_refused_with_the_cure() -> None:
+    with pytest.raises(package.PlanError) as caught:
+        prepare(SCENARIOS / "geo-dwrr.toml", ["drr", "strict"], [], 1, [])
+    for words in ("policy strict", "class.cs0.level = 1", "--set strict.class.cs0.level=VALUE", "leave strict out"):
+        assert words in str(caught.value)
+    prepare(SCENARIOS / "geo-dwrr.toml", {"drr": {}, "strict": {"class.cs0.level": 2}}, [], 1, [])
+
+
+def test_what_is_set_for_a_policy_takes_the_place_of_what_was_computed() -> None:
+    _, facts = prepare(PSS, {"drr": {"class.af.quantum": "9kB", "class.cs0.quantum": None}}, [], 1, [])
+    (drr,) = facts.variants
+    assert drr.classes["af"]["quantum"] == "9kB"
+    assert drr.classes["cs0"]["quantum"] == "1514B"  # the default
+    assert drr.classes["cs0"]["level"] == 1
+    assert drr.notes[-1] == 'set in their place: class.af.quantum = "9kB", class.cs0.quantum unset'
+
+
+# --- Promises ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_promise_is_kept_missed_or_unclear() -> None:
+    rate = Promise("af", "rate", 1e6)
+    assert rate.verdict(Estimate(1.2e6, 1e5, 5)) == KEPT
+    assert rate.verdict(Estimate(0.995e6, 1e3, 5)) == KEPT  # within 1 %
+    assert rate.verdict(Estimate(0.98e6, 1e3, 5)) == MISSED
+    assert rate.verdict(Estimate(1.0e6, 1e5, 5)) == UNCLEAR
+    assert rate.verdict(Estimate(None, None, 0)) == "no data"
+    delay = Promise("ef", "delay_p99", 0.05)
+    assert delay.verdict(Estimate(0.04, 0.005, 5)) == KEPT
+    assert delay.verdict(Estimate(0.04, None, 1)) == KEPT
+    assert delay.verdict(Estimate(0.06, 0.005, 5)) == MISSED
+    assert delay.verdict(Estimate(0.049, 0.005, 5)) == UNCLEAR
+    assert delay.text == "ef: delay p99 at most 50 ms"
+
+
+def test_reservations_and_targets_are_promises() -> None:
+    _, facts = prepare(PSS, ["pss"], [], 1, ["ef.loss=1%"])
+    assert [promise.text for promise in facts.promises] == ["af: rate at least 1 Mbit/s", "ef: loss at most 1 %"]
+    target = {**PSS, "scheduler": {"policy": "mlwdf"}, "class": [{"name": "ef", "target": "80ms", "delta": "1%"}]}
+    target["flow"] = [{"class": "ef", "kind": "greedy"}]
+    _, facts = prepare(target, ["mlwdf"], [], 1, [])
+    assert [promise.text for promise in facts.promises] == ["ef: delay p99 at most 80 ms"]
+    _, facts = prepare(SCENARIOS / "starlink.toml", ["pss"], [], 1, [])
+    assert [promise.measure for promise in facts.promises] == ["rate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("af.rate", "is not CLASS.MEASURE=VALUE"),
+        ("aff.rate=1Mbit", "no class named aff; there are ef, af, cs0"),
+        ("af.delay=1ms", "there is no measure delay; there are rate"),
+        ("af.rate=1", "needs a unit"),
+        ("ef.loss=1Mbit", "promise ef.loss=1Mbit"),
+    ],
+)
+def test_a_wrong_promise_is_refused(text: str, words: str) -> None:
+    with pytest.raises(package.PlanError, match=re.escape(words)):
+        prepare(PSS, ["pss"], [], 1, [text])
+
+
+def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants() -> None:
+    quiet = {**PSS, "flow": [PSS["flow"][0], {"class": "af", "kind": "cbr", "rate": "300kbit"}, PSS["flow"][2]]}
+    (verdict,) = compare(quiet, ["pss"], seeds=2, jobs=1).verdicts
+    assert verdict.found.mean == pytest.approx(300e3, rel=0.02)
+    assert verdict.verdict == KEPT
+
+
+# --- What is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ([], "is empty"),
+        (["pss", "dr"], "no policy is called dr"),
+        (["pss", "fq_code"], "did you mean fq_codel?"),
+        (["pss", "pss"], "pss is given twice"),
+        ({"pss": {"link.rate": "1Mbit"}}, "link.rate: is no parameter of a policy"),
+        ({"pss": {"class.none.rate": "1Mbit"}}, "no class named none"),
+        ({"pss": {"class.af.rate": "1Mbps"}}, "--set pss.class.af.rate=VALUE"),
+    ],
+)
+def test_wrong_policies_are_refused(policies: Any, words: str) -> None:
+    with pytest.raises(package.PlanError, match=re.escape(words)):
+        prepare(PSS, policies, [], 1, [])
+
+
+def test_wrong_traces_and_seeds_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(package.PlanError, match=r"none\.csv: cannot be read"):
+        prepare(PSS, ["pss"], [tmp_path / "none.csv"], 1, [])
+    trace = SCENARIOS / "traces" / "lte-drive.csv"
+    with pytest.raises(package.PlanError, match="is given twice"):
+        prepare(PSS, ["pss"], [trace, trace], 1, [])
+    with pytest.raises(package.PlanError, match="must be at least 1"):
+        prepare(PSS, ["pss"], [], 0, [])
+
+
+# --- Results ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("traces") / "steps.csv"
+    path.write_text("# end=loop\n# period_s=2\nt_s,capacity_bps\n0,2000000\n1,3000000\n")
+    return path
+
+
+def test_the_table_has_means_and_intervals_of_the_runs() -> None:
+    found = compare(PSS, ["pss", "fifo"], seeds=3, jobs=1)
+    rows = {(row["policy"], row["class"]): row for row in found.table.to_pylist()}
+    assert list(rows) == [(policy, name) for name in ("ef", "af", "cs0") for policy in ("pss", "fifo")]
+    runs = []
+    for seed in (1, 2, 3):
+        fifo = {**PSS, "scheduler": {"policy": "fifo"}}
+        fifo["class"] = [{"name": "ef", "limit": "50p"}, {"name": "af"}, {"name": "cs0"}]
+        runs.append(package.run(fifo, seed=seed))
+    rates = [run.rows("classes")[0]["rate_bps"] for run in runs]
+    mean = sum(rates) / 3
+    spread = (sum((rate - mean) ** 2 for rate in rates) / 2) ** 0.5
+    assert rows["fifo", "ef"]["rate_bps"] == pytest.approx(mean)
+    assert rows["fifo", "ef"]["rate_bps_ci95"] == pytest.approx(student_t(0.95, 2) * spread / 3**0.5)
+    goodput = [sum(flow["goodput_bps"] for flow in run.rows("flows") if flow["kind"] == "tcp") for run in runs]
+    assert rows["fifo", "cs0"]["goodput_bps"] == pytest.approx(sum(goodput) / 3)
+    assert rows["fifo", "ef"]["goodput_bps"] is None
+    assert rows["pss", "ef"]["runs"] == 3
+
+
+def test_policies_that_schedule_in_the_same_way_are_named() -> None:
+    plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
+    plain["class"] = [{**entry, "level": level} for level, entry in enumerate(plain["class"])]
+    found = compare(plain, ["strict", "drr", "fifo"], seeds=2, jobs=1)
+    assert any(note.startswith("strict and drr: every run gave the same results") for note in found.notes)
+    assert not any("fifo:" in note and "same results" in note for note in found.notes)
+
+
+def test_a_scenario_without_randomness_says_that_one_seed_is_enough() -> None:
+    fixed = {**PSS, "flow": PSS["flow"][1:]}
+    assert any("one seed is enough" in note for note in compare(fixed, ["pss"], seeds=2, jobs=1).notes)
+    assert not any("one seed is enough" in note for note in compare(fixed, ["pss"], seeds=1, jobs=1).notes)
+    assert not any("one seed is enough" in note for note in compare(PSS, ["pss"], seeds=2, jobs=1).notes)
+
+
+@pytest.mark.slow
+def test_the_command_end_to_end(tmp_path: Path, trace: Path) -> None:
+    scenario = tmp_path / "three.toml"
+    scenario.write_text((SCENARIOS / "lte-drive.toml").read_text().replace('"300s"', '"6s"').replace('"10s"', '"1s"'))
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "lte-drive.csv").write_text((SCENARIOS / "traces" / "lte-drive.csv").read_text())
+    words = ["compare", scenario, "--policies", "pss,drr,codel=fq_codel", "--traces"]
+    words += [f"{trace},{tmp_path / 'traces' / 'lte-drive.csv'}", "--seeds", 2, "--promise", "ef.delay_p99=100ms"]
+    words += ["--set", "codel.scheduler.target=20ms", "--out", tmp_path / "out"]
+    done = linkweir(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "drr: left out: low_level, rate and memory of class af"
+    assert [line for line in lines if line.startswith("codel: left out")] == [
+        "codel: left out: level of classes ef and cs0; level, low_level, rate and memory of class af"
+    ]
+    assert "12 of 12 runs done: 12 now, 0 before" in lines
+    assert {"steps", "lte-drive"} <= set(lines)
+    again = linkweir(*words)
+    assert "12 of 12 runs done: 0 now, 12 before" in again.stdout.splitlines()
+    assert again.stdout.splitlines()[: len(lines) - 2] == lines[:-2]
+
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert report.index("Answer") < report.index("What each class got") < report.index("How this was made")
+    assert "af: rate at least 1.5 Mbit/s" in report
+    assert report.count("<svg") == 4
+    assert 'target = "20ms"' in report or "target = &quot;20ms&quot;" in report
+    loaded = Comparison.load(tmp_path / "out")
+    assert loaded.table.equals(Comparison.load(tmp_path / "out").table)
+    assert len(loaded.verdicts) == 2 * 2 * 3
+    (tmp_path / "out" / "report.html").unlink()
+    redrawn = linkweir("report", tmp_path / "out")
+    assert redrawn.returncode == 0
+    assert (tmp_path / "out" / "report.html").read_text() == report
+
+    other = linkweir(*words, "--json", "--promise", "cs0.loss=90%")
+    shown = strict_json(other.stdout)
+    assert shown["runs_done"] == 12
+    assert [one["verdict"] for one in shown["promises"] if one["promise"].startswith("cs0")] == ["kept"] * 6
+    assert linkweir(*words[:3], "pss,fifo", "--out", tmp_path / "out").returncode == 2
+
+
+def test_a_comparison_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
+    scenario = tmp_path / "long.toml"
+    scenario.write_text(ENDLESS)
+    process = start("compare", scenario, "--policies", "pss,fifo", "--seeds", "1", "--out", tmp_path / "out")
+    while not (tmp_path / "out" / "parts").exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted after 0 of 2 runs; the same command resumes it" in errors
+    assert json.loads((tmp_path / "out" / "provenance.json").read_text())["status"] == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--policies", "pss,nix"], "no policy is called nix"),
+        (["--policies", "pss", "--set", "drr.class.af.quantum=3kB"], "drr is not compared"),
+        (["--policies", "pss", "--set", "pss.class.af"], "write POLICY.KEY=VALUE"),
+        (["--policies", "pss", "--promise", "af=3"], "is not CLASS.MEASURE=VALUE"),
+        (["--policies", "pss,pss"], "is given twice"),
+    ],
+)
+def test_wrong_words_are_refused_before_anything_runs(
+    tmp_path: Path, small: Path, words: Sequence[str], message: str
+) -> None:
+    done = linkweir("compare", small, *words, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "measures"])
+def test_docstrings(name: str) -> None:
+    failed, tried = doctest.testmod(importlib.import_module(f"linkweir.{name}"))
+    assert tried
+    assert not failed
+
+
+def test_distributions_are_those_of_all_seeds_together() -> None:
+    found = compare(PSS, ["pss"], seeds=3, jobs=1)
+    runs = package.run_many([{**PSS, "seed": seed} for seed in (1, 2, 3)])
+    merged = package.delays.merge(run.delays for run in runs)
+    (link,) = (link.label for link in found.facts.links)
+    for one in package.delays.distributions(merged, "queueing"):
+        ours = found.distribution(link, "pss", one.of)
+        assert ours is not None
+        assert ours.packets.sum() == one.packets.sum()
+        assert ours.quantile(0.99) == one.quantile(0.99)
+
+
+def test_copies_of_a_class_are_one_class_with_their_means() -> None:
+    scenario = {
+        **PSS,
+        "scheduler": {"policy": "drr"},
+        "class": [{"name": "user", "count": 3}, {"name": "rest"}],
+        "flow": [
+            {"class": "user", "kind": "poisson", "rate": "900kbit", "count": 3},
+            {"class": "rest", "kind": "tcp"},
+        ],
+    }
+    found = compare(scenario, ["drr"], seeds=[1], jobs=1, promises=["user.rate=500kbit"])
+    assert found.table["class"].to_pylist() == ["user", "rest"]
+    assert "Class user has 3 copies; its figures are means over them" in found.notes
+    run = package.run(scenario, seed=1)
+    rates = [row["rate_bps"] for row in run.rows("classes")[:3]]
+    assert found.table["rate_bps"][0].as_py() == pytest.approx(sum(rates) / 3)
+    goodput = next(flow["goodput_bps"] for flow in run.rows("flows") if flow["kind"] == "tcp")
+    assert found.table["goodput_bps"].to_pylist() == [None, pytest.approx(goodput)]
+    merged = found.distribution(found.facts.links[0].label, "drr", "user")
+    assert merged is not None
+    assert merged.packets.sum() == sum(row["sent_pkts"] for row in run.rows("classes")[:3])
+    assert [verdict.verdict for verdict in found.verdicts] == [KEPT]
+
+
+def test_without_promises_the_report_says_which_policy_is_best(tmp_path: Path) -> None:
+    plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
+    report = compare(plain, ["strict", "fifo"], seeds=2, jobs=1).report(tmp_path / "report.html").read_text()
+    assert "The scenario promises nothing to any class." in report
+    best = re.search(r"<li>class <b>ef</b>: (.*?)</li>", report)
+    assert best is not None
+    assert "lowest delay p99 under strict (" in best[1]
