@@ -40,6 +40,7 @@ _PACKAGES = {
     "reproduce": ("linkweir.commands.reproduce", "Reproduce the figures and tables of three papers."),
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
+    "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""

@@ -171,6 +171,7 @@ GIVEN = {
     "docs/tutorial/first-scenario.md": Given(
         files=lambda: {"mine.toml": _blocks_text("docs/tutorial/first-scenario.md", "toml")[0]}
     ),
+    "docs/reference/log.md": Given(files=lambda: {"mine.toml": 'log = "packets"\n' + VOICE}, names=_quality),
     "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
     "docs/howto/sweep.md": Given(
         files=lambda: {

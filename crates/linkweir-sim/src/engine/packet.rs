@@ -25,6 +25,7 @@ impl Packet {
             bytes: self.bytes,
             created_ns: self.created_ns,
             number: self.sequence(),
+            again: self.is_retransmission(),
         }
     }
 

@@ -82,6 +82,7 @@ pub fn experiment(
             })
             .collect(),
         flows: Vec::new(),
+        log_rows: None,
     }
 }
 
