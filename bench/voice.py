@@ -7,7 +7,7 @@ simulator's receivers have fixed buffers of 60 and 200 ms. The log of packets is
 delays, rule of the buffer, intervals, BurstR and E-model (ITU-T G.107 with its default values) are written again,
 naively, from docs/reference/quality.md and the recommendation. Exits with 1 if an interval differs by more than 0.05.
 
-    bench/voice.py --trace "NAME=FILE" [--trace ...] [--duration 300s] [--markdown] [--out FILE]
+    bench/voice.py --trace "NAME=FILE" [--trace ...] [--duration 300s] [--json | --markdown] [--out FILE]
 """
 
 import argparse
@@ -19,12 +19,15 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+import report
+
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIO = ROOT / "scenarios" / "lte-drive.toml"
 BUFFERS_MS = (60, 200)
 INTERVAL_NS = 10_000_000_000
 MOST = 0.05
-COLUMNS = ("trace", "buffer", "intervals", "MOS mean", "MOS worst", "largest difference")
+CODECS = {"g711": (0.0, 4.3), "g711-plc": (0.0, 25.1)}  # Ie and Bpl of G.113: without and with concealment
+COLUMNS = ("trace", "codec", "buffer", "intervals", "MOS mean", "MOS worst", "largest difference")
 
 
 # The naive side.
@@ -79,7 +82,7 @@ def mos(r):
     return 1.0 if r < 0 else 4.5 if r > 100 else 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
 
 
-def rated(packets, buffer_ms, from_ns, end_ns, ie=0.0, bpl=4.3, codec_ms=20.0):
+def rated(packets, buffer_ms, from_ns, end_ns, codec, codec_ms=20.0):
     """MOS by start of the interval, s."""
     found = {}
     for start_ns, parts in sorted(heard(packets, buffer_ms, from_ns, end_ns).items()):
@@ -89,7 +92,7 @@ def rated(packets, buffer_ms, from_ns, end_ns, ie=0.0, bpl=4.3, codec_ms=20.0):
         burst_r = max(1.0, sum(map(len, gaps)) / len(gaps) * (1 - loss)) if gaps else 1.0
         known = [playout for _, playout in parts if playout is not None]
         delay_ms = (sum(known) / len(known) / 1e6 + codec_ms) if known else 0.0
-        found[start_ns / 1e9] = mos(rating(loss, min(burst_r, 100.0), min(delay_ms, 60e3), ie, bpl))
+        found[start_ns / 1e9] = mos(rating(loss, min(burst_r, 100.0), min(delay_ms, 60e3), *CODECS[codec]))
     return found
 
 
@@ -106,64 +109,77 @@ def with_log(text, duration=None):
 
 
 def compared(result):
-    """Of each buffer: MOS of every interval of every call, linkweir's and the naive one."""
+    """Of each codec and buffer: MOS of every interval of every call, linkweir's and the naive one."""
     from linkweir import quality
 
     log = Path(result.directory) / "results" / "packets.parquet"
     from_ns, end_ns = round(result.scenario.warmup_s * 1e9), round(result.simulated_s * 1e9)
     streamed = {}
-    for row in quality.intervals(result, "g711").to_pylist():
-        streamed.setdefault((row["flow"], row["buffer"]), {})[row["t_s"]] = row["mos"]
-    pairs = {buffer_ms: [] for buffer_ms in BUFFERS_MS}
-    for flow in sorted({flow for flow, _ in streamed}):
+    for codec in CODECS:
+        for row in quality.intervals(result, codec).to_pylist():
+            streamed.setdefault((row["flow"], codec, row["buffer"]), {})[row["t_s"]] = row["mos"]
+    pairs = {(codec, buffer_ms): [] for codec in CODECS for buffer_ms in BUFFERS_MS}
+    for flow in sorted({flow for flow, _, _ in streamed}):
         packets = packets_of(log, flow)
-        for buffer_ms in BUFFERS_MS:
-            ours = streamed[flow, f"{buffer_ms}ms"]
-            naive = rated(packets, buffer_ms, from_ns, end_ns)
+        for codec, buffer_ms in pairs:
+            ours = streamed[flow, codec, f"{buffer_ms}ms"]
+            naive = rated(packets, buffer_ms, from_ns, end_ns, codec)
             if ours.keys() != naive.keys():
                 raise SystemExit(f"{flow}: intervals {sorted(ours)} and {sorted(naive)}")
-            pairs[buffer_ms] += [(ours[t], naive[t]) for t in sorted(ours)]
+            pairs[codec, buffer_ms] += [(ours[t], naive[t]) for t in sorted(ours)]
     return pairs
 
 
 def rows_of(name, pairs):
-    for buffer_ms, scores in pairs.items():
-        mean = sum(ours for ours, _ in scores) / len(scores)
-        apart = max(abs(ours - naive) for ours, naive in scores)
-        yield (name, f"{buffer_ms} ms", len(scores), f"{mean:.2f}", f"{min(scores)[0]:.2f}", f"{apart:.4f}"), apart
+    for (codec, buffer_ms), scores in pairs.items():
+        yield {
+            "trace": name,
+            "codec": codec,
+            "buffer_ms": buffer_ms,
+            "intervals": len(scores),
+            "mos_mean": sum(ours for ours, _ in scores) / len(scores),
+            "mos_worst": min(ours for ours, _ in scores),
+            "largest_difference": max(abs(ours - naive) for ours, naive in scores),
+        }
+
+
+def render(rows, markdown):
+    numbers = (("mos_mean", 2), ("mos_worst", 2), ("largest_difference", 4))
+    lines = [
+        [
+            row["trace"],
+            row["codec"],
+            f"{row['buffer_ms']} ms",
+            str(row["intervals"]),
+            *(report.cell(row[name], digits) for name, digits in numbers),
+        ]
+        for row in rows
+    ]
+    met = all(row["largest_difference"] <= MOST for row in rows)
+    verdict = f"the two differ by {MOST} at most in every interval: {report.verdict(met)}"
+    return report.table(COLUMNS, lines, [verdict], markdown=markdown)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--trace", action="append", required=True, metavar="NAME=FILE")
-    parser.add_argument("--duration")
-    parser.add_argument("--markdown", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
+    parser.add_argument("--duration", metavar="TIME", help="in place of the scenario's")
+    options = report.options_of(parser)
     sys.path.insert(0, str(ROOT / "python"))
     import linkweir
 
-    lines, far = [], False
-    for given in arguments.trace:
+    rows = []
+    for given in options.trace:
         name, _, file = given.partition("=")
-        scenario = linkweir.Scenario.parse(
-            with_log(SCENARIO.read_text(), arguments.duration), path=SCENARIO, trace=Path(file)
-        )
+        text = with_log(SCENARIO.read_text(), options.duration)
+        scenario = linkweir.Scenario.parse(text, path=SCENARIO, trace=Path(file))
         with tempfile.TemporaryDirectory() as scratch:
             result = linkweir.run(scenario, out=Path(scratch) / "run")
             if result.log_cut_s is not None:
                 raise SystemExit(f"{name}: the log was cut; use a shorter --duration")
-            for row, apart in rows_of(name, compared(result)):
-                lines.append(row)
-                far = far or apart > MOST
-    if arguments.markdown:
-        text = "".join(f"| {' | '.join(map(str, row))} |\n" for row in (COLUMNS, ["---"] * len(COLUMNS), *lines))
-    else:
-        text = "".join(f"{'  '.join(map(str, row))}\n" for row in (COLUMNS, *lines))
-    if arguments.out:
-        arguments.out.write_text(text)
-    sys.stdout.write(text)
-    return 1 if far else 0
+            rows += rows_of(name, compared(result))
+    report.write(options, rows, lambda markdown: render(rows, markdown))
+    return int(any(row["largest_difference"] > MOST for row in rows))
 
 
 if __name__ == "__main__":
