@@ -56,6 +56,7 @@ class _Outcome(TypedDict):
     simulated_s: float
     events: int
     packets: int
+    log_cut_s: float | None
 
 _Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
 

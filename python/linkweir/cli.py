@@ -41,6 +41,7 @@ _PACKAGES = {
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
+    "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
 """Commands with packages of their own, imported only when they are asked for."""

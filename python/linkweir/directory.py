@@ -113,6 +113,7 @@ class RunDirectory(OwnDirectory):
             simulated_s=outcome["simulated_s"],
             events=outcome["events"],
             packets=outcome["packets"],
+            log_cut_s=outcome.get("log_cut_s"),
             directory=self.path,
         )
         write_whole(self.path / SUMMARY, dump(result.summary))
@@ -120,6 +121,7 @@ class RunDirectory(OwnDirectory):
             "simulated_s": outcome["simulated_s"],
             "events": outcome["events"],
             "packets": outcome["packets"],
+            "log_cut_s": outcome.get("log_cut_s"),
             "wall_s": self._wall_s(),
         }
         self._provenance.update(ended)

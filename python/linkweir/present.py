@@ -66,7 +66,7 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
         left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "call", VOICE_COLUMNS, wide=wide)
         if left_out:
             emit(f"not shown: {', '.join(left_out)}; --wide shows all\n")
-    for note in result.scenario.notes:
+    for note in result.notes:
         emit(f"note: {note}\n")
     for finding in result.warnings:
         emit(f"warning: {finding}\n")

@@ -319,9 +319,9 @@ def voice(
         advantage: as for `intervals`.
 
     Returns:
-        One row per flow and buffer: ``flow``, ``class``, ``buffer``, ``codec``; ``delay_s`` and ``loss``, means over the
-        packets; ``mos``, the mean over the intervals; ``worst_mos``, the least of one interval, and ``worst_t_s``, where it
-        begins, ``worst_delay_s``, ``worst_loss`` and ``worst_burst_r``, what it is made of.
+        One row per flow and buffer: ``flow``, ``class``, ``buffer``, ``codec``; ``delay_s`` and ``loss``, means over
+        packets; ``mos``, the mean over the intervals; ``worst_mos``, the least of one interval; where it begins,
+        ``worst_t_s``, and what it is made of, ``worst_delay_s``, ``worst_loss`` and ``worst_burst_r``.
 
     Raises:
         ValueError: a value outside its range.

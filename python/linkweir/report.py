@@ -167,7 +167,7 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
             f"The run was interrupted at {run.simulated_s:g} s of {scenario.duration_s:g} s. "
             "What follows covers the time until then."
         )
-    notes = "".join(html_page.warning(str(text)) for text in (*scenario.notes, *warnings))
+    notes = "".join(html_page.warning(str(text)) for text in (*run.notes, *warnings))
     resolved = html.escape(scenario.resolved)
     terminals = ""
     if "terminals" in run.tables:

@@ -52,6 +52,7 @@ class Result(RunTables):
         simulated_s: simulated time reached, s.
         events: events the simulator ran.
         packets: packets the scheduler handed to the link.
+        log_cut_s: when the log of packets was full, if it was; later steps are not in it.
         directory: the run directory, if one was written.
         tables: the tables the run has, by name.
     """
@@ -65,9 +66,12 @@ class Result(RunTables):
         simulated_s: float,
         events: int,
         packets: int,
+        log_cut_s: float | None = None,
         directory: Path | None = None,
     ) -> None:
-        super().__init__(scenario, sources, status=status, simulated_s=simulated_s, directory=directory)
+        super().__init__(
+            scenario, sources, status=status, simulated_s=simulated_s, log_cut_s=log_cut_s, directory=directory
+        )
         self.events = events
         self.packets = packets
 
@@ -180,6 +184,15 @@ class Result(RunTables):
         """
         return self.table("terminals")
 
+    @property
+    def log(self) -> pa.Table:
+        """One row per step of a packet, with ``log = "packets"``; large logs are better read with `batches`.
+
+        ``event`` is ``created``, ``enqueued``, ``sent`` (the scheduler handed it to the link), ``delivered`` or
+        ``dropped``; docs/reference/log.md says more.
+        """
+        return self.table("packets")
+
     def to_pandas(self, table: str) -> pd.DataFrame:
         """A table as a pandas data frame.
 
@@ -206,7 +219,7 @@ class Result(RunTables):
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario, and
+        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the run, and
         ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
@@ -223,7 +236,7 @@ class Result(RunTables):
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
-            "notes": self.scenario.notes,
+            "notes": self.notes,
             "warnings": [finding.to_dict() for finding in self.warnings],
         }
 
@@ -289,5 +302,6 @@ def open_result(directory: Path) -> Result:
         simulated_s=float(provenance["simulated_s"]),
         events=int(provenance["events"]),
         packets=int(provenance["packets"]),
+        log_cut_s=provenance.get("log_cut_s"),
         directory=directory,
     )

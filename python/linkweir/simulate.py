@@ -149,6 +149,7 @@ def _in_memory(scenario: Scenario, outcome: _native._Outcome, sources: Mapping[s
         simulated_s=outcome["simulated_s"],
         events=outcome["events"],
         packets=outcome["packets"],
+        log_cut_s=outcome["log_cut_s"],
     )
 
 

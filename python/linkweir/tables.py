@@ -30,6 +30,7 @@ TABLES = (
     "channel",
     "carrier",
     "terminals",
+    "packets",
 )
 """Names of the tables, of which a run has those for which there is something to say."""
 _GROUP_ROWS = 65_536
@@ -72,6 +73,7 @@ class RunTables:
         scenario: what was run.
         status: ``complete`` or ``interrupted``.
         simulated_s: simulated time reached, s.
+        log_cut_s: when the log of packets was full, if it was.
         directory: the run directory, if one was written.
         tables: the tables the run has, by name.
     """
@@ -83,13 +85,25 @@ class RunTables:
         *,
         status: str,
         simulated_s: float,
+        log_cut_s: float | None = None,
         directory: Path | None = None,
     ) -> None:
         self.scenario = scenario
         self.status = status
         self.simulated_s = simulated_s
+        self.log_cut_s = log_cut_s
         self.directory = directory
         self.tables: Mapping[str, pa.Table] = _Tables(sources)
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes on the run, a sentence each: those of its scenario, and that its log of packets was cut."""
+        notes = list(self.scenario.notes)
+        if self.log_cut_s is not None:
+            notes.append(
+                f"the log of packets was full at {self.log_cut_s:g} s; later steps are not in it; raise log_rows"
+            )
+        return notes
 
     def table(self, name: str) -> pa.Table:
         """The table, without rows if the run has none of this name."""

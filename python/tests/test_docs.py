@@ -42,6 +42,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
+    ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/howto/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
     ("docs/howto/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
     ("docs/howto/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
@@ -185,6 +186,7 @@ GIVEN = {
     "docs/tutorial/first-scenario.md": Given(
         files=lambda: {"mine.toml": _blocks_text("docs/tutorial/first-scenario.md", "toml")[0]}
     ),
+    "docs/reference/log.md": Given(files=lambda: {"mine.toml": 'log = "packets"\n' + VOICE}, names=_quality),
     "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
     "docs/howto/sweep.md": Given(
         files=lambda: {

@@ -22,6 +22,10 @@ pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("simulated_s", outcome.simulated_ns as f64 / 1e9)?;
     dict.set_item("events", outcome.events)?;
     dict.set_item("packets", outcome.packets)?;
+    dict.set_item(
+        "log_cut_s",
+        outcome.log_cut_ns.map(|cut_ns| cut_ns as f64 / 1e9),
+    )?;
     Ok(dict)
 }
 

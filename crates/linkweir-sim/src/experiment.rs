@@ -36,6 +36,8 @@ pub struct Experiment {
     pub classes: Vec<Class>,
     /// Traffic, already expanded: one entry per source.
     pub flows: Vec<Flow>,
+    /// Most rows of the log of packets, if there is one.
+    pub log_rows: Option<u64>,
 }
 
 /// The bottleneck link.

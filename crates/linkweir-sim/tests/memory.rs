@@ -11,10 +11,11 @@ use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::{run, scenario};
 
 /// A slow link that every kind of state grows on: TCP with losses, a policy with levels to trace, ten bins a
-/// second, distributions of a flow's delays.
+/// second, distributions of a flow's delays, play-out buffers, and the log of packets.
 const SCENARIO: &str = r#"
 duration = "100s"
 interval = "100ms"
+log = "packets"
 [link]
 rate = { mean = "200kbit", amplitude = 0.3, period = "15s" }
 delay = "50ms"
@@ -40,6 +41,7 @@ limit = "50p"
 class = "ef"
 kind = "poisson"
 delays = true
+playout = ["60ms", "adaptive"]
 rate = "40kbit"
 packet = "500B"
 [[flow]]

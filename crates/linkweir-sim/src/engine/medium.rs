@@ -133,7 +133,7 @@ impl Medium for PlainLink {
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
         let loss = self.loss.value(at.now_ns);
         if loss > 0.0 && self.random.unit() < loss {
-            at.recorder.lost(&packet.seen());
+            at.recorder.lost(at.now_ns, &packet.seen());
             return;
         }
         self.propagate(at, packet);

@@ -81,6 +81,8 @@ pub struct Outcome {
     pub events: u64,
     /// Packets the scheduler handed to the link.
     pub packets: u64,
+    /// When the log of packets was full, ns, if it was: later steps are not in it.
+    pub log_cut_ns: Option<u64>,
 }
 
 /// Why a run failed.
@@ -222,11 +224,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             let again_ns = self.handle(first.event());
             self.bottleneck.agenda.done(first.event(), again_ns);
             events += 1;
-            if events % (1 << 16) == 0
-                && sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(())
-            {
-                complete = false;
-                break;
+            if events % (1 << 12) == 0 {
+                let recorder = &mut self.bottleneck.recorder;
+                recorder.flush_watch(sink).map_err(RunError::Sink)?;
+                if events % (1 << 16) == 0
+                    && sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(())
+                {
+                    complete = false;
+                    break;
+                }
             }
         }
         if complete {
@@ -240,6 +246,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             simulated_ns: self.bottleneck.now_ns,
             events,
             packets: self.bottleneck.packets,
+            log_cut_ns: self.bottleneck.recorder.log_cut_ns(),
         })
     }
 

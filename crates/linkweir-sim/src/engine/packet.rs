@@ -35,6 +35,7 @@ impl Packet {
             bytes: self.bytes,
             created_ns: self.created_ns,
             number: self.sequence(),
+            again: self.is_retransmission(),
         }
     }
 

@@ -256,7 +256,7 @@ impl SatelliteLink {
                 }
             }
             Outcome::GivenUp => {
-                at.recorder.given_up(&packet.seen());
+                at.recorder.given_up(at.now_ns, &packet.seen());
                 if let Some(order) = &mut self.order {
                     order.given_up(flow, *number, &mut self.leaving);
                 }
@@ -273,7 +273,7 @@ impl SatelliteLink {
             at.send_on(out_ns, packet);
         }
         for packet in self.leaving.dropped.drain(..) {
-            at.recorder.dropped_late(&packet.seen());
+            at.recorder.dropped_late(at.now_ns, &packet.seen());
         }
         if self.order_timed {
             return;

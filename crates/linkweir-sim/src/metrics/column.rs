@@ -9,6 +9,7 @@ use super::rows::{Kind, Rows};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
+    Nanoseconds,
     Packets,
     Bytes,
     Bits,
@@ -20,8 +21,9 @@ pub(super) enum Unit {
 
 impl Unit {
     #[cfg(test)]
-    pub(super) const ALL: [Unit; 7] = [
+    pub(super) const ALL: [Unit; 8] = [
         Unit::Seconds,
+        Unit::Nanoseconds,
         Unit::Packets,
         Unit::Bytes,
         Unit::Bits,
@@ -33,6 +35,7 @@ impl Unit {
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Unit::Seconds => "_s",
+            Unit::Nanoseconds => "_ns",
             Unit::Packets => "_pkts",
             Unit::Bytes => "_bytes",
             Unit::Bits => "_bits",
@@ -44,7 +47,7 @@ impl Unit {
 }
 
 /// A column of a table with one row per `T`: how its value follows from that and from the context of the table, `C`.
-pub(super) struct Column<T, C> {
+pub(super) struct Column<T, C: ?Sized> {
     pub(super) name: &'static str,
     pub(super) unit: Unit,
     pub(super) help: &'static str,
@@ -52,29 +55,31 @@ pub(super) struct Column<T, C> {
 }
 
 /// Functions that give a cell. A real one is empty where it is undefined.
-pub(super) enum Value<T, C> {
+pub(super) enum Value<T, C: ?Sized> {
     Real(fn(&T, &C) -> Option<f64>),
     Count(fn(&T, &C) -> u64),
     Name(for<'t> fn(&'t T, &C) -> &'t str),
+    /// A name that the context of the table has.
+    Context(for<'c> fn(&T, &'c C) -> &'c str),
 }
 
-impl<T, C> Value<T, C> {
+impl<T, C: ?Sized> Value<T, C> {
     fn kind(&self) -> Kind {
         match self {
             Value::Real(_) => Kind::Real,
             Value::Count(_) => Kind::Count,
-            Value::Name(_) => Kind::Name,
+            Value::Name(_) | Value::Context(_) => Kind::Name,
         }
     }
 }
 
 /// A table whose columns compute their own values.
-pub(super) struct TableOf<T: 'static, C: 'static> {
+pub(super) struct TableOf<T: 'static, C: ?Sized + 'static> {
     columns: &'static [Column<T, C>],
     rows: Rows,
 }
 
-impl<T, C> TableOf<T, C> {
+impl<T, C: ?Sized> TableOf<T, C> {
     pub(super) fn new(name: &'static str, columns: &'static [Column<T, C>]) -> TableOf<T, C> {
         let kinds = columns
             .iter()
@@ -92,6 +97,7 @@ impl<T, C> TableOf<T, C> {
                 Value::Real(value) => self.rows.real(value(item, context)),
                 Value::Count(value) => self.rows.count(value(item, context)),
                 Value::Name(value) => self.rows.name(value(item, context)),
+                Value::Context(value) => self.rows.name(value(item, context)),
             };
         }
     }
@@ -112,7 +118,7 @@ impl<T, C> TableOf<T, C> {
     }
 }
 
-impl<T, C> std::fmt::Debug for TableOf<T, C> {
+impl<T, C: ?Sized> std::fmt::Debug for TableOf<T, C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.rows.fmt(f)
     }

@@ -9,6 +9,7 @@ use super::column::{Column, TableOf};
 use super::delays::DELAYS;
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
+use super::log::PACKETS;
 use super::playout::VOICE;
 
 /// A column of a result table.
@@ -36,13 +37,18 @@ pub fn columns() -> Vec<ColumnInfo> {
     describe("harq", HARQ, &mut all);
     describe("delays", DELAYS, &mut all);
     describe("voice", VOICE, &mut all);
+    describe("packets", PACKETS, &mut all);
     describe("channel", CHANNEL, &mut all);
     describe("carrier", CARRIER, &mut all);
     describe("terminals", TERMINALS, &mut all);
     all
 }
 
-fn describe<T, C>(table: &'static str, columns: &[Column<T, C>], all: &mut Vec<ColumnInfo>) {
+fn describe<T, C: ?Sized>(
+    table: &'static str,
+    columns: &[Column<T, C>],
+    all: &mut Vec<ColumnInfo>,
+) {
     all.extend(columns.iter().map(|column| ColumnInfo {
         table,
         name: column.name,
@@ -58,6 +64,7 @@ pub fn optional_tables() -> Vec<Table> {
         TableOf::new("harq", HARQ).into_table(),
         TableOf::new("delays", DELAYS).into_table(),
         TableOf::new("voice", VOICE).into_table(),
+        TableOf::new("packets", PACKETS).into_table(),
         TableOf::new("channel", CHANNEL).into_table(),
         TableOf::new("carrier", CARRIER).into_table(),
         TableOf::new("terminals", TERMINALS).into_table(),

@@ -13,6 +13,7 @@ mod delay;
 mod delays;
 mod flow;
 mod link;
+mod log;
 mod playout;
 mod rows;
 mod watch;
@@ -106,7 +107,7 @@ impl Recorder {
         class.backlog_pkts += 1;
         class.backlog_bytes += u64::from(bytes);
         if let Some(watch) = &mut self.watch {
-            watch.arrived(packet);
+            watch.arrived(now_ns, packet);
         }
     }
 
@@ -120,7 +121,11 @@ impl Recorder {
         reason: DropReason,
     ) {
         if let Some(watch) = &mut self.watch {
-            watch.gone(packet);
+            let reason = match reason {
+                DropReason::Limit => "limit",
+                DropReason::Policy => "policy",
+            };
+            watch.gone(now_ns, packet, reason);
         }
         let flow = &mut self.flows[packet.flow as usize];
         let class = &mut self.classes[flow.class];
@@ -148,7 +153,7 @@ impl Recorder {
         class.bin_max_ns = class.bin_max_ns.max(sojourn_ns);
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
         if let Some(watch) = &mut self.watch {
-            watch.sent(packet, sojourn_ns);
+            watch.sent(now_ns, packet, sojourn_ns);
         }
     }
 
@@ -158,12 +163,17 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn lost(&mut self, packet: &Seen) {
+    pub(crate) fn lost(&mut self, now_ns: u64, packet: &Seen) {
+        self.lost_because(now_ns, packet, "link");
+    }
+
+    #[inline]
+    fn lost_because(&mut self, now_ns: u64, packet: &Seen, reason: &'static str) {
         let flow = &mut self.flows[packet.flow as usize];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
         if let Some(watch) = &mut self.watch {
-            watch.gone(packet);
+            watch.gone(now_ns, packet, reason);
         }
     }
 
@@ -178,15 +188,15 @@ impl Recorder {
     }
 
     /// A packet was not decoded after the last attempt.
-    pub(crate) fn given_up(&mut self, packet: &Seen) {
+    pub(crate) fn given_up(&mut self, now_ns: u64, packet: &Seen) {
         self.flows[packet.flow as usize].counts.given_up_pkts += 1;
-        self.lost(packet);
+        self.lost_because(now_ns, packet, "decoder");
     }
 
     /// A packet was held for too long by the receiver that puts packets in order.
-    pub(crate) fn dropped_late(&mut self, packet: &Seen) {
+    pub(crate) fn dropped_late(&mut self, now_ns: u64, packet: &Seen) {
         self.flows[packet.flow as usize].counts.dropped_late_pkts += 1;
-        self.lost(packet);
+        self.lost_because(now_ns, packet, "order");
     }
 
     #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
@@ -286,6 +296,11 @@ impl Recorder {
         self.watch
             .as_mut()
             .map_or(Ok(()), |watch| watch.flush_full(sink))
+    }
+
+    /// When the log of packets was cut, if it was.
+    pub(crate) fn log_cut_ns(&self) -> Option<u64> {
+        self.watch.as_ref().and_then(|watch| watch.log_cut_ns())
     }
 
     /// Start of the present bin.

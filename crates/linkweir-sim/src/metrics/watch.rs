@@ -8,6 +8,7 @@ use crate::experiment::{self, Experiment, Traffic};
 use crate::table::Sink;
 
 use super::column::TableOf;
+use super::log::PacketLog;
 use super::playout::{Call, Fate, Receiver, VOICE};
 
 /// A packet as it is seen at one step of its way.
@@ -19,6 +20,8 @@ pub(crate) struct Seen {
     pub(crate) created_ns: u64,
     /// Of TCP the number of the segment, otherwise the one from [`Watch::number`].
     pub(crate) number: u64,
+    /// TCP: the segment was sent before.
+    pub(crate) again: bool,
 }
 
 /// What is measured of the packets of all flows.
@@ -26,6 +29,7 @@ pub(crate) struct Seen {
 pub(super) struct Watch {
     flows: Vec<Watched>,
     voice: TableOf<Receiver, ()>,
+    log: Option<PacketLog>,
 }
 
 /// What is measured of one flow.
@@ -60,10 +64,18 @@ impl Watch {
     pub(super) fn new(experiment: &Experiment) -> Option<Box<Watch>> {
         let flows = experiment.flows.iter();
         let asked = |flow: &experiment::Flow| flow.measures != experiment::Measures::default();
-        flows.clone().any(asked).then(|| {
+        let names = |flow: &experiment::Flow| {
+            let class = &experiment.classes[flow.class].name;
+            (flow.name.clone(), class.clone())
+        };
+        let log = experiment
+            .log_rows
+            .map(|rows| PacketLog::new(flows.clone().map(names).collect(), rows));
+        (log.is_some() || flows.clone().any(asked)).then(|| {
             Box::new(Watch {
                 flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
                 voice: TableOf::new("voice", VOICE),
+                log,
             })
         })
     }
@@ -79,32 +91,45 @@ impl Watch {
     }
 
     #[cold]
-    pub(super) fn arrived(&mut self, packet: &Seen) {
+    pub(super) fn arrived(&mut self, now_ns: u64, packet: &Seen) {
+        if let Some(log) = &mut self.log {
+            log.write(packet.created_ns, "created", "", packet);
+            log.write(now_ns, "enqueued", "", packet);
+        }
         if let Some(call) = &mut self.flows[packet.flow as usize].call {
             call.created(packet.created_ns);
         }
     }
 
     #[cold]
-    pub(super) fn sent(&mut self, packet: &Seen, sojourn_ns: u64) {
+    pub(super) fn sent(&mut self, now_ns: u64, packet: &Seen, sojourn_ns: u64) {
+        if let Some(log) = &mut self.log {
+            log.write(now_ns, "sent", "", packet);
+        }
         if let Some(queueing_ns) = &mut self.flows[packet.flow as usize].queueing_ns {
             queueing_ns.record(sojourn_ns);
         }
     }
 
-    /// A packet was dropped or lost.
+    /// A packet was dropped or lost, for this reason.
     #[cold]
-    pub(super) fn gone(&mut self, packet: &Seen) {
+    pub(super) fn gone(&mut self, now_ns: u64, packet: &Seen, reason: &'static str) {
+        if let Some(log) = &mut self.log {
+            log.write(now_ns, "dropped", reason, packet);
+        }
         self.ended(packet, Fate::Lost);
     }
 
     #[cold]
     pub(super) fn delivered(&mut self, now_ns: u64, packet: &Seen) {
+        if let Some(log) = &mut self.log {
+            log.write(now_ns, "delivered", "", packet);
+        }
         self.ended(packet, Fate::Received(now_ns - packet.created_ns));
     }
 
     fn ended(&mut self, packet: &Seen, fate: Fate) {
-        let Watch { flows, voice } = self;
+        let Watch { flows, voice, .. } = self;
         if let Some(call) = &mut flows[packet.flow as usize].call {
             call.ended(packet.number, fate, &mut |receiver| {
                 voice.add(receiver, &())
@@ -127,12 +152,23 @@ impl Watch {
 
     /// Hands full chunks of rows out.
     pub(super) fn flush_full(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        if let Some(log) = &mut self.log {
+            log.flush_full(sink)?;
+        }
         self.voice.flush_full(sink)
+    }
+
+    /// When the first row of the log was left out, if any was.
+    pub(super) fn log_cut_ns(&self) -> Option<u64> {
+        self.log.as_ref().and_then(PacketLog::cut_ns)
     }
 
     /// Ends all calls and hands out all rows.
     pub(super) fn finish(&mut self, now_ns: u64, sink: &mut dyn Sink) -> Result<(), String> {
-        let Watch { flows, voice } = self;
+        let Watch { flows, voice, log } = self;
+        if let Some(log) = log {
+            log.flush(sink)?;
+        }
         for call in flows.iter_mut().filter_map(|flow| flow.call.as_mut()) {
             call.finish(now_ns, &mut |receiver| voice.add(receiver, &()));
             voice.flush_full(sink)?;

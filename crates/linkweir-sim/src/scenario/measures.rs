@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Keys of a flow that ask for measurements of it.
+//! Keys that ask for measurements: of a flow, and of all packets.
 
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::units::{self, Kind};
@@ -12,6 +12,22 @@ const BUFFERS_NS: (u64, u64) = (1_000_000, 10_000_000_000);
 /// Most buffers of a flow.
 const BUFFERS: usize = 8;
 const ADAPTIVE: &str = "adaptive";
+/// Rows of the log of packets, of which each takes about 10 bytes on the disk.
+const LOG_ROWS: u64 = 100_000_000;
+const MOST_LOG_ROWS: u64 = 100_000_000_000;
+
+/// Reads `log` and `log_rows`: the most rows of the log of packets, if there is to be one.
+pub(super) fn log(top: &mut Section<'_, '_>) -> Result<Option<u64>, Fault> {
+    match top.choice("log", &["none", "packets"], 0)? {
+        0 => match top.find("log_rows") {
+            Some(entry) => Err(entry.fault("needs log = \"packets\"; add it or leave this out")),
+            None => Ok(None),
+        },
+        _ => top
+            .number("log_rows", (1, MOST_LOG_ROWS), LOG_ROWS)
+            .map(Some),
+    }
+}
 
 /// Reads `delays` and `playout`.
 pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Measures, Fault> {

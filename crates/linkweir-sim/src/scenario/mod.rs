@@ -115,6 +115,7 @@ fn read<'i>(
     let times = Times::read(&mut top)?;
     let seed = seed(&mut top, overrides)?;
     let bins = times.bins(&top)?;
+    let log_rows = measures::log(&mut top)?;
 
     let mut link_section = top.need_table("link", "rate = \"20Mbit\"")?;
     let mut inputs = Vec::new();
@@ -166,6 +167,7 @@ fn read<'i>(
         scheduler,
         classes,
         flows,
+        log_rows,
     };
     let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
     fits(&experiment, policy, &scheduler_section, &places)?;

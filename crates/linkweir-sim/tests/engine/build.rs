@@ -84,6 +84,7 @@ pub fn experiment(
             })
             .collect(),
         flows: Vec::new(),
+        log_rows: None,
     }
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Measurements that are made packet by packet: distributions of delays, play-out buffers.
+//! Measurements that are made packet by packet: distributions of delays, play-out buffers, the log of packets.
 
-use linkweir_sim::experiment::{Capacity, End, Experiment, Playout, Signal};
+use linkweir_sim::experiment::{Capacity, End, Experiment, Playout, Signal, Traffic};
 use linkweir_sim::table::Column;
+use linkweir_sim::tcp;
 
 use crate::build::*;
 
@@ -207,4 +208,113 @@ fn the_adaptive_buffer_follows_the_delay() {
     // Those of the last 310 ms are still under way.
     assert_eq!(after, [485, 0, 25, 1]);
     assert!((0.27..0.33).contains(&delay_s[1]), "{}", delay_s[1]);
+}
+
+/// Rows of the log: time in us, event with its reason, flow, and number.
+fn log(found: &Tables) -> Vec<(f64, String, String, f64)> {
+    let steps = names(found, "packets", "event");
+    let reasons = names(found, "packets", "reason");
+    let steps = steps.iter().zip(reasons).map(|(s, r)| format!("{s} {r}"));
+    found
+        .numbers("packets", "t_ns")
+        .into_iter()
+        .map(|ns| ns / 1e3)
+        .zip(steps)
+        .zip(names(found, "packets", "flow"))
+        .zip(found.numbers("packets", "number"))
+        .map(|(((t_us, step), flow), number)| (t_us, step.trim().to_owned(), flow, number))
+        .collect()
+}
+
+#[test]
+fn the_log_has_every_step_of_every_packet() {
+    let mut e = strict(1, S);
+    e.classes[0].limit_pkts = Some(1);
+    e.log_rows = Some(1000);
+    // The first is sent, the second waits, the third does not fit.
+    let mut burst = flow(0, cbr(1e9, 1500));
+    burst.stop_ns = 25_000;
+    burst.access_delay_ns = 5000;
+    e.flows = vec![burst];
+    let wanted = [
+        (0.0, "created", 0.0),
+        (5.0, "enqueued", 0.0),
+        (5.0, "sent", 0.0),
+        (12.0, "created", 1.0),
+        (17.0, "enqueued", 1.0),
+        (24.0, "created", 2.0),
+        (29.0, "enqueued", 2.0),
+        (29.0, "dropped limit", 2.0),
+        (1005.0, "sent", 1.0),
+        (11_005.0, "delivered", 0.0),
+        (12_005.0, "delivered", 1.0),
+    ];
+    let wanted = wanted.map(|(t, step, number)| (t, step.to_owned(), "f0".to_owned(), number));
+    assert_eq!(log(&tables(&e)), wanted);
+
+    e.link.loss = Signal::Constant(1.0);
+    let found = log(&tables(&e));
+    assert_eq!(found.len(), 11);
+    let (t_us, step, _, number) = &found[8];
+    assert_eq!(
+        (*t_us, step.as_str(), *number),
+        (1005.0, "dropped link", 0.0)
+    );
+
+    // Cut behind six rows, and said so.
+    e.log_rows = Some(6);
+    let (cut, outcome) = run_into(&e, Tables::default());
+    assert_eq!(log(&cut), found[..6]);
+    assert_eq!(outcome.log_cut_ns, Some(29_000));
+    e.log_rows = Some(11);
+    assert_eq!(run_into(&e, Tables::default()).1.log_cut_ns, None);
+}
+
+#[test]
+fn the_log_changes_nothing_and_agrees_with_the_totals() {
+    let mut e = strict(2, 5 * S);
+    e.link.loss = Signal::Constant(0.02);
+    e.classes[1].limit_pkts = Some(20);
+    e.flows = vec![
+        flow(0, cbr(1e6, 200)),
+        flow(
+            1,
+            Traffic::Tcp(tcp::Config::new(tcp::Algorithm::Cubic, tcp::Profile::Linux)),
+        ),
+        flow(1, greedy(1500)),
+    ];
+    e.flows[2].name = "greedy".to_owned();
+    if let Traffic::Greedy { backlog_pkts, .. } = &mut e.flows[2].traffic {
+        *backlog_pkts = 5;
+    }
+    let plain = tables(&e);
+    e.log_rows = Some(u64::MAX);
+    let found = tables(&e);
+    for table in plain.names() {
+        assert_eq!(plain.columns(table), found.columns(table), "{table}");
+    }
+    let steps = log(&found);
+    for (index, flow) in e.flows.iter().enumerate() {
+        let count = |step: &str| {
+            let own = steps.iter().filter(|(_, _, name, _)| *name == flow.name);
+            own.filter(|(_, found, _, _)| found == step).count() as f64
+        };
+        let total = |column| found.numbers("flows", column)[index];
+        assert!(count("delivered") > 100.0);
+        assert_eq!(count("created"), total("arrived_pkts"));
+        assert_eq!(count("enqueued"), total("arrived_pkts"));
+        assert_eq!(count("delivered"), total("delivered_pkts"));
+        assert_eq!(count("dropped limit"), total("dropped_limit_pkts"));
+        assert_eq!(count("dropped link"), total("lost_link_pkts"));
+    }
+    // Of TCP the number is the segment's, which a retransmission repeats.
+    let again = found.numbers("packets", "retransmission");
+    let repeated = steps
+        .iter()
+        .zip(&again)
+        .filter(|((_, step, name, _), again)| step == "created" && name == "f1" && **again > 0.0);
+    assert_eq!(
+        Some(repeated.count() as f64),
+        found.reals("flows", "retransmitted_pkts")[1]
+    );
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use linkweir_sim::experiment::{Capacity, End, Lengths, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{Capacity, End, Lengths, Measures, Signal, Sizes, Traffic};
 use linkweir_sim::scenario::{self, parse, Overrides, Scenario};
 use linkweir_sim::tcp;
 
@@ -73,6 +73,8 @@ duration = "1min"
 warmup = "0.5s"
 interval = "250ms"
 seed = 0xff
+log = "packets"
+log_rows = 77
 [link]
 rate = { mean = "20Mbit", amplitude = 0.3, period = "15s", phase = 1.5 }
 nominal = "18.5Mbit"
@@ -122,6 +124,8 @@ off = "50ms"
 lengths = "pareto"
 shape = 1.7
 access_delay = "3ms"
+delays = true
+playout = ["60ms", "adaptive", "0.2s"]
 [[flow]]
 class = "b"
 kind = "tcp"
@@ -151,6 +155,7 @@ fn every_key_of_the_scenario_arrives() {
         (e.duration_ns, e.warmup_ns, e.interval_ns, e.seed),
         (60 * S, S / 2, S / 4, 255)
     );
+    assert_eq!(e.log_rows, Some(77));
     assert_eq!(scenario.experiment, again(&scenario).experiment);
 }
 
@@ -268,6 +273,18 @@ fn every_key_of_the_flows_arrives() {
     };
     assert_eq!(e.flows[1].traffic, poisson);
     assert_eq!(e.flows[4].access_delay_ns, 3_000_000);
+    let buffers = e.flows[4].measures.playout.iter();
+    let buffers: Vec<_> = buffers.map(|b| (b.name.as_str(), b.buffer_ns)).collect();
+    assert_eq!(
+        buffers,
+        [
+            ("60ms", Some(60_000_000)),
+            ("adaptive", None),
+            ("200ms", Some(S / 5))
+        ]
+    );
+    assert!(e.flows[4].measures.delays);
+    assert_eq!(e.flows[0].measures, Measures::default());
     assert!(
         matches!(e.flows[4].traffic, Traffic::OnOff { lengths: Lengths::Pareto { shape }, .. } if shape == 1.7)
     );

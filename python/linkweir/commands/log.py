@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `linkweir log`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from linkweir import pcapng
+from linkweir.fault import DirectoryError
+from linkweir.present import emit, say
+from linkweir.provenance import writing
+from linkweir.quantity import size_bytes
+from linkweir.result import Result, open_result
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+app = typer.Typer(add_completion=False)
+
+_COLUMNS = ("t_ns", "event", "reason", "flow", "number", "retransmission", "size_bytes")
+
+
+@app.command()
+def log(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
+    file: Annotated[
+        Path | None, typer.Option("--pcapng", metavar="FILE", help="Write the log for Wireshark, as pcapng.")
+    ] = None,
+) -> None:
+    """Count the steps in a log of packets, or write it for Wireshark."""
+    result = open_result(directory)
+    if "packets" not in result.tables:
+        raise DirectoryError(f'{directory}: has no log of packets; run its scenario with log = "packets"')
+    if file is None:
+        _count(result)
+    else:
+        with writing(file), file.open("wb") as target:
+            count = pcapng.write(target, _rows(result), _streams(result))
+        emit(f"{file}: {count} packets on the interfaces {', '.join(pcapng.INTERFACES)}\n")
+    if result.log_cut_s is not None:
+        say(f"linkweir: {result.notes[-1]}")
+
+
+def _count(result: Result) -> None:
+    counts: Counter[tuple[str, str]] = Counter()
+    for batch in result.batches("packets", ["event", "reason"]):
+        counts.update(zip(batch["event"].to_pylist(), batch["reason"].to_pylist(), strict=True))
+    for (event, reason), count in counts.items():
+        emit(f"{count:>12} {event}{f': {reason}' if reason else ''}\n")
+
+
+def _rows(result: Result) -> Iterator[dict[str, Any]]:
+    for batch in result.batches("packets", _COLUMNS):
+        yield from batch.to_pylist()
+
+
+def _streams(result: Result) -> dict[str, pcapng.Stream]:
+    entries = tomllib.loads(result.scenario.resolved)["flow"]
+    mss_bytes: dict[str, int] = {}
+    for flow in entries:
+        if "mss" in flow:
+            copies = [f"-{i + 1}" for i in range(flow["count"])] if flow["count"] > 1 else [""]
+            mss_bytes |= {f"{flow['name']}{copy}": size_bytes("mss", flow["mss"]) for copy in copies}
+    return pcapng.streams(result.rows("flows"), result.scenario.classes, mss_bytes)
