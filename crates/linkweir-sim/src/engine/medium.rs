@@ -226,7 +226,7 @@ impl Medium for ImpairedLink {
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
         if self.is_lost(at.now_ns) {
-            at.recorder.lost(packet.flow as usize);
+            at.recorder.lost(at.now_ns, &packet.seen());
             return;
         }
         match self.reorder {
