@@ -184,6 +184,14 @@ impl Sender {
         self.deadline_ns = now_ns + self.rto.timeout_ns();
     }
 
+    pub fn supply(&mut self, segments: u64) {
+        self.limit = self.limit.saturating_add(segments);
+    }
+
+    pub fn on_handshake(&mut self, rtt_ns: u64) {
+        self.rto.sample(rtt_ns);
+    }
+
     #[inline]
     pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
         if self.pipe() >= self.cwnd as u64 {

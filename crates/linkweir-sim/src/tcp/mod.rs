@@ -41,11 +41,13 @@ mod rto;
 mod scoreboard;
 mod segment;
 mod state;
+mod stream;
 
 pub use config::{Algorithm, Config, Profile};
 pub use receiver::Receiver;
 pub use segment::{Ack, Block, Segment};
 pub use state::{Counters, Phase, Window};
+pub use stream::Stream;
 
 /// The sending side of one connection.
 ///
@@ -95,6 +97,24 @@ impl Sender {
         }
     }
 
+    /// The application has written so many more segments, as [`Stream::supply`] counts them. Call
+    /// [`next_segment`](Sender::next_segment) then. With `bytes_to_send: Some(0)` this is all the data there is.
+    pub fn supply(&mut self, segments: u64) {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.supply(segments),
+            Machine::Ns2(sender) => sender.supply(segments),
+        }
+    }
+
+    /// The exchange of SYNs took this long and was not repeated: the first sample of the round-trip time. With `Ns2`
+    /// the SYN is segment 0, so this does nothing.
+    pub fn on_handshake(&mut self, rtt_ns: u64) {
+        match &mut self.0 {
+            Machine::Linux(sender) => sender.on_handshake(rtt_ns),
+            Machine::Ns2(_) => {}
+        }
+    }
+
     /// When [`on_timer`](Sender::on_timer) is due. It nearly always moves later, and an engine may then leave its
     /// event where it is and look again when it fires; when the timeout shrinks it can move earlier.
     #[inline]
@@ -121,7 +141,7 @@ impl Sender {
         }
     }
 
-    /// All of `bytes_to_send` is acknowledged; never true without an end.
+    /// All data, of `bytes_to_send` and supplied later, is acknowledged; never true without an end.
     pub fn is_done(&self) -> bool {
         match &self.0 {
             Machine::Linux(sender) => sender.is_done(),

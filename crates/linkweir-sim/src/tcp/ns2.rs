@@ -204,6 +204,10 @@ impl Sender {
         self.deadline_ns = now_ns + self.rto.timeout_ns();
     }
 
+    pub fn supply(&mut self, segments: u64) {
+        self.limit = self.limit.saturating_add(segments);
+    }
+
     #[inline]
     pub fn next_segment(&mut self, now_ns: u64) -> Option<Segment> {
         if self.flight() >= self.cwnd.max(self.halving) {
