@@ -18,6 +18,7 @@
 //! | `event`, `agenda` | kinds of events; those that are pending |
 //! | `packet`, `line`, `varying` | what all use |
 //! | `flow`, `access`, `connection`, `greedy` | one source; its way to the queue; TCP; whose turn it is to fill a queue |
+//! | `application`, `member` | applications over TCP; one of their connections |
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
@@ -26,6 +27,7 @@
 
 mod access;
 mod agenda;
+mod application;
 mod beam;
 mod bins;
 mod bottleneck;
@@ -38,6 +40,7 @@ mod flow;
 mod greedy;
 mod line;
 mod medium;
+mod member;
 mod packet;
 mod reported;
 mod satellite;
@@ -56,6 +59,7 @@ use crate::tcp;
 
 use access::Access;
 use agenda::Agenda;
+use application::Members;
 use beam::BeamLink;
 use bins::Bins;
 use bottleneck::Bottleneck;
@@ -134,6 +138,7 @@ struct Engine<'a, M> {
     acks: Vec<DelayLine<(u32, tcp::Ack)>>,
     reported: Reported,
     bins: Bins,
+    members: Members,
 }
 
 impl<'a, M: Medium> Engine<'a, M> {
@@ -185,6 +190,7 @@ impl<'a, M: Medium> Engine<'a, M> {
             acks,
             reported: Reported::new(&link.capacity),
             bins: Bins::new(stats.len()),
+            members: Members::new(experiment.flows.len()),
         })
     }
 
@@ -219,6 +225,10 @@ impl<'a, M: Medium> Engine<'a, M> {
             let again_ns = self.handle(first.event());
             self.bottleneck.agenda.done(first.event(), again_ns);
             events += 1;
+            if events % (1 << 16) == 0 {
+                let recorder = &mut self.bottleneck.recorder;
+                recorder.flush_transfers(sink).map_err(RunError::Sink)?;
+            }
             if events % (1 << 16) == 0
                 && sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(())
             {
@@ -258,7 +268,11 @@ impl<'a, M: Medium> Engine<'a, M> {
                     None => continue,
                 },
                 Kind::Greedy { .. } => (start_ns, flow.access.delay_ns(start_ns)),
-                Kind::Tcp(_) => (start_ns, 0),
+                Kind::Replay(replay) => match replay.next_ns() {
+                    Some(created_ns) => (created_ns, flow.access.delay_ns(created_ns)),
+                    None => continue,
+                },
+                Kind::Tcp(_) | Kind::Application(_) | Kind::Free => (start_ns, 0),
             };
             at.agenda.push(
                 created_ns.saturating_add(travels_ns),
@@ -294,6 +308,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                     connection.sender.on_ack(self.bottleneck.now_ns, &ack);
                 }
                 self.transmit(flow as usize);
+                self.acknowledged(flow as usize, ack.cumulative);
                 self.acks[index].next_ns()
             }
             event::SENDER_TIMER => self.sender_timer(index),
@@ -346,7 +361,34 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.transmit(index);
                 None
             }
+            Kind::Replay(_) => self.replay(index),
+            Kind::Application(_) => {
+                self.run_application(index);
+                None
+            }
+            Kind::Free => None,
         }
+    }
+
+    /// A recorded packet arrives; returns when the next one does.
+    fn replay(&mut self, index: usize) -> Option<u64> {
+        let now_ns = self.bottleneck.now_ns;
+        let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];
+        let Kind::Replay(replay) = kind else {
+            return None;
+        };
+        let created_ns = replay.next_ns()?;
+        let bytes = replay.create();
+        let next_ns = replay
+            .next_ns()
+            .map(|next_ns| next_ns.saturating_add(access.delay_ns(next_ns)).max(now_ns));
+        self.arrive(Packet {
+            created_ns,
+            segment: 0,
+            flow: index as u32,
+            bytes,
+        });
+        next_ns
     }
 
     /// A packet arrives at its queue; an idle device begins to send.
@@ -387,8 +429,10 @@ impl<'a, M: Medium> Engine<'a, M> {
         let Kind::Tcp(connection) = &mut flows[index].kind else {
             return;
         };
-        let window = connection.sender.window();
-        recorder.window(now_ns, index, window.cwnd_segments, window.srtt_ns);
+        if connection.member.is_none() {
+            let window = connection.sender.window();
+            recorder.window(now_ns, index, window.cwnd_segments, window.srtt_ns);
+        }
         if now_ns >= stop_ns {
             return;
         }
@@ -397,7 +441,23 @@ impl<'a, M: Medium> Engine<'a, M> {
         }
     }
 
+    /// Sends a packet of a connection on to its queue.
+    fn launch(&mut self, index: usize, packet: Packet, line: Option<u32>) {
+        let now_ns = self.bottleneck.now_ns;
+        let Some(line) = line else {
+            self.arrive(packet);
+            return;
+        };
+        let out_ns = now_ns + self.bottleneck.flows[index].access.delay_ns(now_ns);
+        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
+            self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
+        }
+    }
+
     fn sender_timer(&mut self, index: usize) -> Option<u64> {
+        if self.syn_timer(index) {
+            return None;
+        }
         let Kind::Tcp(connection) = &mut self.bottleneck.flows[index].kind else {
             return None;
         };
@@ -461,9 +521,13 @@ impl<'a, M: Medium> Engine<'a, M> {
         let at = &mut self.bottleneck;
         at.recorder
             .delivered(index, packet.bytes, at.now_ns - packet.created_ns);
-        if let Kind::Tcp(connection) = &mut at.flows[index].kind {
-            let ack = connection.receive(at.now_ns, &packet);
-            self.acknowledge(index, ack);
+        match &mut at.flows[index].kind {
+            Kind::Tcp(connection) => {
+                let ack = connection.receive(at.now_ns, &packet);
+                self.acknowledge(index, ack);
+            }
+            Kind::Application(_) => self.deliver_to_application(&packet),
+            _ => {}
         }
     }
 
@@ -477,6 +541,17 @@ impl<'a, M: Medium> Engine<'a, M> {
             Timer::Due(ack) => {
                 self.acknowledge(index, ack);
                 None
+            }
+        }
+    }
+
+    /// Time that an acknowledgement or a request which leaves now takes back to the sender, ns.
+    fn back_ns(&mut self, index: usize) -> u64 {
+        let at = &mut self.bottleneck;
+        match &mut at.flows[index].access {
+            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
+            Access::Varying(behind) => {
+                self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
             }
         }
     }
@@ -506,6 +581,9 @@ impl<'a, M: Medium> Engine<'a, M> {
                     self.medium.receiver_delay_ns(now_ns) + behind.delay_ns(now_ns)
                 }
             };
+            if let Some(member) = &mut connection.member {
+                member.acks_on_the_way += 1;
+            }
             let line = &mut self.acks[connection.ack as usize];
             if let Some(first_ns) = line.push(now_ns + back_ns, (index as u32, ack)) {
                 agenda.push(first_ns, event::ACK | connection.ack);

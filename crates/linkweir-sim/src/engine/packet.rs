@@ -15,6 +15,48 @@ impl Packet {
     pub(super) const SENT_BEFORE: u64 = 1 << 63;
     pub(super) const IN_TOTALS: u64 = 1 << 62;
 
+    /// A connection of an application: the sender's SYN, or its answer to the receiver's.
+    pub(super) const SYN: u64 = 1 << 57;
+    /// How many connections at a place are told apart.
+    pub(super) const GENERATIONS: u16 = 1 << 9;
+    /// Places for connections of applications.
+    pub(super) const PLACES: u32 = 1 << 20;
+    /// Bits of a segment's number that a packet of an application carries. No window is half as wide.
+    const SEQUENCE_BITS: u32 = 28;
+
+    /// What marks the packets of an application's connection: the place in bits 28 to 47, the generation in 48 to 56.
+    pub(super) fn tag(place: u32, generation: u16) -> u64 {
+        debug_assert!(place < Packet::PLACES && generation < Packet::GENERATIONS);
+        u64::from(place) << Packet::SEQUENCE_BITS | u64::from(generation) << 48
+    }
+
+    /// Place and generation of its connection, of an application.
+    pub(super) fn address(&self) -> (u32, u16) {
+        let place = (self.segment >> Packet::SEQUENCE_BITS) as u32 & (Packet::PLACES - 1);
+        let generation = (self.segment >> 48) as u16 & (Packet::GENERATIONS - 1);
+        (place, generation)
+    }
+
+    pub(super) fn is_syn(&self) -> bool {
+        self.segment & Packet::SYN != 0
+    }
+
+    /// The bits of a segment's number that a packet of an application carries.
+    pub(super) fn sequence_bits(sequence: u64) -> u64 {
+        sequence & ((1 << Packet::SEQUENCE_BITS) - 1)
+    }
+
+    /// The segment of an application's connection: the number nearest to `next` that has these bits.
+    pub(super) fn sequence_near(&self, next: u64) -> u64 {
+        let round = 1 << Packet::SEQUENCE_BITS;
+        let ahead = Packet::sequence_bits(self.segment.wrapping_sub(next));
+        if ahead < round / 2 || next + ahead < round {
+            next + ahead
+        } else {
+            next + ahead - round
+        }
+    }
+
     /// TCP: number of the segment.
     pub(super) fn sequence(&self) -> u64 {
         self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
@@ -27,5 +69,40 @@ impl Packet {
 
     pub(super) fn is_retransmission(&self) -> bool {
         self.segment & Packet::SENT_BEFORE != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_an_application_carries_connection_and_segment() {
+        for (place, generation) in [(0, 0), (1, 511), (Packet::PLACES - 1, 300)] {
+            for (sequence, next) in [
+                (0, 0),
+                (0, 5),
+                (9, 2),
+                (1 << 28, (1 << 28) - 1),
+                ((1 << 28) - 1, 1 << 28),
+                ((7 << 28) + 3, (7 << 28) + 1_000_000),
+                ((7 << 28) - 3, (7 << 28) + 1_000_000),
+                ((7 << 28) + 1_000_000, 7 << 28),
+            ] {
+                for marks in [0, Packet::SENT_BEFORE, Packet::IN_TOTALS, Packet::SYN] {
+                    let packet = Packet {
+                        created_ns: 0,
+                        segment: Packet::sequence_bits(sequence)
+                            | Packet::tag(place, generation)
+                            | marks,
+                        flow: 0,
+                        bytes: 0,
+                    };
+                    assert_eq!(packet.sequence_near(next), sequence);
+                    assert_eq!(packet.address(), (place, generation));
+                    assert_eq!(packet.is_syn(), marks == Packet::SYN);
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,7 @@ use super::class::{CLASSES, SERIES};
 use super::column::{Column, TableOf};
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
+use super::transfers::{COMPLETIONS, TRANSFERS, VIDEO};
 
 /// A column of a result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub fn columns() -> Vec<ColumnInfo> {
     describe("channel", CHANNEL, &mut all);
     describe("carrier", CARRIER, &mut all);
     describe("terminals", TERMINALS, &mut all);
+    describe("transfers", TRANSFERS, &mut all);
+    describe("completions", COMPLETIONS, &mut all);
+    describe("video", VIDEO, &mut all);
     all
 }
 
@@ -55,6 +59,9 @@ pub fn optional_tables() -> Vec<Table> {
         TableOf::new("channel", CHANNEL).into_table(),
         TableOf::new("carrier", CARRIER).into_table(),
         TableOf::new("terminals", TERMINALS).into_table(),
+        TableOf::new("transfers", TRANSFERS).into_table(),
+        TableOf::new("completions", COMPLETIONS).into_table(),
+        TableOf::new("video", VIDEO).into_table(),
     ]
 }
 

@@ -13,6 +13,7 @@ mod delay;
 mod flow;
 mod link;
 mod rows;
+mod transfers;
 
 use linkweir_core::{Distribution, DropReason, Stat};
 
@@ -26,6 +27,9 @@ use delay::{quantile_s, Jitter};
 use flow::{Flow, FLOWS, FLOW_SERIES, HARQ};
 use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
+use transfers::{Transfer, COMPLETIONS, TRANSFERS, VIDEO};
+
+pub(crate) use transfers::Playback;
 
 /// Everything measured during a run.
 #[derive(Debug)]
@@ -36,11 +40,13 @@ pub(crate) struct Recorder {
     bin_ns: u64,
     /// Start of the time covered by totals.
     total_ns: u64,
+    warmup_ns: u64,
     series: TableOf<Class, Bin>,
     link: TableOf<LinkBin, Bin>,
     flow_series: TableOf<Flow, Bin>,
     /// A policy's statistics of each class: their columns are the policy's.
     levels: Rows,
+    transfers: TableOf<Flow, Transfer>,
     /// Whether attempts at packets are counted: the link is from a satellite.
     attempts: bool,
 }
@@ -65,10 +71,12 @@ impl Recorder {
                 .collect(),
             bin_ns: 0,
             total_ns: experiment.warmup_ns,
+            warmup_ns: experiment.warmup_ns,
             series: TableOf::new("series", SERIES),
             link: TableOf::new("link", LINK),
             flow_series: TableOf::new("flow_series", FLOW_SERIES),
             levels: Rows::new("levels", levels),
+            transfers: TableOf::new("transfers", TRANSFERS),
             attempts: experiment.link.satellite.is_some(),
         }
     }
@@ -182,6 +190,48 @@ impl Recorder {
         flow.counts.in_order_bytes = in_order_bytes;
     }
 
+    // What happens to applications. Totals are of what began after the warm-up.
+
+    /// A transfer of an application begins now.
+    pub(crate) fn begun(&mut self, now_ns: u64, flow: usize) {
+        if let Some(completions) = &mut self.flows[flow].completions {
+            completions.begun += u64::from(now_ns >= self.warmup_ns);
+        }
+    }
+
+    /// A transfer is refused now.
+    pub(crate) fn refused(&mut self, now_ns: u64, flow: usize) {
+        if let Some(completions) = &mut self.flows[flow].completions {
+            completions.refused += u64::from(now_ns >= self.warmup_ns);
+        }
+    }
+
+    /// A transfer that began at `start_ns` is complete.
+    pub(crate) fn finished(&mut self, now_ns: u64, flow: usize, start_ns: u64, bytes: u64) {
+        let transfer = Transfer {
+            start_ns,
+            bytes,
+            took_ns: now_ns - start_ns,
+        };
+        let flow = &mut self.flows[flow];
+        if let Some(completions) = &mut flow.completions {
+            if start_ns >= self.warmup_ns {
+                completions.add(&transfer);
+            }
+        }
+        self.transfers.add(flow, &transfer);
+    }
+
+    /// What the viewer of a video saw in all.
+    pub(crate) fn played(&mut self, flow: usize, playback: &Playback) {
+        self.flows[flow].playback = Some(*playback);
+    }
+
+    /// Hands out rows of transfers, if there are many.
+    pub(crate) fn flush_transfers(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.transfers.flush_full(sink)
+    }
+
     // What is written down.
 
     /// Totals count from now on.
@@ -235,7 +285,8 @@ impl Recorder {
         self.series.flush_full(sink)?;
         self.link.flush_full(sink)?;
         self.flow_series.flush_full(sink)?;
-        self.levels.flush_full(sink)
+        self.levels.flush_full(sink)?;
+        self.transfers.flush_full(sink)
     }
 
     /// Start of the present bin.
@@ -254,6 +305,7 @@ impl Recorder {
         self.link.flush(sink)?;
         self.flow_series.flush(sink)?;
         self.levels.flush(sink)?;
+        self.transfers.flush(sink)?;
         for flow in &mut self.flows {
             flow.delays.settle();
         }
@@ -269,7 +321,24 @@ impl Recorder {
             }
         }
         flows.flush(sink)?;
-        harq.flush(sink)
+        harq.flush(sink)?;
+        self.applications(sink)
+    }
+
+    /// Totals of applications.
+    fn applications(&self, sink: &mut dyn Sink) -> Result<(), String> {
+        let mut completions = TableOf::new("completions", COMPLETIONS);
+        let mut video = TableOf::new("video", VIDEO);
+        for flow in &self.flows {
+            if let Some(all) = &flow.completions {
+                completions.add(flow, all);
+            }
+            if let Some(playback) = &flow.playback {
+                video.add(flow, playback);
+            }
+        }
+        completions.flush(sink)?;
+        video.flush(sink)
     }
 
     fn class_totals<'h>(

@@ -111,6 +111,11 @@ impl Config {
         self.mss_bytes + self.header_bytes
     }
 
+    /// Bytes of a SYN on the wire: its options are 8 bytes longer than those of a segment with timestamps, as in Linux.
+    pub fn syn_bytes(&self) -> u32 {
+        self.header_bytes + 8
+    }
+
     /// Bytes of the shortest segment on the wire.
     pub fn least_segment_bytes(&self) -> u32 {
         match (self.profile, self.bytes_to_send) {

@@ -31,7 +31,7 @@ struct Write {
 }
 
 impl Stream {
-    /// Nothing is written yet. With `Ns2` there is segment 0, the SYN, without payload.
+    /// Nothing is written yet. With `Ns2` there is segment 0, which stands for the SYN, without payload.
     pub fn new(config: &Config) -> Stream {
         Stream {
             mss_bytes: u64::from(config.mss_bytes.max(1)),
