@@ -140,6 +140,7 @@ impl Application {
 
 impl<M: Medium> Engine<'_, M> {
     /// Does what is due of an application.
+    #[inline(never)] // keeps the paths of other flows short
     pub(super) fn run_application(&mut self, index: usize) {
         let now_ns = self.bottleneck.now_ns;
         loop {
@@ -162,6 +163,7 @@ impl<M: Medium> Engine<'_, M> {
     }
 
     /// A packet of an application has arrived.
+    #[inline(never)] // keeps the paths of other flows short
     pub(super) fn deliver_to_application(&mut self, packet: &Packet) {
         let now_ns = self.bottleneck.now_ns;
         let (place, generation) = packet.address();
@@ -195,6 +197,7 @@ impl<M: Medium> Engine<'_, M> {
     }
 
     /// An acknowledgement has reached the sender of a connection, which may thereby be closed.
+    #[inline(never)] // keeps the paths of other flows short
     pub(super) fn acknowledged(&mut self, index: usize, cumulative: u64) {
         let Kind::Tcp(connection) = &mut self.bottleneck.flows[index].kind else {
             return;
@@ -356,6 +359,7 @@ impl<M: Medium> Engine<'_, M> {
     }
 
     /// The sender sends its SYN, or its answer to the receiver's, and waits for the answer.
+    #[inline(never)] // keeps the paths of other flows short
     fn send_syn(&mut self, address: Address) {
         let now_ns = self.bottleneck.now_ns;
         let Some((index, connection)) = member_at(&mut self.bottleneck, &self.members, address)

@@ -304,11 +304,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             }
             event::ACK => {
                 let (flow, ack) = self.acks[index].pop()?;
+                let mut member = false;
                 if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
                     connection.sender.on_ack(self.bottleneck.now_ns, &ack);
+                    member = connection.member.is_some();
                 }
                 self.transmit(flow as usize);
-                self.acknowledged(flow as usize, ack.cumulative);
+                if member {
+                    self.acknowledged(flow as usize, ack.cumulative);
+                }
                 self.acks[index].next_ns()
             }
             event::SENDER_TIMER => self.sender_timer(index),
@@ -371,6 +375,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 
     /// A recorded packet arrives; returns when the next one does.
+    #[inline(never)] // keeps the path of the other sources short
     fn replay(&mut self, index: usize) -> Option<u64> {
         let now_ns = self.bottleneck.now_ns;
         let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];
@@ -527,7 +532,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.acknowledge(index, ack);
             }
             Kind::Application(_) => self.deliver_to_application(&packet),
-            _ => {}
+            Kind::Open(_) | Kind::Greedy { .. } | Kind::Replay(_) | Kind::Free => {}
         }
     }
 
