@@ -10,6 +10,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "codecs",
     "commit",
     "load",
     "optional_tables",
@@ -57,6 +58,12 @@ class _Outcome(TypedDict):
     events: int
     packets: int
 
+class _Codec(TypedDict):
+    name: str
+    payload_bytes: int
+    interval_s: float
+    impairment: tuple[float, float] | None
+
 _Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
 
 @final
@@ -86,6 +93,7 @@ class Scenario:
     @property
     def notes(self) -> list[str]: ...
 
+def codecs() -> list[_Codec]: ...
 def policies() -> list[_Policy]: ...
 def load(
     path: str | PathLike[str],

@@ -91,7 +91,7 @@ _Mos = Annotated[
     typer.Option(
         "--mos",
         metavar="CODEC",
-        help=f"Rate how voice in on/off flows would sound: {', '.join(linkweir.quality.CODECS)}.",
+        help=f"Rate how voice in on/off and voice flows would sound: {', '.join(linkweir.quality.CODECS)}.",
     ),
 ]
 _Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")]
@@ -168,8 +168,8 @@ def _run(
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
-    if mos is not None and not any(flow["kind"] == "onoff" for flow in tomllib.loads(sound.resolved)["flow"]):
-        message = f'{mos}: {scenario} has no flow with kind = "onoff", and voice is one; add one or leave --mos out'
+    if mos is not None and not any(flow["kind"] in linkweir.quality.VOICE_KINDS for flow in tomllib.loads(sound.resolved)["flow"]):
+        message = f'{mos}: {scenario} has no flow with kind = "onoff" or "voice"; add one or leave --mos out'
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
     result = _simulate(sound, directory, force=force, as_json=as_json, codec=mos, wide=wide)

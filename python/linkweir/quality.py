@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkweir import _native
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -42,13 +44,12 @@ class Codec:
     robustness: float
 
 
-CODECS = {
-    "g711": Codec(0.0, 4.3),
-    "g711-plc": Codec(0.0, 25.1),
-    "g729a-vad": Codec(11.0, 19.0),
-    "g723.1-6.3k": Codec(15.0, 16.1),
-}
-"""Codecs of ITU-T G.113, appendix I: G.711 without and with concealment, G.729A with silence suppression, G.723.1."""
+CODECS = {codec["name"]: Codec(*codec["impairment"]) for codec in _native.codecs() if codec["impairment"]}
+"""Codecs of ITU-T G.113, appendix I, as flows of kind ``voice`` name them, and two of them with longer names."""
+CODECS |= {"g729a-vad": CODECS["g729"], "g723.1-6.3k": CODECS["g723.1"]}
+
+VOICE_KINDS = ("onoff", "voice")
+"""Flows that are taken for conversations."""
 
 SATELLITE_ADVANTAGE = 20.0
 """Largest advantage factor A: people who are hard to reach put up with more, as over several satellite hops."""
@@ -269,7 +270,7 @@ def voice(
     jitter: str = "twice",
     advantage: float = 0.0,
 ) -> pa.Table:
-    """The quality of the on/off flows of a run, taken for conversations.
+    """The quality of the on/off and voice flows of a run, taken for conversations.
 
     Delay and jitter are a flow's means. Loss is the part dropped or lost among its packets that were delivered, dropped
     or lost from the warm-up to the end; packets on their way at the end are not counted.
@@ -282,7 +283,7 @@ def voice(
         advantage: as for `e_model`.
 
     Returns:
-        One row per flow of kind ``onoff``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``, ``rating`` and
+        One row per flow of kind ``onoff`` or ``voice``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``, ``rating`` and
         ``mos``, null where nothing was delivered.
 
     Raises:
@@ -295,7 +296,7 @@ def voice(
     _rating(model, codec, 0.0, 0.0, 0.0, jitter, advantage)  # refuses what is wrong even where there is no voice
     rows = []
     for flow in result.rows("flows") if "flows" in result.tables else []:
-        if flow["kind"] != "onoff":
+        if flow["kind"] not in VOICE_KINDS:
             continue
         gone = flow["dropped_limit_pkts"] + flow["dropped_policy_pkts"] + flow["lost_link_pkts"]
         row = {"flow": flow["flow"], "class": flow["class"], "delay_s": flow["delay_mean_s"]}

@@ -160,6 +160,25 @@ class Result(RunTables):
         """
         return self.table("terminals")
 
+    @property
+    def transfers(self) -> pa.Table:
+        """One row per transfer, response, page or segment of video that is complete: start, bytes, completion time."""
+        return self.table("transfers")
+
+    @property
+    def completions(self) -> pa.Table:
+        """One row per application: transfers, responses, pages or segments that began in warmup .. duration.
+
+        ``finished`` counts those of them that were complete at the end of the run, and the mean and percentiles of the
+        completion times are theirs. ``refused`` counts transfers that would have been more than ``concurrent``.
+        """
+        return self.table("completions")
+
+    @property
+    def video(self) -> pa.Table:
+        """One row per video, over the flow's whole time: mean bit rate, switches, start-up delay, stalls, time played."""
+        return self.table("video")
+
     def to_pandas(self, table: str) -> pd.DataFrame:
         """A table as a pandas data frame.
 

@@ -17,7 +17,21 @@ from linkweir.scenario import Scenario
 if TYPE_CHECKING:
     import pyarrow as pa
 
-TABLES = ("series", "link", "flow_series", "levels", "classes", "flows", "harq", "channel", "carrier", "terminals")
+TABLES = (
+    "series",
+    "link",
+    "flow_series",
+    "levels",
+    "classes",
+    "flows",
+    "harq",
+    "channel",
+    "carrier",
+    "terminals",
+    "transfers",
+    "completions",
+    "video",
+)
 """Names of the tables, of which a run has those for which there is something to say."""
 _GROUP_ROWS = 65_536
 

@@ -69,7 +69,7 @@ def test_voice_quality_is_refused_before_a_run_without_voice(small: Path) -> Non
     done = linkweir("run", small, "--mos", "g711", "--out", small.parent / "out")
     assert (done.returncode, done.stdout) == (2, "")
     message = " ".join(done.stderr.replace("\N{BOX DRAWINGS LIGHT VERTICAL}", "").split())
-    assert 'has no flow with kind = "onoff"' in message
+    assert 'has no flow with kind = "onoff" or "voice"' in message
     assert "leave --mos out" in message
     assert not (small.parent / "out").exists()
     voice = SMALL.replace('kind = "poisson"', 'kind = "onoff"\non = "1s"\noff = "1s"')

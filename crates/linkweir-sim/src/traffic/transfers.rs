@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_transfer_beyond_the_most_is_refused_until_a_connection_is_closed() {
         let mut all = transfers(Arrivals::Periodic { every_ns: 1 }, 2, 100 * S);
-        let mut begun = |all: &mut Transfers, now_ns| {
+        let begun = |all: &mut Transfers, now_ns| {
             let mut actions = Vec::new();
             all.arrive(now_ns, &mut actions);
             actions[0]

@@ -8,12 +8,11 @@ use linkweir_sim::scenario::parse;
 
 use crate::{again, S};
 
+/// Packets and period.
+type Found = (Vec<(u64, u32)>, Option<u64>);
+
 /// The packets of a scenario that replays this file, or what is wrong with it.
-fn replay(
-    name: &str,
-    content: &[u8],
-    keys: &str,
-) -> Result<(Vec<(u64, u32)>, Option<u64>), String> {
+fn replay(name: &str, content: &[u8], keys: &str) -> Result<Found, String> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder =

@@ -26,6 +26,8 @@ use super::amount::Files;
 /// Times, ns after some instant, and bytes.
 type Packets = Vec<(u64, u32)>;
 
+const LENGTHS: [&str; 2] = ["ip", "frame"];
+
 /// Which bytes of a frame count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lengths {
@@ -38,21 +40,19 @@ pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Resu
     let (path, bytes) = inputs::read(&entry, "recorded packets", files.folder)?;
     let only = section.find("only");
     let lengths = section.find("lengths");
+    let chosen = match lengths.as_ref().map_or(Ok(0), |e| e.choice(&LENGTHS))? {
+        0 => Lengths::Ip,
+        _ => Lengths::Frame,
+    };
     let packets: Packets = if is_capture(&bytes) {
         if let Some(entry) = only {
             return Err(entry.fault(
                 "is for a CSV with a column flow; filter a capture before (tcpdump -r, tshark -Y)",
             ));
         }
-        let lengths = match lengths.map_or(Ok(0), |e| e.choice(&["ip", "frame"]))? {
-            0 => Lengths::Ip,
-            _ => Lengths::Frame,
-        };
-        section.write(
-            "lengths",
-            quote(["ip", "frame"][usize::from(lengths == Lengths::Frame)]),
-        );
-        capture(&bytes, &path, lengths)?
+        let word = LENGTHS[usize::from(chosen == Lengths::Frame)];
+        section.write("lengths", quote(word));
+        capture(&bytes, &path, chosen)?
     } else {
         if let Some(entry) = lengths {
             return Err(entry.fault("is for a capture; the bytes of a CSV count as they are"));

@@ -16,6 +16,9 @@ const DEFAULT_BUFFER_NS: u64 = 240 * S;
 /// Segments in FESTIVE's mean, and the part of it that it uses (Jiang et al. 2012).
 const HISTORY: u64 = 20;
 const SAFETY: f64 = 0.85;
+const HISTORIES: (u64, u64) = (1, 1000);
+/// Levels of the buffer, ns.
+const LEVELS: (u64, u64) = (0, 3600 * S);
 
 pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
     let ladder_bps = ladder(section)?;
@@ -76,15 +79,19 @@ fn adaptation(section: &mut Section<'_, '_>, buffer_ns: u64) -> Result<RateRule,
     };
     for key in strange {
         if let Some(entry) = section.find(key) {
+            match key {
+                "history" => entry.number(HISTORIES).map(drop)?,
+                "safety" => entry.real(0.01, 1.0).map(drop)?,
+                _ => entry.whole(Kind::Time, LEVELS).map(drop)?,
+            }
             let other = quote(words[1 - chosen]);
             return Err(entry.fault(format!("is a key of adaptation = {other}; leave one out")));
         }
     }
     if chosen == 0 {
-        let times = (0, 3600 * S);
         // 90 s and 126 s of 240 s.
-        let reservoir_ns = section.whole("reservoir", Kind::Time, times, buffer_ns / 8 * 3)?;
-        let cushion_ns = section.whole("cushion", Kind::Time, times, buffer_ns / 40 * 21)?;
+        let reservoir_ns = section.whole("reservoir", Kind::Time, LEVELS, buffer_ns / 8 * 3)?;
+        let cushion_ns = section.whole("cushion", Kind::Time, LEVELS, buffer_ns / 40 * 21)?;
         if reservoir_ns + cushion_ns > buffer_ns {
             let message = "reservoir and cushion together must fit into buffer; lower one of them";
             return Err(section.fault_at("cushion", message));
@@ -94,7 +101,7 @@ fn adaptation(section: &mut Section<'_, '_>, buffer_ns: u64) -> Result<RateRule,
             cushion_ns,
         });
     }
-    let segments = section.number("history", (1, 1000), HISTORY)?;
+    let segments = section.number("history", HISTORIES, HISTORY)?;
     Ok(RateRule::Throughput {
         segments: u32::try_from(segments).unwrap_or(u32::MAX),
         safety: section.real("safety", 0.01, 1.0, SAFETY)?,
