@@ -168,7 +168,9 @@ def _run(
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
     sound = linkweir.Scenario.load(scenario, seed=seed, trace=trace)
-    if mos is not None and not any(flow["kind"] in linkweir.quality.VOICE_KINDS for flow in tomllib.loads(sound.resolved)["flow"]):
+    if mos is not None and not any(
+        flow["kind"] in linkweir.quality.VOICE_KINDS for flow in tomllib.loads(sound.resolved)["flow"]
+    ):
         message = f'{mos}: {scenario} has no flow with kind = "onoff" or "voice"; add one or leave --mos out'
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out

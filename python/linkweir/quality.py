@@ -283,8 +283,8 @@ def voice(
         advantage: as for `e_model`.
 
     Returns:
-        One row per flow of kind ``onoff`` or ``voice``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``, ``rating`` and
-        ``mos``, null where nothing was delivered.
+        One row per flow of kind ``onoff`` or ``voice``: ``flow``, ``class``, ``delay_s``, ``jitter_s``, ``loss``,
+        ``rating`` and ``mos``, null where nothing was delivered.
 
     Raises:
         ValueError: a value outside its range.

@@ -176,7 +176,7 @@ class Result(RunTables):
 
     @property
     def video(self) -> pa.Table:
-        """One row per video, over the flow's whole time: mean bit rate, switches, start-up delay, stalls, time played."""
+        """One row per video, over its whole time: mean bit rate, switches, start-up delay, stalls, time played."""
         return self.table("video")
 
     def to_pandas(self, table: str) -> pd.DataFrame:

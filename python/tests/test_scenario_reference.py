@@ -141,9 +141,7 @@ def test_the_page_has_the_keys_the_parser_knows(section: str) -> None:
         ("Random amounts", "requests", "response", AMOUNTS),
     ],
 )
-def test_the_page_has_the_keys_of_inner_tables(
-    section: str, kind: str, key: str, tables: list[dict[str, Any]]
-) -> None:
+def test_the_page_has_the_keys_of_inner_tables(section: str, kind: str, key: str, tables: list[dict[str, Any]]) -> None:
     expected = set.union(*(known(with_flow(kind, **{key: {**table, STRANGE: 1}})) for table in tables))
     assert set(rows(section)) == expected
 

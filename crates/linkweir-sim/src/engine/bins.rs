@@ -3,10 +3,10 @@
 
 use crate::table::Sink;
 
-use super::application;
 use super::bottleneck::Bottleneck;
 use super::flow::Kind;
 use super::medium::Medium;
+use super::transport;
 
 /// Writes the tables as simulated time passes.
 pub(super) struct Bins {
@@ -46,7 +46,7 @@ impl Bins {
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         at.now_ns = boundary_ns;
-        application::record(at);
+        transport::record(at);
         if boundary_ns == bin_end_ns(at) {
             self.end_bin(at, medium, sink)?;
         }
@@ -65,7 +65,7 @@ impl Bins {
         medium: &mut impl Medium,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        application::record(at);
+        transport::record(at);
         for (index, flow) in at.flows.iter_mut().enumerate() {
             if let Kind::Application(application) = &mut flow.kind {
                 if let Some(seen) = application.playback(at.now_ns) {

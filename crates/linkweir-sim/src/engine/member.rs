@@ -6,7 +6,10 @@
 //! results go by, and carries the connection's place as a tag. Places are used again: a generation in the tag tells a
 //! segment that comes after its connection is closed.
 
+use std::collections::VecDeque;
+
 use crate::tcp;
+use crate::traffic::Action;
 
 use super::packet::Packet;
 
@@ -113,6 +116,29 @@ impl Member {
             segment: Packet::SYN | (u64::from(!first) * Packet::SENT_BEFORE) | self.tag,
             flow: self.owner,
             bytes: config.syn_bytes(),
+        }
+    }
+}
+
+/// The connections of all applications.
+pub(super) struct Members {
+    /// Number of the experiment's flows, behind which the connections are.
+    pub(super) first: u32,
+    /// Places without a connection, the one that became free first in front.
+    pub(super) free: VecDeque<u32>,
+    /// The generation of the next connection at each place.
+    pub(super) generations: Vec<u16>,
+    /// What an application asks for at this moment; kept for its room.
+    pub(super) actions: Vec<Action>,
+}
+
+impl Members {
+    pub(super) fn new(flows: usize) -> Members {
+        Members {
+            first: flows as u32,
+            free: VecDeque::new(),
+            generations: Vec::new(),
+            actions: Vec::new(),
         }
     }
 }

@@ -18,7 +18,7 @@
 //! | `event`, `agenda` | kinds of events; those that are pending |
 //! | `packet`, `line`, `varying` | what all use |
 //! | `flow`, `access`, `connection`, `greedy` | one source; its way to the queue; TCP; whose turn it is to fill a queue |
-//! | `application`, `member` | applications over TCP; one of their connections |
+//! | `application`, `member`, `transport` | an application over TCP; one of its connections; what is done for them |
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
@@ -44,6 +44,7 @@ mod member;
 mod packet;
 mod reported;
 mod satellite;
+mod transport;
 mod varying;
 
 use std::fmt;
@@ -59,7 +60,6 @@ use crate::tcp;
 
 use access::Access;
 use agenda::Agenda;
-use application::Members;
 use beam::BeamLink;
 use bins::Bins;
 use bottleneck::Bottleneck;
@@ -70,9 +70,11 @@ use flow::{Flow, Kind};
 use greedy::Lacking;
 use line::DelayLine;
 use medium::{Medium, PlainLink};
+use member::Members;
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
+use transport::Transport;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +140,6 @@ struct Engine<'a, M> {
     acks: Vec<DelayLine<(u32, tcp::Ack)>>,
     reported: Reported,
     bins: Bins,
-    members: Members,
 }
 
 impl<'a, M: Medium> Engine<'a, M> {
@@ -180,6 +181,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                     .iter()
                     .any(|flow| matches!(flow.kind, Kind::Greedy { .. })),
                 flows,
+                members: Members::new(experiment.flows.len()),
                 lacking: Lacking::default(),
                 propagation: DelayLine::new(),
                 recorder: Recorder::new(experiment, stats),
@@ -190,7 +192,6 @@ impl<'a, M: Medium> Engine<'a, M> {
             acks,
             reported: Reported::new(&link.capacity),
             bins: Bins::new(stats.len()),
-            members: Members::new(experiment.flows.len()),
         })
     }
 
@@ -446,19 +447,6 @@ impl<'a, M: Medium> Engine<'a, M> {
         }
     }
 
-    /// Sends a packet of a connection on to its queue.
-    fn launch(&mut self, index: usize, packet: Packet, line: Option<u32>) {
-        let now_ns = self.bottleneck.now_ns;
-        let Some(line) = line else {
-            self.arrive(packet);
-            return;
-        };
-        let out_ns = now_ns + self.bottleneck.flows[index].access.delay_ns(now_ns);
-        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
-            self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
-        }
-    }
-
     fn sender_timer(&mut self, index: usize) -> Option<u64> {
         if self.syn_timer(index) {
             return None;
@@ -550,17 +538,6 @@ impl<'a, M: Medium> Engine<'a, M> {
         }
     }
 
-    /// Time that an acknowledgement or a request which leaves now takes back to the sender, ns.
-    fn back_ns(&mut self, index: usize) -> u64 {
-        let at = &mut self.bottleneck;
-        match &mut at.flows[index].access {
-            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
-            Access::Varying(behind) => {
-                self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
-            }
-        }
-    }
-
     /// Sends an acknowledgement back and arms the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
         let Bottleneck {
@@ -599,6 +576,42 @@ impl<'a, M: Medium> Engine<'a, M> {
                 deadline_ns.max(now_ns),
                 event::RECEIVER_TIMER | index as u32,
             );
+        }
+    }
+}
+
+impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
+    fn at(&mut self) -> &mut Bottleneck<'e> {
+        &mut self.bottleneck
+    }
+
+    fn transmit(&mut self, index: usize) {
+        Engine::transmit(self, index);
+    }
+
+    fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        Engine::acknowledge(self, index, ack);
+    }
+
+    fn launch(&mut self, index: usize, packet: Packet, line: Option<u32>) {
+        let now_ns = self.bottleneck.now_ns;
+        let Some(line) = line else {
+            self.arrive(packet);
+            return;
+        };
+        let out_ns = now_ns + self.bottleneck.flows[index].access.delay_ns(now_ns);
+        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
+            self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
+        }
+    }
+
+    fn back_ns(&mut self, index: usize) -> u64 {
+        let at = &mut self.bottleneck;
+        match &mut at.flows[index].access {
+            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
+            Access::Varying(behind) => {
+                self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
+            }
         }
     }
 }

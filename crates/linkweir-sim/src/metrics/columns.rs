@@ -3,12 +3,12 @@
 
 use crate::table::Table;
 
+use super::application::{COMPLETIONS, TRANSFERS, VIDEO};
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, SERIES};
 use super::column::{Column, TableOf};
 use super::flow::{FLOWS, FLOW_SERIES, HARQ};
 use super::link::LINK;
-use super::transfers::{COMPLETIONS, TRANSFERS, VIDEO};
 
 /// A column of a result table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

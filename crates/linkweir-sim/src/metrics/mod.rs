@@ -5,6 +5,7 @@
 //! carried with what it offered. A packet counts as sent, and its waiting time ends, when
 //! the scheduler hands it to the device.
 
+mod application;
 pub(crate) mod beam;
 mod class;
 mod column;
@@ -21,13 +22,14 @@ use crate::experiment::Experiment;
 use crate::table::Sink;
 use crate::tcp;
 
+use application::{COMPLETIONS, TRANSFERS, VIDEO};
 use class::{Bin, Class, ClassTotals, CLASSES, SERIES};
 use column::TableOf;
 use delay::{quantile_s, Jitter};
 use flow::{Flow, FLOWS, FLOW_SERIES, HARQ};
 use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
-use transfers::{Transfer, COMPLETIONS, TRANSFERS, VIDEO};
+use transfers::Transfer;
 
 pub(crate) use transfers::Playback;
 

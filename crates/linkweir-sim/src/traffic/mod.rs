@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sources: open-loop ones, greedy ones, which keep a number of packets waiting, and applications over TCP.
 
+mod action;
 mod amount;
 mod application;
 mod greedy;
@@ -12,7 +13,8 @@ mod transfers;
 mod video;
 mod web;
 
-pub(crate) use application::{Action, Opener, Session};
+pub(crate) use action::{Action, Opener};
+pub(crate) use application::Session;
 pub(crate) use greedy::Greedy;
 pub(crate) use open_loop::Source;
 pub(crate) use replay::Replay;

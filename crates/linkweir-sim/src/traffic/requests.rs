@@ -6,7 +6,7 @@
 use crate::experiment::Amount;
 use crate::random::Random;
 
-use super::application::{Action, Opener};
+use super::action::{Action, Opener};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Requests {

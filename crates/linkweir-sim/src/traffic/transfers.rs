@@ -5,7 +5,7 @@
 use crate::experiment::{Amount, Arrivals};
 use crate::random::Random;
 
-use super::application::{Action, Numbers, Opener};
+use super::action::{Action, Numbers, Opener};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Transfers {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use crate::experiment::{self, Amount, RateRule};
 use crate::random::Random;
 
-use super::application::{Action, Opener};
+use super::action::{Action, Opener};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Video {

@@ -7,7 +7,7 @@
 use crate::experiment::{self, Amount};
 use crate::random::Random;
 
-use super::application::{Action, Numbers, Opener};
+use super::action::{Action, Numbers, Opener};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Web {
