@@ -345,3 +345,109 @@ fn replayed_packets_arrive_when_they_were_recorded() {
     let mean_s = t.numbers("flows", "delay_mean_s")[0];
     assert!((mean_s - (13.0 + 13.5 + 12.5) / 3e3).abs() < 1e-12);
 }
+
+/// Applications of every kind with both profiles.
+fn all_kinds() -> Vec<Traffic> {
+    let exponential = |mean: f64| Amount {
+        distribution: Distribution::Exponential { mean },
+        least: 1.0,
+        most: 1e7,
+    };
+    let sessions = [
+        Session::Transfers {
+            arrivals: Arrivals::Poisson { mean_ns: 3e8 },
+            size: exponential(20_000.0),
+            concurrent: 20,
+        },
+        Session::Requests {
+            response: exponential(8000.0),
+            server_ns: ms(5.0),
+            think_ns: ms(200.0),
+        },
+        Session::Web {
+            main: exponential(5000.0),
+            objects: exponential(8.0),
+            object: exponential(3000.0),
+            connections: 4,
+            server_ns: ms(1.0),
+            think_ns: ms(0.0),
+        },
+        Session::Video(Video {
+            ladder_bps: [1e5, 3e5].into(),
+            segment_ns: S,
+            buffer_ns: 10 * S,
+            startup_ns: 2 * S,
+            adaptation: RateRule::Throughput {
+                segments: 5,
+                safety: 0.8,
+            },
+            server_ns: ms(0.0),
+        }),
+    ];
+    let made = [Profile::Linux, Profile::Ns2].map(|profile| {
+        sessions
+            .clone()
+            .map(|session| application(session, true, profile))
+    });
+    made.into_iter().flatten().collect()
+}
+
+#[test]
+fn applications_run_over_every_medium() {
+    for name in [
+        "starlink",
+        "lte-drive",
+        "leo-voice",
+        "leo-constellation",
+        "geo-beam-rain",
+    ] {
+        let file = format!("{}/../../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let read = linkweir_sim::scenario::load(file.as_ref(), &Default::default());
+        let mut e = read.unwrap_or_else(|fault| panic!("{fault}")).experiment;
+        e.duration_ns = 40 * S;
+        e.warmup_ns = 2 * S;
+        let (classes, mut flows) = (e.classes.len(), Vec::new());
+        for (index, traffic) in all_kinds().into_iter().enumerate() {
+            let access_delay_ns = (index as u64 % 3) * 5 * MS;
+            flows.push(Flow {
+                name: format!("f{index}"),
+                access_delay_ns,
+                stop_ns: if index == 2 { 30 * S } else { 40 * S },
+                ..flow(index % classes, traffic)
+            });
+        }
+        e.flows = flows;
+        // A satellite's packets are coded at this length, which the scenario checks.
+        if let Some(satellite) = &e.link.satellite {
+            let most = satellite.harq.packet_bits / 8;
+            for flow in &mut e.flows {
+                if let Traffic::Application(application) = &mut flow.traffic {
+                    application.tcp.mss_bytes = most - application.tcp.header_bytes;
+                }
+            }
+        }
+        let t = tables(&e);
+        let begun = t.numbers("completions", "begun");
+        let finished = t.numbers("completions", "finished");
+        for flow in 0..e.flows.len() {
+            assert!(finished[flow] > 0.0, "{name}: {begun:?} {finished:?}");
+            assert!(
+                begun[flow] >= finished[flow],
+                "{name}: {begun:?} {finished:?}"
+            );
+            assert!(
+                begun[flow] - finished[flow] <= 20.0,
+                "{name}: {begun:?} {finished:?}"
+            );
+        }
+        // There and back, and then the data there: the way back alone is most of a half of it.
+        let least_s = e.link.return_delay_ns as f64 / 1e9;
+        assert!(t
+            .numbers("transfers", "completion_s")
+            .iter()
+            .all(|s| *s > least_s));
+        let stalled = t.numbers("video", "stalled_s");
+        let played = t.numbers("video", "played_s");
+        assert!(stalled.iter().zip(&played).all(|(s, p)| s + p <= 40.0));
+    }
+}
