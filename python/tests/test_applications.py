@@ -111,3 +111,17 @@ file = "packets.csv"
 
     with pytest.raises(linkweir.ScenarioError, match=r"flow\[0\].kind = replay: must be "):
         world(Scenario.load(tmp_path / "run" / "scenario.toml"), frozenset())
+
+
+def test_a_sweep_keeps_completion_times(home: Result) -> None:
+    from linkweir.sweeps.job import summary_rows
+
+    rows = summary_rows(dict(home.tables), home.scenario, home.simulated_s).to_pylist()
+    flows = {row["flow"]: row for row in rows if row["scope"] == "flow"}
+    (film,) = home.rows("video")
+    for total in home.rows("completions"):
+        assert flows[total["flow"]]["completion_p95_s"] == total["completion_p95_s"]
+        stalls = film["stalls"] if total["flow"] == "film" else None
+        assert flows[total["flow"]]["stalls"] == stalls
+    assert flows["call-1"]["begun"] is None
+    assert flows["call-1"]["kind"] == "voice"
