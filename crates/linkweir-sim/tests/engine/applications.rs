@@ -162,6 +162,25 @@ fn a_lost_syn_is_sent_again_after_a_second() {
     }
 }
 
+#[test]
+fn the_handshake_is_the_first_sample_of_the_round_trip_time() {
+    // The segment of 20.04 ms is lost. Without a sample its time-out would be a second.
+    let mut took = [true, false].map(|handshake| {
+        let traffic = application(transfers(&[100 * MS], 1448.0), handshake, Profile::Linux);
+        let mut e = link(vec![flow(0, traffic)], 9 * S);
+        let lost_ns = if handshake { 115 * MS } else { 95 * MS };
+        let points = [(0, 0.0), (lost_ns, 1.0), (lost_ns + 20 * MS, 0.0)];
+        e.link.loss = Signal::Steps {
+            points: points.into(),
+            end: End::Hold,
+        };
+        completions(&e)[0].1
+    });
+    took.sort_by(f64::total_cmp);
+    assert!((200.0..350.0).contains(&took[0]), "{took:?}");
+    assert!((1000.0..1100.0).contains(&took[1]), "{took:?}");
+}
+
 /// A row of table `flows` without kind, name, delays' percentiles and window.
 fn counted(e: &Experiment) -> Vec<Vec<Option<f64>>> {
     let t = tables(e);
@@ -262,6 +281,28 @@ fn places_of_closed_connections_are_taken_again() {
         delivered >= written && delivered - written < 3e6,
         "{delivered} {written}"
     );
+}
+
+#[test]
+fn a_segment_of_a_closed_connection_is_none_of_the_next_one() {
+    // The link begins at 2 s, so the first transfer's segment is sent again at 1 s, behind 40 other packets. The first copy is
+    // there at 2011 ms and acknowledged at 2021. The second copy leaves at 2042 and is there at 2052. In between the next
+    // transfer has taken the place; its own segment is behind the second copy, and there 1 ms later.
+    let traffic = application(transfers(&[0, 2030 * MS], 1448.0), false, Profile::Linux);
+    let others = vec![(500 * MS, 1500); 40];
+    let others = Traffic::Replay {
+        packets: others.into(),
+        period_ns: None,
+    };
+    let mut e = link(vec![flow(0, traffic), flow(0, others)], 9 * S);
+    let points = [(0, 0.0), (2 * S, 12e6)];
+    e.link.capacity = linkweir_sim::experiment::Capacity::Rate(Signal::Steps {
+        points: points.into(),
+        end: End::Hold,
+    });
+    assert_eq!(completions(&e), [(0.0, 2011.0), (2030.0, 23.0)]);
+    let delivered = tables(&e).numbers("flows", "delivered_pkts");
+    assert_eq!(delivered, [3.0, 40.0]);
 }
 
 #[test]
