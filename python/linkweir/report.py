@@ -65,7 +65,7 @@ _TERMINAL_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("time on air (%)", "airtime", 100.0, 2),
 )
 
-_COMPLETION_COLUMNS = (
+COMPLETION_COLUMNS = (
     ("begun", "begun", 1.0, 0),
     ("complete", "finished", 1.0, 0),
     ("refused", "refused", 1.0, 0),
@@ -77,7 +77,7 @@ _COMPLETION_COLUMNS = (
     ("max (s)", "completion_max_s", 1.0, 3),
 )
 
-_VIDEO_COLUMNS = (
+VIDEO_COLUMNS = (
     ("segments", "segments", 1.0, 0),
     ("mean bit rate (Mbit/s)", "bitrate_mean_bps", 1e-6, 3),
     ("switches", "switches", 1.0, 0),
@@ -150,9 +150,9 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
         terminals = f"<h2>Terminals</h2>{_table(_rows(run, 'terminals'), 'class', _TERMINAL_COLUMNS)}"
     applications = ""
     if "completions" in run.tables:
-        applications = f"<h2>Completion times</h2>{_table(_rows(run, 'completions'), 'flow', _COMPLETION_COLUMNS)}"
+        applications = f"<h2>Completion times</h2>{_table(_rows(run, 'completions'), 'flow', COMPLETION_COLUMNS)}"
     if "video" in run.tables:
-        applications += f"<h2>Video</h2>{_table(_rows(run, 'video'), 'flow', _VIDEO_COLUMNS)}"
+        applications += f"<h2>Video</h2>{_table(_rows(run, 'video'), 'flow', VIDEO_COLUMNS)}"
     body = f"""{interrupted}
 {notes}
 <p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and

@@ -205,7 +205,8 @@ class Result(RunTables):
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the scenario, and
+        that the warm-up cuts counts with its mean for the part after it. ``completions`` and ``video``, of applications
+        only, are the tables of these names. ``notes`` are those of the scenario, and
         ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
@@ -222,6 +223,7 @@ class Result(RunTables):
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
+            **{name: self.rows(name) for name in ("completions", "video") if name in self.tables},
             "notes": self.scenario.notes,
             "warnings": [finding.to_dict() for finding in self.warnings],
         }

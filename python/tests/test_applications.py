@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
 import pytest
 from command import SCENARIOS
+from command import linkweir as linkweir_command
 
 import linkweir
 from linkweir import Result, Scenario, _native, quality
@@ -125,3 +127,15 @@ def test_a_sweep_keeps_completion_times(home: Result) -> None:
         assert flows[total["flow"]]["stalls"] == stalls
     assert flows["call-1"]["begun"] is None
     assert flows["call-1"]["kind"] == "voice"
+
+
+def test_a_run_prints_completion_times_and_video(tmp_path: Path) -> None:
+    text = (SCENARIOS / "lte-home.toml").read_text().replace('"300s"', '"20s"').replace('"10s"', '"1s"')
+    file = tmp_path / "home.toml"
+    file.write_text(text.replace("traces/", f"{SCENARIOS}/traces/"))
+    shown = linkweir_command("run", file, "--out", tmp_path / "a", "--wide").stdout
+    assert "completion time mean (s)" in shown
+    assert "start-up delay (s)" in shown
+    summary = json.loads(linkweir_command("run", file, "--out", tmp_path / "b", "--json").stdout)
+    assert [row["flow"] for row in summary["completions"]] == ["reader-1", "reader-2", "reader-3", "film"]
+    assert [row["flow"] for row in summary["video"]] == ["film"]
