@@ -3,10 +3,13 @@
  * workload - traffic in the laboratory: sends, receives and prints lines at given times. It never polls, so that virtual time can
  * skip every wait. Times are ns after ZERO_NS, an instant of the monotonic clock given in the environment; nothing starts earlier.
  *
- *   workload datagrams ADDRESS FILE DSCP...      sends what FILE lists (struct due); a DSCP for each flow
- *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:START:STOP:BYTES:CC...
+ *   workload datagrams ADDRESS FILE DSCP[:PRIORITY]...
+ *                                                sends what FILE lists (struct due); a DSCP and a priority (0: of the DSCP) for each flow
+ *   workload streams ADDRESS INTERVAL END FILE FLOW:DSCP:PRIORITY:START:STOP:BYTES:CC...
  *                                                TCP streams from START to STOP or until BYTES are sent (0: no limit).
- *                                                FILE: a line "AT FLOW cwnd srtt_us segments repeated timeouts" each INTERVAL
+ *                                                FILE: each INTERVAL a line "AT FLOW cwnd srtt_us segments repeated timeouts twice
+ *                                                samples cwnds rtt_samples rtts_us"; the last four are the sums of what was read
+ *                                                every SAMPLE_NS, so that their differences give means over time
  *   workload receive INTERVAL END DATAGRAMS STREAMS
  *                                                until END. DATAGRAMS: a struct came per datagram; STREAMS: lines "AT FLOW bytes segments"
  *   workload say FILE                            prints the lines "AT TEXT" of FILE at their times, without AT
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -35,6 +39,7 @@
 #define FIRST_LOCAL_PORT 20000          /* the flow of a stream is its sender's port minus this */
 #define HEADER_BYTES 28                 /* IP and UDP */
 #define MOST_FLOWS 1024
+#define SAMPLE_NS 100000000LL
 
 struct due {
 	uint64_t at_ns;
@@ -88,6 +93,8 @@ static void begin(void)
 		fail("ZERO_NS");
 	}
 	zero_ns = atoll(zero);
+	if (prctl(PR_SET_TIMERSLACK, 1UL))      /* else the kernel wakes this up to 50 us late */
+		fail("PR_SET_TIMERSLACK");
 	if (now_ns() > 0) {
 		errno = ETIME;
 		fail("preparations were not finished by ZERO_NS");
@@ -112,12 +119,15 @@ static int opened(int type)
 	return s;
 }
 
-static void set_dscp(int s, int dscp)
+/* `priority` names the band of a queueing discipline; 0: what follows from the DSCP */
+static void mark(int s, int dscp, unsigned int priority)
 {
 	int tos = dscp << 2;
 
 	if (setsockopt(s, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)))
 		fail("IP_TOS");
+	if (priority && setsockopt(s, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)))
+		fail("SO_PRIORITY");
 }
 
 static FILE *written(const char *path)
@@ -183,7 +193,7 @@ static struct tcp_state {
 
 /* ---- datagrams ---- */
 
-static void send_datagrams(const char *address, const char *path, int nflows, char **dscps)
+static void send_datagrams(const char *address, const char *path, int nflows, char **marks)
 {
 	struct sockaddr_in to = address_of(address, DATAGRAM_PORT);
 	int file = open(path, O_RDONLY), sockets[MOST_FLOWS], room = 64 << 20, i;
@@ -199,8 +209,15 @@ static void send_datagrams(const char *address, const char *path, int nflows, ch
 	if (due == MAP_FAILED)
 		fail(path);
 	for (i = 0; i < nflows; i++) {
+		unsigned int priority = 0;
+		int dscp;
+
+		if (sscanf(marks[i], "%d:%u", &dscp, &priority) < 1) {
+			errno = EINVAL;
+			fail(marks[i]);
+		}
 		sockets[i] = opened(SOCK_DGRAM);
-		set_dscp(sockets[i], atoi(dscps[i]));
+		mark(sockets[i], dscp, priority);
 		if (setsockopt(sockets[i], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||
 		    connect(sockets[i], (struct sockaddr *)&to, sizeof(to)))
 			fail("connect");
@@ -220,18 +237,20 @@ static void send_datagrams(const char *address, const char *path, int nflows, ch
 
 struct stream {
 	int flow, dscp, socket, timer;
+	unsigned int priority;
 	int64_t start_ns, stop_ns, left_bytes;
+	uint64_t samples, cwnds, rtt_samples, rtts_us;  /* sums over the samples */
 	char cc[16];
 };
 
-enum { BEGIN = 1 << 16, MORE = 2 << 16, TICK = 3 << 16, END = 4 << 16, KIND = 0xf << 16, NUMBER = 0xffff };
+enum { BEGIN = 1 << 16, MORE = 2 << 16, TICK = 3 << 16, END = 4 << 16, SAMPLE = 7 << 16, KIND = 0xf << 16, NUMBER = 0xffff };
 
 static void begin_stream(struct stream *stream, struct sockaddr_in to, int epoll, unsigned int number)
 {
 	struct sockaddr_in from = address_of(NULL, FIRST_LOCAL_PORT + stream->flow);
 	int s = opened(SOCK_STREAM), unsent_bytes = 65536;
 
-	set_dscp(s, stream->dscp);
+	mark(s, stream->dscp, stream->priority);
 	if (setsockopt(s, IPPROTO_TCP, TCP_CONGESTION, stream->cc, (socklen_t)strlen(stream->cc)))
 		fail(stream->cc);
 	if (setsockopt(s, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes, sizeof(unsent_bytes)) ||
@@ -261,18 +280,30 @@ static void feed(struct stream *stream)
 		fail("write");
 }
 
+static void sample(struct stream *stream)
+{
+	struct tcp_info info = tcp_state(stream->socket).info;
+
+	stream->samples++;
+	stream->cwnds += info.tcpi_snd_cwnd;
+	if (info.tcpi_rtt) {
+		stream->rtt_samples++;
+		stream->rtts_us += info.tcpi_rtt;
+	}
+}
+
 static void send_streams(const char *address, int64_t interval_ns, int64_t end_ns, const char *path, int n, char **words)
 {
 	static struct stream streams[MOST_FLOWS];
 	struct sockaddr_in to = address_of(address, STREAM_PORT);
 	FILE *file = written(path);
-	int epoll = epoll_create1(0), i, tick = timer(0, interval_ns), more = 1;
+	int epoll = epoll_create1(0), i, tick = timer(0, interval_ns), sampler = timer(SAMPLE_NS / 2, SAMPLE_NS), more = 1;
 
 	for (i = 0; i < n; i++) {
 		struct stream *s = &streams[i];
 
-		if (sscanf(words[i], "%d:%d:%ld:%ld:%ld:%15s", &s->flow, &s->dscp, &s->start_ns, &s->stop_ns, &s->left_bytes,
-			   s->cc) != 6) {
+		if (sscanf(words[i], "%d:%d:%u:%ld:%ld:%ld:%15s", &s->flow, &s->dscp, &s->priority, &s->start_ns, &s->stop_ns,
+			   &s->left_bytes, s->cc) != 7) {
 			errno = EINVAL;
 			fail(words[i]);
 		}
@@ -283,6 +314,7 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 		watch(epoll, s->timer, EPOLLIN, BEGIN | (unsigned int)i);
 	}
 	watch(epoll, tick, EPOLLIN, TICK);
+	watch(epoll, sampler, EPOLLIN, SAMPLE);
 	watch(epoll, timer(end_ns, 0), EPOLLIN, END);
 	while (more) {
 		struct epoll_event happened[64];
@@ -298,6 +330,11 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 				begin_stream(s, to, epoll, number);
 			} else if (what == MORE) {
 				feed(s);
+			} else if (what == SAMPLE) {
+				rearm(sampler);
+				for (i = 0; i < n; i++)
+					if (streams[i].socket >= 0)
+						sample(&streams[i]);
 			} else if (what == END) {
 				more = 0;
 			}
@@ -315,8 +352,10 @@ static void send_streams(const char *address, int64_t interval_ns, int64_t end_n
 			if (streams[i].socket < 0)
 				continue;
 			is = tcp_state(streams[i].socket);
-			fprintf(file, "%ld %d %u %u %u %u %u\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd, is.info.tcpi_rtt,
-				is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts);
+			fprintf(file, "%ld %d %u %u %u %u %u %u %lu %lu %lu %lu\n", at_ns, streams[i].flow, is.info.tcpi_snd_cwnd,
+				is.info.tcpi_rtt, is.info.tcpi_data_segs_out, is.info.tcpi_total_retrans, is.timeouts,
+				is.info.tcpi_dsack_dups, streams[i].samples, streams[i].cwnds, streams[i].rtt_samples,
+				streams[i].rtts_us);
 		}
 	}
 	fclose(file);

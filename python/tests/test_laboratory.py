@@ -10,7 +10,7 @@ import doctest
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +114,24 @@ def fifo(**changes: Any) -> dict[str, Any]:
     ("scenario", "key"),
     [
         (fifo(link={"ring": 4}), "link.ring"),
-        (fifo(link={"loss": 0.1}), "link.loss"),
         (fifo(link={"mpu": "64B"}), "link.mpu"),
         (fifo(flow={"kind": "greedy", "rate": None}), "flow[0].kind"),
-        (fifo(flow={"access_delay": "1ms"}), "flow[0].access_delay"),
         (fifo(flow={"packet": "9kB"}), "flow cbr1: packet"),
         (fifo(scheduler={"policy": "rr"}), "scheduler.policy"),
-        (fifo(link={"rate": {"steps": [["0s", "10Mbit"], ["0.5s", "0bit"]]}}), "link.rate"),
+        (fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all"}, {"name": "other"}]}), "scheduler.policy"),
+        (fifo(scheduler={"policy": "fq_codel"}), "class.limit"),
+        (
+            fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "9p", "limit_bytes": "9kB"}]}),
+            "class.limit",
+        ),
+        (fifo(scheduler={"policy": "fq_codel", "mtu": "1kB"}), "scheduler.mtu"),
+        (
+            {
+                **fifo(),
+                "flow": [{"class": "all", "kind": "cbr", "rate": "1kbit", "access_delay": f"{n}ms"} for n in range(17)],
+            },
+            "flow.access_delay",
+        ),
     ],
 )
 def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key: str) -> None:
@@ -129,6 +140,46 @@ def test_what_no_kernel_can_do_is_refused_by_name(scenario: dict[str, Any], key:
         world(linkweir.Scenario.from_dict(scenario), KINDS)
     assert refused.value.key == key
     assert str(refused.value).startswith(key)
+
+
+def lines(scenario: dict[str, Any]) -> list[str]:
+    return world(linkweir.Scenario.from_dict(scenario), KINDS).job["run"].decode().splitlines()
+
+
+def test_the_kernels_own_queues_get_the_scenarios_limits() -> None:
+    bytes_ = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit_bytes": "30kB"}]})
+    assert any(line.endswith("parent 1:1 handle 10: bfifo limit 30000") for line in lines(bytes_))
+    packets = fifo(scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "30p"}]})
+    assert any(line.endswith("pfifo limit 30") for line in lines(packets))
+    policy = {"policy": "fq_codel", "limit": "500p", "target": "7ms", "ecn": "no"}
+    codel = fifo(scheduler=policy, **{"class": [{"name": "all", "limit": "500p"}]})
+    codel["class"].append({"name": "other", "limit": "9999p"})
+    assert sum(" filter add dev r1 parent 10: " in line for line in lines(codel)) == 2
+    wanted = "fq_codel limit 500 flows 2 quantum 1514 target 7000us interval 100000us noecn"
+    assert any(line.endswith(wanted) for line in lines(codel))
+
+
+def test_loss_delay_and_access_delays_are_netems() -> None:
+    tcp = {"class": "all", "kind": "tcp"}
+    scenario = fifo(link={"loss": 0.03, "delay": "20ms", "return_delay": "0s"})
+    scenario["flow"] = [
+        {**tcp, "cc": "newreno"},
+        {**tcp, "access_delay": "5ms", "count": 3},
+        {**tcp, "access_delay": "7ms", "cc": "cubic"},
+    ]
+    script = lines(scenario)
+    assert "tc -n relay qdisc add dev y1 root netem limit 10000000 loss random 3.0000000%" in script
+    assert not any("receiver qdisc" in line for line in script)
+    filters = [line for line in script if " filter add dev r0 " in line]
+    assert [line.split("dst_port ")[1] for line in filters] == ["20001-20003 classid a0:2", "20004 classid a0:3"]
+    assert "tc -n sender qdisc add dev s0 parent a0:2 netem limit 10000000 delay 5000.000us" in script
+    streams = next(line for line in script if "workload streams" in line).split()
+    priorities = {word.split(":")[0]: (int(word.split(":")[2]), word.split(":")[6]) for word in streams if ":" in word}
+    assert priorities == {
+        "0": (0, "reno"),
+        **{str(n): (0xA00002, "cubic") for n in (1, 2, 3)},
+        "4": (0xA00003, "cubic"),
+    }
 
 
 def test_tc_gets_the_papers_parameters() -> None:
@@ -142,23 +193,56 @@ def test_tc_gets_the_papers_parameters() -> None:
     assert "drr quantum 13500\n" in script
 
 
+def link_list(job: Mapping[str, bytes]) -> tuple[list[int], Any, Any]:
+    """What `labline` reads: header, capacity and delays."""
+    numbers = np.frombuffer(job["line"], "<u8").astype(np.int64)
+    header = numbers[:4].tolist()
+    width = 1 if header[0] else 2
+    capacities = numbers[4 : 4 + width * header[2]]
+    return header, capacities.reshape(-1, width), numbers[4 + width * header[2] :].reshape(-1, 2)
+
+
 def test_a_changing_capacity_is_given_in_steps_with_its_mean() -> None:
     settings = pss.PssOptions("tcp", True, 15.0, 1)
     case = pss.FIGURES["7"](settings).cases[0]
-    changes = world(linkweir.Scenario.from_dict(case.scenario), KINDS).job["changes"].decode()
-    rates = [int(line.split(" rate ")[1].split("bit")[0]) for line in changes.splitlines() if "change" in line]
-    assert len(rates) == 15 / 0.05 - 1  # the first is what the link begins with
-    assert max(rates) < 26e6
-    assert min(rates) > 14e6
-    assert abs(sum(rates) / len(rates) - 20e6) < 26e6 / len(rates)  # one whole period, but for the first step
+    _, rates, delays = link_list(world(linkweir.Scenario.from_dict(case.scenario), KINDS).job)
+    assert len(rates) == 15_000
+    assert rates[0, 0] == delays[0, 0] == 5_000_000_000
+    assert np.diff(rates[:, 0]).tolist() == [1_000_000] * (len(rates) - 1)
+    assert rates[:, 1].max() < 26e6
+    assert rates[:, 1].min() > 14e6
+    assert rates[:, 1].mean() == pytest.approx(20e6, rel=1e-6)  # one whole period
+
+
+def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) -> None:
+    link = {
+        "rate": {"steps": [["0s", "4Mbit"], ["0.25s", "0bit"]]},
+        "delay": {"steps": [["0s", "5ms"], ["0.5s", "1ms"]]},
+    }
+    header, rates, delays = link_list(world(linkweir.Scenario.from_dict(fifo(link=link)), KINDS).job)
+    assert header == [0, 0, 2, 2]
+    assert rates.tolist() == [[5_000_000_000, 4_000_000], [5_250_000_000, 0]]
+    assert delays.tolist() == [[5_000_000_000, 5_000_000], [5_500_000_000, 1_000_000]]
+    (tmp_path / "up.trace").write_text("0\n3\n3\n400\n")
+    trace = {**fifo(), "link": {"trace": str(tmp_path / "up.trace"), "follow": True}, "scheduler": {"policy": "pss"}}
+    made = world(linkweir.Scenario.from_dict(trace), KINDS)
+    header, instants, _ = link_list(made.job)
+    assert header == [1, 1500, 11, 1]
+    ms = [0, 3, 3, 400, 400, 403, 403, 800, 800, 803, 803]
+    assert instants[:, 0].tolist() == [5_000_000_000 + n * 1_000_000 for n in ms]
+    assert made.capacity.mean(0.0, 0.5) == 7 * 12_000 / 0.5
+    reports = [line.split(" qdisc") for line in made.job["changes"].decode().splitlines() if " link " in line]
+    # As in the simulator: the mean over the last 100 ms, every 10 ms; here 1 bit/s takes the place of none.
+    assert reports[0] == ["100000000", " change dev r1 parent 1:1 handle 10: pss link 360000bit"]
+    assert [int(at_ns) for at_ns, _ in reports] == [n * 10_000_000 for n in (10, 11, 41, 51, 81, 91)]
+    assert reports[2][1].endswith("link 480000bit")
+    assert reports[1][1].endswith("link 1bit")
 
 
 SHOWN = """\
-class htb 1:1 root leaf 10: prio 0 rate 20Mbit ceil 20Mbit burst 64b cburst 64b
+class labline 1:1 root leaf 10:
  Sent 4536000 bytes 3024 pkt (dropped 7, overlimits 2 requeues 0)
  backlog 1116000b 744p requeues 0
- lended: 3024 borrowed: 0 giants: 0
- tokens: -12 ctokens: -12
 
 class pss 10:1 parent 10: limit 500p level 1 rate 0bit share 0% burst 20p mtu 1514b memory 100ms
  Sent 4500000 bytes 3000 pkt (dropped 0, overlimits 0 requeues 0)
@@ -183,6 +267,69 @@ def test_what_tc_says_is_read_with_its_units() -> None:
     assert counters["10:1"]["sojourn_max"] == 600_000
     assert counters["10:2"] == {"bytes": 36000, "packets": 24, "drops": 7}
     assert len(collect.shown(SHOWN * 3)) == 3
+
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "lab/transport"))
+import cases  # noqa: E402
+import transport  # noqa: E402
+
+
+def test_simulator_and_laboratory_accept_every_scenario_of_the_agreement() -> None:
+    chosen = cases.cases()
+    assert len(chosen) >= 60
+    assert len({case.name for case in chosen}) == len(chosen)
+    for case in chosen:
+        first, second = (transport.ready(case.scenario(seed)) for seed in (1, 2))
+        made = [world(scenario, KINDS, stagger_s=0.0) for scenario in (first, second)]
+        # The flows start at other times with another seed, and otherwise nothing changes.
+        starts = [[flow.start_s for flow in one.flows if flow.kind == "tcp"] for one in made]
+        assert starts[0] != starts[1]
+        assert max(starts[0]) <= cases.STAGGER_S
+
+
+def line_of(ours: float, kernels: float) -> transport.Line:
+    means = {
+        side: {q.column: value for q in transport.QUANTITIES}
+        for side, value in zip(transport.SIDES, (ours, kernels), strict=True)
+    }
+    return transport.Line("a scenario", means, means)
+
+
+def test_a_value_outside_its_bound_is_named() -> None:
+    names = [q.title.split(",")[0] for q in line_of(106, 100).outside]
+    assert names == ["goodput"]
+    assert [q.title for q in line_of(84, 100).outside][1:] == [
+        "retransmitted",
+        "timeouts",
+        "received twice",
+        "mean window",
+    ]
+    assert [q.title for q in line_of(4, 0).outside][1:] == ["mean window"]
+    assert line_of(100, 100).outside == []
+
+
+def test_a_page_keeps_its_reasons_and_marks_what_is_outside(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{transport.MARKS[0]}\n{transport.MARKS[1]}\nafter\n")
+    transport.write_into(page, [line_of(106, 100)], "Measured.")
+    text = page.read_text()
+    assert "| **0.000 / 0.000** | 106.0 / 100.0 |" in text
+    page.write_text(text.replace("| goodput |  |", "| goodput | because |"))
+    transport.write_into(page, [line_of(107, 100)], "Measured.")
+    assert "| goodput | because |" in page.read_text()
+    assert page.read_text().endswith(f"{transport.MARKS[1]}\nafter\n")
+
+
+def test_a_stored_run_is_found_again_by_what_ran_it(tmp_path: Path) -> None:
+    store = transport.Store(tmp_path / "store")
+    case = cases.cases()[0]
+    assert store.find(case.scenario(1), "kernel") is None
+    store.keep(case.scenario(1), "kernel", {"class1": {"timeouts": 3.0}})
+    assert transport.Store(tmp_path / "store").find({**case.scenario(1), "name": "new"}, "kernel") == {
+        "class1": {"timeouts": 3.0}
+    }
+    assert store.find(case.scenario(2), "kernel") is None
+    assert store.find(case.scenario(1), "another kernel") is None
 
 
 # --- In a kernel ----------------------------------------------------------------------------------------------------
@@ -223,7 +370,8 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
     }
     ef = next(row for row in runs[0].rows("flows") if row["flow"] == "ef")
     assert ef["delivered_pkts"] > 16_000
-    assert ef["delay_max_s"] <= 0.25 + 1500 * 8 / 20e6 + 1e-4
+    # It waits for one packet at most, and for its own end.
+    assert ef["delay_max_s"] <= 0.25 + 2 * 1500 * 8 / 20e6 + 1e-4
     assert all(row["timeouts"] is not None for row in runs[0].rows("flows") if row["kind"] == "tcp")
 
 
@@ -253,3 +401,70 @@ def test_delays_and_losses_are_those_of_the_simulator(laboratory: Laboratory) ->
                 key,
             )
         assert ours[name]["arrived_pkts"] == pytest.approx(row["arrived_pkts"], rel=0.01)
+
+
+@pytest.mark.slow
+def test_packets_are_lost_and_delayed_on_the_way(laboratory: Laboratory) -> None:
+    cbr = {"class": "all", "kind": "cbr", "rate": "3Mbit"}
+    scenario = fifo(duration="10s", link={"loss": 0.1, "delay": "20ms"}, scheduler={"policy": "fifo"})
+    scenario["flow"] = [cbr, {**cbr, "access_delay": "30ms"}]
+    rows = laboratory.run(scenario).rows("flows")
+    for row, delay_s in zip(rows, (0.02, 0.05), strict=True):
+        n = row["arrived_pkts"]
+        assert n == 2500
+        assert abs(row["delivered_pkts"] - 0.9 * n) < 4 * (0.09 * n) ** 0.5 + delay_s * n / 10
+        assert row["delay_p50_s"] == pytest.approx(delay_s, abs=0.0025)
+        assert row["lost_link_pkts"] is None  # the kernel does not count them by flow
+
+
+LINKS = {
+    "constant": {"rate": "4Mbit", "delay": "20ms", "overhead": "14B"},
+    "cosine": {"rate": {"mean": "4Mbit", "amplitude": 0.6, "period": "3s", "phase": 0.0}, "delay": "20ms"},
+    "outages": {
+        "rate": {"steps": [["0s", "4Mbit"], ["2s", "0bit"], ["3.5s", "6Mbit"], ["4.0003s", "1Mbit"], ["4.5s", "9Mbit"]]}
+    },
+    "opportunities": {"trace": "up.trace", "delay": "3ms"},
+    "delays": {"rate": "4Mbit", "delay": {"steps": [["0s", "20ms"], ["3s", "5ms"], ["4s", "90ms"]]}},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINKS)
+def test_every_packet_takes_as_long_as_in_the_simulator(laboratory: Laboratory, tmp_path: Path, name: str) -> None:
+    (tmp_path / "up.trace").write_text("".join(f"{ms}\n" for ms in (0, 1, 3, 3, 9, 15, 16, 17, 40, 41, 42, 43, 44, 50)))
+    # Rates that have no common multiple: packets that meet at an instant may have either order.
+    cbr = {"class": "all", "kind": "cbr"}
+    keys = fifo(duration="6s", scheduler={"policy": "fifo"}, **{"class": [{"name": "all", "limit": "40000p"}]})
+    keys["link"] = LINKS[name]
+    keys["flow"] = [
+        {**cbr, "rate": "1.5123791Mbit", "packet": "1200B"},
+        {**cbr, "rate": "1.1073917Mbit", "packet": "700B", "access_delay": "3ms", "start": "10.137ms"},
+    ]
+    scenario = linkweir.Scenario.from_dict(keys, path=tmp_path / "scenario.toml")
+    ours, theirs = laboratory.run(scenario), linkweir.run(scenario)
+    for mine, row in zip(ours.rows("flows"), theirs.rows("flows"), strict=True):
+        assert mine["delivered_pkts"] == row["delivered_pkts"]
+        assert mine["delay_mean_s"] == pytest.approx(row["delay_mean_s"], abs=1e-6)
+        assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+    for mine, row in zip(ours.rows("link"), theirs.rows("link"), strict=True):
+        assert mine["capacity_bps"] == pytest.approx(row["capacity_bps"], rel=1e-6)
+        assert mine["used_bps"] == pytest.approx(row["used_bps"], abs=3 * 1214 * 8)
+    for mine, row in zip(ours.rows("classes"), theirs.rows("classes"), strict=True):
+        assert abs(mine["sent_pkts"] - row["sent_pkts"]) <= 1
+        if name != "opportunities":  # when a packet begins is then not known
+            assert mine["delay_max_s"] == pytest.approx(row["delay_max_s"], abs=2e-6)
+
+
+@pytest.mark.slow
+def test_every_congestion_control_runs_and_its_window_is_a_mean_over_time(laboratory: Laboratory) -> None:
+    scenario = fifo(duration="10s", link={"rate": "4Mbit", "delay": "20ms"}, scheduler={"policy": "fifo"})
+    scenario["class"][0]["limit"] = "20p"
+    for cc in ("cubic", "newreno"):
+        scenario["flow"] = [{"class": "all", "kind": "tcp", "cc": cc}]
+        whole = laboratory.run(scenario).rows("flows")[0]
+        assert whole["goodput_bps"] == pytest.approx(4e6 * 1448 / 1500, rel=0.1)
+        assert whole["retransmitted_pkts"] > 0
+        assert whole["spurious_pkts"] is not None
+        assert 10 < whole["cwnd_mean_pkts"] < 45
+        finer = laboratory.run({**scenario, "interval": "50ms"}).rows("flows")[0]
+        assert finer["cwnd_mean_pkts"] == pytest.approx(whole["cwnd_mean_pkts"], rel=0.05)

@@ -125,7 +125,7 @@ def test_the_page_has_the_keys_the_parser_knows(section: str) -> None:
     if section.startswith("kind"):
         expected -= set(rows("[[flow]]"))
     if section.split('"')[1:2] and section.split('"')[1] in OVER_TCP:
-        shared = set(rows('kind = "tcp"')) - {"bytes"} | set(rows("Applications over TCP"))
+        shared = set(rows('kind = "tcp"')) - {"bytes"}
         assert shared <= expected
         expected -= shared
     if section == "[[flow]]":

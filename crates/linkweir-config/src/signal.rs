@@ -329,6 +329,30 @@ impl Track {
     }
 }
 
+/// A signal from 0 to a time as steps that have its means: as they are where it is constant, otherwise cut into steps of at most
+/// `finest_ns`. Each is a start in ns and a value; equal neighbours are one step.
+pub fn as_steps(signal: &Signal, until_ns: u64, finest_ns: u64) -> Vec<(u64, f64)> {
+    let mut track = Track::new(signal);
+    let mut steps: Vec<(u64, f64)> = Vec::new();
+    let mut at_ns = 0;
+    while at_ns < until_ns {
+        track.seek(at_ns);
+        let sloped = matches!(signal, Signal::Cosine { .. } | Signal::Lines { .. });
+        let (value, end_ns) = if sloped && track.piece.until_ns != FOREVER {
+            let end_ns = (at_ns + finest_ns).min(until_ns);
+            let span_s = (end_ns - at_ns) as f64 * 1e-9;
+            (track.sum(at_ns, end_ns) / span_s, end_ns)
+        } else {
+            (track.piece.value, track.piece.until_ns)
+        };
+        if steps.last().is_none_or(|(_, last)| *last != value) {
+            steps.push((at_ns, value));
+        }
+        at_ns = end_ns;
+    }
+    steps
+}
+
 /// Length and integral of a round.
 fn round(signal: &Signal) -> Option<(u64, f64)> {
     match signal {
@@ -411,6 +435,40 @@ mod tests {
     use super::*;
 
     const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn steps_have_the_means_of_the_signal() {
+        let until_ns = 20 * S;
+        for signal in [
+            Signal::Constant(3.0),
+            cosine(),
+            Signal::Lines {
+                points: [(0, 1e6), (S / 3, 2e6), (2 * S, 0.0)].into(),
+            },
+            Signal::Steps {
+                points: [(0, 5.0), (S, 5.0), (2 * S, 0.0)].into(),
+                end: End::Loop { period_ns: 3 * S },
+            },
+        ] {
+            let steps = as_steps(&signal, until_ns, S / 1000);
+            let ends = steps.iter().skip(1).map(|step| step.0);
+            let mut sum = 0.0;
+            for ((from_ns, value), end_ns) in steps.iter().zip(ends.chain([until_ns])) {
+                let span_s = (end_ns - from_ns) as f64 * 1e-9;
+                sum += value * span_s;
+                let whole = Track::new(&signal).sum(0, end_ns);
+                assert!((sum - whole).abs() <= 1e-9 * whole + 1e-9, "{end_ns}");
+            }
+        }
+        let repeated = Signal::Steps {
+            points: [(0, 5.0), (S, 5.0), (2 * S, 0.0)].into(),
+            end: End::Loop { period_ns: 3 * S },
+        };
+        assert_eq!(
+            as_steps(&repeated, 5 * S, 1),
+            [(0, 5.0), (2 * S, 0.0), (3 * S, 5.0)]
+        );
+    }
 
     fn cosine() -> Signal {
         Signal::Cosine {

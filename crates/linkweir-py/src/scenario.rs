@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use linkweir_sim::experiment::{Capacity, End, Signal};
+use linkweir_sim::experiment::{as_steps, Capacity, End, Signal};
 use linkweir_sim::scenario::{self, Fault, Overrides};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -63,6 +64,35 @@ impl Scenario {
             Capacity::Rate(_) => return None,
         };
         Some(seconds(end_ns))
+    }
+
+    /// Capacity (`rate`, bit/s), propagation delay (`delay`, s) or loss of the link as steps: starts in ns and values. What
+    /// changes smoothly is cut into steps of `finest_s` with its means. Opportunities have none; see `opportunities`.
+    fn link_steps(&self, of: &str, finest_s: f64) -> PyResult<(Vec<u64>, Vec<f64>)> {
+        let link = &self.inner.experiment.link;
+        let signal = match (of, &link.capacity) {
+            ("rate", Capacity::Rate(signal)) => signal,
+            ("rate", Capacity::Opportunities { .. }) => return Ok((Vec::new(), Vec::new())),
+            ("delay", _) => &link.delay_s,
+            ("loss", _) => &link.loss,
+            _ => return Err(PyValueError::new_err(format!("no link has a {of}"))),
+        };
+        let finest_ns = ((finest_s * 1e9) as u64).max(1);
+        let until_ns = self.inner.experiment.duration_ns;
+        Ok(as_steps(signal, until_ns, finest_ns).into_iter().unzip())
+    }
+
+    /// Instants in ns at which bytes may leave, up to the end, and how many at each; none where the capacity is a rate.
+    fn opportunities(&self) -> (Vec<u64>, u32) {
+        let experiment = &self.inner.experiment;
+        let Capacity::Opportunities { at_ns, bytes } = &experiment.link.capacity else {
+            return (Vec::new(), 0);
+        };
+        let period_ns = at_ns.last().copied().unwrap_or(0).max(1);
+        let rounds = experiment.duration_ns / period_ns;
+        let all = (0..=rounds).flat_map(|round| at_ns.iter().map(move |at| round * period_ns + at));
+        let inside = all.take_while(|at_ns| *at_ns < experiment.duration_ns);
+        (inside.collect(), *bytes)
     }
 
     /// Seed of all random numbers.

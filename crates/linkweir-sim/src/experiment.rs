@@ -13,7 +13,7 @@ use crate::satellite::{
 };
 use crate::tcp;
 
-pub use linkweir_config::signal::{Capacity, End, Outages, Signal};
+pub use linkweir_config::signal::{as_steps, Capacity, End, Outages, Signal};
 
 /// One simulation run.
 #[derive(Clone, Debug, PartialEq)]
@@ -309,9 +309,6 @@ pub enum Traffic {
 pub struct Application {
     /// Every connection; `bytes_to_send` is `Some(0)`, as the application supplies all data.
     pub tcp: tcp::Config,
-    /// A connection begins with an exchange of SYNs, one of which passes the bottleneck. Not with `Ns2`, whose first
-    /// segment stands for the SYN and is followed by data at once.
-    pub handshake: bool,
     /// What the application does.
     pub session: Session,
 }

@@ -20,6 +20,11 @@ impl Random {
         ))
     }
 
+    /// Uniform over all whole numbers.
+    pub(crate) fn whole(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
     /// Uniform in [0, 1), a multiple of 2^-53.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64

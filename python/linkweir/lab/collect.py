@@ -2,14 +2,16 @@
 """Makes the tables of a run from the files that a job left.
 
 Counters of classes are tc's, read at the ends of the bins; delays are measured packet by packet at the receiver where
-all of a class's flows are datagrams; otherwise they are the kernel's mean sojourn, if its scheduler keeps one. What
-real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and needless retransmissions.
+all of a class's flows are datagrams; otherwise their mean is that of the time in the queue. What
+real kernels do not report is null: quantiles of a TCP class's delays, drops by flow, and losses behind the queue where
+there are any.
 Columns mean what they mean in a simulation, except:
 
 * a packet of a class counts as lost to a limit where the kernel's own schedulers do not say why they dropped it;
 * bytes that arrived count dropped packets with the mean size of those sent;
 * `backlog_mean_pkts` is the mean over the ends of the bins;
-* TCP's `cwnd` and `srtt` are what its sender had at the ends of the bins, and their means over those.
+* TCP's `cwnd_pkts` and `srtt_s` are what its sender had at the ends of the bins; means are over 10 samples a second;
+* `spurious_pkts` is the number of segments that the receiver reported by DSACK.
 """
 
 from __future__ import annotations
@@ -75,6 +77,11 @@ class Stream:
     sent_pkts: int = 0
     repeated_pkts: int = 0
     timeouts: int = 0
+    twice_pkts: int = 0
+    samples: int = 0
+    cwnds_pkts: int = 0
+    rtt_samples: int = 0
+    rtts_us: int = 0
     received_bytes: int = 0
     received_pkts: int = 0
 
@@ -126,7 +133,7 @@ def shown(text: str) -> list[dict[str, Shown]]:
     answers: list[dict[str, Shown]] = []
     for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
         kind, handle, *_ = part.split(maxsplit=2)
-        if kind == "htb" and handle == "1:1":
+        if kind == "labline" and handle == "1:1":
             answers.append({})
         _, *rest = part.splitlines()
         lines = [line.strip() for line in rest if line.strip()]
@@ -148,22 +155,39 @@ def tc_counters(world: World, text: bytes) -> Counted:
     answers = shown(text.decode())
     if len(answers) != len(world.bins):
         raise LaboratoryError(f"tc answered {len(answers)} times, not {len(world.bins)}: {text[-300:].decode()}")
-    link = [_one(answer["1:1"]) for answer in answers]
-    stats = [[answer[handle] for handle in world.handles] for answer in answers]
-    return link, [[_one(entry) for entry in entries] for entries in stats], stats
+    link = [_one(answer["1:1"], {}) for answer in answers]
+    counted = [[_class_of(answer, handle, at + 1) for at, handle in enumerate(world.handles)] for answer in answers]
+    stats = [[answer.get(handle, {}) for handle in world.handles] for answer in answers]
+    return link, counted, stats
 
 
-def _one(entry: Shown) -> Counters:
+_ARRIVED, _TAKEN, _NOTED = 0x100, 0x200, 0x300
+"""Minor numbers of the link's counters, less a DSCP; as in lab/line/sch_labline.c."""
+
+
+def _class_of(answer: Mapping[str, Shown], handle: str, dscp: int) -> Counters:
+    """Counters of a class, whose packets have a DSCP of their own."""
+    arrived, taken, noted = (answer.get(f"1:{base + dscp:x}", {}) for base in (_ARRIVED, _TAKEN, _NOTED))
+    entry = answer.get(handle, {})
+    if handle != "1:1" and "packets" in entry:
+        return _one(entry, noted)
+    # The policy counts nothing of its own by class: what came and neither left nor waits was dropped.
+    backlog, waiting = entry.get("qlen", 0), entry.get("backlog", 0)
+    sent = {**taken, "qlen": backlog, "backlog": waiting}
+    sent["drops"] = arrived.get("packets", 0) - taken.get("packets", 0) - backlog
+    return _one(sent, noted)
+
+
+def _one(entry: Shown, noted: Shown) -> Counters:
     policy = sum(entry.get(f"dropped_{reason}", 0) for reason in ("victim", "expired", "leaving"))
-    own = "sojourn_max" in entry
     return Counters(
-        entry["packets"],
-        entry["bytes"],
+        entry.get("packets", 0),
+        entry.get("bytes", 0),
         entry["drops"],
         policy,
         entry["qlen"],
         entry["backlog"],
-        entry["packets"] * entry.get("sojourn_mean", 0) if own else None,
+        noted.get("bytes", 0),
     )
 
 
@@ -182,7 +206,7 @@ def _streams(world: World, senders: bytes, received: bytes) -> dict[int, list[St
         made[number] = []
         for n in range(len(world.bins)):
             values = sent.get((number, n))
-            window = (None, 0, 0, 0, 0) if values is None else values
+            window = (None, *[0] * 9) if values is None else values
             made[number].append(Stream(*window, *got.get((number, n), (0, 0))))
     return made
 
@@ -228,10 +252,17 @@ class Delays:
         mine = record.packets[np.isin(record.packets["flow"], flows)]
         came = mine["came_ns"].astype(np.int64)
         one_way: Ns = came - mine["sent_ns"].astype(np.int64)
-        propagation_ns = round(1e9 * world.delay_s)
-        inside = came >= round(1e9 * world.scenario.warmup_s) + (propagation_ns if queueing else 0)
-        self.left_ns: Ns = came - propagation_ns
-        self.waits_ns: Ns = one_way - (propagation_ns if queueing else 0)
+        access = np.array([flow.access_delay_ns for flow in world.flows], np.int64)[mine["flow"]]
+        if world.line is None:
+            self.left_ns: Ns = came - round(1e9 * world.delay_s)
+            began: Ns = self.left_ns
+        else:
+            self.left_ns = world.line.left(came)
+            began = world.line.began(self.left_ns, 8.0 * (mine["bytes"] + float(world.overhead_bytes)))
+        # In the queue a packet has waited until the link begins to send it.
+        self.waits_ns: Ns = one_way - (came - began) - access if queueing else one_way
+        inside = (self.left_ns if queueing else came) >= round(1e9 * world.scenario.warmup_s)
+        self.came_ns: Ns = came
         self.of: NDArray[np.uint32] = mine["flow"]
         self.bytes: NDArray[np.uint32] = mine["bytes"]
         self.total_ns: Ns = self.waits_ns[inside]
@@ -301,8 +332,12 @@ def _counts(now: Counters, then: Counters, overhead: int) -> Row:
         "sent_bytes": now.own_bytes(overhead) - then.own_bytes(overhead),
         "dropped_limit_pkts": now.dropped_pkts - then.dropped_pkts - policy,
         "dropped_policy_pkts": policy,
-        "lost_link_pkts": 0,
     }
+
+
+def _lost(world: World) -> int | None:
+    """Packets lost behind the queue, which are counted where there are none."""
+    return None if world.lossy else 0
 
 
 def _sojourn(now: Counters, then: Counters) -> float | None:
@@ -326,6 +361,7 @@ def _series(record: Record) -> list[Row]:
                     "t_s": from_s,
                     "class": name,
                     **counts,
+                    "lost_link_pkts": _lost(world),
                     "sent_bps": 8.0 * counts["sent_bytes"] / (to_s - from_s),
                     "delay_mean_s": _mean(waits) if at in delays else _sojourn(now, then),
                     "delay_max_s": _largest(waits),
@@ -383,6 +419,7 @@ def _classes(record: Record) -> list[Row]:
             {
                 "class": name,
                 **counts,
+                "lost_link_pkts": _lost(world),
                 "rate_bps": 8.0 * counts["sent_bytes"] / span_s,
                 # Some of the drops may be of packets that arrived during the warm-up, which no counter tells.
                 "loss": min(dropped / counts["arrived_pkts"], 1.0) if counts["arrived_pkts"] else None,
@@ -410,7 +447,7 @@ def _flow_series(record: Record) -> list[Row]:
                 cwnd = None if now.cwnd_pkts is None else float(now.cwnd_pkts)
                 srtt_s = now.srtt_us / 1e6 if now.cwnd_pkts is not None else None
             else:
-                came = delays[number].left_ns + round(1e9 * world.delay_s)
+                came = delays[number].came_ns
                 inside = (came >= round(1e9 * from_s)) & (came < round(1e9 * to_s))
                 packets, size = int(inside.sum()), int(delays[number].bytes[inside].sum())
                 good, cwnd, srtt_s = size, None, None
@@ -455,7 +492,7 @@ def _flow_row(record: Record, number: int, arrived: int, packets: int, size: int
         "goodput_bps": 8.0 * good / span_s,
         "dropped_limit_pkts": None,
         "dropped_policy_pkts": None,
-        "lost_link_pkts": 0,
+        "lost_link_pkts": _lost(world),
     }
 
 
@@ -478,7 +515,7 @@ def _datagram_row(record: Record, number: int) -> Row:
     delays = Delays(record, [number], queueing=False)
     due = np.frombuffer(world.job["due"], np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")]))
     mine = (due["flow"] == number) & (due["at_ns"] >= round(1e9 * world.scenario.warmup_s))
-    came = delays.left_ns + round(1e9 * world.delay_s)
+    came = delays.came_ns
     size = int(delays.bytes[came >= round(1e9 * world.scenario.warmup_s)].sum())
     row = _flow_row(record, number, int(mine.sum()), len(delays.total_ns), size, size)
     waits, jitter = delays.total_ns, delays.jitter_ns
@@ -495,12 +532,12 @@ def _tcp_row(record: Record, number: int) -> Row:
     good = now.received_bytes - then.received_bytes
     row = _flow_row(record, number, now.sent_pkts - then.sent_pkts, packets, size, good)
     row |= dict.fromkeys((*_DELAY, *_JITTER, *_TCP))
-    seen = [stream for stream in record.streams[number][first:] if stream.cwnd_pkts is not None]
-    rtts = [stream.srtt_us / 1e6 for stream in seen if stream.srtt_us]
+    samples, rtt_samples = now.samples - then.samples, now.rtt_samples - then.rtt_samples
     return row | {
         "transmitted_pkts": float(now.sent_pkts - then.sent_pkts),
         "retransmitted_pkts": float(now.repeated_pkts - then.repeated_pkts),
+        "spurious_pkts": float(now.twice_pkts - then.twice_pkts),
         "timeouts": float(now.timeouts - then.timeouts),
-        "cwnd_mean_pkts": sum(stream.cwnd_pkts or 0 for stream in seen) / len(seen) if seen else None,
-        "srtt_mean_s": sum(rtts) / len(rtts) if rtts else None,
+        "cwnd_mean_pkts": (now.cwnds_pkts - then.cwnds_pkts) / samples if samples else None,
+        "srtt_mean_s": (now.rtts_us - then.rtts_us) / rtt_samples / 1e6 if rtt_samples else None,
     }

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from linkweir.lab import guest, host, kernel
 from linkweir.lab.collect import tables
-from linkweir.lab.world import World, world
+from linkweir.lab.world import STAGGER_S, World, world
 from linkweir.result import Result
 from linkweir.scenario import Scenario, as_scenario
 from linkweir.simulate import AnyScenario, processors
@@ -152,6 +152,11 @@ class Experiments(ABC):
 class Laboratory(Experiments):
     """A kernel and a guest, made ready once, that run any number of scenarios on queueing disciplines.
 
+    Args:
+        variant: of the kernel, see `kernel.VARIANTS`.
+        stagger_s: TCP connections start at random within this after their time.
+        say: called with what is built now.
+
     Raises:
         LaboratoryError: it cannot be built.
     """
@@ -159,12 +164,15 @@ class Laboratory(Experiments):
     on = "qdisc"
     where = "virtual"
 
-    def __init__(self, variant: str = "fast", *, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, variant: str = "fast", *, stagger_s: float = STAGGER_S, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._stagger_s = stagger_s
         self.guest = guest.prepare(kernel.build(variant, say=say))
         self.identity = self.guest.identity
 
     def _made(self, scenario: Scenario) -> World:
-        return world(scenario, self.guest.kinds)
+        return world(scenario, self.guest.kinds, stagger_s=self._stagger_s)
 
     def _files(self, made: World, _processor: int | None) -> dict[str, bytes]:
         return host.start(self.guest, made.job, made.scenario.seed, processor=_processor)

@@ -77,6 +77,20 @@ def _module(folder: Path) -> tuple[Path, list[Path]]:
     return module, sorted((source / "build/tc").glob("q_*.so"))
 
 
+def _line(folder: Path) -> bytes:
+    """The module of the link for this kernel."""
+    source = kernel.tree() / "lab/line"
+    place = kernel.tree() / "kernel/build" / f"line-{folder.name}"
+    with kernel.locked("module"):
+        place.mkdir(parents=True, exist_ok=True)
+        for path in source.iterdir():
+            if not (place / path.name).exists() or (place / path.name).read_bytes() != path.read_bytes():
+                shutil.copyfile(path, place / path.name)
+        make = ["make", "--no-print-directory", "-s", "-C", str(folder), f"M={place}", "ARCH=um"]
+        _run([*make, "KBUILD_MODPOST_WARN=1", "modules"], "the link's module")
+    return (place / "sch_labline.ko").read_bytes()
+
+
 def prepare(folder: Path, *more: Path) -> Guest:
     """Builds what the guest of a kernel needs; what is up to date stays.
 
@@ -120,6 +134,7 @@ def prepare(folder: Path, *more: Path) -> Guest:
     for plugin in plugins:
         add(f"tc/{plugin.name}", plugin.read_bytes())
     add("sch_linkweir.ko", module.read_bytes())
+    add("sch_labline.ko", _line(folder))
     add("init", (lab / "guest/init").read_bytes())
     add("guest/hosts.sh", (lab / "guest/hosts.sh").read_bytes())
     folders = [Entry(path) for path in ("proc", "sys", "dev", "tmp", "run", "etc", "mnt", "job")]

@@ -26,7 +26,18 @@ from typing import Any
 from linkweir import _native
 from linkweir.lab.fault import unfit
 from linkweir.lab.signal import Signal
-from linkweir.lab.world import CHANGE_S, ZERO_NS, World, check_flows, check_link, copies, due, flows_of, workloads
+from linkweir.lab.world import (
+    CHANGE_S,
+    ZERO_NS,
+    World,
+    bins_of,
+    check_flows,
+    check_link,
+    copies,
+    due,
+    flows_of,
+    workloads,
+)
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -59,6 +70,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     classes = [{**entry, "name": name} for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(keys, scenario)
     check_flows(keys, flows)
+    _check_tunnel(keys)
     policy = keys["scheduler"]["policy"]
     own = [known["name"] for known in _native.policies()]
     if policy not in own:
@@ -66,8 +78,7 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     capacity = Signal(link["rate"], "rate", scenario.duration_s)
     overhead = round(_native.quantity(link["overhead"], "size"))
     delay_s = _native.quantity(link["delay"], "time")
-    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
-    bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
+    bins = bins_of(scenario)
     files = {
         "run": _script(workloads(flows, scenario, RECEIVER, "$JOB", "$OUT")),
         "link.toml": _emulated(
@@ -83,6 +94,20 @@ def tunnel(scenario: Scenario, below: Mapping[str, Any] = LINK_BELOW) -> World:
     job = {name: text.encode() for name, text in files.items()} | {"due": due(flows, scenario).tobytes()}
     names = tuple(entry["name"] for entry in classes)
     return World(scenario, names, flows, names, capacity, overhead, delay_s, bins, job)
+
+
+def _check_tunnel(keys: Mapping[str, Any]) -> None:
+    """Refuses what only queueing disciplines are tested with."""
+    link = keys["link"]
+    if "trace" in link:
+        raise unfit("link.trace", link["trace"], "is not there over gateways: give a rate")
+    if not isinstance(link["delay"], str):
+        raise unfit("link.delay", link["delay"], "must not change over gateways")
+    if link["loss"] != 0.0:
+        raise unfit("link.loss", link["loss"], "must be 0.0 over gateways")
+    for number, flow in enumerate(keys["flow"]):
+        if _native.quantity(flow["access_delay"], "time"):
+            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s over gateways")
 
 
 # --- Configurations -------------------------------------------------------------------------------------------------

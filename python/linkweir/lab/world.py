@@ -6,12 +6,11 @@
     sender ---- router ==== relay ---- receiver
       s0        r0  r1      y0  y1        d0
                     |           |          |
-              HTB and policy    delay      return delay
+             link and policy    loss     return delay
 
-HTB sets the pace: its class releases a packet when the one before it would have left a link of that rate, as the
-simulator's link does. The policy is its only child. A size table makes the kernel count the scenario's bytes
-(`link.overhead`) and not Ethernet's 14. A changing capacity is set in HTB, and with `link.follow` in the policy, in
-steps of 50 ms.
+The link is `labline` (lab/line), which paces and delays packets as the simulator's does, by lists of its capacity and
+delay over time that are computed here. The policy is its only child. A size table makes the kernel count the scenario's
+bytes (`link.overhead`) and not Ethernet's 14. With `link.follow` the policy learns the capacity as in the simulator.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
 start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
@@ -30,6 +29,7 @@ import numpy as np
 from linkweir import _native
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.fault import unfit
+from linkweir.lab.line import Line
 from linkweir.lab.signal import Signal
 from linkweir.scenario import Scenario
 
@@ -42,10 +42,17 @@ ETHERNET_BYTES = 14
 ZERO_NS = 5_000_000_000
 """Uptime at which the experiment begins; all preparation is done by then."""
 CHANGE_S = 0.05
-"""A smooth capacity changes so often."""
+"""A smooth loss changes so often, and over gateways a smooth capacity."""
 STAGGER_S = 0.1
 """TCP connections start within this time."""
 RECEIVER = "10.0.3.2"
+KERNEL_CC = {"cubic": "cubic", "reno": "reno", "newreno": "reno", "bbr": "bbr"}
+"""Congestion controls of a scenario, and what the kernel calls them."""
+ACCESS_HANDLE = 0xA0
+"""Of the queueing discipline at the sender that delays flows; a flow's packets name their band of it."""
+MOST_ACCESS_DELAYS = 15
+FIRST_LOCAL_PORT = 20000
+"""A TCP flow's local port, less its number; as in workload.c."""
 
 DUE = np.dtype([("at_ns", "<u8"), ("flow", "<u4"), ("bytes", "<u4")])
 
@@ -61,6 +68,11 @@ class Flow:
     stop_s: float
     keys: Mapping[str, Any]
 
+    @property
+    def access_delay_ns(self) -> int:
+        """Between the source and the queue."""
+        return round(1e9 * _native.quantity(self.keys["access_delay"], "time"))
+
 
 @dataclass(frozen=True)
 class World:
@@ -73,24 +85,33 @@ class World:
         handles: the handle of each class, as tc shows it.
         capacity: of the link, bit/s.
         overhead_bytes: bytes on the wire beyond each packet's own.
-        delay_s: propagation.
+        delay_s: propagation; at the start if it changes.
         bins: of `scenario.interval_s`, the last one may be shorter.
         job: the files the kernel runs.
+        lossy: packets are lost behind the queue.
+        line: the link, where it takes packets off the queue and sends each when its time is over.
     """
 
     scenario: Scenario
     classes: tuple[str, ...]
     flows: tuple[Flow, ...]
     handles: tuple[str, ...]
-    capacity: Signal
+    capacity: Signal | Line
     overhead_bytes: int
     delay_s: float
     bins: tuple[float, ...]
     job: Mapping[str, bytes]
+    lossy: bool = False
+    line: Line | None = None
 
 
-def world(scenario: Scenario, kinds: frozenset[str]) -> World:
-    """Makes a scenario ready; `kinds` are the policies that are queueing disciplines of linkweir.
+def world(scenario: Scenario, kinds: frozenset[str], *, stagger_s: float = STAGGER_S) -> World:
+    """Makes a scenario ready.
+
+    Args:
+        scenario: what is run.
+        kinds: policies that are queueing disciplines of linkweir.
+        stagger_s: TCP connections start at random within this after their time.
 
     Raises:
         ScenarioError: something in it cannot run on a real kernel.
@@ -101,20 +122,33 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
     classes = [(name, entry) for entry in keys["class"] for name in copies(entry)]
     flows = flows_of(keys, scenario)
     check_flows(keys, flows)
-    capacity = Signal(link["rate"], "rate", scenario.duration_s)
+    line = Line.of(scenario, isinstance(link.get("rate"), dict) and "steps" not in link["rate"], CHANGE_S)
     overhead = round(_native.quantity(link["overhead"], "size"))
     nominal_bps = _native.quantity(link["nominal"], "rate")
     policy, handles = _policy(keys["scheduler"], [entry for _, entry in classes], nominal_bps, kinds)
-    delay_s, back_s = (_native.quantity(link[key], "time") for key in ("delay", "return_delay"))
-    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
-    bins = (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
+    bins = bins_of(scenario)
+    run = workloads(flows, scenario, RECEIVER, "/job", "/out", stagger_s=stagger_s)
     job = {
-        "run": _script(policy, flows, scenario, capacity, overhead, delay_s, back_s).encode(),
+        "run": _script(policy, _access(flows), run, overhead, line, _seconds(link["return_delay"])).encode(),
         "due": due(flows, scenario).tobytes(),
-        "changes": _tc_schedule(capacity, scenario, keys, bins, policy).encode(),
+        "line": line.content(ZERO_NS),
+        "changes": _tc_schedule(line, scenario, keys, bins, kinds).encode(),
+        "losses": _loss_schedule(line).encode(),
     }
     names = tuple(name for name, _ in classes)
-    return World(scenario, names, flows, handles, capacity, overhead, delay_s, bins, job)
+    lossy = bool(line.loss.values.max() > 0)
+    delay_s = float(line.delay.values[0])
+    return World(scenario, names, flows, handles, line, overhead, delay_s, bins, job, lossy, line)
+
+
+def _seconds(text: str) -> float:
+    return _native.quantity(text, "time")
+
+
+def bins_of(scenario: Scenario) -> tuple[float, ...]:
+    """Ends of the bins of a scenario's series; the first is 0."""
+    duration_ns, interval_ns = round(scenario.duration_s * 1e9), round(scenario.interval_s * 1e9)
+    return (*(n / 1e9 for n in range(0, duration_ns, interval_ns)), scenario.duration_s)
 
 
 # --- Reading --------------------------------------------------------------------------------------------------------
@@ -122,15 +156,11 @@ def world(scenario: Scenario, kinds: frozenset[str]) -> World:
 
 def check_link(link: Mapping[str, Any]) -> None:
     """Refuses links that only the simulator supports."""
-    for key in ("satellite", "beam", "trace"):
+    for key in ("satellite", "beam"):
         if key in link:
-            raise unfit(f"link.{key}", "...", "the laboratory's links have a rate; run this one in the simulator")
-    for key in ("delay", "loss"):
-        if not isinstance(link[key], str | float | int):
-            raise unfit(f"link.{key}", link[key], "must not change over time in the laboratory")
-    for key, usual in (("loss", 0.0), ("ring", 1)):
-        if link[key] != usual:
-            raise unfit(f"link.{key}", link[key], f"must be {usual} in the laboratory")
+            raise unfit(f"link.{key}", "...", "is not there in the laboratory; run this one in the simulator")
+    if link["ring"] != 1:
+        raise unfit("link.ring", link["ring"], "must be 1 in the laboratory")
     if _native.quantity(link["mpu"], "size"):
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
@@ -145,12 +175,10 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     for number, flow in enumerate(keys["flow"]):
         if flow["kind"] not in ("cbr", "poisson", "tcp"):
             raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")
-        if _native.quantity(flow["access_delay"], "time"):
-            raise unfit(f"flow[{number}].access_delay", flow["access_delay"], "must be 0s in the laboratory")
         if flow["kind"] == "tcp" and (flow["mss"], flow["header"]) != ("1448B", "52B"):
             raise unfit(f"flow[{number}].mss", flow["mss"], "the kernel's segments have 1448B and 52B of headers here")
-        if flow["kind"] == "tcp" and flow["cc"] != "cubic":
-            raise unfit(f"flow[{number}].cc", flow["cc"], "must be cubic in the laboratory")
+        if flow["kind"] == "tcp" and flow["cc"] not in KERNEL_CC:
+            raise unfit(f"flow[{number}].cc", flow["cc"], f"must be one of {', '.join(KERNEL_CC)} in the laboratory")
 
 
 def copies(entry: Mapping[str, Any]) -> list[str]:
@@ -220,7 +248,13 @@ def _policy(
         return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     if name in ("drr", "strict"):
         return _in_tree(name, classes)
-    known = ", ".join(sorted([*kinds, "drr", "strict"]))
+    if name == "fifo":
+        if len(classes) > 1:
+            raise unfit("scheduler.policy", name, "has one class in the laboratory, as Linux's has one queue for all")
+        return [f"qdisc add dev r1 parent 1:1 handle 10: {_linux_fifo(classes[0])}"], ("1:1",)
+    if name == "fq_codel":
+        return _fq_codel(scheduler, classes)
+    known = ", ".join(sorted([*kinds, "drr", "strict", "fifo", "fq_codel"]))
     raise unfit("scheduler.policy", name, f"must be one of {known} in the laboratory")
 
 
@@ -232,6 +266,39 @@ def _own(name: str, scheduler: Mapping[str, Any], classes: list[Mapping[str, Any
     for n, entry in enumerate(classes, 1):
         words += ["class", str(n), *_limit(entry), *_settings(entry, policy["class_params"])]
     return [f"qdisc add dev r1 parent 1:1 handle 10: {' '.join(words)}"]
+
+
+def _linux_fifo(entry: Mapping[str, Any]) -> str:
+    if "limit_bytes" not in entry:
+        return f"pfifo {' '.join(_limit(entry))}"
+    if "limit" in entry:
+        raise unfit(
+            "class.limit", entry["limit"], "Linux's FIFO counts packets or bytes: leave out limit or limit_bytes"
+        )
+    return f"bfifo limit {round(_native.quantity(entry['limit_bytes'], 'size'))}"
+
+
+def _fq_codel(scheduler: Mapping[str, Any], classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
+    """Linux's fq_codel with a flow queue for each class, because the simulator's queues are classes."""
+    policy = next(policy for policy in _native.policies() if policy["name"] == "fq_codel")
+    usual = {param["name"]: param["default"] for param in policy["params"]}
+    values = {**usual, **{name: value for name, value in scheduler.items() if name in usual}}
+    for name in ("mtu", "memory"):
+        if _native.quantity(values[name], "size") != _native.quantity(str(usual[name]), "size"):
+            raise unfit(f"scheduler.{name}", values[name], f"must be {usual[name]} in the laboratory, as in Linux")
+    limit = round(_native.quantity(values["limit"], "packets"))
+    for entry in classes:
+        if "limit_bytes" in entry or round(_native.quantity(entry["limit"], "packets")) < limit:
+            key = "limit_bytes" if "limit_bytes" in entry else "limit"
+            least = f"{limit}p, the scheduler's limit: Linux's fq_codel has no other"
+            raise unfit(f"class.{key}", entry[key], f"give limit, at least {least}")
+    times = [f"{name} {1e6 * _native.quantity(values[name], 'time'):.0f}us" for name in ("target", "interval")]
+    quantum = round(_native.quantity(values["quantum"], "size"))
+    ecn = "ecn" if values["ecn"] == "yes" else "noecn"
+    words = f"fq_codel limit {limit} flows {len(classes)} quantum {quantum} {' '.join(times)} {ecn}"
+    handles = tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
+    filters = [_filter("10:", n, handle) for n, handle in enumerate(handles)]
+    return [f"qdisc add dev r1 parent 1:1 handle 10: {words}", *filters], handles
 
 
 def _in_tree(name: str, classes: list[Mapping[str, Any]]) -> tuple[list[str], tuple[str, ...]]:
@@ -275,45 +342,97 @@ def _filter(parent: str, n: int, classid: str) -> str:
 # --- The job --------------------------------------------------------------------------------------------------------
 
 
-def _script(
-    policy: list[str],
-    flows: tuple[Flow, ...],
-    scenario: Scenario,
-    capacity: Signal,
-    overhead: int,
-    delay_s: float,
-    back_s: float,
-) -> str:
-    first_bps = capacity.mean(0.0, min(CHANGE_S, scenario.duration_s))
-    lines = [
-        "qdisc add dev r1 root handle 1: " + _stab(overhead) + "htb default 1",
-        f"class add dev r1 parent 1: classid 1:1 {_htb(first_bps)}",
-        *policy,
-    ]
-    tc = [f"tc -n router {line}" for line in lines]
-    for device, wait_s in (("relay dev y1", delay_s), ("receiver dev d0", back_s)):
-        if wait_s:
-            host, _, rest = device.partition(" ")
-            tc.append(f"tc -n {host} qdisc add {rest} root netem limit 10000000 delay {1e6 * wait_s:.3f}us")
-    run = workloads(flows, scenario, RECEIVER, "/job", "/out")
+def _script(policy: list[str], access: list[str], run: list[str], overhead: int, line: Line, back_s: float) -> str:
+    tc = [f"tc -n router {text}" for text in (f"qdisc add dev r1 root handle 1: {_stab(overhead)}labline", *policy)]
+    tc += [*_paths(line, back_s), *access]
     run.insert(2, 'workload say /job/changes | tc -n router -s -batch - >/out/counters & jobs="$jobs $!"')
+    if not line.loss.constant:
+        run.insert(2, 'workload say /job/losses | tc -n relay -batch - & jobs="$jobs $!"')
     return "\n".join(
         [". /guest/hosts.sh", *tc, f"export ZERO_NS={ZERO_NS}", *run, "for job in $jobs; do wait $job; done", ""]
     )
 
 
-def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str) -> list[str]:
+_NETEM = "netem limit 10000000"
+
+
+def _delay(wait_s: float) -> str:
+    return f"delay {1e6 * wait_s:.3f}us"
+
+
+def _loss(loss: float) -> str:
+    return f"{_NETEM} loss random {100 * loss:.7f}%"
+
+
+def _paths(line: Line, back_s: float) -> list[str]:
+    """Lines that lose packets behind the queue, and delay acknowledgements."""
+    lines = [f"tc -n relay qdisc add dev y1 root {_loss(line.loss.values[0])}"] if line.loss.values.max() > 0 else []
+    if back_s:
+        lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")
+    return lines
+
+
+def _loss_schedule(line: Line) -> str:
+    """Commands for tc and their times: the steps of the loss."""
+    steps = list(zip(line.loss.at_ns, line.loss.values, strict=True))[1:]
+    return "".join(f"{at_ns} qdisc change dev y1 root {_loss(loss)}\n" for at_ns, loss in steps)
+
+
+def bands(flows: tuple[Flow, ...]) -> dict[int, int]:
+    """The band of each access delay in ns, from 2 on; the first is for flows without one."""
+    found = sorted({flow.access_delay_ns for flow in flows} - {0})
+    if len(found) > MOST_ACCESS_DELAYS:
+        message = f"must have at most {MOST_ACCESS_DELAYS} different values in the laboratory"
+        raise unfit("flow.access_delay", len(found), message)
+    return {delay_ns: band for band, delay_ns in enumerate(found, 2)}
+
+
+def _access(flows: tuple[Flow, ...]) -> list[str]:
+    """Lines that delay flows before the queue and their acknowledgements behind the link.
+
+    The sender's packets name their band; acknowledgements are known by their port.
+    """
+    known = bands(flows)
+    if not known:
+        return []
+    lines = []
+    for end in ("sender qdisc add dev s0", "router qdisc add dev r0"):
+        lines.append(f"tc -n {end} root handle {ACCESS_HANDLE:x}: prio bands {len(known) + 1} priomap" + 16 * " 0")
+        for delay_ns, band in known.items():
+            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {_NETEM} {_delay(delay_ns / 1e9)}")
+    first = 0
+    while first < len(flows):
+        last = first
+        while last + 1 < len(flows) and flows[last + 1].access_delay_ns == flows[first].access_delay_ns:
+            last += 1
+        if flows[first].access_delay_ns:
+            band = known[flows[first].access_delay_ns]
+            ports = "-".join(str(FIRST_LOCAL_PORT + n) for n in sorted({first, last}))
+            match = f"flower ip_proto tcp dst_port {ports} classid {ACCESS_HANDLE:x}:{band:x}"
+            lines.append(
+                f"tc -n router filter add dev r0 parent {ACCESS_HANDLE:x}: protocol ip prio {first + 1} {match}"
+            )
+        first = last + 1
+    return lines
+
+
+def workloads(
+    flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str, *, stagger_s: float = STAGGER_S
+) -> list[str]:
     """Lines that start the traffic between the hosts `sender` and `receiver`, whose address this is."""
     interval_ns, end_ns = round(scenario.interval_s * 1e9), round(scenario.duration_s * 1e9)
-    datagrams = " ".join(str(flow.of_class + 1) for flow in flows)
+    known = bands(flows)
+    priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
+    datagrams = " ".join(f"{flow.of_class + 1}:{priorities[n]}" for n, flow in enumerate(flows))
     random = np.random.default_rng([scenario.seed, 0x7C9])
     streams = []
     for number, flow in enumerate(flows):
-        start_ns = round(1e9 * (flow.start_s + STAGGER_S * random.random()))
+        start_ns = round(1e9 * (flow.start_s + stagger_s * random.random()))
         if flow.kind == "tcp" and start_ns < end_ns:
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)
-            streams.append(f"{number}:{flow.of_class + 1}:{start_ns}:{stop_ns}:{size}:{flow.keys['cc']}")
+            cc = KERNEL_CC[flow.keys["cc"]]
+            streams.append(f"{number}:{flow.of_class + 1}:{priorities[number]}:{start_ns}:{stop_ns}:{size}:{cc}")
     run = [
         f"in_ receiver workload receive {interval_ns} {end_ns} {out}/datagrams {out}/received & jobs=$!",
         f'in_ sender workload datagrams {receiver} {job}/due {datagrams} & jobs="$jobs $!"',
@@ -329,13 +448,6 @@ def workloads(flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: s
 def _stab(overhead: int) -> str:
     more = overhead - ETHERNET_BYTES
     return f"stab overhead {more} linklayer ethernet " if more else ""
-
-
-def _htb(rate_bps: float) -> str:
-    if rate_bps < 1000:
-        raise unfit("link.rate", f"{rate_bps:g}bit", "must not fall below 1kbit in the laboratory")
-    rate = f"{round(rate_bps)}bit"
-    return f"htb rate {rate} ceil {rate} burst 64b cburst 64b quantum 1500"
 
 
 def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
@@ -354,22 +466,12 @@ def due(flows: tuple[Flow, ...], scenario: Scenario) -> Any:
 
 
 def _tc_schedule(
-    capacity: Signal, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], policy: list[str]
+    line: Line, scenario: Scenario, keys: Mapping[str, Any], bins: tuple[float, ...], kinds: frozenset[str]
 ) -> str:
-    """Commands for tc and their times: read the counters at the ends of the bins, change the capacity in between."""
-    lines = [(t_s, 0, "class show dev r1") for t_s in bins]
-    if not capacity.constant:
-        jumps = capacity.jumps_s
-        end_s = scenario.duration_s
-        smooth = [n * CHANGE_S for n in range(1, int(end_s / CHANGE_S - 1e-9) + 1)]
-        times = [t_s for t_s in jumps if 0 < t_s < end_s] if jumps is not None else smooth
-        for n, t_s in enumerate(times):
-            to_s = times[n + 1] if n + 1 < len(times) else end_s
-            rate_bps = capacity.mean(t_s, to_s)
-            lines.append((t_s, 1, f"class change dev r1 parent 1: classid 1:1 {_htb(rate_bps)}"))
-            if keys["link"]["follow"]:
-                kind = keys["scheduler"]["policy"]
-                if f" {kind} classes " in policy[0]:
-                    command = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link {round(rate_bps)}bit"
-                    lines.append((t_s, 2, command))
-    return "".join(f"{round(t_s * 1e9)} {text}\n" for t_s, _, text in sorted(lines))
+    """Commands for tc and their times: read the counters at the ends of the bins, report the capacity to the policy."""
+    lines = [(round(1e9 * t_s), 0, "class show dev r1") for t_s in bins]
+    kind = keys["scheduler"]["policy"]
+    if keys["link"]["follow"] and kind in kinds:
+        change = f"qdisc change dev r1 parent 1:1 handle 10: {kind} link"
+        lines += [(at_ns, 1, f"{change} {bps}bit") for at_ns, bps in line.reports(round(1e9 * scenario.duration_s))]
+    return "".join(f"{at_ns} {text}\n" for at_ns, _, text in sorted(lines))

@@ -14,7 +14,8 @@ use crate::traffic::Session;
 pub(super) struct Application {
     pub(super) session: Session,
     pub(super) tcp: tcp::Config,
-    pub(super) handshake: bool,
+    /// Seed of the next connection.
+    pub(super) seed: u64,
     /// Delay line for its segments, and for its acknowledgements.
     pub(super) access: Option<u32>,
     pub(super) ack: u32,
@@ -34,8 +35,6 @@ pub(super) enum Pending {
     Wake,
     /// A SYN of the receiver reaches the sender.
     Syn(Address),
-    /// The receiver's answer to a SYN reaches the sender.
-    Open(Address),
     /// The server has the response to a request, of this many bytes.
     Write(Address, u64),
 }
@@ -52,12 +51,13 @@ impl Application {
         application: &experiment::Application,
         (start_ns, stop_ns): (u64, u64),
         (access, ack): (Option<u32>, u32),
-        random: Random,
+        mut random: Random,
     ) -> Application {
+        let seed = random.whole();
         let mut new = Application {
             session: Session::new(&application.session, start_ns, stop_ns, random),
             tcp: application.tcp.clone(),
-            handshake: application.handshake && application.tcp.profile == tcp::Profile::Linux,
+            seed,
             access,
             ack,
             places: Vec::new(),

@@ -95,16 +95,20 @@ impl Bottleneck<'_> {
             now_ns,
             ..
         } = self;
-        // No source sends packets that can carry a mark.
-        mux.dequeue(
+        let mut departure = mux.dequeue(
             *now_ns,
-            |_| false,
+            |packet| packet.has(Packet::ECN_CAPABLE),
             |packet, _, reason| {
                 let Packet { flow, bytes, .. } = packet;
                 recorder.dropped(*now_ns, flow as usize, bytes, packet.is_in_totals(), reason);
                 lacking.left(flows, flow);
             },
-        )
+        )?;
+        if departure.marked {
+            departure.item.segment |= Packet::MARKED;
+            recorder.marked(departure.class);
+        }
+        Some(departure)
     }
 
     /// Drops the packets that have waited for longer than the policy lets them.

@@ -33,7 +33,7 @@ impl Flows {
         let mut ack_delays = Vec::new();
         let mut flows = Vec::with_capacity(experiment.flows.len());
         for (index, flow) in experiment.flows.iter().enumerate() {
-            let random = Random::new(experiment.seed, index as u64 + 1);
+            let mut random = Random::new(experiment.seed, index as u64 + 1);
             let stop_ns = flow.stop_ns.min(experiment.duration_ns);
             let access = match &behind {
                 Some((behind, shift_ns)) => {
@@ -52,8 +52,12 @@ impl Flows {
                 },
                 Traffic::Tcp(config) => {
                     let back_ns = fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns);
+                    let config = crate::tcp::Config {
+                        random: random.whole(),
+                        ..config.clone()
+                    };
                     Kind::Tcp(Box::new(Connection::new(
-                        config,
+                        &config,
                         (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
                         line_of(&mut ack_delays, back_ns),
                     )))

@@ -52,13 +52,16 @@ impl Connection {
     /// The next segment that window and data allow, as a packet of this flow.
     #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn next_packet(&mut self, now_ns: u64, flow: u32) -> Option<Packet> {
-        let segment = self.sender.next_segment(now_ns)?;
+        let mut segment = self.sender.next_segment(now_ns)?;
         if let Some(member) = &self.member {
+            if segment.bare && member.answers {
+                segment = self.sender.next_segment(now_ns)?;
+            }
             return Some(member.packet(&self.config, &segment));
         }
         Some(Packet {
             created_ns: segment.sent_ns,
-            segment: segment.sequence | (u64::from(segment.retransmission) * Packet::SENT_BEFORE),
+            segment: segment.sequence | Packet::marks(&segment),
             flow,
             bytes: self.config.segment_wire_bytes(&segment),
         })
@@ -67,22 +70,15 @@ impl Connection {
     /// A segment has arrived; returns the acknowledgement to send at once, if any.
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, packet: &Packet) -> Option<tcp::Ack> {
-        let segment = tcp::Segment {
-            sequence: packet.sequence(),
-            retransmission: packet.is_retransmission(),
-            sent_ns: packet.created_ns,
-        };
+        let segment = packet.as_segment(packet.sequence());
         self.receiver.on_segment(now_ns, &segment)
     }
 
     /// As [`Connection::receive`], for a connection of an application.
     pub(super) fn receive_member(&mut self, now_ns: u64, packet: &Packet) -> Option<tcp::Ack> {
-        let segment = tcp::Segment {
-            sequence: packet.sequence_near(self.receiver.delivered_segments()),
-            retransmission: packet.is_retransmission(),
-            sent_ns: packet.created_ns,
-        };
-        self.receiver.on_segment(now_ns, &segment)
+        let sequence = packet.sequence_near(self.receiver.delivered_segments());
+        self.receiver
+            .on_segment(now_ns, &packet.as_segment(sequence))
     }
 
     /// Payload delivered in order, bytes.

@@ -448,9 +448,6 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 
     fn sender_timer(&mut self, index: usize) -> Option<u64> {
-        if self.syn_timer(index) {
-            return None;
-        }
         let Kind::Tcp(connection) = &mut self.bottleneck.flows[index].kind else {
             return None;
         };
@@ -591,18 +588,6 @@ impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
 
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
         Engine::acknowledge(self, index, ack);
-    }
-
-    fn launch(&mut self, index: usize, packet: Packet, line: Option<u32>) {
-        let now_ns = self.bottleneck.now_ns;
-        let Some(line) = line else {
-            self.arrive(packet);
-            return;
-        };
-        let out_ns = now_ns + self.bottleneck.flows[index].access.delay_ns(now_ns);
-        if let Some(first_ns) = self.access[line as usize].push(out_ns, packet) {
-            self.bottleneck.agenda.push(first_ns, event::ACCESS | line);
-        }
     }
 
     fn back_ns(&mut self, index: usize) -> u64 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet in the simulator, copied at every step of its way.
 
+use crate::tcp::Segment;
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
     pub(super) created_ns: u64,
-    /// TCP: number of the segment. Above it are two bits, `SENT_BEFORE` and, of any packet, `IN_TOTALS`.
+    /// TCP: number of the segment. Above it are bits: `SENT_BEFORE`, `BARE`, those of ECN, and, of any packet, `IN_TOTALS`.
     pub(super) segment: u64,
     pub(super) flow: u32,
     /// Its own bytes, without the link's overhead.
@@ -14,15 +16,45 @@ pub(super) struct Packet {
 impl Packet {
     pub(super) const SENT_BEFORE: u64 = 1 << 63;
     pub(super) const IN_TOTALS: u64 = 1 << 62;
+    /// It can carry a congestion mark (ECT).
+    pub(super) const ECN_CAPABLE: u64 = 1 << 61;
+    /// It carries one (CE).
+    pub(super) const MARKED: u64 = 1 << 60;
+    /// Its sender reduced the window for a mark (CWR).
+    pub(super) const REDUCED: u64 = 1 << 59;
+    /// It only acknowledges the answer to a SYN.
+    pub(super) const BARE: u64 = 1 << 58;
+    const SEQUENCE: u64 = Packet::BARE - 1;
 
-    /// A connection of an application: the sender's SYN, or its answer to the receiver's.
-    pub(super) const SYN: u64 = 1 << 57;
     /// How many connections at a place are told apart.
     pub(super) const GENERATIONS: u16 = 1 << 9;
     /// Places for connections of applications.
     pub(super) const PLACES: u32 = 1 << 20;
     /// Bits of a segment's number that a packet of an application carries. No window is half as wide.
     const SEQUENCE_BITS: u32 = 28;
+
+    /// The bits that say of a segment what its number does not.
+    #[inline]
+    pub(super) fn marks(segment: &Segment) -> u64 {
+        u64::from(segment.retransmission) * Packet::SENT_BEFORE
+            | u64::from(segment.bare) * Packet::BARE
+            | u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE
+            | u64::from(segment.reduced) * Packet::REDUCED
+    }
+
+    /// As the segment of this number.
+    #[inline]
+    pub(super) fn as_segment(&self, sequence: u64) -> Segment {
+        Segment {
+            sequence,
+            retransmission: self.is_retransmission(),
+            sent_ns: self.created_ns,
+            bare: self.has(Packet::BARE),
+            ecn_capable: self.has(Packet::ECN_CAPABLE),
+            marked: self.has(Packet::MARKED),
+            reduced: self.has(Packet::REDUCED),
+        }
+    }
 
     /// What marks the packets of an application's connection: the place in bits 28 to 47, the generation in 48 to 56.
     pub(super) fn tag(place: u32, generation: u16) -> u64 {
@@ -35,10 +67,6 @@ impl Packet {
         let place = (self.segment >> Packet::SEQUENCE_BITS) as u32 & (Packet::PLACES - 1);
         let generation = (self.segment >> 48) as u16 & (Packet::GENERATIONS - 1);
         (place, generation)
-    }
-
-    pub(super) fn is_syn(&self) -> bool {
-        self.segment & Packet::SYN != 0
     }
 
     /// The bits of a segment's number that a packet of an application carries.
@@ -59,12 +87,16 @@ impl Packet {
 
     /// TCP: number of the segment.
     pub(super) fn sequence(&self) -> u64 {
-        self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
+        self.segment & Packet::SEQUENCE
     }
 
     /// It arrived at its queue after the warm-up.
     pub(super) fn is_in_totals(&self) -> bool {
         self.segment & Packet::IN_TOTALS != 0
+    }
+
+    pub(super) fn has(&self, bit: u64) -> bool {
+        self.segment & bit != 0
     }
 
     pub(super) fn is_retransmission(&self) -> bool {
@@ -89,7 +121,13 @@ mod tests {
                 ((7 << 28) - 3, (7 << 28) + 1_000_000),
                 ((7 << 28) + 1_000_000, 7 << 28),
             ] {
-                for marks in [0, Packet::SENT_BEFORE, Packet::IN_TOTALS, Packet::SYN] {
+                for marks in [
+                    0,
+                    Packet::SENT_BEFORE,
+                    Packet::IN_TOTALS,
+                    Packet::BARE,
+                    Packet::MARKED,
+                ] {
                     let packet = Packet {
                         created_ns: 0,
                         segment: Packet::sequence_bits(sequence)
@@ -100,7 +138,6 @@ mod tests {
                     };
                     assert_eq!(packet.sequence_near(next), sequence);
                     assert_eq!(packet.address(), (place, generation));
-                    assert_eq!(packet.is_syn(), marks == Packet::SYN);
                 }
             }
         }

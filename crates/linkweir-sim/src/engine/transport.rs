@@ -14,7 +14,7 @@ use super::bottleneck::Bottleneck;
 use super::connection::Connection;
 use super::event;
 use super::flow::{Flow, Kind};
-use super::member::{Handshake, Member};
+use super::member::Member;
 use super::packet::Packet;
 
 /// The engine as applications need it: what it must have, and what it then does for them.
@@ -23,9 +23,6 @@ pub(super) trait Transport<'e> {
 
     /// Sends what a TCP sender may send now.
     fn transmit(&mut self, index: usize);
-
-    /// Sends a packet of a connection on to its queue.
-    fn launch(&mut self, index: usize, packet: Packet, line: Option<u32>);
 
     /// Sends an acknowledgement back and arms the receiver's timer.
     fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>);
@@ -48,8 +45,7 @@ pub(super) trait Transport<'e> {
             match pending {
                 Pending::Begin => application.session.begin(now_ns, actions),
                 Pending::Wake => application.session.on_wake(now_ns, actions),
-                Pending::Syn(address) => self.send_syn(address),
-                Pending::Open(address) => self.open_sender(address),
+                Pending::Syn(address) => self.answer(address),
                 Pending::Write(address, bytes) => self.write(address, bytes),
             }
             self.act(index);
@@ -64,10 +60,6 @@ pub(super) trait Transport<'e> {
         let Some((index, connection)) = member_at(self.at(), address) else {
             return;
         };
-        if packet.is_syn() {
-            self.open_receiver(address);
-            return;
-        }
         let ack = connection.receive_member(now_ns, packet);
         self.acknowledge(index, ack);
         let Some((_, connection)) = member_at(self.at(), address) else {
@@ -77,6 +69,14 @@ pub(super) trait Transport<'e> {
         let Some(member) = &mut connection.member else {
             return;
         };
+        if !member.open {
+            member.open = true;
+            let (owner, asks) = (member.owner as usize, std::mem::take(&mut member.asks));
+            for (bytes, server_ns) in asks {
+                self.ask(owner, address, bytes, server_ns);
+            }
+            return;
+        }
         if member.waiting && delivered == member.stream.segments() {
             member.waiting = false;
             let (owner, number) = (member.owner as usize, member.connection);
@@ -102,34 +102,6 @@ pub(super) trait Transport<'e> {
         if member.closed {
             self.free(index);
         }
-    }
-
-    /// Whether this is the timer of a SYN, which is then sent again if it is due.
-    fn syn_timer(&mut self, index: usize) -> bool {
-        let at = self.at();
-        let Kind::Tcp(connection) = &at.flows[index].kind else {
-            return false;
-        };
-        let Some(member) = &connection.member else {
-            return false;
-        };
-        let Handshake {
-            sender_open,
-            deadline_ns,
-            sent_ns,
-            ..
-        } = member.handshake;
-        if sender_open {
-            return false;
-        }
-        if sent_ns.is_some() && at.now_ns >= deadline_ns {
-            let address = Address {
-                place: index as u32 - at.members.first,
-                generation: member.generation,
-            };
-            self.send_syn(address);
-        }
-        true
     }
 
     /// Carries out what an application asked for.
@@ -220,18 +192,18 @@ pub(super) trait Transport<'e> {
             application.places.resize(number + 1, 0);
         }
         application.places[number] = place;
-        let exchanged = application.handshake;
-        let handshake = if exchanged {
-            Handshake::default()
-        } else {
-            Handshake::skipped()
+        application.seed = application.seed.wrapping_add(1);
+        let config = tcp::Config {
+            random: application.seed,
+            ..application.tcp.clone()
         };
-        let mut new = Connection::new(&application.tcp, application.access, application.ack);
+        let profile = config.profile;
+        let mut new = Connection::new(&config, application.access, application.ack);
         new.member = Some(Box::new(Member::new(
             (owner as u32, connection),
             (place, generation),
-            &application.tcp,
-            handshake,
+            &config,
+            by == Opener::Receiver,
         )));
         let flow = Flow {
             class: *class,
@@ -240,82 +212,23 @@ pub(super) trait Transport<'e> {
             kind: Kind::Tcp(Box::new(new)),
         };
         flows[(members.first + place) as usize] = flow;
-        if exchanged {
-            let address = Address { place, generation };
-            match by {
-                Opener::Sender => self.send_syn(address),
-                Opener::Receiver => {
-                    let back_ns = self.back_ns(owner);
-                    self.later(owner, now_ns + back_ns, Pending::Syn(address));
-                }
+        let index = (members.first + place) as usize;
+        match (by, profile) {
+            (Opener::Sender, _) => self.transmit(index),
+            (Opener::Receiver, tcp::Profile::Linux) => {
+                let back_ns = self.back_ns(owner);
+                let address = Address { place, generation };
+                self.later(owner, now_ns + back_ns, Pending::Syn(address));
             }
+            // It answers together with the first data.
+            (Opener::Receiver, tcp::Profile::Ns2) => {}
         }
     }
 
-    /// The sender sends its SYN, or its answer to the receiver's, and waits for the answer.
-    fn send_syn(&mut self, address: Address) {
-        let now_ns = self.at().now_ns;
-        let Some((index, connection)) = member_at(self.at(), address) else {
-            return;
-        };
-        let Connection {
-            config,
-            access: line,
-            member: Some(member),
-            ..
-        } = connection
-        else {
-            return;
-        };
-        let first = member.handshake.send(now_ns, config);
-        let deadline_ns = member.handshake.deadline_ns;
-        let (packet, line) = (member.syn(now_ns, first, config), *line);
-        if now_ns >= self.at().flows[index].stop_ns {
-            return;
-        }
-        self.launch(index, packet, line);
-        self.at()
-            .agenda
-            .push(deadline_ns, event::SENDER_TIMER | index as u32);
-    }
-
-    /// The sender's SYN has reached the receiver.
-    fn open_receiver(&mut self, address: Address) {
-        let now_ns = self.at().now_ns;
-        let Some((_, connection)) = member_at(self.at(), address) else {
-            return;
-        };
-        let Some(member) = &mut connection.member else {
-            return;
-        };
-        // One that comes twice is answered twice, and the sender ignores the second answer.
-        member.handshake.receiver_open = true;
-        let (owner, asks) = (member.owner as usize, std::mem::take(&mut member.asks));
-        let back_ns = self.back_ns(owner);
-        self.later(owner, now_ns + back_ns, Pending::Open(address));
-        for (bytes, server_ns) in asks {
-            self.ask(owner, address, bytes, server_ns);
-        }
-    }
-
-    /// The receiver's answer has reached the sender.
-    fn open_sender(&mut self, address: Address) {
-        let now_ns = self.at().now_ns;
-        let Some((_, connection)) = member_at(self.at(), address) else {
-            return;
-        };
-        let Some(member) = &mut connection.member else {
-            return;
-        };
-        if std::mem::replace(&mut member.handshake.sender_open, true) {
-            return;
-        }
-        let writes = std::mem::take(&mut member.writes);
-        if let (Some(sent_ns), 0) = (member.handshake.sent_ns, member.handshake.again) {
-            connection.sender.on_handshake(now_ns - sent_ns);
-        }
-        for bytes in writes {
-            self.write(address, bytes);
+    /// The receiver's SYN has reached the sender, which answers.
+    fn answer(&mut self, address: Address) {
+        if let Some((index, _)) = member_at(self.at(), address) {
+            self.transmit(index);
         }
     }
 
@@ -328,7 +241,7 @@ pub(super) trait Transport<'e> {
         let Some(member) = &mut connection.member else {
             return;
         };
-        if member.handshake.receiver_open {
+        if member.open {
             let at_ns = now_ns + self.back_ns(owner) + server_ns;
             self.later(owner, at_ns, Pending::Write(address, bytes));
         } else {
@@ -336,21 +249,18 @@ pub(super) trait Transport<'e> {
         }
     }
 
-    /// The sender writes, as soon as the connection is open.
+    /// The sender writes; TCP sends it when the connection is open.
     fn write(&mut self, address: Address, bytes: u64) {
+        let now_ns = self.at().now_ns;
         let Some((index, connection)) = member_at(self.at(), address) else {
             return;
         };
         let Some(member) = &mut connection.member else {
             return;
         };
-        if !member.handshake.sender_open {
-            member.writes.push(bytes);
-            return;
-        }
         member.waiting = true;
         let segments = member.stream.supply(bytes);
-        connection.sender.supply(segments);
+        connection.sender.supply(now_ns, segments);
         self.transmit(index);
     }
 

@@ -14,6 +14,7 @@ pub(super) struct ClassCounts {
     pub(super) dropped_limit_pkts: u64,
     pub(super) dropped_policy_pkts: u64,
     pub(super) lost_link_pkts: u64,
+    pub(super) marked_pkts: u64,
     pub(super) delay_ns: u128,
     /// Packets waiting, added up over time, packets times ns.
     pub(super) backlog_ns: u128,
@@ -187,6 +188,12 @@ pub(super) const SERIES: &[Column<Class, Bin>] = &[
         help: "Their bytes.",
         value: Value::Count(|c, _| c.backlog_bytes),
     },
+    Column {
+        name: "marked_pkts",
+        unit: Unit::Packets,
+        help: "Packets sent that the policy marked (ECN).",
+        value: Value::Count(|c, _| c.counts.marked_pkts - c.bin.marked_pkts),
+    },
 ];
 
 /// Columns of table `classes`.
@@ -310,6 +317,12 @@ pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
         unit: Unit::Packets,
         help: "Packets waiting, on average over time.",
         value: Value::Real(|c, totals| Some(backlog_mean_pkts(c, totals))),
+    },
+    Column {
+        name: "marked_pkts",
+        unit: Unit::Packets,
+        help: "Packets sent that the policy marked (ECN).",
+        value: Value::Count(|c, _| c.counts.marked_pkts - c.total.marked_pkts),
     },
 ];
 

@@ -134,6 +134,11 @@ impl Recorder {
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
     }
 
+    /// The policy marked a packet that is sent now.
+    pub(crate) fn marked(&mut self, class: usize) {
+        self.classes[class].counts.marked_pkts += 1;
+    }
+
     #[inline]
     pub(crate) fn lost(&mut self, flow: usize) {
         let flow = &mut self.flows[flow];

@@ -398,26 +398,8 @@ fn application(
     // A write may leave one byte for its last segment.
     accountable(section, "header", tcp.header_bytes + 1, link)?;
     accountable(section, "mss", tcp.segment_bytes(), link)?;
-    let handshake = match tcp.profile {
-        tcp::Profile::Linux => {
-            let handshake = section.flag("handshake", true)?;
-            if handshake {
-                accountable(section, "header", tcp.syn_bytes(), link)?;
-            }
-            handshake
-        }
-        tcp::Profile::Ns2 => {
-            if let Some(entry) = section.find("handshake") {
-                return Err(entry.fault("is for profile = \"linux\"; ns2 sends data with its SYN"));
-            }
-            false
-        }
-    };
-    Ok(Traffic::Application(Box::new(Application {
-        tcp,
-        handshake,
-        session,
-    })))
+    accountable(section, "header", tcp.syn_bytes(), link)?;
+    Ok(Traffic::Application(Box::new(Application { tcp, session })))
 }
 
 /// A transfer that begins with the flow.
@@ -441,14 +423,24 @@ fn bulk(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault
 
 /// TCP's keys.
 fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
-    let algorithm = match section.choice("cc", &["cubic", "newreno"], 0)? {
+    let algorithm = match section.choice("cc", &["cubic", "reno", "bbr", "newreno"], 0)? {
         0 => tcp::Algorithm::Cubic,
+        1 => tcp::Algorithm::Reno,
+        2 => tcp::Algorithm::Bbr,
         _ => tcp::Algorithm::NewReno,
     };
     let profile = match section.choice("profile", &["linux", "ns2"], 0)? {
         0 => tcp::Profile::Linux,
         _ => tcp::Profile::Ns2,
     };
+    use tcp::Algorithm::{Bbr, Reno};
+    if profile == tcp::Profile::Ns2 && matches!(algorithm, Reno | Bbr) {
+        return Err(section.fault_at(
+            "cc",
+            "must be cubic or newreno with profile = \"ns2\"; the linux profile has reno and bbr"
+                .to_owned(),
+        ));
+    }
     let mut config = tcp::Config::new(algorithm, profile);
     const RTO: (u64, u64) = (1_000_000, 3_600_000_000_000);
 
@@ -492,6 +484,10 @@ fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
     )?;
     config.hystart = section.flag("hystart", config.hystart)?;
     config.timestamps = section.flag("timestamps", config.timestamps)?;
+    config.ecn = section.flag("ecn", config.ecn)?;
+    if config.ecn && profile == tcp::Profile::Ns2 {
+        return Err(section.fault_at("ecn", "must be false with profile = \"ns2\"".to_owned()));
+    }
     if config.initial_window_segments > config.max_window_segments {
         return Err(section.fault_at(
             "initial_window",

@@ -6,16 +6,20 @@ use super::segment::{Ack, Segment};
 /// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// RFC 5681 and 6582 window rules.
+    /// RFC 5681 and 6582 window rules; with [`Profile::Linux`] the same as `Reno`.
     NewReno,
-    /// RFC 9438, or Linux 2.6.22's CUBIC v2.1 with [`Profile::Ns2`].
+    /// Linux's Reno; only with [`Profile::Linux`].
+    Reno,
+    /// Linux 6.12's CUBIC, or Linux 2.6.22's v2.1 with [`Profile::Ns2`].
     Cubic,
+    /// Linux's BBR, version 1; only with [`Profile::Linux`].
+    Bbr,
 }
 
 /// The TCP implementation that is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// The RFCs a present Linux follows.
+    /// Linux 6.12.
     Linux,
     /// Agent/TCP/Linux and TCPSink/Sack1 of ns-2.35.
     Ns2,
@@ -52,8 +56,12 @@ pub struct Config {
     pub delayed_ack_ns: u64,
     /// Segments acknowledged one by one at the start of the connection although `delayed_ack` is set.
     pub quick_ack_segments: u32,
-    /// HyStart++ in the first slow start (`Linux` only).
+    /// HyStart in slow start (`Linux` with CUBIC only).
     pub hystart: bool,
+    /// Explicit congestion notification (RFC 3168; `Linux` only).
+    pub ecn: bool,
+    /// Seed of the random choices that BBR makes.
+    pub random: u64,
     /// Timestamps option (RFC 7323): RTT from every acknowledgement, one SACK block fewer.
     pub timestamps: bool,
     /// Payload to send, of which the last segment may hold less than the others; `None`: without end.
@@ -75,11 +83,13 @@ impl Config {
                 min_rto_ns: 200_000_000,
                 max_rto_ns: 120_000_000_000,
                 initial_rto_ns: 1_000_000_000,
-                tick_ns: 1_000_000,
+                tick_ns: 4_000_000,
                 delayed_ack: true,
                 delayed_ack_ns: 40_000_000,
                 quick_ack_segments: 16,
                 hystart: true,
+                ecn: false,
+                random: 1,
                 timestamps: true,
                 bytes_to_send: None,
             },
@@ -100,6 +110,8 @@ impl Config {
                 delayed_ack_ns: 40_000_000,
                 quick_ack_segments: 0,
                 hystart: false,
+                ecn: false,
+                random: 1,
                 timestamps: false,
                 bytes_to_send: None,
             },
@@ -111,39 +123,49 @@ impl Config {
         self.mss_bytes + self.header_bytes
     }
 
-    /// Bytes of a SYN on the wire: its options are 8 bytes longer than those of a segment with timestamps, as in Linux.
-    pub fn syn_bytes(&self) -> u32 {
-        self.header_bytes + 8
-    }
-
     /// Bytes of the shortest segment on the wire.
     pub fn least_segment_bytes(&self) -> u32 {
-        match (self.profile, self.bytes_to_send) {
-            (Profile::Ns2, _) => self.header_bytes,
-            (Profile::Linux, Some(_)) => self.wire_bytes(self.segments_to_send().saturating_sub(1)),
-            (Profile::Linux, None) => self.segment_bytes(),
-        }
+        let last = self.segments_to_send().saturating_sub(1);
+        self.header_bytes.min(self.wire_bytes(last))
     }
 
-    /// Bytes of one segment on the wire. With `Ns2` segment 0 is the SYN and has no payload.
+    /// Bytes of one segment on the wire. Segment 0 is the SYN and has no payload.
     pub fn segment_wire_bytes(&self, segment: &Segment) -> u32 {
+        if segment.bare {
+            return self.header_bytes;
+        }
         self.wire_bytes(segment.sequence)
     }
 
     fn wire_bytes(&self, sequence: u64) -> u32 {
+        if sequence == 0 {
+            return self.syn_bytes();
+        }
         let payload_bytes = self.payload_bytes(sequence + 1) - self.payload_bytes(sequence);
         self.header_bytes + payload_bytes as u32
     }
 
+    /// Bytes of the SYN on the wire. That of Linux has more options: segment size, permission of SACK and window scale.
+    pub fn syn_bytes(&self) -> u32 {
+        match self.profile {
+            Profile::Linux => self.header_bytes + 8,
+            Profile::Ns2 => self.header_bytes,
+        }
+    }
+
     /// Payload of the first so many segments.
     pub fn payload_bytes(&self, segments: u64) -> u64 {
-        let bytes = segments.saturating_sub(self.syn_segments()) * u64::from(self.mss_bytes);
+        let bytes = segments
+            .saturating_sub(1)
+            .saturating_mul(u64::from(self.mss_bytes));
         bytes.min(self.bytes_to_send.unwrap_or(u64::MAX))
     }
 
-    /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`.
+    /// Bytes of an acknowledgement on the wire: 8 for each SACK block, and the option's head with `Linux`, where a D-SACK is
+    /// one more block.
     pub fn ack_wire_bytes(&self, ack: &Ack) -> u32 {
-        match (self.profile, u32::from(ack.nsack)) {
+        let dsacks = u32::from(self.profile == Profile::Linux && ack.dsack.is_some());
+        match (self.profile, u32::from(ack.nsack) + dsacks) {
             (_, 0) => self.ack_bytes,
             (Profile::Linux, blocks) => self.ack_bytes + 4 + 8 * blocks,
             (Profile::Ns2, blocks) => self.ack_bytes + 8 * blocks,
@@ -153,14 +175,9 @@ impl Config {
     /// Segments to send; `u64::MAX` without end.
     pub(super) fn segments_to_send(&self) -> u64 {
         match self.bytes_to_send {
-            Some(bytes) => self.syn_segments() + bytes.div_ceil(u64::from(self.mss_bytes.max(1))),
+            Some(bytes) => 1 + bytes.div_ceil(u64::from(self.mss_bytes.max(1))),
             None => u64::MAX,
         }
-    }
-
-    /// Segments before the first payload.
-    fn syn_segments(&self) -> u64 {
-        u64::from(self.profile == Profile::Ns2)
     }
 }
 
@@ -175,16 +192,23 @@ mod tests {
             sequence,
             retransmission: false,
             sent_ns: 0,
+            bare: false,
+            ecn_capable: false,
+            marked: false,
+            reduced: false,
         };
         let mut ack = Ack {
             cumulative: 1,
             sack: [Block::default(); 4],
             nsack: 0,
+            window: 0,
             echo_ns: None,
-            duplicate: false,
+            dsack: None,
+            echoes_mark: false,
         };
         let linux = Config::new(Algorithm::Cubic, Profile::Linux);
-        assert_eq!(linux.segment_wire_bytes(&segment(0)), 1500);
+        assert_eq!(linux.segment_wire_bytes(&segment(0)), 60);
+        assert_eq!(linux.segment_wire_bytes(&segment(1)), 1500);
         let ns2 = Config::new(Algorithm::Cubic, Profile::Ns2);
         assert_eq!(ns2.segment_wire_bytes(&segment(0)), 40);
         assert_eq!(ns2.segment_wire_bytes(&segment(1)), 1040);
@@ -202,11 +226,11 @@ mod tests {
             bytes_to_send: Some(2 * 1448 + 1),
             ..linux
         };
-        let sizes = [0, 1, 2].map(|n| config.segment_wire_bytes(&segment(n)));
-        assert_eq!(sizes, [1500, 1500, 53]);
-        assert_eq!(config.least_segment_bytes(), 53);
-        let payloads = [0, 1, 2, 3, 9].map(|n| config.payload_bytes(n));
-        assert_eq!(payloads, [0, 1448, 2896, 2897, 2897]);
+        let sizes = [0, 1, 2, 3].map(|n| config.segment_wire_bytes(&segment(n)));
+        assert_eq!(sizes, [60, 1500, 1500, 53]);
+        assert_eq!(config.least_segment_bytes(), 52);
+        let payloads = [0, 1, 2, 3, 4, 9].map(|n| config.payload_bytes(n));
+        assert_eq!(payloads, [0, 0, 1448, 2896, 2897, 2897]);
         let (linux, ns2) = (
             Config::new(Algorithm::Cubic, Profile::Linux),
             Config::new(Algorithm::Cubic, Profile::Ns2),

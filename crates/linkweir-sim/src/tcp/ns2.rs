@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 
 use super::config::{Algorithm, Config};
 use super::ns2_cubic::Ns2Cubic;
-use super::rto::TickRto;
+use super::ns2_rto::TickRto;
 use super::scoreboard::{Scoreboard, Standing};
 use super::segment::{Ack, Segment};
 use super::state::{Counters, Phase, Window};
@@ -124,8 +124,9 @@ impl Sender {
             acked_id: None,
             search_from: u64::MAX,
             control: match config.algorithm {
-                Algorithm::NewReno => Control::NewReno(0),
                 Algorithm::Cubic => Control::Cubic(Ns2Cubic::new()),
+                // It has no other one.
+                Algorithm::NewReno | Algorithm::Reno | Algorithm::Bbr => Control::NewReno(0),
             },
             rto: TickRto::new(config),
             timed: None,
@@ -137,7 +138,7 @@ impl Sender {
 
     #[inline]
     pub fn on_ack(&mut self, now_ns: u64, ack: &Ack) {
-        self.counters.spurious += u64::from(ack.duplicate);
+        self.counters.spurious += u64::from(ack.dsack.is_some());
         if ack.cumulative < self.una || ack.cumulative > self.next {
             return;
         }
@@ -469,6 +470,10 @@ impl Sender {
             sequence,
             retransmission: false,
             sent_ns: now_ns,
+            bare: false,
+            ecn_capable: false,
+            marked: false,
+            reduced: false,
         }
     }
 
@@ -492,6 +497,10 @@ impl Sender {
             sequence,
             retransmission: true,
             sent_ns: now_ns,
+            bare: false,
+            ecn_capable: false,
+            marked: false,
+            reduced: false,
         }
     }
 

@@ -19,11 +19,15 @@ pub struct Ack {
     pub sack: [Block; 4],
     /// Valid entries of `sack`.
     pub nsack: u8,
+    /// Segments above `cumulative` that the receiver has room for. `Ns2` has a fixed window instead and ignores it.
+    pub window: u64,
     /// `sent_ns` of the segment whose timestamp is echoed (RFC 7323, section 4.3); `None` without timestamps.
     pub echo_ns: Option<u64>,
-    /// The segment that caused this acknowledgement had been received before (as D-SACK reports, RFC 2883).
-    /// It feeds [`Counters::spurious`](super::Counters::spurious) and no decision.
-    pub duplicate: bool,
+    /// The segment that caused this acknowledgement, if it had been received before (D-SACK, RFC 2883). With `Ns2` it feeds
+    /// [`Counters::spurious`](super::Counters::spurious) and no decision.
+    pub dsack: Option<u64>,
+    /// A congestion mark arrived that the sender has not answered yet (ECE, RFC 3168).
+    pub echoes_mark: bool,
 }
 
 /// A segment of the sender.
@@ -35,4 +39,12 @@ pub struct Segment {
     pub retransmission: bool,
     /// When it left the sender.
     pub sent_ns: u64,
+    /// It carries nothing but an acknowledgement, that of the answer to the SYN; its number is 0.
+    pub bare: bool,
+    /// It can carry a congestion mark (ECT, RFC 3168).
+    pub ecn_capable: bool,
+    /// It carries one (CE).
+    pub marked: bool,
+    /// The sender has reduced its window for a mark (CWR).
+    pub reduced: bool,
 }

@@ -4,11 +4,11 @@
 /// The phase of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Slow start, HyStart++'s conservative slow start included.
+    /// Slow start.
     SlowStart,
     /// Congestion avoidance.
     CongestionAvoidance,
-    /// Fast recovery.
+    /// Fast recovery, or a reduction after a congestion mark.
     Recovery,
     /// After a retransmission timeout, until all that was outstanding is acknowledged.
     Loss,
@@ -19,9 +19,9 @@ pub enum Phase {
 pub struct Window {
     /// Congestion window, segments. With `Ns2`, what ns-2 traces as `cwnd_`.
     pub cwnd_segments: f64,
-    /// Slow start threshold, segments; `None` until a congestion event or HyStart++ sets it.
+    /// Slow start threshold, segments; `None` until a congestion event or HyStart sets it.
     pub ssthresh_segments: Option<f64>,
-    /// Segments held to be in the network: pipe of RFC 6675, section 4.
+    /// Segments held to be in the network.
     pub flight_segments: u64,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt_ns: Option<u64>,
@@ -60,9 +60,9 @@ pub struct Counters {
     pub sent: u64,
     /// Retransmissions: `retransmitted_fast` + `retransmitted_rto`.
     pub retransmitted: u64,
-    /// Retransmissions in fast recovery.
+    /// Retransmissions in fast recovery, and tail loss probes.
     pub retransmitted_fast: u64,
-    /// Retransmissions after a timeout.
+    /// Retransmissions after a timeout, that of a SYN included.
     pub retransmitted_rto: u64,
     /// Acknowledgements that reported a segment received twice.
     pub spurious: u64,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use super::config::{Config, Profile};
+use super::config::Config;
 
 /// The data of one connection.
 #[derive(Clone, Debug)]
@@ -31,12 +31,12 @@ struct Write {
 }
 
 impl Stream {
-    /// Nothing is written yet. With `Ns2` there is segment 0, which stands for the SYN, without payload.
+    /// Nothing is written yet; segment 0 is the SYN, without payload.
     pub fn new(config: &Config) -> Stream {
         Stream {
             mss_bytes: u64::from(config.mss_bytes.max(1)),
             writes: VecDeque::new(),
-            segments: u64::from(config.profile == Profile::Ns2),
+            segments: 1,
             bytes: 0,
         }
     }
@@ -110,7 +110,7 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tcp::{Algorithm, Receiver, Sender};
+    use crate::tcp::{Algorithm, Profile, Receiver, Sender};
 
     #[test]
     fn each_write_begins_a_segment_and_only_its_last_one_is_short() {
@@ -120,26 +120,26 @@ mod tests {
         };
         let mut stream = Stream::new(&config);
         assert_eq!([2500, 0, 1, 2000].map(|n| stream.supply(n)), [3, 0, 1, 2]);
-        assert_eq!((stream.segments(), stream.bytes()), (6, 4501));
-        let sizes: Vec<u32> = (0..6).map(|n| stream.segment_bytes(n)).collect();
+        assert_eq!((stream.segments(), stream.bytes()), (7, 4501));
+        let sizes: Vec<u32> = (1..7).map(|n| stream.segment_bytes(n)).collect();
         assert_eq!(sizes, [1000, 1000, 500, 1, 1000, 1000]);
-        let sums = [0, 1, 3, 4, 5, 6, 9].map(|n| stream.payload_bytes(n));
+        let sums = [1, 2, 4, 5, 6, 7, 10].map(|n| stream.payload_bytes(n));
         assert_eq!(sums, [0, 1000, 2500, 2501, 3501, 4501, 4501]);
         // With three segments acknowledged the first write is forgotten, and nothing else changes.
-        stream.acknowledged(2);
-        assert_eq!(stream.writes.len(), 3);
         stream.acknowledged(3);
+        assert_eq!(stream.writes.len(), 3);
+        stream.acknowledged(4);
         assert_eq!(stream.writes.len(), 2);
-        assert_eq!(stream.payload_bytes(3), 2500);
-        assert_eq!(stream.segment_bytes(3), 1);
-        stream.acknowledged(6);
-        assert_eq!(stream.payload_bytes(6), 4501);
+        assert_eq!(stream.payload_bytes(4), 2500);
+        assert_eq!(stream.segment_bytes(4), 1);
+        stream.acknowledged(7);
+        assert_eq!(stream.payload_bytes(7), 4501);
         assert_eq!(stream.supply(1001), 2);
-        assert_eq!([6, 7].map(|n| stream.segment_bytes(n)), [1000, 1]);
+        assert_eq!([7, 8].map(|n| stream.segment_bytes(n)), [1000, 1]);
     }
 
     #[test]
-    fn the_first_segment_of_ns2_has_no_payload() {
+    fn the_first_segment_has_no_payload() {
         let mut stream = Stream::new(&Config::new(Algorithm::NewReno, Profile::Ns2));
         assert_eq!(stream.supply(1500), 2);
         let sizes = [0, 1, 2].map(|n| stream.segment_bytes(n));
@@ -158,7 +158,7 @@ mod tests {
             let mut now_ns = 0;
             let mut sizes = Vec::new();
             for bytes in [100, 40_000, 3_000] {
-                sender.supply(stream.supply(bytes));
+                sender.supply(now_ns, stream.supply(bytes));
                 assert!(!sender.is_done());
                 for _ in 0..20 {
                     let mut acks = Vec::new();

@@ -21,13 +21,12 @@ fn ms(amount: f64) -> Amount {
     fixed(amount * 1e6)
 }
 
-fn application(session: Session, handshake: bool, profile: Profile) -> Traffic {
+fn application(session: Session, profile: Profile) -> Traffic {
     Traffic::Application(Box::new(Application {
         tcp: Config {
             bytes_to_send: Some(0),
             ..Config::new(Algorithm::Cubic, profile)
         },
-        handshake,
         session,
     }))
 }
@@ -62,19 +61,13 @@ fn completions(e: &Experiment) -> Vec<(f64, f64)> {
 
 #[test]
 fn a_transfer_takes_a_round_trip_more_with_its_handshake() {
-    for (handshake, profile, expected) in [
-        (false, Profile::Linux, 11.0),
-        // 0.04 + 10 to the receiver, 10 back, 1 + 10 for the segment.
-        (true, Profile::Linux, 31.04),
+    for (profile, bytes, expected) in [
+        // 0.04 + 10 to the receiver, 10 back, 0.034667 for the answer's acknowledgement, 1 + 10 for the segment.
+        (Profile::Linux, 1448.0, 31.074_667),
         // A segment of 40 bytes stands for the SYN, and one of 1040 follows it at once.
-        (true, Profile::Ns2, 10.72),
+        (Profile::Ns2, 1000.0, 10.72),
     ] {
-        let bytes = if profile == Profile::Linux {
-            1448.0
-        } else {
-            1000.0
-        };
-        let traffic = application(transfers(&[0, 100 * MS], bytes), handshake, profile);
+        let traffic = application(transfers(&[0, 100 * MS], bytes), profile);
         let e = link(vec![flow(0, traffic)], S);
         let found = completions(&e);
         assert_eq!(found.len(), 2);
@@ -92,10 +85,7 @@ fn a_request_goes_up_the_server_works_and_the_response_comes_down() {
         server_ns: ms(5.0),
         think_ns: ms(100.0),
     };
-    let e = link(
-        vec![flow(0, application(session, true, Profile::Linux))],
-        S / 5,
-    );
+    let e = link(vec![flow(0, application(session, Profile::Linux))], S / 5);
     // 10 up, 0.04 + 10 down, 10 up with the request, 5 at the server, 1 + 10 down; later 10 + 5 + 11.
     assert_eq!(completions(&e), [(0.0, 46.04), (146.04, 26.0)]);
     let t = tables(&e);
@@ -120,10 +110,7 @@ fn a_page_ends_with_its_last_object() {
         server_ns: ms(0.0),
         think_ns: ms(50.0),
     };
-    let e = link(
-        vec![flow(0, application(session, true, Profile::Linux))],
-        S / 4,
-    );
+    let e = link(vec![flow(0, application(session, Profile::Linux))], S / 4);
     // The main object is there after 41.04. The first connection asks again and has the next object 21 later, at 62.04, and
     // would have a third one at 83.04. The second connection's SYN is up at 51.04, with that request, so its answer waits
     // for 1 and is there at 62.08; its object is asked for at 72.08, waits until 73.04 for that of the first connection,
@@ -147,38 +134,17 @@ fn a_lost_syn_is_sent_again_after_a_second() {
         },
     ] {
         let asks = matches!(session, Session::Requests { .. });
-        let mut e = link(
-            vec![flow(0, application(session, true, Profile::Linux))],
-            9 * S,
-        );
+        let mut e = link(vec![flow(0, application(session, Profile::Linux))], 9 * S);
         let points = [(0, 1.0), (1_500 * MS, 0.0)];
         e.link.loss = Signal::Steps {
             points: points.into(),
             end: End::Hold,
         };
-        // Lost at 0 and after 1 s; after 2 s more it passes. The receiver's SYN needs 10 ms before, its request 10 behind.
-        let expected = if asks { 3041.04 } else { 3031.04 };
-        assert_eq!(completions(&e), [(0.0, expected)]);
+        // Lost at 0 and after 1 s, give or take the coarse ticks of long timers; after another second it passes.
+        let expected = if asks { 2041.04 } else { 2031.07 };
+        let took = completions(&e)[0].1;
+        assert!((took - expected).abs() < 70.0, "{took}");
     }
-}
-
-#[test]
-fn the_handshake_is_the_first_sample_of_the_round_trip_time() {
-    // The segment of 20.04 ms is lost. Without a sample its time-out would be a second.
-    let mut took = [true, false].map(|handshake| {
-        let traffic = application(transfers(&[100 * MS], 1448.0), handshake, Profile::Linux);
-        let mut e = link(vec![flow(0, traffic)], 9 * S);
-        let lost_ns = if handshake { 115 * MS } else { 95 * MS };
-        let points = [(0, 0.0), (lost_ns, 1.0), (lost_ns + 20 * MS, 0.0)];
-        e.link.loss = Signal::Steps {
-            points: points.into(),
-            end: End::Hold,
-        };
-        completions(&e)[0].1
-    });
-    took.sort_by(f64::total_cmp);
-    assert!((200.0..350.0).contains(&took[0]), "{took:?}");
-    assert!((1000.0..1100.0).contains(&took[1]), "{took:?}");
 }
 
 /// A row of table `flows` without kind, name, delays' percentiles and window.
@@ -224,7 +190,6 @@ fn one_transfer_is_a_bulk_transfer_of_the_same_bytes() {
                         bytes_to_send: Some(0),
                         ..config
                     },
-                    handshake: false,
                     session: transfers(&[0], BYTES as f64),
                 }));
                 let runs = [bulk, flow(0, alone)].map(|mut flow| {
@@ -256,7 +221,7 @@ fn places_of_closed_connections_are_taken_again() {
         },
         concurrent: 8,
     };
-    let traffic = application(session, true, Profile::Linux);
+    let traffic = application(session, Profile::Linux);
     let mut e = link(vec![flow(0, traffic.clone()), flow(1, traffic)], 120 * S);
     e.link.loss = Signal::Constant(0.05);
     e.interval_ns = S;
@@ -285,24 +250,28 @@ fn places_of_closed_connections_are_taken_again() {
 
 #[test]
 fn a_segment_of_a_closed_connection_is_none_of_the_next_one() {
-    // The link begins at 2 s, so the first transfer's segment is sent again at 1 s, behind 40 other packets. The first copy is
-    // there at 2011 ms and acknowledged at 2021. The second copy leaves at 2042 and is there at 2052. In between the next
-    // transfer has taken the place; its own segment is behind the second copy, and there 1 ms later.
-    let traffic = application(transfers(&[0, 2030 * MS], 1448.0), false, Profile::Linux);
-    let others = vec![(500 * MS, 1500); 40];
+    // The link stands still from 20.5 ms, when half of the first transfer's segment has left, to 2 s. The segment is sent again
+    // behind 40 other packets. Its first copy is there at 2011 ms and acknowledged at 2021. The next transfer then takes the
+    // place; its SYN is behind the other copies, which it must not take for its own data.
+    let traffic = application(transfers(&[0, 2030 * MS], 1448.0), Profile::Linux);
+    let others = vec![(100 * MS, 1500); 40];
     let others = Traffic::Replay {
         packets: others.into(),
         period_ns: None,
     };
     let mut e = link(vec![flow(0, traffic), flow(0, others)], 9 * S);
-    let points = [(0, 0.0), (2 * S, 12e6)];
+    let points = [(0, 12e6), (20_500_000, 0.0), (2 * S, 12e6)];
     e.link.capacity = linkweir_sim::experiment::Capacity::Rate(Signal::Steps {
         points: points.into(),
         end: End::Hold,
     });
-    assert_eq!(completions(&e), [(0.0, 2011.0), (2030.0, 23.0)]);
-    let delivered = tables(&e).numbers("flows", "delivered_pkts");
-    assert_eq!(delivered, [3.0, 40.0]);
+    let t = tables(&e);
+    let copies = t.numbers("flows", "delivered_pkts")[0] - 6.0;
+    assert!(copies >= 1.0, "{copies}");
+    // The SYN waits for the rest of the 40 packets and the copies, and then all is as on an empty link.
+    let expected = 2040.575 + copies - 2030.0 + 31.075;
+    let found = completions(&e);
+    assert!((found[1].1 - expected).abs() < 0.1, "{found:?} {expected}");
 }
 
 #[test]
@@ -312,12 +281,9 @@ fn too_many_transfers_are_refused() {
         size: fixed(1448.0),
         concurrent: 10,
     };
-    let e = link(
-        vec![flow(0, application(session, true, Profile::Linux))],
-        S / 2,
-    );
+    let e = link(vec![flow(0, application(session, Profile::Linux))], S / 2);
     let t = tables(&e);
-    // A connection lasts for 31.04 ms and the acknowledgement's 10: 11 arrivals come in that time for 10 places.
+    // A connection lasts for 31 ms and the acknowledgement's 10.
     let (begun, refused) = (
         t.numbers("completions", "begun")[0],
         t.numbers("completions", "refused")[0],
@@ -339,7 +305,7 @@ fn a_video_on_a_fast_link_fills_its_buffer_and_stands_still_in_an_outage() {
         },
         server_ns: ms(0.0),
     };
-    let traffic = application(Session::Video(video), true, Profile::Linux);
+    let traffic = application(Session::Video(video), Profile::Linux);
     let mut e = link(vec![flow(0, traffic)], 100 * S);
     let t = tables(&e);
     assert_eq!(t.numbers("video", "stalls"), [0.0]);
@@ -428,7 +394,7 @@ fn all_kinds() -> Vec<Traffic> {
     let made = [Profile::Linux, Profile::Ns2].map(|profile| {
         sessions
             .clone()
-            .map(|session| application(session, true, profile))
+            .map(|session| application(session, profile))
     });
     made.into_iter().flatten().collect()
 }

@@ -30,7 +30,6 @@ const FLOWS: &[(&str, &str)] = &[
     ("kind = \"transfers\"\nsize = \"1kB\"\narrivals = { every = \"1s\" }\nconcurrent = 0", "flow[2].concurrent = 0: must be a whole number 1 .. 100000"),
     ("kind = \"transfers\"\nsize = \"1kB\"\narrivals = { every = \"1s\" }\nconcurrent = 100000\ncount = 3", "geo.toml:33: flow[2]: applications may have more than 262144 connections at once; use fewer"),
     ("kind = \"transfers\"\nsize = \"1kB\"\narrivals = { every = \"1s\" }\nbytes = \"1MB\"", "flow[2].bytes = \"1MB\": unknown key"),
-    ("kind = \"transfers\"\nsize = \"1kB\"\narrivals = { every = \"1s\" }\nprofile = \"ns2\"\nhandshake = true", "flow[2].handshake = true: is for profile = \"linux\""),
     ("kind = \"requests\"\nresponse = \"1kB\"", "flow[2].think: is missing; write think = \"5s\""),
     ("kind = \"requests\"\nresponse = \"1kB\"\nthink = { mean = \"0s\" }", "flow[2].think.mean = \"0s\": must be above 0"),
     ("kind = \"web\"\nmain = \"1kB\"\nobjects = \"3\"", "flow[2].objects = \"3\": "),

@@ -1,85 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Retransmission timeouts: RFC 6298 as Linux applies it, and the tick arithmetic of ns-2.
+//! Retransmission timeouts of the `Ns2` profile.
 
 use super::config::Config;
-
-/// RFC 6298, section 2, with Linux's floor: 4 RTTVAR counts as at least `min_rto_ns`, so that a steady RTT longer
-/// than the least timeout does not bring the timeout down to the RTT itself.
-#[derive(Clone, Debug)]
-pub struct Rto {
-    srtt_ns: Option<u64>,
-    rttvar_ns: u64,
-    /// Before back-off.
-    base_ns: u64,
-    /// Timeouts since the last sample.
-    backoff: u32,
-    min_ns: u64,
-    max_ns: u64,
-    granularity_ns: u64,
-}
-
-impl Rto {
-    /// Before the first sample.
-    pub fn new(config: &Config) -> Rto {
-        Rto {
-            srtt_ns: None,
-            rttvar_ns: 0,
-            base_ns: config.initial_rto_ns,
-            backoff: 0,
-            min_ns: config.min_rto_ns,
-            max_ns: config.max_rto_ns,
-            granularity_ns: config.tick_ns,
-        }
-    }
-
-    /// A round-trip time was measured; ends the back-off.
-    #[inline]
-    pub fn sample(&mut self, rtt_ns: u64) {
-        let srtt_ns = match self.srtt_ns {
-            None => {
-                self.rttvar_ns = rtt_ns / 2;
-                rtt_ns
-            }
-            Some(srtt_ns) => {
-                self.rttvar_ns = (3 * self.rttvar_ns + srtt_ns.abs_diff(rtt_ns)) / 4;
-                (7 * srtt_ns + rtt_ns) / 8
-            }
-        };
-        self.srtt_ns = Some(srtt_ns);
-        self.base_ns = srtt_ns
-            + (4 * self.rttvar_ns)
-                .max(self.granularity_ns)
-                .max(self.min_ns);
-        self.backoff = 0;
-    }
-
-    /// The timer expired.
-    pub fn back_off(&mut self) {
-        self.backoff += 1;
-    }
-
-    /// Timeouts since the last sample.
-    pub fn backoff(&self) -> u32 {
-        self.backoff
-    }
-
-    /// Timeout to arm.
-    #[inline]
-    pub fn timeout_ns(&self) -> u64 {
-        if self.backoff == 0 {
-            return self.base_ns.min(self.max_ns);
-        }
-        self.base_ns
-            .saturating_mul(1 << self.backoff.min(32))
-            .min(self.max_ns)
-    }
-
-    /// Smoothed round-trip time.
-    #[inline]
-    pub fn srtt_ns(&self) -> Option<u64> {
-        self.srtt_ns
-    }
-}
 
 /// ns-2.35's estimator: whole ticks, SRTT in eighths and RTTVAR in quarters of a tick, a fall of the RTT counted for
 /// an eighth in the variance, timeout SRTT + 4 RTTVAR, least timeout applied before the back-off, SRTT folded
@@ -173,57 +95,6 @@ mod tests {
     use crate::tcp::{Algorithm, Profile};
 
     const MS: u64 = 1_000_000;
-
-    #[test]
-    fn evolution_of_rfc_6298() {
-        let mut rto = Rto::new(&Config::new(Algorithm::NewReno, Profile::Linux));
-        assert_eq!(rto.timeout_ns(), 1000 * MS);
-        // SRTT 400, RTTVAR 200: 400 + 800.
-        rto.sample(400 * MS);
-        assert_eq!(
-            (rto.srtt_ns(), rto.timeout_ns()),
-            (Some(400 * MS), 1200 * MS)
-        );
-        // RTTVAR 3/4 200 + 1/4 |400 - 800| = 250, SRTT 7/8 400 + 1/8 800 = 450: 450 + 1000.
-        rto.sample(800 * MS);
-        assert_eq!(
-            (rto.srtt_ns(), rto.timeout_ns()),
-            (Some(450 * MS), 1450 * MS)
-        );
-        // RTTVAR 3/4 250 + 1/4 |450 - 50| = 287.5, SRTT 7/8 450 + 1/8 50 = 400: 400 + 1150.
-        rto.sample(50 * MS);
-        assert_eq!(
-            (rto.srtt_ns(), rto.timeout_ns()),
-            (Some(400 * MS), 1550 * MS)
-        );
-    }
-
-    #[test]
-    fn back_off_doubles_up_to_the_greatest_and_a_sample_ends_it() {
-        let mut rto = Rto::new(&Config::new(Algorithm::NewReno, Profile::Linux));
-        rto.sample(400 * MS);
-        let mut timeouts_ms = Vec::new();
-        for _ in 0..8 {
-            rto.back_off();
-            timeouts_ms.push(rto.timeout_ns() / MS);
-        }
-        assert_eq!(
-            timeouts_ms,
-            [2400, 4800, 9600, 19_200, 38_400, 76_800, 120_000, 120_000]
-        );
-        rto.sample(400 * MS);
-        // RTTVAR 150: 400 + 600.
-        assert_eq!(rto.timeout_ns(), 1000 * MS);
-    }
-
-    #[test]
-    fn a_steady_rtt_leaves_the_floor_above_it() {
-        let mut rto = Rto::new(&Config::new(Algorithm::NewReno, Profile::Linux));
-        for _ in 0..100 {
-            rto.sample(500 * MS);
-        }
-        assert_eq!(rto.timeout_ns(), 700 * MS);
-    }
 
     #[test]
     fn ticks_of_ns2() {

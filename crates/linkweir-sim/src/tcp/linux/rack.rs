@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! RACK (RFC 8985, section 6): a segment is lost if one sent after it was delivered and its own round trip is over, by more
+//! than the reordering window once reordering was seen.
+
+use super::flight::EVER;
+use super::{Sender, State};
+
+/// Recoveries for which a widened reordering window stays.
+const PERSIST: u32 = 16;
+
+/// The newest delivered transmission, and the reordering window.
+#[derive(Clone, Debug)]
+pub struct Rack {
+    sent_ns: u64,
+    end: u64,
+    rtt_ns: u64,
+    /// There is news since losses were last looked for.
+    pub has_advanced: bool,
+    /// Width of the reordering window, quarters of the least RTT.
+    steps: u64,
+    persist: u32,
+    dsack_seen: bool,
+    last_delivered: u64,
+}
+
+impl Default for Rack {
+    fn default() -> Rack {
+        Rack {
+            sent_ns: 0,
+            end: 0,
+            rtt_ns: 0,
+            has_advanced: false,
+            steps: 1,
+            persist: 0,
+            dsack_seen: false,
+            last_delivered: 0,
+        }
+    }
+}
+
+impl Rack {
+    /// A retransmission arrived that was not needed, and reordering was seen before.
+    pub fn see_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// A recovery was undone because of D-SACKs.
+    pub fn persist_more(&mut self) {
+        self.persist = (self.persist + 1).min(PERSIST);
+    }
+
+    /// A recovery ended without being undone.
+    pub fn persist_less(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+    }
+
+    /// How long a transmission of `sent_ns` may still stay out at `now_ns`; 0 or less: it is over.
+    pub fn remaining_ns(&self, now_ns: u64, sent_ns: u64, window_ns: u64) -> i64 {
+        (self.rtt_ns + window_ns) as i64 - (now_ns - sent_ns) as i64
+    }
+
+    /// Widens the window when spurious retransmissions were seen, at most once per round trip.
+    pub fn adapt(&mut self, prior_delivered: u64, delivered: u64) {
+        if prior_delivered == 0 {
+            return;
+        }
+        if prior_delivered < self.last_delivered {
+            self.dsack_seen = false;
+        }
+        if self.dsack_seen {
+            self.steps = (self.steps + 1).min(255);
+            self.dsack_seen = false;
+            self.last_delivered = delivered;
+            self.persist = PERSIST;
+        } else if self.persist == 0 {
+            self.steps = 1;
+        }
+    }
+}
+
+impl Sender {
+    /// A transmission of `sent_ns` was delivered, of the segment before `end`.
+    #[inline]
+    pub(super) fn advance_rack(&mut self, now_ns: u64, marks: u8, end: u64, sent_ns: u64) {
+        let rtt_ns = now_ns - sent_ns;
+        if marks & EVER != 0 && rtt_ns < self.rtt.least_ns() {
+            return; // the original, rather than the retransmission
+        }
+        self.rack.has_advanced = true;
+        self.rack.rtt_ns = rtt_ns;
+        if (sent_ns, end) > (self.rack.sent_ns, self.rack.end) {
+            self.rack.sent_ns = sent_ns;
+            self.rack.end = end;
+        }
+    }
+
+    fn reordering_window_ns(&self) -> u64 {
+        if self.reorderings_seen == 0
+            && (self.state >= State::Recovery || self.flight.sacked() >= self.reordering)
+        {
+            return 0;
+        }
+        (self.rtt.least_ns() / 4)
+            .saturating_mul(self.rack.steps)
+            .min(self.rtt.srtt_ns())
+    }
+
+    /// Marks what is lost; returns how long the next segment may still stay out, if one may.
+    pub(super) fn detect_losses(&mut self, now_ns: u64) -> Option<u64> {
+        let window_ns = self.reordering_window_ns();
+        let rack = &self.rack;
+        let mut wait_ns = 0;
+        self.flight
+            .each_sent_before((rack.sent_ns, rack.end), |sent_ns| {
+                let remaining_ns = rack.remaining_ns(now_ns, sent_ns, window_ns);
+                wait_ns = wait_ns.max(remaining_ns);
+                remaining_ns <= 0
+            });
+        (wait_ns > 0).then_some(wait_ns as u64)
+    }
+}
