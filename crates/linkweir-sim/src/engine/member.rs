@@ -59,6 +59,8 @@ impl Member {
     }
 
     /// A segment as a packet of the application's flow.
+    #[cold] // keeps the path of other connections short
+    #[inline(never)]
     pub(super) fn packet(&self, config: &tcp::Config, segment: &tcp::Segment) -> Packet {
         let bytes = if segment.sequence == 0 {
             config.segment_wire_bytes(segment) // a SYN, or the acknowledgement of its answer

@@ -376,7 +376,8 @@ impl<'a, M: Medium> Engine<'a, M> {
     }
 
     /// A recorded packet arrives; returns when the next one does.
-    #[inline(never)] // keeps the path of the other sources short
+    #[cold] // keeps the path of the other sources short
+    #[inline(never)]
     fn replay(&mut self, index: usize) -> Option<u64> {
         let now_ns = self.bottleneck.now_ns;
         let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];

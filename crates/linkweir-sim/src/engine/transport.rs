@@ -31,6 +31,8 @@ pub(super) trait Transport<'e> {
     fn back_ns(&mut self, index: usize) -> u64;
 
     /// Does what is due of an application.
+    #[cold] // keeps the paths of other flows short
+    #[inline(never)]
     fn run_application(&mut self, index: usize) {
         let now_ns = self.at().now_ns;
         loop {
@@ -53,6 +55,8 @@ pub(super) trait Transport<'e> {
     }
 
     /// A packet of an application has arrived.
+    #[cold] // keeps the paths of other flows short
+    #[inline(never)]
     fn deliver_to_application(&mut self, packet: &Packet) {
         let now_ns = self.at().now_ns;
         let (place, generation) = packet.address();
@@ -90,6 +94,8 @@ pub(super) trait Transport<'e> {
     }
 
     /// An acknowledgement has reached the sender of a connection, which may thereby be closed.
+    #[cold] // keeps the paths of other flows short
+    #[inline(never)]
     fn acknowledged(&mut self, index: usize, cumulative: u64) {
         let Kind::Tcp(connection) = &mut self.at().flows[index].kind else {
             return;
