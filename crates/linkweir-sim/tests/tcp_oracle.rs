@@ -3,83 +3,194 @@
 
 mod tcp_link;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use linkweir_sim::tcp::{Ack, Algorithm, Config, Phase, Profile, Segment, Sender};
 use tcp_link::{run, Draw, Observer, Path};
 
-/// SetPipe and IsLost of RFC 6675, section 4, by brute force, from nothing but the segments and acknowledgements seen.
-struct Rfc6675 {
+/// The `Linux` sender by brute force, from nothing but the segments and acknowledgements seen: bounds of what is in the
+/// network, and whether each retransmission was justified by RACK (RFC 8985, section 6.2), a timeout or a probe.
+struct Rack {
     draw: Draw,
-    per_10000: u64,
-    /// Outstanding segments: SACKed, and retransmitted since the last timeout.
-    outstanding: BTreeMap<u64, (bool, bool)>,
-    /// A timeout declared everything below lost.
-    lost_below: u64,
+    harm: Harm,
+    /// Outstanding segments that are not SACKed, and all their transmissions.
+    open: BTreeMap<u64, Vec<u64>>,
+    sacked: BTreeSet<u64>,
+    /// Outstanding segments that were retransmitted.
+    again: BTreeSet<u64>,
+    una: u64,
+    next: u64,
+    window_end: u64,
+    /// The newest transmission that may have been delivered: time and number.
+    newest: (u64, u64),
+    /// Least time from a transmission to the acknowledgement that delivered it.
+    least_ns: u64,
+    timeouts: u64,
+    /// All below was outstanding at the last timeout.
+    timed_out_below: u64,
+    last_ack_ns: u64,
+    retransmissions: u64,
+    received: BTreeSet<u64>,
     checks: u64,
 }
 
-impl Rfc6675 {
-    fn pipe(&self) -> u64 {
-        let mut pipe = 0;
-        let mut sacked_above = 0;
-        for (&sequence, &(sacked, retransmitted)) in self.outstanding.iter().rev() {
-            if sacked {
-                sacked_above += 1;
-                continue;
-            }
-            let lost = sacked_above >= 3 || sequence < self.lost_below;
-            pipe += u64::from(!lost) + u64::from(retransmitted);
+/// What happens to segments and acknowledgements, each in 10000 of them.
+#[derive(Clone, Copy)]
+struct Harm {
+    lost: u64,
+    late: u64,
+    acks_lost: u64,
+    acks_repeated: u64,
+    /// Every second an outage of so long.
+    outage_ns: u64,
+}
+
+impl Rack {
+    fn new(seed: u64, harm: Harm) -> Rack {
+        Rack {
+            draw: Draw(seed),
+            harm,
+            open: BTreeMap::new(),
+            sacked: BTreeSet::new(),
+            again: BTreeSet::new(),
+            una: 0,
+            next: 0,
+            window_end: 1,
+            newest: (0, 0),
+            least_ns: u64::MAX,
+            timeouts: 0,
+            timed_out_below: 0,
+            last_ack_ns: 0,
+            retransmissions: 0,
+            received: BTreeSet::new(),
+            checks: 0,
         }
-        pipe
     }
 
+    fn happens(&mut self, per_10000: u64) -> bool {
+        self.draw.below(10_000) < per_10000
+    }
+
+    /// Takes the segment from the open ones; its copies are in the network no more.
+    fn deliver(&mut self, now_ns: u64, sequence: u64) {
+        for sent_ns in self.open.remove(&sequence).unwrap_or_default() {
+            self.newest = self.newest.max((sent_ns, sequence));
+            self.least_ns = self.least_ns.min(now_ns - sent_ns);
+        }
+    }
+
+    fn has_been_overtaken(&self, sequence: u64) -> bool {
+        let last_ns = *self.open[&sequence].last().unwrap();
+        self.newest > (last_ns, sequence)
+    }
+
+    /// At most one copy of each open segment counts, and one more where the first was held for lost and then was not:
+    /// Linux then believes the copy to be in the network even when the first is SACKed. At least those count that nothing
+    /// sent later has overtaken.
     fn check(&mut self, sender: &Sender) {
-        assert_eq!(sender.window().flight_segments, self.pipe());
+        let flight = sender.window().flight_segments;
+        let open = self.open.len() as u64;
+        let again = self.again.len() as u64;
+        assert!(flight <= open + again, "{flight} of {open} and {again}");
+        let suspected = self
+            .open
+            .keys()
+            .filter(|&&n| n < self.timed_out_below || self.has_been_overtaken(n))
+            .count() as u64;
+        assert!(flight + suspected >= open, "{flight} {suspected} {open}");
         self.checks += 1;
     }
 }
 
-impl Observer for Rfc6675 {
+impl Observer for Rack {
     fn drops(&mut self, _nth: u64, _segment: &Segment) -> bool {
-        self.draw.below(10_000) < self.per_10000
+        self.happens(self.harm.lost)
     }
 
-    fn on_ack(&mut self, _now_ns: u64, ack: &Ack, sender: &Sender) {
-        self.outstanding = self.outstanding.split_off(&ack.cumulative);
-        for block in &ack.sack[..usize::from(ack.nsack)] {
-            for (_, (sacked, _)) in self.outstanding.range_mut(block.start..block.end) {
-                *sacked = true;
+    fn drops_ack(&mut self) -> bool {
+        self.happens(self.harm.acks_lost)
+    }
+
+    fn repeats_ack(&mut self) -> bool {
+        self.happens(self.harm.acks_repeated)
+    }
+
+    fn delays(&mut self, _segment: &Segment) -> u64 {
+        if self.happens(self.harm.late) {
+            self.draw.below(80_000_000)
+        } else {
+            0
+        }
+    }
+
+    fn serves_from(&mut self, now_ns: u64) -> u64 {
+        let second_ns = now_ns - now_ns % S;
+        let ends_ns = second_ns + self.harm.outage_ns;
+        if second_ns > 0 {
+            now_ns.max(ends_ns)
+        } else {
+            now_ns
+        }
+    }
+
+    fn on_receipt(&mut self, _now_ns: u64, segment: &Segment, ack: Option<&Ack>) {
+        let known = !self.received.insert(segment.sequence);
+        if let Some(ack) = ack.filter(|_| segment.sequence > 0) {
+            assert_eq!(ack.dsack, known.then_some(segment.sequence));
+            let gap = (ack.cumulative.saturating_sub(1)..).find(|n| !self.received.contains(n));
+            assert_eq!(Some(ack.cumulative), gap);
+        }
+    }
+
+    fn on_ack(&mut self, now_ns: u64, ack: &Ack, sender: &Sender) {
+        self.last_ack_ns = now_ns;
+        if ack.cumulative >= self.una {
+            self.window_end = self.window_end.max(ack.cumulative + ack.window);
+            for sequence in self.una..ack.cumulative {
+                self.deliver(now_ns, sequence);
+                self.sacked.remove(&sequence);
+            }
+            self.una = ack.cumulative;
+            self.again = self.again.split_off(&self.una);
+            for block in &ack.sack[..usize::from(ack.nsack)] {
+                for sequence in block.start.max(self.una)..block.end {
+                    self.deliver(now_ns, sequence);
+                    self.sacked.insert(sequence);
+                }
             }
         }
         self.check(sender);
     }
 
-    fn on_segment(&mut self, _now_ns: u64, segment: &Segment, sender: &Sender) {
-        let entry = self
-            .outstanding
-            .entry(segment.sequence)
-            .or_insert((false, false));
-        assert!(!entry.0, "a SACKed segment was sent again");
+    fn on_segment(&mut self, now_ns: u64, segment: &Segment, sender: &Sender) {
+        let sequence = segment.sequence;
+        assert!(sequence < self.window_end, "beyond the receive window");
+        assert!(!self.sacked.contains(&sequence), "a SACKed segment again");
         if segment.retransmission {
+            let last_ns = *self.open[&sequence].last().expect("it was sent");
+            let is_rack =
+                self.has_been_overtaken(sequence) && now_ns - last_ns >= self.least_ns.min(now_ns);
+            let is_after_timeout = sequence < self.timed_out_below;
+            // A probe: the last segment, after silence.
+            let is_probe = sequence + 1 == self.next && now_ns > self.last_ack_ns;
             assert!(
-                !entry.1,
-                "a segment was retransmitted twice without a timeout"
+                is_rack || is_after_timeout || is_probe,
+                "{sequence} was retransmitted at {now_ns}"
             );
-            entry.1 = true;
+            self.retransmissions += 1;
+            self.again.insert(sequence);
+        } else {
+            assert_eq!(sequence, self.next);
+            self.next += 1;
         }
+        self.open.entry(sequence).or_default().push(now_ns);
         self.check(sender);
     }
 
     fn on_timeout(&mut self, _now_ns: u64, sender: &Sender) {
-        for (_, retransmitted) in self.outstanding.values_mut() {
-            *retransmitted = false;
-        }
-        self.lost_below = self
-            .outstanding
-            .keys()
-            .next_back()
-            .map_or(0, |last| last + 1);
+        self.timeouts += 1;
+        assert!(!self.open.is_empty());
+        self.timed_out_below = self.next;
         self.check(sender);
     }
 }
@@ -255,25 +366,59 @@ fn path(seed: u64) -> Path {
     }
 }
 
+const ALGORITHMS: [Algorithm; 3] = [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr];
+
+fn harm(seed: u64) -> Harm {
+    let pick = |list: [u64; 5], shift: u64| list[(seed >> shift) as usize % 5];
+    Harm {
+        lost: pick([0, 10, 100, 500, 2000], 0),
+        late: pick([0, 0, 50, 500, 2000], 1),
+        acks_lost: pick([0, 100, 0, 1000, 3000], 2),
+        acks_repeated: pick([0, 0, 1000, 0, 300], 3),
+        outage_ns: pick([0, 0, 0, 300_000_000, 700_000_000], 1),
+    }
+}
+
 #[test]
-fn pipe_is_that_of_rfc_6675() {
-    let mut checks = 0;
-    for seed in 1..=30 {
-        for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
-            let mut oracle = Rfc6675 {
-                draw: Draw(seed),
-                per_10000: [0, 10, 100, 500, 2000][seed as usize % 5],
-                outstanding: BTreeMap::new(),
-                lost_below: 0,
-                checks: 0,
-            };
+fn every_retransmission_of_linux_has_a_reason_and_flight_is_within_its_bounds() {
+    let (mut checks, mut retransmissions) = (0, 0);
+    for seed in 1..=40 {
+        for algorithm in ALGORITHMS {
+            let mut oracle = Rack::new(seed, harm(seed));
             let mut config = Config::new(algorithm, Profile::Linux);
             config.hystart = seed % 2 == 0;
+            config.timestamps = seed % 3 != 0;
+            config.random = seed;
             run(&config, path(seed), 6 * S, &mut oracle);
             checks += oracle.checks;
+            retransmissions += oracle.retransmissions;
         }
     }
     assert!(checks > 100_000, "{checks}");
+    assert!(retransmissions > 5000, "{retransmissions}");
+}
+
+/// No life stalls, and the receiver gets each segment, whatever the network does.
+#[test]
+fn random_lives_of_linux_deliver_everything() {
+    for seed in 1..=100 {
+        for algorithm in ALGORITHMS {
+            let mut oracle = Rack::new(seed, harm(seed * 7));
+            let mut config = Config::new(algorithm, Profile::Linux);
+            config.timestamps = seed % 3 != 0;
+            config.delayed_ack = seed % 5 != 0;
+            config.ecn = seed % 2 == 0;
+            config.max_window_segments = [1, 10, 100, 50_000][seed as usize % 4];
+            let segments = 1 + Draw(seed).below(1500);
+            config.bytes_to_send = Some(segments * u64::from(config.mss_bytes));
+            let outcome = run(&config, path(seed), 1_000_000 * S, &mut oracle);
+            assert_eq!(outcome.delivered, segments + 1, "seed {seed} {algorithm:?}");
+            assert_eq!(oracle.received, (0..=segments).collect());
+            assert!(oracle.open.is_empty());
+            assert_eq!(outcome.window.flight_segments, 0);
+            assert_eq!(oracle.timeouts, outcome.counters.timeouts);
+        }
+    }
 }
 
 #[test]

@@ -5,13 +5,13 @@ mod tcp_link;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linkweir_sim::tcp::{Ack, Algorithm, Block, Config, Phase, Profile, Segment, Sender};
+use linkweir_sim::tcp::{Ack, Algorithm, Config, Phase, Profile, Receiver, Segment, Sender};
 use tcp_link::{run, Draw, Observer, Outcome, Path};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
 const ALL: [(Algorithm, Profile); 4] = [
-    (Algorithm::NewReno, Profile::Linux),
+    (Algorithm::Reno, Profile::Linux),
     (Algorithm::Cubic, Profile::Linux),
     (Algorithm::NewReno, Profile::Ns2),
     (Algorithm::Cubic, Profile::Ns2),
@@ -74,12 +74,16 @@ impl Observer for Script {
     }
 }
 
-/// Sends so many segments, of which the first one of ns-2 is a SYN without payload.
+/// Sends so many segments, of which the first one is a SYN without payload.
 fn finite(algorithm: Algorithm, profile: Profile, segments: u64) -> Config {
     let mut config = Config::new(algorithm, profile);
-    let syn = u64::from(profile == Profile::Ns2);
-    config.bytes_to_send = Some((segments - syn) * u64::from(config.mss_bytes));
+    config.bytes_to_send = Some((segments - 1) * u64::from(config.mss_bytes));
     config
+}
+
+/// Segments of which `Counters::sent` counts one transmission each: without the SYN with Linux.
+fn counted(profile: Profile, segments: u64) -> u64 {
+    segments - u64::from(profile == Profile::Linux)
 }
 
 fn without_hystart(mut config: Config) -> Config {
@@ -90,10 +94,20 @@ fn without_hystart(mut config: Config) -> Config {
 #[test]
 fn the_initial_window_leaves_at_once() {
     for (algorithm, profile) in ALL {
-        let mut sender = Sender::new(&Config::new(algorithm, profile));
-        let burst = std::iter::from_fn(|| sender.next_segment(0)).count();
-        assert_eq!(burst, if profile == Profile::Linux { 10 } else { 2 });
-        assert_eq!(sender.window().flight_segments, burst as u64);
+        let config = Config::new(algorithm, profile);
+        let mut sender = Sender::new(&config);
+        let mut burst = Vec::new();
+        burst.extend(std::iter::from_fn(|| sender.next_segment(0)));
+        if profile == Profile::Linux {
+            // The SYN alone; the window follows its answer. RFC 6928: ten segments.
+            assert_eq!(burst.len(), 1);
+            let ack = Receiver::new(&config).on_segment(50 * MS, &burst[0]);
+            sender.on_ack(100 * MS, &ack.expect("a SYN is answered"));
+            burst = std::iter::from_fn(|| sender.next_segment(100 * MS)).collect();
+        }
+        let expected = if profile == Profile::Linux { 10 } else { 2 };
+        assert_eq!(burst.len(), expected);
+        assert_eq!(sender.window().flight_segments, expected as u64);
     }
 }
 
@@ -102,7 +116,9 @@ fn slow_start_doubles_each_round_trip() {
     for (algorithm, profile) in ALL {
         let mut config = without_hystart(Config::new(algorithm, profile));
         config.delayed_ack = false;
-        let outcome = run(&config, WIDE, 5 * 100 * MS + 50 * MS, &mut Blind);
+        let handshakes = u64::from(profile == Profile::Linux);
+        let end_ns = (5 + handshakes) * 100 * MS + 50 * MS;
+        let outcome = run(&config, WIDE, end_ns, &mut Blind);
         // Rounds 0 to 5 have left when the sixth arrives: 10 (2^6 - 1), or 2 (2^6 - 1).
         let first = u64::from(config.initial_window_segments);
         assert_eq!(outcome.counters.sent, first * 63);
@@ -123,7 +139,7 @@ fn one_loss_one_fast_retransmission() {
                 counters.retransmitted_fast,
                 counters.retransmitted_rto
             ),
-            (2001, 1, 0)
+            (counted(profile, 2001), 1, 0)
         );
         assert_eq!(
             (counters.recoveries, counters.timeouts, counters.spurious),
@@ -132,13 +148,19 @@ fn one_loss_one_fast_retransmission() {
         let after = script.cwnd_after[0];
         let share = after / script.cwnd_at_loss.floor();
         match (algorithm, profile) {
-            (Algorithm::NewReno, Profile::Linux) => assert_eq!(share, 0.5),
-            (Algorithm::Cubic, Profile::Linux) => assert!((share - 0.7).abs() < 1e-12, "{share}"),
+            (Algorithm::Reno, Profile::Linux) => {
+                assert_eq!(after, (script.cwnd_at_loss / 2.0).floor())
+            }
+            // beta is 717 / 1024, in whole segments.
+            (Algorithm::Cubic, Profile::Linux) => {
+                assert_eq!(after, (script.cwnd_at_loss * 717.0 / 1024.0).floor())
+            }
             // Half of it rounded down, or less by the rule of flight + 3.
             (Algorithm::NewReno, Profile::Ns2) => assert!(share <= 0.5, "{share}"),
             (Algorithm::Cubic, Profile::Ns2) => {
                 assert_eq!(after, (script.cwnd_at_loss * 819.0 / 1024.0).floor())
             }
+            _ => unreachable!("not in the list"),
         }
     }
 }
@@ -152,7 +174,7 @@ fn many_losses_of_one_window_one_recovery() {
         assert_eq!(outcome.delivered, 3000);
         assert_eq!(
             (outcome.counters.sent, outcome.counters.retransmitted_fast),
-            (3012, 12)
+            (counted(profile, 3012), 12)
         );
         assert_eq!(
             (outcome.counters.recoveries, outcome.counters.timeouts),
@@ -161,56 +183,8 @@ fn many_losses_of_one_window_one_recovery() {
     }
 }
 
-/// Acknowledges up to `cumulative` and one block above it, if it holds any; returns what the sender sends then.
-fn answered(sender: &mut Sender, cumulative: u64, sacked: std::ops::Range<u64>) -> Vec<u64> {
-    let mut ack = Ack {
-        cumulative,
-        sack: [Block::default(); 4],
-        nsack: u8::from(!sacked.is_empty()),
-        echo_ns: None,
-        duplicate: false,
-    };
-    ack.sack[0] = Block {
-        start: sacked.start,
-        end: sacked.end,
-    };
-    sender.on_ack(100 * MS, &ack);
-    let sent = std::iter::from_fn(|| sender.next_segment(100 * MS));
-    sent.map(|segment| segment.sequence).collect()
-}
-
-/// RFC 6675, section 4, NextSeg, rule 4.
 #[test]
-fn a_recovery_has_one_rescue_retransmission_and_the_next_recovery_another() {
-    let mut config = without_hystart(finite(Algorithm::NewReno, Profile::Linux, 35));
-    config.timestamps = false;
-    config.initial_window_segments = 20;
-    config.max_window_segments = 20;
-    let mut sender = Sender::new(&config);
-    assert_eq!(std::iter::from_fn(|| sender.next_segment(0)).count(), 20);
-    // The receive window is used up. Segment 0 is lost, and sent again; the last one outstanding is the rescue.
-    assert_eq!(answered(&mut sender, 0, 1..4), [0, 19]);
-    // 0 comes in behind 4, the window opens by five segments. 5 is lost as well; all up to 23 come in one by one, while
-    // the window is used up again, with 24 as the last segment outstanding. It is not rescued.
-    let mut sent = answered(&mut sender, 5, 0..0);
-    for end in 7..=24 {
-        sent.extend(answered(&mut sender, 5, 6..end));
-    }
-    sent.sort_unstable();
-    assert_eq!(sent, [5, 20, 21, 22, 23, 24]);
-    assert_eq!(sender.window().phase, Phase::Recovery);
-
-    // The recovery ends. The data ends with the ten segments of the new window, of which the first is lost.
-    assert_eq!(
-        answered(&mut sender, 25, 0..0),
-        (25..35).collect::<Vec<_>>()
-    );
-    assert_eq!(answered(&mut sender, 25, 26..29), [25, 34]);
-    assert_eq!(sender.counters().recoveries, 2);
-}
-
-#[test]
-fn a_lost_retransmission_waits_for_the_timeout_or_is_marked_again() {
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     for (algorithm, profile) in ALL {
         let config = without_hystart(finite(algorithm, profile, 2000));
         let mut script = Script {
@@ -219,29 +193,15 @@ fn a_lost_retransmission_waits_for_the_timeout_or_is_marked_again() {
         };
         let outcome = run(&config, WIDE, 60 * S, &mut script);
         assert_eq!(outcome.delivered, 2000);
-        match profile {
-            Profile::Linux => assert_eq!(
-                (
-                    outcome.counters.timeouts,
-                    outcome.counters.retransmitted_fast
-                ),
-                (1, 1)
-            ),
-            Profile::Ns2 => assert_eq!(
-                (
-                    outcome.counters.timeouts,
-                    outcome.counters.retransmitted_fast
-                ),
-                (0, 2)
-            ),
-        }
+        let counters = outcome.counters;
+        assert_eq!((counters.timeouts, counters.retransmitted_fast), (0, 2));
     }
 }
 
 #[test]
-fn a_lost_tail_waits_for_the_timeout() {
-    for (algorithm, profile) in ALL {
-        let config = finite(algorithm, profile, 200);
+fn a_lost_tail_of_ns_2_waits_for_the_timeout() {
+    for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
+        let config = finite(algorithm, Profile::Ns2, 200);
         let mut script = Script::dropping([199]);
         let outcome = run(&config, WIDE, 60 * S, &mut script);
         assert_eq!(
@@ -252,38 +212,59 @@ fn a_lost_tail_waits_for_the_timeout() {
             ),
             (200, 1, 0)
         );
-        // SRTT 100 ms and no variance: 300 ms from the last acknowledgement with Linux's floor, the least timeout of
-        // 200 ms with ns-2; then a round trip.
-        let acks = &script.ack_times_ns;
-        let wait_ns = acks[acks.len() - 1] - acks[acks.len() - 2];
-        let timeout_ms = if profile == Profile::Linux { 300 } else { 200 };
-        let excess_ns = wait_ns
-            .checked_sub((timeout_ms + 100) * MS)
-            .expect("too early");
-        // A few microseconds of transmission, ns-2's whole ticks, a timer set when the last acknowledgement came.
+        // SRTT 100 ms and no variance: the least timeout of 200 ms; then a round trip.
+        let wait_ns = last_gap_ns(&script.ack_times_ns);
+        let excess_ns = wait_ns.checked_sub(300 * MS).expect("too early");
+        // A few microseconds of transmission, whole ticks, a timer set when the last acknowledgement came.
         assert!(excess_ns < 60 * MS, "{wait_ns}");
     }
 }
 
+/// RFC 8985, section 7.2: the probe leaves after two smoothed round-trip times. Linux adds 2 ms; its timer may be an
+/// eighth late.
 #[test]
-fn the_timer_backs_off_while_nothing_gets_through() {
-    struct Dead(Vec<u64>);
-    impl Observer for Dead {
-        fn drops(&mut self, _nth: u64, _segment: &Segment) -> bool {
-            true
-        }
-        fn on_timeout(&mut self, now_ns: u64, _sender: &Sender) {
-            self.0.push(now_ns / MS);
-        }
+fn a_lost_tail_of_linux_is_repaired_by_a_probe_after_two_round_trips() {
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic, Algorithm::Bbr] {
+        let config = finite(algorithm, Profile::Linux, 200);
+        let mut script = Script::dropping([197, 198, 199]);
+        let outcome = run(&config, WIDE, 60 * S, &mut script);
+        let counters = outcome.counters;
+        assert_eq!((outcome.delivered, counters.timeouts), (200, 0));
+        // The probe is a copy of 199; its SACK shows that 197 and 198 are lost.
+        assert_eq!((counters.retransmitted, counters.recoveries), (3, 1));
+        let wait_ns = greatest_gap_ns(&script.ack_times_ns);
+        let probe_ns = wait_ns.checked_sub(100 * MS).expect("too early");
+        assert!(
+            (202 * MS..=240 * MS).contains(&probe_ns),
+            "{algorithm:?} {probe_ns}"
+        );
     }
-    let mut dead = Dead(Vec::new());
-    run(
-        &Config::new(Algorithm::Cubic, Profile::Linux),
-        WIDE,
-        200 * S,
-        &mut dead,
-    );
-    assert_eq!(dead.0, [1000, 3000, 7000, 15_000, 31_000, 63_000, 127_000]);
+}
+
+fn greatest_gap_ns(times_ns: &[u64]) -> u64 {
+    let gaps = times_ns.windows(2).map(|pair| pair[1] - pair[0]);
+    gaps.max().unwrap_or(0)
+}
+
+fn last_gap_ns(times_ns: &[u64]) -> u64 {
+    times_ns[times_ns.len() - 1] - times_ns[times_ns.len() - 2]
+}
+
+/// Loses all.
+struct Dead(Vec<u64>);
+
+impl Observer for Dead {
+    fn drops(&mut self, _nth: u64, _segment: &Segment) -> bool {
+        true
+    }
+
+    fn on_timeout(&mut self, now_ns: u64, _sender: &Sender) {
+        self.0.push(now_ns / MS);
+    }
+}
+
+#[test]
+fn the_timer_of_ns_2_backs_off_while_nothing_gets_through() {
     let mut dead = Dead(Vec::new());
     run(
         &Config::new(Algorithm::Cubic, Profile::Ns2),
@@ -297,28 +278,52 @@ fn the_timer_backs_off_while_nothing_gets_through() {
     );
 }
 
+/// tcp_syn_linear_timeouts is 4: Linux sends a SYN again after a second, four times more at that distance, and only then
+/// doubles it; ip-sysctl.rst gives 67 s for the tenth retransmission.
+#[test]
+fn a_lost_syn_is_sent_again_each_second_before_linux_backs_off() {
+    let mut dead = Dead(Vec::new());
+    run(
+        &Config::new(Algorithm::Cubic, Profile::Linux),
+        WIDE,
+        140 * S,
+        &mut dead,
+    );
+    let expected_s = [1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131];
+    assert_eq!(dead.0.len(), expected_s.len(), "{:?}", dead.0);
+    for (at_ms, expected_s) in dead.0.into_iter().zip(expected_s) {
+        // The timer wheel is up to an eighth late.
+        let expected_ms = 1000 * expected_s;
+        assert!(
+            (expected_ms..=expected_ms * 9 / 8).contains(&at_ms),
+            "{at_ms} {expected_ms}"
+        );
+    }
+}
+
 #[test]
 fn hystart_leaves_slow_start_before_the_buffer_overflows() {
-    // 20 Mbit/s, 100 ms: 167 segments in flight. The delay shows when the window has passed that twice over, 640, and the
-    // five rounds that follow multiply it by 1.25^5 at most, to 1953.
+    // 20 Mbit/s, 100 ms: 167 segments in flight. HyStart looks at trains and delays once a round, so that the window may
+    // double once more after it has passed that; without it, slow start ends with the buffer.
     let path = Path {
         rate_bps: 20_000_000,
         buffer_segments: 2500,
         forward_ns: 50 * MS,
         reverse_ns: 50 * MS,
     };
-    for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
-        let config = Config::new(algorithm, Profile::Linux);
-        let mut script = Script::default();
-        assert_eq!(run(&config, path, 10 * S, &mut script).buffer_drops, 0);
-        assert_eq!(
-            script.phases,
-            [Phase::SlowStart, Phase::CongestionAvoidance]
-        );
-        let mut script = Script::default();
-        assert!(run(&without_hystart(config), path, 10 * S, &mut script).buffer_drops > 1000);
-        assert_eq!(script.phases[..2], [Phase::SlowStart, Phase::Recovery]);
-    }
+    let config = Config::new(Algorithm::Cubic, Profile::Linux);
+    let mut script = Script::default();
+    let outcome = run(&config, path, 10 * S, &mut script);
+    assert_eq!(outcome.buffer_drops, 0);
+    assert_eq!(
+        script.phases,
+        [Phase::SlowStart, Phase::CongestionAvoidance]
+    );
+    let threshold = outcome.window.ssthresh_segments.expect("it was set");
+    assert!((84.0..668.0).contains(&threshold), "{threshold}");
+    let mut script = Script::default();
+    assert!(run(&without_hystart(config), path, 10 * S, &mut script).buffer_drops > 1000);
+    assert_eq!(script.phases[..2], [Phase::SlowStart, Phase::Recovery]);
 }
 
 #[test]
@@ -342,14 +347,14 @@ fn a_full_buffer_keeps_the_link_busy() {
 
 #[test]
 fn the_receive_window_bounds_what_is_outstanding() {
-    for algorithm in [Algorithm::NewReno, Algorithm::Cubic] {
+    for algorithm in [Algorithm::Reno, Algorithm::Cubic] {
         let mut config = Config::new(algorithm, Profile::Linux);
         config.max_window_segments = 64;
         let outcome = run(&config, WIDE, 20 * S, &mut Blind);
-        // 64 segments per round trip, less the first rounds.
+        // 64 segments per round trip. The SYN takes one, slow start and the growth of the receive buffer some more.
         let expected = 64 * 200;
         assert!(
-            outcome.delivered <= expected && outcome.delivered > expected - 64 * 5,
+            outcome.delivered <= expected && outcome.delivered > expected - 64 * 10,
             "{}",
             outcome.delivered
         );
@@ -362,11 +367,14 @@ struct Lossy {
     per_10000: u64,
     ack_per_10000: u64,
     seen: BTreeSet<u64>,
+    /// Retransmissions of the SYN, with Linux.
+    syns: u64,
 }
 
 impl Observer for Lossy {
     fn drops(&mut self, _nth: u64, segment: &Segment) -> bool {
         assert_eq!(segment.retransmission, !self.seen.insert(segment.sequence));
+        self.syns += u64::from(segment.retransmission && segment.sequence == 0);
         self.draw.below(10_000) < self.per_10000
     }
 
@@ -386,6 +394,7 @@ fn everything_arrives_whatever_is_lost() {
                 per_10000,
                 ack_per_10000,
                 seen: BTreeSet::new(),
+                syns: 0,
             };
             let mut config = finite(algorithm, profile, 1500);
             config.timestamps = (seed % 3 == 0) != (profile == Profile::Linux);
@@ -395,7 +404,15 @@ fn everything_arrives_whatever_is_lost() {
                 "seed {seed} {algorithm:?} {profile:?}"
             );
             let counters = outcome.counters;
-            assert_eq!(counters.sent, 1500 + counters.retransmitted);
+            // A SYN sent again counts as retransmitted and not as sent.
+            let syns = match profile {
+                Profile::Linux => lossy.syns,
+                Profile::Ns2 => 0,
+            };
+            assert_eq!(
+                counters.sent + syns,
+                counted(profile, 1500) + counters.retransmitted
+            );
             assert_eq!(lossy.seen.len(), 1500);
         }
     }
@@ -410,6 +427,7 @@ fn a_run_repeats_itself() {
                 per_10000: 100,
                 ack_per_10000: 100,
                 seen: BTreeSet::new(),
+                syns: 0,
             };
             run(
                 &finite(algorithm, profile, 5000),
@@ -441,8 +459,8 @@ fn segments_per_rtt(config: &Config, period: u64, rtts: u64) -> f64 {
 }
 
 #[test]
-fn newreno_follows_the_square_root_law() {
-    let mut config = Config::new(Algorithm::NewReno, Profile::Linux);
+fn reno_follows_the_square_root_law() {
+    let mut config = Config::new(Algorithm::Reno, Profile::Linux);
     config.delayed_ack = false;
     for period in [100, 200, 500, 1000] {
         let expected = (1.5 * period as f64).sqrt();
@@ -456,12 +474,14 @@ fn newreno_follows_the_square_root_law() {
 
 /// The mean window of CUBIC as a fluid that loses one segment in `period`: the window function of RFC 9438, section 4.2,
 /// with fast convergence (4.7) and one round trip at the reduced window in each recovery, none of which the closed form
-/// of section 5.2 knows.
+/// of section 5.2 knows. Linux rounds the distance to the plateau down, so the window reaches the plateau when less than
+/// one segment is missing; a loss from then on does not count as convergence. Coming from a large window, Linux
+/// therefore stays at the largest plateau, of those on its way down, that it reaches between two losses.
 fn cubic_fluid(period: u64, rtt_s: f64) -> f64 {
     const C: f64 = 0.4;
-    const BETA: f64 = 0.7;
+    const BETA: f64 = 717.0 / 1024.0;
     const STEPS_PER_RTT: f64 = 100.0;
-    let (mut w_max, mut w_start) = (100.0, 70.0);
+    let (mut w_max, mut w_start) = (10_000.0, 10_000.0 * BETA);
     let (mut sent_in_all, mut steps) = (0.0, 0.0);
     for cycle in 0..400 {
         let k = libm::cbrt((w_max - w_start) / C);
@@ -469,7 +489,12 @@ fn cubic_fluid(period: u64, rtt_s: f64) -> f64 {
         while sent < period as f64 {
             let growing_s = (step / STEPS_PER_RTT - 1.0).max(0.0) * rtt_s;
             let from_max = growing_s - k;
-            w = (C * from_max * from_max * from_max + w_max).max(w_start);
+            let distance = C * from_max * from_max * from_max;
+            w = if distance > -1.0 && distance < 0.0 {
+                w_max
+            } else {
+                (distance + w_max).max(w_start)
+            };
             sent += w / STEPS_PER_RTT;
             step += 1.0;
         }
@@ -494,7 +519,7 @@ fn cubic_follows_its_response_function() {
         let rtts = (60.0 * period as f64 / closed_form) as u64;
         let measured = segments_per_rtt(&config, period, rtts);
         assert!(
-            (measured / expected - 1.0).abs() < 0.05,
+            (measured / expected - 1.0).abs() < 0.07,
             "1/{period}: {measured} against {expected} (closed form {closed_form})"
         );
     }

@@ -412,10 +412,11 @@ fn transfer(profile: tcp::Profile, bytes: u64) -> Experiment {
 #[test]
 fn a_transfer_delivers_the_bytes_that_were_asked_for() {
     for (profile, bytes, sent_bytes) in [
-        // Seven segments of 1448 bytes and 52 of headers; the last one has 10,000 - 6 * 1448 bytes of payload.
-        (tcp::Profile::Linux, 10_000, 10_000 + 7 * 52),
-        (tcp::Profile::Linux, 1448, 1500),
-        (tcp::Profile::Linux, 1, 53),
+        // A SYN of 60 bytes, and seven segments of 1448 bytes and 52 of headers; the last one has 10,000 - 6 * 1448 bytes
+        // of payload.
+        (tcp::Profile::Linux, 10_000, 60 + 10_000 + 7 * 52),
+        (tcp::Profile::Linux, 1448, 60 + 1500),
+        (tcp::Profile::Linux, 1, 60 + 53),
         // Segments of 1000 bytes and 40 of headers, and a SYN of headers alone.
         (tcp::Profile::Ns2, 10_000, 10_000 + 11 * 40),
         (tcp::Profile::Ns2, 1001, 1001 + 3 * 40),
@@ -437,12 +438,19 @@ fn a_transfer_delivers_the_bytes_that_were_asked_for() {
 #[test]
 fn a_last_segment_that_is_lost_is_sent_again_as_short_as_it_was() {
     let mut e = transfer(tcp::Profile::Linux, 1449);
-    // The segments leave at 1.0 and 1.0353 ms; the second one is lost. The third, after the timeout, is the second again.
-    e.link.loss = steps(&[(0, 0.0), (1_010_000, 1.0), (2 * MS, 0.0)], End::Hold);
+    // The SYN of 60 bytes has left after 0.04 ms and is answered after 20.04 ms. Then the segments leave, by 21.04 and
+    // 21.0753 ms; the second one is lost. The third is the second again, as a probe.
+    e.link.loss = steps(&[(0, 0.0), (21_050_000, 1.0), (22 * MS, 0.0)], End::Hold);
     let t = tables(&e);
     assert_eq!(t.numbers("flows", "retransmitted_pkts"), [1.0]);
-    assert_eq!(t.numbers("flows", "delivered_bytes"), [1500.0 + 53.0]);
-    assert_eq!(t.numbers("classes", "sent_bytes"), [1500.0 + 2.0 * 53.0]);
+    assert_eq!(
+        t.numbers("flows", "delivered_bytes"),
+        [60.0 + 1500.0 + 53.0]
+    );
+    assert_eq!(
+        t.numbers("classes", "sent_bytes"),
+        [60.0 + 1500.0 + 2.0 * 53.0]
+    );
 }
 
 #[test]

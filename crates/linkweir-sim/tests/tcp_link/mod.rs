@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! One connection over a bottleneck with a FIFO buffer: just enough network to test TCP without the engine.
 
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use linkweir_sim::tcp::{Ack, Config, Counters, Receiver, Segment, Sender};
+use linkweir_sim::tcp::{Ack, Config, Counters, Receiver, Segment, Sender, Window};
 
 /// The path from sender to receiver and back.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +26,37 @@ pub trait Observer {
     fn drops(&mut self, _nth: u64, _segment: &Segment) -> bool {
         false
     }
+    /// A segment enters the buffer behind `waiting` others; true marks it, if it can carry a mark.
+    fn marks(&mut self, _waiting: usize) -> bool {
+        false
+    }
+    /// The link is free at `now_ns`; when it begins to send the next segment.
+    fn serves_from(&mut self, now_ns: u64) -> u64 {
+        now_ns
+    }
+    /// How much longer than the others this segment travels.
+    fn delays(&mut self, _segment: &Segment) -> u64 {
+        0
+    }
     /// True drops an acknowledgement.
     fn drops_ack(&mut self) -> bool {
         false
     }
+    /// True lets an acknowledgement arrive twice.
+    fn repeats_ack(&mut self) -> bool {
+        false
+    }
+    /// What the application writes, besides `bytes_to_send`: when, and how many segments.
+    fn writes(&mut self) -> Vec<(u64, u64)> {
+        Vec::new()
+    }
+    /// The receiver took in a segment, and answered with `ack`.
+    fn on_receipt(&mut self, _now_ns: u64, _segment: &Segment, _ack: Option<&Ack>) {}
     /// The sender took in an acknowledgement and has not yet sent.
     fn on_ack(&mut self, _now_ns: u64, _ack: &Ack, _sender: &Sender) {}
     /// The sender sent a segment.
     fn on_segment(&mut self, _now_ns: u64, _segment: &Segment, _sender: &Sender) {}
-    /// The sender's timer expired; it has not yet sent.
+    /// The retransmission timer expired; the sender has not yet sent.
     fn on_timeout(&mut self, _now_ns: u64, _sender: &Sender) {}
 }
 
@@ -43,6 +67,8 @@ pub struct Outcome {
     pub delivered: u64,
     pub acks: u64,
     pub buffer_drops: u64,
+    pub marked: u64,
+    pub window: Window,
     pub counters: Counters,
 }
 
@@ -53,6 +79,7 @@ enum Event {
     Return(usize),
     SenderTimer,
     ReceiverTimer,
+    Write(u64),
 }
 
 /// Runs until `end_ns` or until all is delivered and acknowledged. Panics if the connection stalls: nothing on the way
@@ -71,9 +98,15 @@ pub fn run(config: &Config, path: Path, end_ns: u64, observer: &mut impl Observe
         segments: Vec::new(),
         acks: Vec::new(),
         buffer_drops: 0,
+        marked: 0,
+        writes: 0,
     };
+    for (at_ns, segments) in observer.writes() {
+        run.writes += 1;
+        run.at(at_ns, Event::Write(segments));
+    }
     run.transmit(observer);
-    while !run.sender.is_done() {
+    while run.writes > 0 || !run.sender.is_done() {
         let Some(Reverse((at_ns, _, event))) = run.events.pop() else {
             panic!("the connection stalled")
         };
@@ -88,6 +121,8 @@ pub fn run(config: &Config, path: Path, end_ns: u64, observer: &mut impl Observe
         delivered: run.receiver.delivered_segments(),
         acks: run.acks.len() as u64,
         buffer_drops: run.buffer_drops,
+        marked: run.marked,
+        window: run.sender.window(),
         counters: run.sender.counters(),
     }
 }
@@ -105,6 +140,9 @@ struct Run {
     segments: Vec<Segment>,
     acks: Vec<Ack>,
     buffer_drops: u64,
+    marked: u64,
+    /// Writes that are still to come.
+    writes: usize,
 }
 
 impl Run {
@@ -116,12 +154,13 @@ impl Run {
     fn handle(&mut self, event: Event, observer: &mut impl Observer) {
         match event {
             Event::Departure => match self.waiting.pop_front() {
-                Some(index) => self.serve(index),
+                Some(index) => self.serve(index, observer),
                 None => self.busy = false,
             },
             Event::Arrival(index) => {
                 let segment = self.segments[index];
                 let ack = self.receiver.on_segment(self.now_ns, &segment);
+                observer.on_receipt(self.now_ns, &segment, ack.as_ref());
                 self.reply(ack, observer);
                 if let Some(due_ns) = self.receiver.deadline_ns() {
                     self.at(due_ns, Event::ReceiverTimer);
@@ -143,10 +182,18 @@ impl Run {
                     .deadline_ns()
                     .is_some_and(|due_ns| due_ns <= self.now_ns)
                 {
+                    let timeouts = self.sender.counters().timeouts;
                     self.sender.on_timer(self.now_ns);
-                    observer.on_timeout(self.now_ns, &self.sender);
+                    if self.sender.counters().timeouts > timeouts {
+                        observer.on_timeout(self.now_ns, &self.sender);
+                    }
                     self.transmit(observer);
                 }
+            }
+            Event::Write(segments) => {
+                self.writes -= 1;
+                self.sender.supply(self.now_ns, segments);
+                self.transmit(observer);
             }
         }
     }
@@ -156,10 +203,12 @@ impl Run {
         self.acks.push(ack);
         if !observer.drops_ack() {
             let sent_ns = self.now_ns + self.transmission_ns(self.config.ack_wire_bytes(&ack));
-            self.at(
-                sent_ns + self.path.reverse_ns,
-                Event::Return(self.acks.len() - 1),
-            );
+            for _ in 0..=usize::from(observer.repeats_ack()) {
+                self.at(
+                    sent_ns + self.path.reverse_ns,
+                    Event::Return(self.acks.len() - 1),
+                );
+            }
         }
     }
 
@@ -172,8 +221,12 @@ impl Run {
             if observer.drops(index as u64, &segment) {
                 continue;
             }
+            if observer.marks(self.waiting.len()) && segment.ecn_capable {
+                self.segments[index].marked = true;
+                self.marked += 1;
+            }
             if !self.busy {
-                self.serve(index);
+                self.serve(index, observer);
             } else if self.waiting.len() < self.path.buffer_segments {
                 self.waiting.push_back(index);
             } else {
@@ -185,12 +238,13 @@ impl Run {
         }
     }
 
-    fn serve(&mut self, index: usize) {
+    fn serve(&mut self, index: usize, observer: &mut impl Observer) {
         self.busy = true;
-        let sent_ns = self.now_ns
+        let sent_ns = observer.serves_from(self.now_ns)
             + self.transmission_ns(self.config.segment_wire_bytes(&self.segments[index]));
         self.at(sent_ns, Event::Departure);
-        self.at(sent_ns + self.path.forward_ns, Event::Arrival(index));
+        let travels_ns = self.path.forward_ns + observer.delays(&self.segments[index]);
+        self.at(sent_ns + travels_ns, Event::Arrival(index));
     }
 
     fn transmission_ns(&self, bytes: u32) -> u64 {

@@ -289,7 +289,7 @@ impl Sender {
                 self.see_reordering(lowest);
             }
         } else if let Some((first_ns, _)) = sacked_ns {
-            // Not if that segment was sent before the head was sent last.
+            // Not if that segment was sent after the head was sent last: the timeout would move on and on.
             let head_ns = self.flight.sent(cumulative).at_ns;
             news.sets_timer = self.flight.outstanding() > 0 && now_ns - first_ns > now_ns - head_ns;
         }

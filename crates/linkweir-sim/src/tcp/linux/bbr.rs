@@ -262,8 +262,8 @@ impl Bbr {
 
     /// Bytes per second, a hundredth below the rate times the gain.
     fn bytes_per_s(&self, rate: u64, gain: u64) -> u64 {
-        let scaled = u128::from(rate) * u128::from(self.mss_bytes) * u128::from(gain) >> 8;
-        (scaled * (1_000_000 / 100 * 99) >> RATE_SHIFT) as u64
+        let scaled = (u128::from(rate) * u128::from(self.mss_bytes) * u128::from(gain)) >> 8;
+        ((scaled * (1_000_000 / 100 * 99)) >> RATE_SHIFT) as u64
     }
 
     fn pace_from_rtt(&mut self, cwnd: u64, srtt_ns: u64) {
@@ -400,7 +400,7 @@ impl Bbr {
             }
         }
         let elapsed_us = (view.delivered_ns - extra.began_ns.min(view.delivered_ns)) / 1000;
-        let mut expected = (u128::from(rate) * u128::from(elapsed_us) >> RATE_SHIFT) as u64;
+        let mut expected = ((u128::from(rate) * u128::from(elapsed_us)) >> RATE_SHIFT) as u64;
         if extra.acked <= expected || extra.acked + sample.acked >= EXTRA_RESET {
             extra.acked = 0;
             extra.began_ns = view.delivered_ns;
@@ -415,7 +415,7 @@ impl Bbr {
         if !self.full.reached {
             return 0;
         }
-        let most = rate * EXTRA_US >> RATE_SHIFT;
+        let most = (rate * EXTRA_US) >> RATE_SHIFT;
         self.extra.most[0].max(self.extra.most[1]).min(most)
     }
 
@@ -426,7 +426,7 @@ impl Bbr {
             return INITIAL_CWND;
         }
         let w = u128::from(rate) * u128::from(self.least_rtt_ns / 1000);
-        ((w * u128::from(gain) >> 8).div_ceil(1 << RATE_SHIFT)) as u64
+        ((w * u128::from(gain)) >> 8).div_ceil(1 << RATE_SHIFT) as u64
     }
 
     fn segments_at_once(&self) -> u64 {
@@ -450,7 +450,7 @@ impl Bbr {
     /// Segments in the network when pacing lets the next one leave.
     fn in_network(&self, view: &View, in_flight: u64) -> u64 {
         let wait_us = view.paced_ns.saturating_sub(view.now_ns) / 1000;
-        let delivered = (u128::from(self.rate_used()) * u128::from(wait_us) >> RATE_SHIFT) as u64;
+        let delivered = ((u128::from(self.rate_used()) * u128::from(wait_us)) >> RATE_SHIFT) as u64;
         let mut then = in_flight;
         if self.pacing_gain > UNIT {
             then += self.segments_at_once();
@@ -614,5 +614,213 @@ impl Bbr {
             Mode::ProbeRate => (CYCLE[self.phase], CWND_GAIN),
             Mode::ProbeRtt => (UNIT, UNIT),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    /// A segment per millisecond.
+    const RATE: u64 = (1 << RATE_SHIFT) / 1000;
+
+    fn view(now_ms: u64, delivered: u64, in_flight: u64) -> View {
+        View {
+            now_ns: now_ms * MS,
+            in_flight,
+            delivered,
+            delivered_ns: now_ms * MS,
+            losses: 0,
+            srtt_ns: 100 * MS,
+            paced_ns: 0,
+            state: Trouble::None,
+        }
+    }
+
+    fn sample(prior_delivered: u64, delivered: u64, interval_ms: u64) -> Sample {
+        let mut sample = Sample::default();
+        sample.prior_delivered = prior_delivered;
+        sample.delivered = Some(delivered);
+        sample.interval_ns = interval_ms * MS;
+        sample.acked = 1;
+        sample.rtt_ns = Some(100 * MS);
+        sample.prior_in_flight = 100;
+        sample
+    }
+
+    fn begun() -> Bbr {
+        let mut bbr = Bbr::new(Clock::new(MS), 1448, 1);
+        bbr.begin(&view(100, 1, 0), 10, 100 * MS);
+        bbr
+    }
+
+    /// One acknowledgement each round trip of 100 ms, in which `rate` segments per ms are delivered.
+    struct Rounds {
+        bbr: Bbr,
+        now_ms: u64,
+        delivered: u64,
+        cwnd: u64,
+        ssthresh: u64,
+    }
+
+    impl Rounds {
+        fn new() -> Rounds {
+            Rounds {
+                bbr: begun(),
+                now_ms: 100,
+                delivered: 1,
+                cwnd: 10,
+                ssthresh: 1000,
+            }
+        }
+
+        fn pass(&mut self, segments: u64, in_flight: u64) {
+            let prior = self.delivered;
+            self.now_ms += 100;
+            self.delivered += segments;
+            let (view, mut sample) = (
+                view(self.now_ms, self.delivered, in_flight),
+                sample(prior, segments, 100),
+            );
+            sample.acked = segments;
+            sample.prior_in_flight = in_flight;
+            let outcome = self
+                .bbr
+                .on_ack(&view, &sample, self.cwnd, &mut self.ssthresh);
+            self.cwnd = outcome.cwnd;
+        }
+
+        /// Three rounds without growth fill the path.
+        fn filled() -> Rounds {
+            let mut rounds = Rounds::new();
+            for segments in [10, 20, 40, 80, 100, 100, 100, 100] {
+                rounds.pass(segments, 300);
+            }
+            rounds
+        }
+    }
+
+    #[test]
+    fn the_first_pace_is_the_initial_window_per_rtt_at_the_gain_of_startup() {
+        let bbr = begun();
+        // 10 segments of 1448 bytes per 100 ms, times 739 / 256, less a hundredth.
+        let expected = 144_800.0 * 739.0 / 256.0 * 0.99;
+        assert!((bbr.pacing_bytes_per_s as f64 / expected - 1.0).abs() < 1e-3);
+        assert_eq!((HIGH_GAIN, DRAIN_GAIN), (739, 88));
+    }
+
+    #[test]
+    fn startup_ends_after_three_rounds_without_a_quarter_of_growth() {
+        let mut rounds = Rounds::new();
+        for segments in [10, 20, 40, 80, 100, 110, 120] {
+            rounds.pass(segments, 300);
+            assert_eq!(rounds.bbr.mode, Mode::Startup, "{segments}");
+        }
+        // 125 is a quarter more than 100, the rate of the last growth.
+        rounds.pass(125, 300);
+        rounds.pass(130, 300);
+        rounds.pass(130, 300);
+        assert_eq!(rounds.bbr.mode, Mode::Startup);
+        rounds.pass(130, 300);
+        assert_eq!(rounds.bbr.mode, Mode::Drain);
+        assert_eq!(rounds.bbr.pacing_gain, DRAIN_GAIN);
+    }
+
+    #[test]
+    fn it_drains_to_one_product_and_then_cycles() {
+        let mut rounds = Rounds::filled();
+        assert_eq!(rounds.bbr.mode, Mode::Drain);
+        // 1 segment per ms for 100 ms, three super-packets (of 2 at this rate), made even.
+        let product = rounds.bbr.inflight(RATE, UNIT);
+        assert_eq!(product, 106);
+        assert_eq!(rounds.ssthresh, 106);
+        rounds.pass(100, 107);
+        assert_eq!(rounds.bbr.mode, Mode::Drain);
+        rounds.pass(100, 106);
+        assert_eq!(rounds.bbr.mode, Mode::ProbeRate);
+        assert_ne!(
+            rounds.bbr.phase, 1,
+            "never begins with the drain of a cycle"
+        );
+        let mut gains = Vec::new();
+        for _ in 0..20 {
+            // In flight is enough for the probe, and too much for the end of its drain: each phase takes its round trip.
+            rounds.now_ms += 1;
+            rounds.pass(100, 140);
+            gains.push(rounds.bbr.pacing_gain);
+        }
+        let up = gains.iter().position(|gain| *gain == 320).unwrap();
+        assert_eq!(
+            gains[up..up + 9],
+            [320, 192, 256, 256, 256, 256, 256, 256, 320]
+        );
+        // Twice the product, the quanta, and what came in one acknowledgement: at most 100 ms at the rate.
+        assert_eq!(rounds.bbr.cwnd_gain, 512);
+        assert!((305..=310).contains(&rounds.cwnd), "{}", rounds.cwnd);
+    }
+
+    #[test]
+    fn the_rate_is_the_greatest_of_ten_rounds() {
+        let mut rounds = Rounds::filled();
+        assert_eq!(rounds.bbr.rate.value(), (100 << RATE_SHIFT) / 100_000);
+        let mut halved_after = 0;
+        while rounds.bbr.rate.value() == (100 << RATE_SHIFT) / 100_000 {
+            rounds.pass(50, 100);
+            halved_after += 1;
+        }
+        assert_eq!(halved_after, 11);
+        assert_eq!(rounds.bbr.rate.value(), (50 << RATE_SHIFT) / 100_000);
+    }
+
+    #[test]
+    fn ten_seconds_without_a_smaller_rtt_leave_four_segments_for_200_ms() {
+        let mut rounds = Rounds::filled();
+        rounds.pass(100, 100);
+        let before = rounds.cwnd;
+        while rounds.bbr.mode != Mode::ProbeRtt {
+            rounds.pass(100, 100);
+            assert!(rounds.now_ms < 11_000);
+        }
+        assert!(rounds.now_ms > 10_100, "{}", rounds.now_ms);
+        assert_eq!(rounds.cwnd, LEAST_CWND);
+        rounds.pass(4, 4);
+        let began_ms = rounds.now_ms;
+        while rounds.bbr.mode == Mode::ProbeRtt {
+            rounds.pass(4, 4);
+        }
+        assert_eq!(
+            rounds.now_ms - began_ms,
+            300,
+            "the first round after 200 ms"
+        );
+        assert!(rounds.cwnd >= before, "{} {before}", rounds.cwnd);
+    }
+
+    #[test]
+    fn two_intervals_with_many_losses_at_one_rate_show_a_policer() {
+        let mut bbr = begun();
+        let (mut now_ms, mut delivered, mut losses) = (1000, 100, 0);
+        let mut rounds = 0;
+        while !bbr.long_term.is_used {
+            now_ms += 100;
+            delivered += 50;
+            // A quarter of the delivered: more than 50 / 256.
+            losses += 13;
+            let view = View {
+                losses,
+                ..view(now_ms, delivered, 100)
+            };
+            let mut sample = sample(delivered - 50, 50, 100);
+            sample.losses = 13;
+            bbr.on_ack(&view, &sample, 100, &mut 1000);
+            rounds += 1;
+            assert!(rounds < 20);
+        }
+        // 50 segments per 100 ms.
+        assert!(bbr.long_term.rate.abs_diff(RATE / 2) < RATE / 100);
+        assert_eq!(bbr.rate_used(), bbr.long_term.rate);
+        // Two intervals of at least four rounds.
+        assert!(rounds >= 8, "{rounds}");
     }
 }

@@ -6,8 +6,9 @@
 //! Half of a buffer of 128 KiB is offered at first. A segment then takes 1.6 times its payload of the buffer, as with
 //! network cards that give each packet 2 KiB. The application reads at once.
 
-/// Window at first, and the part of the buffer that payload can fill: 64 KiB and 160 / 256 of 128 KiB.
-const INITIAL_BYTES: u64 = 65_535;
+/// Window at first, of which a segment is kept back; and the part of the buffer that payload can fill: 64 KiB, and 160 / 256
+/// of 128 KiB.
+const INITIAL_BYTES: u64 = 65_536;
 const CLAMP_BYTES: u64 = 131_072 * 160 / 256;
 /// Payload per round trip that the buffer is known to suffice for, at first: segments.
 const INITIAL_SPACE: u64 = 10;
@@ -35,7 +36,7 @@ impl Buffer {
     pub fn new(mss_bytes: u32, most_segments: u32) -> Buffer {
         let mss_bytes = u64::from(mss_bytes.max(1));
         let most_bytes = u64::from(most_segments.max(1)) * mss_bytes;
-        let offered_bytes = (INITIAL_BYTES / mss_bytes).max(1) * mss_bytes;
+        let offered_bytes = INITIAL_BYTES.saturating_sub(mss_bytes).max(mss_bytes);
         Buffer {
             mss_bytes,
             most_bytes,
@@ -49,17 +50,23 @@ impl Buffer {
         }
     }
 
-    /// A segment arrived, a round trip after the acknowledgement that let it be sent; `held` segments wait for earlier
-    /// ones. True: the window opened further, which is worth an acknowledgement.
+    /// The connection is established.
+    pub fn begin(&mut self, now_ns: u64) {
+        self.began_ns = now_ns;
+    }
+
+    /// A segment arrived, a round trip after the acknowledgement that let it be sent, if that is known; `held` segments
+    /// wait for earlier ones. True: the window opened further, which is worth an acknowledgement.
     #[inline]
-    pub fn on_segment(&mut self, rtt_ns: u64, held: u64) -> bool {
-        self.rtt_ns = if self.rtt_ns == 0 || rtt_ns < self.rtt_ns {
-            rtt_ns
-        } else {
-            self.rtt_ns - (self.rtt_ns >> 3) + (rtt_ns >> 3)
-        };
-        let taken_bytes = (held + 1) * self.mss_bytes;
-        let room_bytes = self.clamp_bytes.saturating_sub(taken_bytes);
+    pub fn on_segment(&mut self, rtt_ns: Option<u64>, held: u64) -> bool {
+        if let Some(rtt_ns) = rtt_ns {
+            self.rtt_ns = if self.rtt_ns == 0 || rtt_ns < self.rtt_ns {
+                rtt_ns
+            } else {
+                self.rtt_ns - (self.rtt_ns >> 3) + (rtt_ns >> 3)
+            };
+        }
+        let room_bytes = self.clamp_bytes.saturating_sub(held * self.mss_bytes);
         if room_bytes <= self.offered_bytes {
             return false;
         }
@@ -115,21 +122,21 @@ mod tests {
     #[test]
     fn offers_half_of_128_kib_first_and_two_segments_more_for_each_received() {
         let mut buffer = Buffer::new(1448, 50_000);
-        assert_eq!(buffer.window(1, 0), 45);
-        assert!(buffer.on_segment(100 * MS, 0));
-        assert_eq!(buffer.window(2, 0), 47);
-        // 81920 bytes hold 56 segments, one of which has just arrived.
-        for _ in 0..20 {
-            buffer.on_segment(100 * MS, 0);
+        // 65536 - 1448 bytes.
+        assert_eq!(buffer.window(1, 0), 44);
+        // The buffer holds 81920 bytes, which seven steps reach.
+        for n in 1..=7 {
+            assert!(buffer.on_segment(Some(100 * MS), 0), "step {n}");
         }
-        assert!(!buffer.on_segment(100 * MS, 0));
-        assert_eq!(buffer.window(22, 0), 55);
+        assert!(!buffer.on_segment(Some(100 * MS), 0));
+        assert_eq!(buffer.window(8, 0), 56);
+        assert_eq!(buffer.window(8, 20), 56, "the edge stays");
     }
 
     #[test]
     fn grows_with_what_is_read_per_round_trip() {
         let mut buffer = Buffer::new(1448, 50_000);
-        buffer.on_segment(100 * MS, 0);
+        buffer.on_segment(Some(100 * MS), 0);
         buffer.on_read(100 * MS, 41);
         // 40 segments in the first round trip, 10 were provided for: 2 * 40 + 16, and 2 * 96 * 30 / 10 more.
         assert_eq!(buffer.clamp_bytes, (96 + 2 * 288) * 1448);

@@ -251,3 +251,217 @@ impl Cubic {
         hystart.found
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn cubic(hystart: bool) -> Cubic {
+        Cubic::new(Clock::new(MS), hystart)
+    }
+
+    /// The kernel's growth in whole numbers, with its loops (HZ = 1000, an RTT of 100 ms).
+    struct Naive {
+        last_max: u64,
+        epoch: u64,
+        origin: u64,
+        k: u64,
+        friendly: u64,
+        acked: u64,
+    }
+
+    impl Naive {
+        fn begin(now_ms: u64, last_max: u64, cwnd: u64) -> Naive {
+            let rise = last_max.saturating_sub(cwnd);
+            let mut k = 0_u64;
+            while (k + 1).pow(3) <= rise * (1 << 40) / 410 {
+                k += 1;
+            }
+            Naive {
+                last_max,
+                epoch: now_ms,
+                origin: last_max.max(cwnd),
+                k,
+                friendly: cwnd,
+                acked: 0,
+            }
+        }
+
+        fn count(&mut self, now_ms: u64, cwnd: u64, acked: u64) -> u64 {
+            self.acked += acked;
+            let t = (now_ms - self.epoch + 100) * 1024 / 1000;
+            let delta = (410 * t.abs_diff(self.k).pow(3)) >> 40;
+            let target = if t < self.k {
+                self.origin - delta.min(self.origin)
+            } else {
+                self.origin + delta
+            };
+            let mut count = if target > cwnd {
+                cwnd / (target - cwnd)
+            } else {
+                100 * cwnd
+            };
+            if self.last_max == 0 {
+                count = count.min(20);
+            }
+            // 15 eighths of the window for one segment: 8 (1 + 0.7) / 3 (1 - 0.7) is 15.1.
+            let step = cwnd * 15 / 8;
+            while self.acked > step {
+                self.acked -= step;
+                self.friendly += 1;
+            }
+            if self.friendly > cwnd {
+                count = count.min(cwnd / (self.friendly - cwnd));
+            }
+            count.max(2)
+        }
+    }
+
+    #[test]
+    fn a_reduction_is_717_of_1024_with_fast_convergence() {
+        let mut cubic = cubic(false);
+        assert_eq!((cubic.reduce(100), cubic.last_max), (70, 100));
+        // 90 is less than the 100 of last time: (1 + beta) / 2 of it are remembered.
+        assert_eq!((cubic.reduce(90), cubic.last_max), (63, 76));
+        assert_eq!((cubic.reduce(2), cubic.last_max), (2, 1));
+    }
+
+    #[test]
+    fn the_window_grows_along_the_curve_of_the_kernel() {
+        for (before, start_ms) in [(0, 5000), (60, 5000), (1000, 7777), (8000, 12_345)] {
+            let mut cubic = cubic(false);
+            cubic.measured(MS, 100 * MS);
+            let mut cwnd = 50;
+            if before > 0 {
+                cwnd = cubic.reduce(before);
+            }
+            let mut naive = Naive::begin(start_ms, before, cwnd);
+            for round in 0..300 {
+                let now_ms = start_ms + 100 * round;
+                // The former window changes in each round, so that nothing is taken from a cache.
+                let count = cubic.growth_count(now_ms * MS, cwnd, cwnd / 2);
+                let expected = naive.count(now_ms, cwnd, cwnd / 2);
+                // The cube root is a float here and may be one smaller or larger: one segment of the target.
+                assert!(cubic.k.abs_diff(naive.k) <= 1);
+                let others: Vec<u64> = [naive.k.saturating_sub(1), naive.k + 1]
+                    .into_iter()
+                    .map(|k| Naive {
+                        k,
+                        acked: naive.acked,
+                        ..Naive::begin(start_ms, before, naive.friendly)
+                    })
+                    .map(|mut other| {
+                        (other.origin, other.friendly) = (naive.origin, naive.friendly);
+                        other.count(now_ms, cwnd, 0)
+                    })
+                    .collect();
+                assert!(
+                    count == expected || others.contains(&count),
+                    "{before} {round}: {count} {expected} {others:?}"
+                );
+                cwnd += (cwnd / count).max(1);
+            }
+            assert!(cwnd > before, "the plateau was passed");
+        }
+    }
+
+    #[test]
+    fn the_count_is_kept_for_a_32nd_of_a_second_while_the_window_stays() {
+        let mut cubic = cubic(false);
+        cubic.measured(MS, 100 * MS);
+        let cwnd = cubic.reduce(1000);
+        let first = cubic.growth_count(5000 * MS, cwnd, 1);
+        assert_eq!(cubic.growth_count(5031 * MS, cwnd, 1), first);
+        assert_ne!(cubic.growth_count(5500 * MS, cwnd, 1), first);
+    }
+
+    fn round(cwnd: u64) -> Round {
+        Round {
+            una: 50,
+            next: 100,
+            cwnd,
+            // Four super-packets take 262 us.
+            pacing_bytes_per_s: 1_000_000_000,
+        }
+    }
+
+    /// The first time of a train of acknowledgements, one each `gap_ms`, at which slow start ends.
+    fn train_ends_ms(cubic: &mut Cubic, gap_ms: u64, rtt_ms: u64, cwnd: u64) -> Option<u64> {
+        cubic.begin(1000 * MS, 100);
+        (1..60).map(|n| n * gap_ms).find(|ms| {
+            let now_ns = (1000 + ms) * MS;
+            cubic.measured(now_ns, rtt_ms * MS);
+            cubic.ends_slow_start(now_ns, rtt_ms * MS, round(cwnd))
+        })
+    }
+
+    #[test]
+    fn a_train_of_acknowledgements_for_half_the_least_rtt_ends_slow_start() {
+        // Half of 40.262 ms.
+        let ends = train_ends_ms(&mut cubic(true), 1, 40, 16);
+        assert_eq!(ends, Some(21));
+        assert_eq!(train_ends_ms(&mut cubic(true), 2, 40, 16), Some(22));
+        // 3 ms apart they are no train; below 16 segments HyStart does nothing.
+        assert_eq!(train_ends_ms(&mut cubic(true), 3, 40, 16), None);
+        assert_eq!(train_ends_ms(&mut cubic(true), 1, 40, 15), None);
+        assert_eq!(train_ends_ms(&mut cubic(false), 1, 40, 16), None);
+    }
+
+    #[test]
+    fn eight_delayed_samples_end_slow_start() {
+        // An eighth of 40 ms; at least 4 ms, at most 16 ms.
+        for (least_ms, rise_us) in [(40_u64, 5000_u64), (8, 4000), (400, 16_000)] {
+            for (extra_us, ends) in [(rise_us, None), (rise_us + 1, Some(9))] {
+                let mut cubic = cubic(true);
+                cubic.measured(0, least_ms * MS);
+                cubic.begin(1000 * MS, 100);
+                let rtt_ns = least_ms * MS + extra_us * 1000;
+                let found = (1..30_u64).find(|n| {
+                    let now_ns = 1000 * MS + 3 * n * MS;
+                    cubic.measured(now_ns, rtt_ns);
+                    cubic.ends_slow_start(now_ns, rtt_ns, round(100))
+                });
+                assert_eq!(found, ends, "{least_ms} ms and {extra_us} us");
+            }
+        }
+    }
+
+    #[test]
+    fn samples_of_the_first_second_after_a_recovery_do_not_count() {
+        let mut cubic = cubic(true);
+        assert!(cubic.measured(0, 40 * MS));
+        let cwnd = cubic.reduce(100);
+        cubic.growth_count(5000 * MS, cwnd, 1);
+        assert!(!cubic.measured(5999 * MS, 30 * MS));
+        assert_eq!(cubic.delay_min_ns, 40 * MS);
+        assert!(cubic.measured(6000 * MS, 30 * MS));
+        assert_eq!(cubic.delay_min_ns, 30 * MS);
+    }
+
+    #[test]
+    fn a_timeout_forgets_all_but_the_clock_and_looks_for_the_end_of_slow_start_again() {
+        let mut cubic = cubic(true);
+        assert!(train_ends_ms(&mut cubic, 1, 40, 16).is_some());
+        cubic.reduce(100);
+        cubic.forget(9000 * MS, 200);
+        assert_eq!(
+            (cubic.last_max, cubic.delay_min_ns, cubic.epoch),
+            (0, 0, None)
+        );
+        assert!(train_ends_ms(&mut cubic, 1, 40, 16).is_some());
+    }
+
+    #[test]
+    fn the_curve_stands_still_while_the_sender_is_idle() {
+        let mut cubic = cubic(false);
+        let cwnd = cubic.reduce(100);
+        cubic.growth_count(5000 * MS, cwnd, 1);
+        cubic.resume(9000 * MS, 6000 * MS);
+        assert_eq!(cubic.epoch, Some(8000));
+        // Never into the future.
+        cubic.resume(9500 * MS, 7000 * MS);
+        assert_eq!(cubic.epoch, Some(9500));
+    }
+}

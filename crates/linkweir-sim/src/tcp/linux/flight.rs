@@ -371,26 +371,208 @@ impl Flight {
         let mut nth = 0;
         while let Some(&(sequence, sent_ns)) = self.again.get(nth) {
             let marks = self.marks(sequence);
-            let stale = sequence < self.una
-                || marks & SACKED != 0
-                || self.sent(sequence).at_ns != sent_ns
-                || (marks & LOST != 0 && marks & RETRANS == 0);
-            if !stale {
+            let stale =
+                sequence < self.una || marks & SACKED != 0 || self.sent(sequence).at_ns != sent_ns;
+            if stale && nth == 0 {
+                self.again.pop_front();
+                continue;
+            }
+            // One that a timeout held for lost stays: the timeout may have been spurious.
+            if !stale && marks & (LOST | RETRANS) != LOST {
                 if !before(sent_ns, sequence) {
                     break;
                 }
                 if judge(sent_ns) {
                     self.mark_lost(sequence);
-                    if nth == 0 {
-                        self.again.pop_front();
-                        continue;
-                    }
+                    self.again.remove(nth);
+                    continue;
                 }
-            } else if nth == 0 {
-                self.again.pop_front();
-                continue;
             }
             nth += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// One segment, in the words of the kernel: SACKED, LOST, RETRANS and EVER, and whether it is in the list of RACK.
+    #[derive(Clone, Copy, Debug)]
+    struct Plain {
+        marks: u8,
+        sent_ns: u64,
+        listed: bool,
+    }
+
+    #[derive(Default)]
+    struct Naive {
+        segments: BTreeMap<u64, Plain>,
+        losses: u64,
+    }
+
+    impl Naive {
+        fn count(&self, mark: u8) -> u64 {
+            self.segments
+                .values()
+                .filter(|s| s.marks & mark != 0)
+                .count() as u64
+        }
+
+        fn mark_lost(&mut self, sequence: u64) {
+            let segment = self.segments.get_mut(&sequence).unwrap();
+            if segment.marks & SACKED != 0 {
+                return;
+            }
+            if segment.marks & LOST == 0 {
+                segment.marks |= LOST;
+                self.losses += 1;
+            } else if segment.marks & RETRANS != 0 {
+                segment.marks &= !RETRANS;
+                self.losses += 1;
+            }
+        }
+
+        fn next_lost(&self) -> Option<u64> {
+            if self.count(LOST) <= self.count(RETRANS) {
+                return None;
+            }
+            let waits = |s: &Plain| s.marks & (LOST | RETRANS | SACKED) == LOST;
+            self.segments
+                .iter()
+                .find(|(_, s)| waits(s))
+                .map(|(n, _)| *n)
+        }
+
+        /// All that RACK looks at, in the order in which it was sent.
+        fn sent_before(&self, at_ns: u64, end: u64) -> Vec<(u64, u64)> {
+            let mut list: Vec<(u64, u64)> = self
+                .segments
+                .iter()
+                .filter(|(_, s)| s.listed && s.marks & SACKED == 0)
+                .filter(|(_, s)| s.marks & (LOST | RETRANS) != LOST)
+                .map(|(n, s)| (s.sent_ns, *n))
+                .filter(|(sent_ns, n)| (*sent_ns, n + 1) < (at_ns, end))
+                .collect();
+            list.sort_unstable();
+            list
+        }
+    }
+
+    fn life(seed: u64) {
+        let mut state = seed;
+        let mut draw = move |bound: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let (mut flight, mut naive) = (Flight::new(), Naive::default());
+        for now_ns in 1..4000_u64 {
+            let any = |draw: &mut dyn FnMut(u64) -> u64, flight: &Flight| {
+                flight.una() + draw(flight.outstanding().max(1))
+            };
+            match draw(12) {
+                0..=4 => {
+                    let sequence = flight.push(Sent::new(now_ns, 0, 1, 0, false));
+                    let plain = Plain {
+                        marks: 0,
+                        sent_ns: now_ns,
+                        listed: true,
+                    };
+                    assert!(naive.segments.insert(sequence, plain).is_none());
+                }
+                5 => {
+                    for _ in 0..draw(4).min(flight.outstanding()) {
+                        let (_, plain) = naive.segments.pop_first().unwrap();
+                        assert_eq!(flight.acknowledge(), plain.marks);
+                    }
+                }
+                6 => {
+                    let from = any(&mut draw, &flight);
+                    let to = (from + draw(4)).min(flight.next());
+                    let expected = naive
+                        .segments
+                        .range(from..to.max(from))
+                        .find(|(_, s)| s.marks & SACKED == 0)
+                        .map(|(n, _)| *n);
+                    assert_eq!(flight.next_open(from, to), expected);
+                    if let Some(sequence) = expected {
+                        let plain = naive.segments.get_mut(&sequence).unwrap();
+                        assert_eq!(flight.sack(sequence), plain.marks);
+                        if plain.marks & LOST != 0 {
+                            plain.marks &= !(LOST | RETRANS);
+                        }
+                        plain.marks |= SACKED;
+                        plain.listed = false;
+                    }
+                }
+                7 if flight.outstanding() > 0 => {
+                    let sequence = any(&mut draw, &flight);
+                    flight.mark_lost(sequence);
+                    naive.mark_lost(sequence);
+                }
+                8 | 9 => {
+                    let lost = naive.next_lost();
+                    assert_eq!(flight.next_lost(), lost);
+                    if let Some(sequence) = lost {
+                        flight.retransmit(sequence, Sent::new(now_ns, 0, 1, 0, false), true);
+                        let plain = naive.segments.get_mut(&sequence).unwrap();
+                        plain.marks |= RETRANS | EVER;
+                        (plain.sent_ns, plain.listed) = (now_ns, true);
+                    }
+                }
+                10 if draw(8) == 0 => {
+                    flight.unmark_lost();
+                    for plain in naive.segments.values_mut() {
+                        plain.marks &= !LOST;
+                    }
+                }
+                11 => {
+                    let (at_ns, end) = (now_ns - draw(60).min(now_ns), draw(4000));
+                    let lost_before_ns = at_ns.saturating_sub(draw(40));
+                    let mut judged = Vec::new();
+                    flight.each_sent_before((at_ns, end), |sent_ns| {
+                        judged.push(sent_ns);
+                        sent_ns < lost_before_ns
+                    });
+                    let list = naive.sent_before(at_ns, end);
+                    judged.sort_unstable();
+                    let expected: Vec<u64> = list.iter().map(|entry| entry.0).collect();
+                    assert_eq!(judged, expected, "seed {seed} at {now_ns}");
+                    for (sent_ns, sequence) in list {
+                        if sent_ns < lost_before_ns {
+                            naive.mark_lost(sequence);
+                            naive.segments.get_mut(&sequence).unwrap().listed = false;
+                        }
+                    }
+                }
+                _ => {}
+            }
+            let counts = [flight.sacked(), flight.lost(), flight.retrans()];
+            assert_eq!(
+                counts,
+                [SACKED, LOST, RETRANS].map(|mark| naive.count(mark))
+            );
+            assert_eq!(flight.losses(), naive.losses);
+            let outstanding = naive.segments.len() as u64;
+            assert_eq!(flight.outstanding(), outstanding);
+            assert_eq!(
+                flight.in_flight(),
+                outstanding - counts[0] - counts[1] + counts[2]
+            );
+            let highest = naive.segments.iter().rfind(|(_, s)| s.marks & SACKED != 0);
+            if let Some((sequence, _)) = highest {
+                assert_eq!(flight.sacked_below(), sequence + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn agrees_with_a_map_that_is_looked_through() {
+        for seed in 1..=60 {
+            life(seed);
         }
     }
 }

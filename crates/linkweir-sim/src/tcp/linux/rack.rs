@@ -119,3 +119,51 @@ impl Sender {
         (wait_ns > 0).then_some(wait_ns as u64)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8985, section 6.2, step 4.
+    #[test]
+    fn the_window_widens_once_per_round_trip_and_stays_for_sixteen_recoveries() {
+        let mut rack = Rack::default();
+        rack.adapt(5, 10);
+        assert_eq!(rack.steps, 1);
+        rack.see_dsack();
+        rack.adapt(0, 10);
+        assert_eq!(rack.steps, 1, "nothing was delivered");
+        rack.adapt(5, 10);
+        assert_eq!(rack.steps, 2);
+        // 9 were delivered when the newest segment was sent: it is of the same round trip.
+        rack.see_dsack();
+        rack.adapt(9, 20);
+        assert_eq!(rack.steps, 2);
+        rack.see_dsack();
+        rack.adapt(10, 20);
+        assert_eq!(rack.steps, 3);
+        for _ in 0..15 {
+            rack.persist_less();
+            rack.adapt(30, 40);
+        }
+        assert_eq!(rack.steps, 3);
+        rack.persist_less();
+        rack.adapt(30, 40);
+        assert_eq!(rack.steps, 1);
+        for n in 1..=300 {
+            rack.see_dsack();
+            rack.adapt(100 * n, 100 * n);
+        }
+        assert_eq!(rack.steps, 255);
+    }
+
+    #[test]
+    fn a_transmission_is_over_after_the_round_trip_and_the_window() {
+        let rack = Rack {
+            rtt_ns: 100,
+            ..Rack::default()
+        };
+        let remaining = [1100, 1124, 1125, 1200].map(|now| rack.remaining_ns(now, 1000, 25));
+        assert_eq!(remaining, [25, 1, 0, -75]);
+    }
+}

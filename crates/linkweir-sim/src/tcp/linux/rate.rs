@@ -103,3 +103,87 @@ impl Delivery {
         self.app_limited > 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// An acknowledgement of these transmissions.
+    fn acknowledge(delivery: &mut Delivery, now_ns: u64, sent: &[(u64, Sent)]) -> Sample {
+        let mut sample = Sample::default();
+        for (sequence, sent) in sent {
+            delivery.delivered += 1;
+            delivery.arrived(&mut sample, *sequence, sent);
+        }
+        sample.acked = sent.len() as u64;
+        delivery.complete(now_ns, &mut sample, 100 * MS);
+        sample
+    }
+
+    #[test]
+    fn the_interval_is_the_longer_of_sending_and_acknowledging() {
+        let mut delivery = Delivery::default();
+        // Ten segments leave within 90 ms, and are acknowledged in two groups, 100 and 105 ms after the first.
+        let sent: Vec<(u64, Sent)> = (0..10)
+            .map(|n| (n, delivery.sent((1000 + 10 * n) * MS, n == 0)))
+            .collect();
+        let first = acknowledge(&mut delivery, 1100 * MS, &sent[..5]);
+        // Five in 100 ms; they took 40 ms to send.
+        assert_eq!((first.delivered, first.interval_ns), (Some(5), 100 * MS));
+        assert_eq!((first.prior_delivered, first.is_app_limited), (0, false));
+        let later = delivery.sent(1100 * MS, false);
+        let second = acknowledge(&mut delivery, 1105 * MS, &sent[5..]);
+        assert_eq!((second.delivered, second.interval_ns), (Some(10), 105 * MS));
+        // Of this one, the window of sending began with the newest segment of the first group, at 1040 ms.
+        let third = acknowledge(&mut delivery, 1240 * MS, &[(10, later)]);
+        assert_eq!((third.delivered, third.prior_delivered), (Some(6), 5));
+        assert_eq!(third.interval_ns, 140 * MS);
+    }
+
+    #[test]
+    fn sending_may_take_longer_than_acknowledging() {
+        let mut delivery = Delivery::default();
+        let first = delivery.sent(0, true);
+        acknowledge(&mut delivery, 100 * MS, &[(0, first)]);
+        delivery.first_ns = 0;
+        let second = delivery.sent(300 * MS, false);
+        let sample = acknowledge(&mut delivery, 400 * MS, &[(1, second)]);
+        // Sent 300 ms after the segment whose delivery began the window; acknowledged 300 ms after that.
+        assert_eq!((sample.delivered, sample.interval_ns), (Some(1), 300 * MS));
+    }
+
+    #[test]
+    fn an_interval_below_the_least_rtt_tells_no_rate() {
+        let mut delivery = Delivery::default();
+        let sent = delivery.sent(10 * MS, true);
+        assert_eq!(
+            acknowledge(&mut delivery, 109 * MS, &[(0, sent)]).delivered,
+            None
+        );
+        let sent = delivery.sent(200 * MS, true);
+        assert_eq!(
+            acknowledge(&mut delivery, 300 * MS, &[(1, sent)]).delivered,
+            Some(1)
+        );
+        // Nothing was acknowledged.
+        assert_eq!(acknowledge(&mut delivery, 500 * MS, &[]).delivered, None);
+    }
+
+    #[test]
+    fn samples_are_marked_until_what_was_in_the_network_is_delivered() {
+        let mut delivery = Delivery::default();
+        delivery.limit(0);
+        assert!(delivery.is_app_limited(), "also with nothing delivered yet");
+        let sent = [0, 1].map(|n| (n, delivery.sent(0, n == 0)));
+        delivery.limit(2);
+        let later = delivery.sent(10 * MS, false);
+        assert!(acknowledge(&mut delivery, 100 * MS, &sent).is_app_limited);
+        assert!(delivery.is_app_limited());
+        acknowledge(&mut delivery, 110 * MS, &[(2, later)]);
+        assert!(!delivery.is_app_limited());
+        let sent = delivery.sent(120 * MS, true);
+        assert!(!acknowledge(&mut delivery, 220 * MS, &[(3, sent)]).is_app_limited);
+    }
+}

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use super::buffer::Buffer;
 use super::clock::Clock;
+use super::stamp_ms;
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
 
@@ -24,6 +25,8 @@ const DUPLICATES_AT_ONCE: u32 = 3;
 /// A compressed acknowledgement reports at most so many segments, after at most so long; the kernel's timer may be late by
 /// its slack.
 const COMPRESSED_MOST: u32 = 44;
+/// A compressed acknowledgement waits while the segments belong to so many blocks.
+const BLOCKS_TOGETHER: usize = 2;
 const COMPRESSED_NS: u64 = 1_000_000;
 const COMPRESSED_SLACK_NS: u64 = 100_000;
 
@@ -64,6 +67,7 @@ pub struct Receiver {
     rtt_ns: u64,
     /// How long acknowledgements travel.
     return_ns: u64,
+    echoed_ms: u64,
     rto: u64,
     min_rto_ns: u64,
 
@@ -102,6 +106,7 @@ impl Receiver {
             syn_ns: 0,
             rtt_ns: 0,
             return_ns: 0,
+            echoed_ms: u64::MAX,
             rto: clock.ticks_for(config.initial_rto_ns),
             min_rto_ns: config.min_rto_ns,
             ecn: config.ecn,
@@ -115,6 +120,9 @@ impl Receiver {
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
         if segment.bare {
+            if self.delay == 0 {
+                self.begin(now_ns, segment.sent_ns);
+            }
             return None;
         }
         if sequence <= self.last_acked {
@@ -136,19 +144,22 @@ impl Receiver {
         if self.delay == 0 {
             self.begin(now_ns, segment.sent_ns);
         }
-        let rtt_ns = now_ns - segment.sent_ns + self.return_ns;
+        let rtt_ns = self.round_trip(now_ns, segment.sent_ns);
         if sequence > self.next {
+            if self.compressed > 0 && self.place_of(sequence) >= BLOCKS_TOGETHER {
+                return Some(self.flush(now_ns, segment, rtt_ns));
+            }
             let duplicate = self.hold(sequence);
             if !duplicate {
                 self.held_segments += 1;
                 let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-                self.quick = self.quick.max(u32::from(opened));
+                self.quick |= u32::from(opened);
             }
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
         let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-        self.quick = self.quick.max(u32::from(opened));
+        self.quick |= u32::from(opened);
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
             self.next = first.end;
@@ -161,12 +172,54 @@ impl Receiver {
         ack
     }
 
-    /// The first data arrived.
+    /// Place of the block that a segment belongs to or is next to, among the most recent ones.
+    fn place_of(&self, sequence: u64) -> usize {
+        (0..self.nrecent)
+            .find(|&place| {
+                let block = self.block_of(self.recent[place]).unwrap_or_default();
+                block.start <= sequence + 1 && sequence <= block.end
+            })
+            .unwrap_or(self.nrecent)
+    }
+
+    /// Reports what waits in a compressed acknowledgement before a segment that would push its blocks out; that segment
+    /// is reported as soon as it may be.
+    fn flush(&mut self, now_ns: u64, segment: &Segment, rtt_ns: Option<u64>) -> Ack {
+        let ack = self.acknowledge(None);
+        if !self.hold(segment.sequence) {
+            self.held_segments += 1;
+            let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+            self.quick |= u32::from(opened);
+        }
+        if self.quick > 0 || self.at_once < DUPLICATES_AT_ONCE {
+            self.at_once += 1;
+            self.compressed_fires_ns = now_ns;
+        } else {
+            self.compress(now_ns);
+        }
+        ack
+    }
+
+    /// The round trip of an acknowledgement and a segment that it let be sent, by timestamps of 1 ms; `None` if the last
+    /// segment had the same timestamp.
+    #[inline]
+    fn round_trip(&mut self, now_ns: u64, sent_ns: u64) -> Option<u64> {
+        let echoed_ms = stamp_ms(sent_ns.saturating_sub(self.return_ns));
+        if echoed_ms == self.echoed_ms {
+            return None;
+        }
+        self.echoed_ms = echoed_ms;
+        let rtt_ms = stamp_ms(now_ns) - echoed_ms;
+        (rtt_ms > 0).then_some(rtt_ms * 1_000_000)
+    }
+
+    /// The acknowledgement of the SYN's answer arrived, or the first data.
     fn begin(&mut self, now_ns: u64, sent_ns: u64) {
         self.delay = self.delay_min;
         self.quick = self.quick.max(self.quick_at_start);
         self.rtt_ns = now_ns - self.syn_ns;
         self.return_ns = sent_ns.saturating_sub(self.syn_ns);
+        self.buffer.begin(now_ns);
         let variance_ns = (2 * self.rtt_ns).max(self.min_rto_ns);
         self.rto = self.clock.ticks_for(self.rtt_ns + variance_ns);
         self.last_came = self.clock.ticks(now_ns);
@@ -259,12 +312,17 @@ impl Receiver {
         if self.compressed >= COMPRESSED_MOST || dsack.is_some() {
             return Some(self.acknowledge(dsack));
         }
+        self.compress(now_ns);
+        None
+    }
+
+    /// Lets the acknowledgement of a segment wait for others.
+    fn compress(&mut self, now_ns: u64) {
         self.compressed += 1;
         if self.compressed_fires_ns == u64::MAX {
             let delay_ns = (self.rtt_ns / 20).min(COMPRESSED_NS);
             self.compressed_fires_ns = now_ns + delay_ns + COMPRESSED_SLACK_NS;
         }
-        None
     }
 
     #[inline]
