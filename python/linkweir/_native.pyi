@@ -10,6 +10,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "__version__",
+    "codecs",
     "commit",
     "load",
     "optional_tables",
@@ -58,6 +59,12 @@ class _Outcome(TypedDict):
     packets: int
     log_cut_s: float | None
 
+class _Codec(TypedDict):
+    name: str
+    payload_bytes: int
+    interval_s: float
+    impairment: tuple[float, float] | None
+
 _Column = tuple[str, str, int, bytes, bytes | None, list[str] | None]
 
 @final
@@ -94,6 +101,7 @@ class Scenario:
     def opportunities(self) -> tuple[list[int], int]:
         """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
 
+def codecs() -> list[_Codec]: ...
 def policies() -> list[_Policy]: ...
 def load(
     path: str | PathLike[str],

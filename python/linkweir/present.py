@@ -9,7 +9,14 @@ import sys
 from typing import Any
 
 from linkweir.provenance import REPORT
-from linkweir.report import CLASS_COLUMNS, VOICE_COLUMNS, number, voice_rows
+from linkweir.report import (
+    CLASS_COLUMNS,
+    COMPLETION_COLUMNS,
+    VIDEO_COLUMNS,
+    VOICE_COLUMNS,
+    number,
+    voice_rows,
+)
 from linkweir.result import Result
 from linkweir.terminal import print_table
 
@@ -62,6 +69,10 @@ def show_result(result: Result, *, as_json: bool, codec: str | None = None, wide
     if left_out:
         again = shlex.join(["linkweir", "report", str(directory), "--wide"])
         emit(f"not shown: {', '.join(left_out)}; the report has all, and {again}\n")
+    for name, columns in (("completions", COMPLETION_COLUMNS), ("video", VIDEO_COLUMNS)):
+        if name in result.tables:
+            table = result.tables[name]
+            _print_rows(table.slice(0, _MOST_ROWS).to_pylist(), table.num_rows, "flow", columns, wide=wide)
     if voice is not None:
         left_out = _print_rows(voice[:_MOST_ROWS], len(voice), "call", VOICE_COLUMNS, wide=wide)
         if left_out:

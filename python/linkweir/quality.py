@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkweir import _native
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -47,13 +49,16 @@ class Codec:
     delay_s: float = 0.02
 
 
+_LOOK_AHEAD_S = {"g729": 0.005, "g723.1": 0.0075}
 CODECS = {
-    "g711": Codec(0.0, 4.3),
-    "g711-plc": Codec(0.0, 25.1),
-    "g729a-vad": Codec(11.0, 19.0, 0.025),
-    "g723.1-6.3k": Codec(15.0, 16.1, 0.0375),
+    codec["name"]: Codec(*codec["impairment"], codec["interval_s"] + _LOOK_AHEAD_S.get(codec["name"], 0.0))
+    for codec in _native.codecs()
+    if codec["impairment"]
 }
-"""Codecs of ITU-T G.113, appendix I: G.711 without and with concealment, G.729A with silence suppression, G.723.1."""
+"""Codecs of ITU-T G.113, appendix I, as flows of kind ``voice`` name them, and two of them with longer names."""
+UNRATED = frozenset(codec["name"] for codec in _native.codecs() if not codec["impairment"])
+"""Codecs of flows for which G.113 has no factors of the narrowband E-model."""
+CODECS |= {"g729a-vad": CODECS["g729"], "g723.1-6.3k": CODECS["g723.1"]}
 
 SATELLITE_ADVANTAGE = 20.0
 """Largest advantage factor A: people who are hard to reach put up with more, as over several satellite hops."""
@@ -282,7 +287,7 @@ def intervals(
         One row per interval, flow and buffer: of the table `voice` the columns ``t_s``, ``class``, ``flow``,
         ``buffer``, ``due_pkts``, ``loss``, ``burst_r`` and ``delay_s``, to which the delay of the codec is added; then
         ``codec`` (null for one without a name), ``rating`` and ``mos``. ``delay_s`` is null where no packet was ever
-        received.
+        received; ``rating`` and ``mos`` are null for the codecs in `UNRATED`.
 
     Raises:
         ValueError: a value outside its range.
@@ -296,11 +301,13 @@ def intervals(
     rows = []
     for row in result.rows("voice") if "voice" in result.tables else []:
         used = codec or named.get(row["flow"], "g711")
-        delay_s = None if row["delay_s"] is None else row["delay_s"] + _found(used).delay_s
-        call = _call(model, used, delay_s or 0.0, row["loss"], row["burst_r"], advantage)
-        kept = {name: row[name] for name in INTERVAL_COLUMNS}
         name = used if isinstance(used, str) else None
-        rows.append(kept | {"codec": name, "delay_s": delay_s, "rating": call.rating, "mos": call.mos})
+        found = {name: row[name] for name in INTERVAL_COLUMNS} | {"codec": name, "rating": None, "mos": None}
+        if name not in UNRATED:
+            delay_s = None if row["delay_s"] is None else row["delay_s"] + _found(used).delay_s
+            call = _call(model, used, delay_s or 0.0, row["loss"], row["burst_r"], advantage)
+            found |= {"delay_s": delay_s, "rating": call.rating, "mos": call.mos}
+        rows.append(found)
     texts = [(name, pa.string()) for name in ("class", "flow", "buffer", "codec")]
     numbers = [(name, pa.float64()) for name in ("loss", "burst_r", "delay_s", "rating", "mos")]
     fields = [("t_s", pa.float64()), *texts, ("due_pkts", pa.uint64()), *numbers]
@@ -334,10 +341,11 @@ def voice(
     names = ("delay_s", "loss", "mos", "worst_mos", "worst_t_s", "worst_delay_s", "worst_loss", "worst_burst_r")
     rows = []
     for (flow, buffer), parts in calls.items():
-        worst = min(parts, key=lambda part: part["mos"])
+        rated = [part for part in parts if part["mos"] is not None]
+        worst = min(rated, key=lambda part: part["mos"], default=parts[0])
         found = {"flow": flow, "class": worst["class"], "buffer": buffer, "codec": worst["codec"]}
         found |= {name: _weighted(parts, name) for name in ("delay_s", "loss")}
-        found["mos"] = sum(part["mos"] for part in parts) / len(parts)
+        found["mos"] = sum(part["mos"] for part in rated) / len(rated) if rated else None
         rows.append(found | {f"worst_{name}": worst[name] for name in ("mos", "t_s", "delay_s", "loss", "burst_r")})
     order = {name: place for place, name in enumerate(result.table("flows")["flow"].to_pylist())}
     rows.sort(key=lambda row: order.get(row["flow"], len(order)))

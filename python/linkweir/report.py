@@ -65,6 +65,28 @@ _TERMINAL_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("time on air (%)", "airtime", 100.0, 2),
 )
 
+COMPLETION_COLUMNS = (
+    ("begun", "begun", 1.0, 0),
+    ("complete", "finished", 1.0, 0),
+    ("refused", "refused", 1.0, 0),
+    ("mean size (kB)", "mean_bytes", 1e-3, 1),
+    ("completion time mean (s)", "completion_mean_s", 1.0, 3),
+    ("p50 (s)", "completion_p50_s", 1.0, 3),
+    ("p95 (s)", "completion_p95_s", 1.0, 3),
+    ("p99 (s)", "completion_p99_s", 1.0, 3),
+    ("max (s)", "completion_max_s", 1.0, 3),
+)
+
+VIDEO_COLUMNS = (
+    ("segments", "segments", 1.0, 0),
+    ("mean bit rate (Mbit/s)", "bitrate_mean_bps", 1e-6, 3),
+    ("switches", "switches", 1.0, 0),
+    ("start-up delay (s)", "startup_s", 1.0, 2),
+    ("stalls", "stalls", 1.0, 0),
+    ("stalled (s)", "stalled_s", 1.0, 2),
+    ("played (s)", "played_s", 1.0, 1),
+)
+
 
 _DELAY_COLUMNS: tuple[tuple[str, str, float, int], ...] = (
     ("packets", "count_pkts", 1.0, 0),
@@ -172,6 +194,11 @@ def write_report(run: RunTables, warnings: Sequence[object], directory: Path) ->
     terminals = ""
     if "terminals" in run.tables:
         terminals = f"<h2>Terminals</h2>{_table(_rows(run, 'terminals'), 'class', _TERMINAL_COLUMNS)}"
+    applications = ""
+    if "completions" in run.tables:
+        applications = f"<h2>Completion times</h2>{_table(_rows(run, 'completions'), 'flow', COMPLETION_COLUMNS)}"
+    if "video" in run.tables:
+        applications += f"<h2>Video</h2>{_table(_rows(run, 'video'), 'flow', VIDEO_COLUMNS)}"
     body = f"""{interrupted}
 {notes}
 <p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and
@@ -181,6 +208,7 @@ flows are from creation to delivery.</p>
 {terminals}
 {f"<h2>Delays</h2>{distributions}{_delay_table(run)}" if distributions else ""}
 {_voice_section(run)}
+{applications}
 <h2>Over time</h2>{over_time}
 <h2>Flows</h2>{_table(_rows(run, "flows"), "flow", _FLOW_COLUMNS)}
 <h2>Scenario</h2><details><summary>with every default written out</summary><pre>{resolved}</pre></details>

@@ -192,6 +192,23 @@ class Result(RunTables):
         ``dropped``; docs/reference/log.md says more.
         """
         return self.table("packets")
+    def transfers(self) -> pa.Table:
+        """One row per transfer, response, page or segment of video that is complete: start, bytes, completion time."""
+        return self.table("transfers")
+
+    @property
+    def completions(self) -> pa.Table:
+        """One row per application: transfers, responses, pages or segments that began in warmup .. duration.
+
+        ``finished`` counts those of them that were complete at the end of the run, and the mean and percentiles of the
+        completion times are theirs. ``refused`` counts transfers that would have been more than ``concurrent``.
+        """
+        return self.table("completions")
+
+    @property
+    def video(self) -> pa.Table:
+        """One row per video, over its whole time: mean bit rate, switches, start-up delay, stalls, time played."""
+        return self.table("video")
 
     def to_pandas(self, table: str) -> pd.DataFrame:
         """A table as a pandas data frame.
@@ -219,7 +236,8 @@ class Result(RunTables):
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
         ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it. ``notes`` are those of the run, and
+        that the warm-up cuts counts with its mean for the part after it. ``completions`` and ``video``, of applications
+        only, are the tables of these names. ``notes`` are those of the run, and
         ``warnings`` what `warnings` has.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
@@ -236,6 +254,7 @@ class Result(RunTables):
             "link": self._means("link", ("capacity_bps", "used_bps")),
             **({"carrier": self._means("carrier", carrier)} if "carrier" in self.tables else {}),
             "classes": totals,
+            **{name: self.rows(name) for name in ("completions", "video") if name in self.tables},
             "notes": self.notes,
             "warnings": [finding.to_dict() for finding in self.warnings],
         }

@@ -31,6 +31,9 @@ TABLES = (
     "carrier",
     "terminals",
     "packets",
+    "transfers",
+    "completions",
+    "video",
 )
 """Names of the tables, of which a run has those for which there is something to say."""
 _GROUP_ROWS = 65_536

@@ -337,6 +337,9 @@ EXPECTED = {
     "lte-drive": {
         "delay": "200 packets are 1.6 s at 1.5 Mbit/s, which keeps TCP going through fades; fades hold up the rest",
     },
+    "lte-home": {
+        "delay": "200 packets are 1 s at 2.4 Mbit/s; the film's are held up by fades, and its player does not mind"
+    },
     "pds": {"offered": "classes differ in losses under overload, which is shown here"},
 }
 """What is to be warned of in shipped scenarios, and why it is there."""

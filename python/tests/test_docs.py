@@ -150,6 +150,12 @@ scheduler = { policy = "fifo" }
 class = [{ name = "all" }]
 flow = [{ class = "all", kind = "cbr", rate = "64kbit", packet = "200B", playout = "60ms", count = 3 }]
 """
+LINK = """\
+duration = "5s"
+link = { rate = "1Mbit" }
+scheduler = { policy = "fifo" }
+class = [{ name = "voice" }, { name = "rest" }]
+"""
 
 
 def _quality() -> dict[str, Any]:
@@ -180,7 +186,10 @@ MAHIMAHI = "".join(f"{ms}\n" for ms in (*range(1, 60_000, 3), *range(65_000, 120
 GIVEN = {
     "docs/reference/policies/pss.md": Given(files=lambda: {"ATT-LTE-driving-2016.down": MAHIMAHI}),
     "docs/reference/scenarios.md": Given(
-        files=lambda: {"drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n"}
+        files=lambda: {
+            "drive.csv": "when,dl_mbps\n2026-01-31 11:00:00,12\n2026-01-31 11:01:00,8\n",
+            "packets.csv": "t_s,bytes,flow\n0,1500,camera\n",
+        }
     ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
     "docs/tutorial/first-scenario.md": Given(
@@ -440,6 +449,11 @@ def test_scenarios_in_the_documentation_are_sound(block: Block, tmp_path: Path) 
         whole = [VOICE.replace('rate = "1Mbit"', line, 1) for line in keys_of("rate", block)]
     elif block.first.startswith("packet = "):
         whole = [VOICE.replace('packet = "200B"', line) for line in keys_of("packet", block)]
+    elif block.first.startswith("size = "):
+        flow = '[[flow]]\nclass = "voice"\nkind = "transfers"\narrivals = { every = "1s" }'
+        whole = [f"{LINK}{flow}\n{line}" for line in keys_of("size", block)]
+    elif block.first == "[[flow]]":
+        whole = [LINK + block.text]
     elif block.first == "[link]":
         whole = [re.sub(r"^link = .*\n", "", VOICE, flags=re.MULTILINE) + block.text]
     else:

@@ -47,13 +47,14 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "random": set(),
         "table": set(),
         "tcp": set(),
+        "codec": set(),
         "satellite": {"random"},
         "experiment": {"satellite", "tcp"} | VALUES,
         "traffic": {"experiment", "random"} | VALUES,
         "policies": {"experiment", "satellite", "linkweir_core"},
         "metrics": {"experiment", "satellite", "table", "tcp", "linkweir_core"},
         # The parser knows what it makes, and the names of the policies; not who runs it.
-        "scenario": {"experiment", "satellite", "tcp", "policies", "linkweir_core", "toml"} | READER,
+        "scenario": {"codec", "experiment", "satellite", "tcp", "policies", "linkweir_core", "toml"} | READER,
         # The engine runs what it is given, however it was written.
         "engine": {
             "experiment",

@@ -29,7 +29,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "onoff": {"rate": "1Mbit", "on": "1s", "off": "1s", "lengths": "pareto"},
     "greedy": {},
     "tcp": {},
+    "voice": {"codec": "g711"},
+    "replay": {"file": str(Path(__file__).with_name("packets.csv"))},
+    "transfers": {"size": "1kB", "arrivals": {"every": "1s"}},
+    "requests": {"response": "1kB", "think": "1s"},
+    "web": {"main": "1kB", "objects": 1, "object": "1kB", "think": "1s"},
+    "video": {"ladder": ["1Mbit"]},
 }
+OVER_TCP = ("transfers", "requests", "web", "video")
+AMOUNTS = [{"mean": "1B", "distribution": "pareto"}, {"mean": "1B", "distribution": "lognormal", "deviation": "1B"}]
 HERE = {"lat_deg": 0, "lon_deg": 0}
 SHELL = {
     "planes": 6,
@@ -116,16 +124,25 @@ def test_the_page_has_the_keys_the_parser_knows(section: str) -> None:
     expected = known(with_keys(section, **{STRANGE: 1}))
     if section.startswith("kind"):
         expected -= set(rows("[[flow]]"))
+    if section.split('"')[1:2] and section.split('"')[1] in OVER_TCP:
+        shared = set(rows('kind = "tcp"')) - {"bytes"}
+        assert shared <= expected
+        expected -= shared
     if section == "[[flow]]":
         expected = set.intersection(*(known(with_flow(kind, **{STRANGE: 1})) for kind in KINDS))
     assert set(rows(section)) == expected
 
 
 @pytest.mark.parametrize(
-    ("section", "key", "tables"), [("Values over time", "rate", SIGNALS), ("Packet sizes", "packet", SIZES)]
+    ("section", "kind", "key", "tables"),
+    [
+        ("Values over time", "cbr", "rate", SIGNALS),
+        ("Packet sizes", "cbr", "packet", SIZES),
+        ("Random amounts", "requests", "response", AMOUNTS),
+    ],
 )
-def test_the_page_has_the_keys_of_inner_tables(section: str, key: str, tables: list[dict[str, Any]]) -> None:
-    expected = set.union(*(known(with_flow("cbr", **{key: {**table, STRANGE: 1}})) for table in tables))
+def test_the_page_has_the_keys_of_inner_tables(section: str, kind: str, key: str, tables: list[dict[str, Any]]) -> None:
+    expected = set.union(*(known(with_flow(kind, **{key: {**table, STRANGE: 1}})) for table in tables))
     assert set(rows(section)) == expected
 
 
@@ -212,9 +229,16 @@ def test_units_are_those_of_the_parser() -> None:
         assert refusal(place()).endswith(f'unknown unit "x" for {noun}; use one of {units}')
 
 
-def test_examples_of_the_page_run() -> None:
-    first, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
+def test_examples_of_the_page_run(tmp_path: Path) -> None:
+    first, *kinds, amounts, sizes, signals, _ = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.DOTALL)
     assert Scenario.parse(first).flows[0] == "cbr1"
+    assert len(kinds) == 6
+    (tmp_path / "packets.csv").write_text("t_s,bytes,flow\n0,1500,camera\n")
+    for kind in kinds:
+        Scenario.parse(f"{first}\n{kind}", path=tmp_path / "x.toml")
+    for amount in amounts.splitlines():
+        flow = f'[[flow]]\nclass = "rest"\nkind = "transfers"\narrivals = {{ every = "1s" }}\n{amount}'
+        Scenario.parse(f"{first}\n{flow}")
     for line in (sizes + signals).splitlines():
         text = first.replace('rate = "1Mbit"\npacket = "200B"', f'packet = "200B"\n{line}')
         if line.startswith("packet"):

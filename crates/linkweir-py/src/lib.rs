@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod codecs;
 mod columns;
 mod errors;
 mod inputs;
@@ -26,6 +27,8 @@ mod _native {
 
     #[pymodule_export]
     use super::batch::run_batch;
+    #[pymodule_export]
+    use super::codecs::codecs;
     #[pymodule_export]
     use super::inputs::{quantity, show, trace};
     #[pymodule_export]

@@ -320,6 +320,178 @@ pub enum Traffic {
     },
     /// A bulk TCP transfer.
     Tcp(tcp::Config),
+    /// A codec's packets at even intervals.
+    Voice {
+        /// Length of a packet, IP, UDP and RTP headers included.
+        packet_bytes: u32,
+        /// From packet to packet, ns.
+        interval_ns: u64,
+        /// Mean lengths of talk spurts and pauses, ns, when nothing is sent in pauses.
+        talkspurts_ns: Option<(u64, u64)>,
+    },
+    /// Packets at the times at which they were recorded.
+    Replay {
+        /// Time after the start, ns, and bytes, in order.
+        packets: Arc<[(u64, u32)]>,
+        /// After how long they start again, ns.
+        period_ns: Option<u64>,
+    },
+    /// TCP connections that an application opens, and what it writes into them.
+    Application(Box<Application>),
+}
+
+/// An application over TCP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Application {
+    /// Every connection; `bytes_to_send` is `Some(0)`, as the application supplies all data.
+    pub tcp: tcp::Config,
+    /// What the application does.
+    pub session: Session,
+}
+
+impl Application {
+    /// Most connections at once.
+    #[must_use]
+    pub fn connections(&self) -> u32 {
+        match &self.session {
+            Session::Transfers { concurrent, .. } => *concurrent,
+            Session::Web { connections, .. } => *connections,
+            Session::Requests { .. } | Session::Video(_) => 1,
+        }
+    }
+}
+
+/// Kinds of applications.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Session {
+    /// Transfers of finite size, a connection each, opened by the sender.
+    Transfers {
+        /// When they begin.
+        arrivals: Arrivals,
+        /// Bytes of each.
+        size: Amount,
+        /// Most connections at once; a transfer that would be one more is refused.
+        concurrent: u32,
+    },
+    /// Requests over one connection, each after a pause that follows the response before it.
+    Requests {
+        /// Bytes of a response.
+        response: Amount,
+        /// Time the server needs for a response, ns.
+        server_ns: Amount,
+        /// Pause between a response and the next request, ns.
+        think_ns: Amount,
+    },
+    /// Pages, each of a main object that names further objects, over new connections.
+    Web {
+        /// Bytes of the main object.
+        main: Amount,
+        /// Number of further objects.
+        objects: Amount,
+        /// Bytes of each.
+        object: Amount,
+        /// Most connections at once.
+        connections: u32,
+        /// Time the server needs for a response, ns.
+        server_ns: Amount,
+        /// Pause between a page and the next one, ns.
+        think_ns: Amount,
+    },
+    /// Segments of a video over one connection, each encoded at one of several rates.
+    Video(Video),
+}
+
+/// An adaptive video.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Video {
+    /// Rates at which every segment exists, bit/s, rising.
+    pub ladder_bps: Arc<[f64]>,
+    /// Playing time of a segment, ns.
+    pub segment_ns: u64,
+    /// Most playing time the player keeps, ns.
+    pub buffer_ns: u64,
+    /// Playing time that must be there before playing begins, and begins again after a stall, ns.
+    pub startup_ns: u64,
+    /// How the player chooses rates.
+    pub adaptation: RateRule,
+    /// Time the server needs for a response, ns.
+    pub server_ns: Amount,
+}
+
+/// How a video player chooses the rate of the next segment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RateRule {
+    /// BBA-0 of Huang et al. 2014, from the buffer alone.
+    Buffer {
+        /// Up to this level the lowest rate, ns.
+        reservoir_ns: u64,
+        /// From the reservoir to the highest rate, ns.
+        cushion_ns: u64,
+    },
+    /// The highest rate below a part of the harmonic mean of the last throughputs (Jiang et al. 2012).
+    Throughput {
+        /// Segments in the mean.
+        segments: u32,
+        /// The part.
+        safety: f64,
+    },
+}
+
+/// When transfers begin.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// With exponential gaps of this mean, ns.
+    Poisson {
+        /// Mean gap.
+        mean_ns: f64,
+    },
+    /// One gap after another, the first one at the start, ns.
+    Periodic {
+        /// The gap.
+        every_ns: u64,
+    },
+    /// At these times after the start, ns, in order.
+    At(Arc<[u64]>),
+}
+
+/// A random amount, such as the bytes of a transfer or the ns of a pause.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Amount {
+    /// What is drawn.
+    pub distribution: Distribution,
+    /// A smaller draw counts as this.
+    pub least: f64,
+    /// A greater draw counts as this.
+    pub most: f64,
+}
+
+/// Distributions of amounts.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Distribution {
+    /// Always the same.
+    Fixed(f64),
+    /// Exponential.
+    Exponential {
+        /// Mean.
+        mean: f64,
+    },
+    /// Pareto.
+    Pareto {
+        /// Mean.
+        mean: f64,
+        /// Shape, above 1.
+        shape: f64,
+    },
+    /// The logarithm is normal.
+    Lognormal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation of the amount itself.
+        deviation: f64,
+    },
+    /// (amount, part of all draws up to it), rising to 1. Between two of them all amounts are as likely; the part of the
+    /// first one is that amount's.
+    Empirical(Arc<[(f64, f64)]>),
 }
 
 /// Distribution of burst and silence lengths.

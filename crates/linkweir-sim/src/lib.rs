@@ -38,6 +38,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod codec;
 pub mod experiment;
 pub mod satellite;
 pub mod scenario;

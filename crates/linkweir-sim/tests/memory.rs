@@ -10,8 +10,8 @@ use std::path::Path;
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::{run, scenario};
 
-/// A slow link that every kind of state grows on: TCP with losses, a policy with levels to trace, ten bins a
-/// second, distributions of a flow's delays, play-out buffers, and the log of packets.
+/// A slow link that every kind of state grows on: TCP with losses, connections that come and go, a policy with levels to
+/// trace, ten bins a second, distributions of a flow's delays, play-out buffers, and the log of packets.
 const SCENARIO: &str = r#"
 duration = "100s"
 interval = "100ms"
@@ -51,6 +51,11 @@ kind = "tcp"
 class = "cs0"
 kind = "tcp"
 profile = "ns2"
+[[flow]]
+class = "ef"
+kind = "transfers"
+size = "5kB"
+arrivals = { every = "1s", process = "periodic" }
 "#;
 
 /// Looks at the tables and lets go of them, as a sink that writes files does; or keeps them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whatever happens to a scenario or trace file, reading it ends in a scenario or a fault, never in a panic.
+//! Whatever happens to a scenario, a trace file or a capture, reading it ends in a scenario or a fault, never in a panic.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -216,4 +216,67 @@ fn corrupted_traces_end_in_a_trace_or_a_fault() {
         sound > 0 && faulty > ROUNDS,
         "{sound} sound, {faulty} faulty"
     );
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, body, &length].concat()
+}
+
+/// Lists of packets, and a capture in each notation.
+fn recordings() -> Vec<Vec<u8>> {
+    let lines: String = (0..60)
+        .map(|i| format!("{}.25,{},f{}\n", i / 4, 40 + i * 20, i % 3))
+        .collect();
+    let mut pcap = words(&[0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1]);
+    let mut pcapng = block(
+        0x0a0d_0d0a,
+        &words(&[0x1a2b_3c4d, 1, 0xffff_ffff, 0xffff_ffff]),
+    );
+    pcapng.extend(block(1, &words(&[1, 65_535, 9 | 1 << 16, 9, 0])));
+    for i in 0..30 {
+        pcap.extend(words(&[1_700_000_000 + i / 10, i * 1000, 8, 60 + i, 1, 2]));
+        pcapng.extend(block(6, &words(&[0, i / 10, i * 9_999, 8, 60 + i, 1, 2])));
+    }
+    let list = format!("t_s,bytes,flow\n{lines}").into_bytes();
+    vec![list, pcap, pcapng]
+}
+
+#[test]
+fn corrupted_recordings_end_in_packets_or_a_fault() {
+    let folder = std::env::temp_dir().join(format!("linkweir-corrupt-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let scenario =
+        "duration = \"1s\"\n[link]\nrate = \"1Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\n\
+        name = \"a\"\n[[flow]]\nclass = \"a\"\nkind = \"replay\"\nfile = \"packets\"\n";
+    for (number, original) in recordings().iter().enumerate() {
+        let (mut sound, mut faulty) = (0, 0);
+        for round in 0..5 * ROUNDS {
+            let mut draw = Draw(round * 1000 + number as u64);
+            let bytes = match round {
+                0 => original.clone(),
+                _ => corrupt(original, &mut draw),
+            };
+            fs::write(folder.join("packets"), bytes).unwrap();
+            match parse(scenario, &folder.join("x.toml")) {
+                Ok(_) => sound += 1,
+                Err(fault) => {
+                    faulty += 1;
+                    let shown = fault.to_string();
+                    assert!(shown.contains("packets"), "{shown}");
+                    assert!(!shown.contains('\n') && shown.len() < 2000, "{shown:?}");
+                    assert!(round > 0, "{shown}");
+                }
+            }
+        }
+        assert!(
+            sound > ROUNDS / 10 && faulty > ROUNDS,
+            "{number}: {sound} sound, {faulty} faulty"
+        );
+    }
+    fs::remove_dir_all(folder).unwrap();
 }

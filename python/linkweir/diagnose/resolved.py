@@ -130,8 +130,13 @@ def size_bytes(text: str) -> float:
 
 
 def packet_bytes(flow: Keys) -> tuple[float, float]:
-    """Mean and largest length of a flow's packets."""
-    if flow["kind"] == "tcp":
+    """Mean and largest length of a flow's packets; of a replay 0."""
+    if flow["kind"] == "replay":
+        return 0.0, 0.0  # only the file says
+    if flow["kind"] == "voice":
+        (payload,) = (codec["payload_bytes"] for codec in _native.codecs() if codec["name"] == flow["codec"])
+        return payload + size_bytes(flow["header"]), payload + size_bytes(flow["header"])
+    if "mss" in flow:
         segment = size_bytes(flow["mss"]) + size_bytes(flow["header"])
         return segment, segment
     packet = flow["packet"]

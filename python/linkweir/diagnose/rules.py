@@ -23,7 +23,7 @@ LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
-_FIXED_LOAD = ("cbr", "poisson", "onoff")
+_FIXED_LOAD = ("cbr", "poisson", "onoff", "voice")
 """Flows that send at their rate even if packets are lost."""
 
 
@@ -42,7 +42,7 @@ def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[F
         f"flows that do not slow down send {megabits(offered_bps)} {coded}over {megabits(capacity_bps)}, "
         f"{megabits(offered_bps - capacity_bps)} more than it carries"
     )
-    cure = "The excess is queued or dropped: lower the rates of cbr, poisson and onoff flows"
+    cure = "The excess is queued or dropped: lower the rates of cbr, poisson, onoff and voice flows"
     return [Finding("offered", "link", what, cure, {"offered_bps": offered_bps, "capacity_bps": capacity_bps})]
 
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _DELAYS = "delays"
 _ROWS = "rows"
-_KEPT = ("classes", "flows", "link", _DELAYS)
-"""Tables of a run that are kept: its rows are made of the first three."""
+_APPLICATIONS = ("completions", "video")
+_KEPT = ("classes", "flows", "link", _DELAYS, *_APPLICATIONS)
+"""Tables of a run that are kept: its rows are made of all but the delays."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: f
     """A run in few rows: one of the link, one of each class, one of each flow, distinguished by ``scope``.
 
     Args:
-        tables: ``classes``, ``flows`` and ``link`` of a run.
+        tables: ``classes``, ``flows`` and ``link`` of a run, and ``completions`` and ``video`` of its applications.
         scenario: what was run; the link's means start at the end of its warm-up.
         simulated_s: end of the run.
     """
@@ -217,6 +218,23 @@ def summary_rows(tables: dict[str, pa.Table], scenario: Scenario, simulated_s: f
     parts = [pa.table(names | {key: pa.array([value], pa.float64()) for key, value in means.items()})]
     for scope, name in (("class", "classes"), ("flow", "flows")):
         if name in tables:
-            table = tables[name]
+            table = tables[name] if scope == "class" else _with_applications(tables)
             parts.append(table.add_column(0, "scope", pa.array([scope] * table.num_rows, pa.string())))
     return pa.concat_tables(parts, promote_options="default").combine_chunks()
+
+
+def _with_applications(tables: dict[str, pa.Table]) -> pa.Table:
+    """Table ``flows`` with the columns of what its applications did; null for other flows."""
+    import pyarrow as pa
+
+    flows = tables["flows"]
+    for name in _APPLICATIONS:
+        if name not in tables:
+            continue
+        table = tables[name]
+        places = {flow: place for place, flow in enumerate(table["flow"].to_pylist())}
+        taken = pa.array([places.get(flow) for flow in flows["flow"].to_pylist()], pa.int64())
+        for column in table.column_names:
+            if column not in ("flow", "class", "kind"):
+                flows = flows.append_column(column, table[column].take(taken))
+    return flows

@@ -7,7 +7,7 @@ use crate::experiment::Delays;
 
 use super::varying::nanoseconds;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Access {
     Fixed(u64),
     Varying(Box<Behind>),

@@ -6,6 +6,7 @@ use crate::table::Sink;
 use super::bottleneck::Bottleneck;
 use super::flow::Kind;
 use super::medium::Medium;
+use super::transport;
 
 /// Writes the tables as simulated time passes.
 pub(super) struct Bins {
@@ -45,7 +46,7 @@ impl Bins {
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
         at.now_ns = boundary_ns;
-        record_connections(at);
+        transport::record(at);
         if boundary_ns == bin_end_ns(at) {
             self.end_bin(at, medium, sink)?;
         }
@@ -64,7 +65,14 @@ impl Bins {
         medium: &mut impl Medium,
         sink: &mut dyn Sink,
     ) -> Result<(), String> {
-        record_connections(at);
+        transport::record(at);
+        for (index, flow) in at.flows.iter_mut().enumerate() {
+            if let Kind::Application(application) = &mut flow.kind {
+                if let Some(seen) = application.playback(at.now_ns) {
+                    at.recorder.played(index, &seen);
+                }
+            }
+        }
         if at.now_ns > at.recorder.bin_ns() {
             self.end_bin(at, medium, sink)?;
         }
@@ -106,15 +114,4 @@ fn bin_end_ns(at: &Bottleneck<'_>) -> u64 {
     at.recorder
         .bin_ns()
         .saturating_add(at.experiment.interval_ns)
-}
-
-/// Hands the counters of TCP connections to the recorder, which subtracts them over bins and totals.
-fn record_connections(at: &mut Bottleneck<'_>) {
-    for (index, flow) in at.flows.iter().enumerate() {
-        if let Kind::Tcp(connection) = &flow.kind {
-            let (counters, in_order_bytes) =
-                (connection.sender.counters(), connection.in_order_bytes());
-            at.recorder.connection(index, counters, in_order_bytes);
-        }
-    }
 }

@@ -14,6 +14,7 @@ use super::event;
 use super::flow::{Flow, Kind};
 use super::greedy::Lacking;
 use super::line::DelayLine;
+use super::member::Members;
 use super::packet::Packet;
 
 pub(super) struct Bottleneck<'a> {
@@ -22,7 +23,9 @@ pub(super) struct Bottleneck<'a> {
     pub(super) agenda: Agenda,
     pub(super) mux: Mux<AnyPolicy, Packet>,
     pub(super) device: Device,
+    /// The flows of the experiment, and behind them the connections of applications.
     pub(super) flows: Vec<Flow>,
+    pub(super) members: Members,
     /// Some flow is greedy. Without one, the flow of a departing packet need not be looked up.
     pub(super) any_greedy: bool,
     pub(super) lacking: Lacking,

@@ -4,9 +4,10 @@
 use crate::experiment::{Capacity, Experiment, Sizes, Traffic};
 use crate::random::Random;
 use crate::tcp;
-use crate::traffic::{Greedy, Source};
+use crate::traffic::{Greedy, Replay, Source};
 
 use super::access::{Access, Behind};
+use super::application::Application;
 use super::bottleneck::wire_bytes;
 use super::connection::Connection;
 use super::flow::{Flow, Kind};
@@ -60,6 +61,19 @@ impl Flows {
                         (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
                         line_of(&mut ack_delays, back_ns),
                     )))
+                }
+                Traffic::Replay { packets, period_ns } => {
+                    Kind::Replay(Replay::new(packets, *period_ns, flow.start_ns, stop_ns))
+                }
+                Traffic::Application(application) => {
+                    let back_ns = fixed_ns.map(|delay_ns| delay_ns + link.return_delay_ns);
+                    let lines = (
+                        (fixed_ns != Some(0)).then(|| line_of(&mut access_delays, fixed_ns)),
+                        line_of(&mut ack_delays, back_ns),
+                    );
+                    let times = (flow.start_ns, stop_ns);
+                    let made = Application::new(application, times, lines, random);
+                    Kind::Application(Box::new(made))
                 }
                 open => Kind::Open(
                     Source::new(open, flow.start_ns, stop_ns, random)
@@ -122,6 +136,15 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
         experiment.flows.len() <= event::INDEX as usize,
         "there are too many flows",
     )?;
+    let connections = experiment.flows.iter().map(|flow| match &flow.traffic {
+        Traffic::Application(application) => u64::from(application.connections()),
+        _ => 0,
+    });
+    // Those of a page may not be closed yet when the next one opens its own.
+    refuse(
+        connections.sum::<u64>() <= u64::from(Packet::PLACES / 4),
+        "applications may have too many connections",
+    )?;
     if let Capacity::Opportunities { at_ns, bytes } = &experiment.link.capacity {
         let ordered = at_ns.windows(2).all(|pair| pair[0] <= pair[1]);
         refuse(
@@ -144,6 +167,16 @@ pub(super) fn validate(experiment: &Experiment) -> Result<(), String> {
             | Traffic::Greedy { packet, .. } => packet.clone(),
             Traffic::Tcp(config) => {
                 Sizes::Uniform(config.least_segment_bytes(), config.segment_bytes())
+            }
+            Traffic::Voice { packet_bytes, .. } => Sizes::Fixed(*packet_bytes),
+            Traffic::Replay { packets, .. } => {
+                let sizes = || packets.iter().map(|(_, bytes)| *bytes);
+                Sizes::Uniform(sizes().min().unwrap_or(0), sizes().max().unwrap_or(0))
+            }
+            Traffic::Application(application) => {
+                let tcp = &application.tcp;
+                let most = tcp.segment_bytes().max(tcp.syn_bytes());
+                Sizes::Uniform(tcp.header_bytes + u32::from(tcp.header_bytes == 0), most)
             }
         };
         let (least, most) = match &sizes {

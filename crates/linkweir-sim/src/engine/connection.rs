@@ -7,12 +7,13 @@
 
 use crate::tcp;
 
+use super::member::Member;
 use super::packet::Packet;
 
 pub(super) struct Connection {
     pub(super) sender: tcp::Sender,
     pub(super) receiver: tcp::Receiver,
-    config: tcp::Config,
+    pub(super) config: tcp::Config,
     /// Delay line for its segments; none when there is no access delay.
     pub(super) access: Option<u32>,
     /// Delay line for its acknowledgements.
@@ -20,6 +21,8 @@ pub(super) struct Connection {
     /// Times of the timers' events in charge.
     sender_timer_ns: Option<u64>,
     receiver_timer_ns: Option<u64>,
+    /// It belongs to an application.
+    pub(super) member: Option<Box<Member>>,
 }
 
 /// The purpose of a timer's event.
@@ -42,20 +45,23 @@ impl Connection {
             ack,
             sender_timer_ns: None,
             receiver_timer_ns: None,
+            member: None,
         }
     }
 
     /// The next segment that window and data allow, as a packet of this flow.
     #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
     pub(super) fn next_packet(&mut self, now_ns: u64, flow: u32) -> Option<Packet> {
-        let segment = self.sender.next_segment(now_ns)?;
+        let mut segment = self.sender.next_segment(now_ns)?;
+        if let Some(member) = &self.member {
+            if segment.bare && member.answers {
+                segment = self.sender.next_segment(now_ns)?;
+            }
+            return Some(member.packet(&self.config, &segment));
+        }
         Some(Packet {
             created_ns: segment.sent_ns,
-            segment: segment.sequence
-                | (u64::from(segment.retransmission) * Packet::SENT_BEFORE)
-                | (u64::from(segment.bare) * Packet::BARE)
-                | (u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE)
-                | (u64::from(segment.reduced) * Packet::REDUCED),
+            segment: segment.sequence | Packet::marks(&segment),
             flow,
             bytes: self.config.segment_wire_bytes(&segment),
         })
@@ -64,22 +70,24 @@ impl Connection {
     /// A segment has arrived; returns the acknowledgement to send at once, if any.
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, packet: &Packet) -> Option<tcp::Ack> {
-        let segment = tcp::Segment {
-            sequence: packet.sequence(),
-            retransmission: packet.is_retransmission(),
-            sent_ns: packet.created_ns,
-            bare: packet.has(Packet::BARE),
-            ecn_capable: packet.has(Packet::ECN_CAPABLE),
-            marked: packet.has(Packet::MARKED),
-            reduced: packet.has(Packet::REDUCED),
-        };
+        let segment = packet.as_segment(packet.sequence());
         self.receiver.on_segment(now_ns, &segment)
+    }
+
+    /// As [`Connection::receive`], for a connection of an application.
+    pub(super) fn receive_member(&mut self, now_ns: u64, packet: &Packet) -> Option<tcp::Ack> {
+        let sequence = packet.sequence_near(self.receiver.delivered_segments());
+        self.receiver
+            .on_segment(now_ns, &packet.as_segment(sequence))
     }
 
     /// Payload delivered in order, bytes.
     pub(super) fn in_order_bytes(&self) -> u64 {
-        self.config
-            .payload_bytes(self.receiver.delivered_segments())
+        let segments = self.receiver.delivered_segments();
+        match &self.member {
+            Some(member) => member.stream.payload_bytes(segments),
+            None => self.config.payload_bytes(segments),
+        }
     }
 
     /// The time of a new event for the sender's timer, if it needs one.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One source as the engine holds it: its class, its way to the queue, and what creates its packets.
+//! One source as the engine holds it: its class, its way to the queue, and what creates its packets. Connections of
+//! applications are held in the same way.
 
-use crate::traffic::{Greedy, Source};
+use crate::traffic::{Greedy, Replay, Source};
 
 use super::access::Access;
+use super::application::Application;
 use super::connection::Connection;
 
 pub(super) struct Flow {
@@ -21,4 +23,19 @@ pub(super) enum Kind {
         listed: bool,
     },
     Tcp(Box<Connection>),
+    Replay(Replay),
+    Application(Box<Application>),
+    /// A place for a connection of an application.
+    Free,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow {
+            class: 0,
+            stop_ns: 0,
+            access: Access::Fixed(0),
+            kind: Kind::Free,
+        }
+    }
 }

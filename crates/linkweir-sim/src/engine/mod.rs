@@ -18,6 +18,7 @@
 //! | `event`, `agenda` | kinds of events; those that are pending |
 //! | `packet`, `line`, `varying` | what all use |
 //! | `flow`, `access`, `connection`, `greedy` | one source; its way to the queue; TCP; whose turn it is to fill a queue |
+//! | `application`, `member`, `transport` | an application over TCP; one of its connections; what is done for them |
 //! | `device`, `carrier` | the transmitter; that of a beam |
 //! | `bottleneck` | queues and device, for media to act on |
 //! | `medium`, `satellite`, `beam` | what lies between the scheduler and the receivers |
@@ -26,6 +27,7 @@
 
 mod access;
 mod agenda;
+mod application;
 mod beam;
 mod bins;
 mod bottleneck;
@@ -38,9 +40,11 @@ mod flow;
 mod greedy;
 mod line;
 mod medium;
+mod member;
 mod packet;
 mod reported;
 mod satellite;
+mod transport;
 mod varying;
 
 use std::fmt;
@@ -66,9 +70,11 @@ use flow::{Flow, Kind};
 use greedy::Lacking;
 use line::DelayLine;
 use medium::{ImpairedLink, Medium, PlainLink};
+use member::Members;
 use packet::Packet;
 use reported::Reported;
 use satellite::SatelliteLink;
+use transport::Transport;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,6 +186,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                     .iter()
                     .any(|flow| matches!(flow.kind, Kind::Greedy { .. })),
                 flows,
+                members: Members::new(experiment.flows.len()),
                 lacking: Lacking::default(),
                 propagation: DelayLine::new(),
                 recorder: Recorder::new(experiment, stats),
@@ -227,11 +234,12 @@ impl<'a, M: Medium> Engine<'a, M> {
             if events % (1 << 12) == 0 {
                 let recorder = &mut self.bottleneck.recorder;
                 recorder.flush_watch(sink).map_err(RunError::Sink)?;
-                if events % (1 << 16) == 0
-                    && sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(())
-                {
-                    complete = false;
-                    break;
+                if events % (1 << 16) == 0 {
+                    recorder.flush_transfers(sink).map_err(RunError::Sink)?;
+                    if sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(()) {
+                        complete = false;
+                        break;
+                    }
                 }
             }
         }
@@ -268,7 +276,11 @@ impl<'a, M: Medium> Engine<'a, M> {
                     None => continue,
                 },
                 Kind::Greedy { .. } => (start_ns, flow.access.delay_ns(start_ns)),
-                Kind::Tcp(_) => (start_ns, 0),
+                Kind::Replay(replay) => match replay.next_ns() {
+                    Some(created_ns) => (created_ns, flow.access.delay_ns(created_ns)),
+                    None => continue,
+                },
+                Kind::Tcp(_) | Kind::Application(_) | Kind::Free => (start_ns, 0),
             };
             at.agenda.push(
                 created_ns.saturating_add(travels_ns),
@@ -300,10 +312,15 @@ impl<'a, M: Medium> Engine<'a, M> {
             }
             event::ACK => {
                 let (flow, ack) = self.acks[index].pop()?;
+                let mut member = false;
                 if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
                     connection.sender.on_ack(self.bottleneck.now_ns, &ack);
+                    member = connection.member.is_some();
                 }
                 self.transmit(flow as usize);
+                if member {
+                    self.acknowledged(flow as usize, ack.cumulative);
+                }
                 self.acks[index].next_ns()
             }
             event::SENDER_TIMER => self.sender_timer(index),
@@ -356,7 +373,36 @@ impl<'a, M: Medium> Engine<'a, M> {
                 self.transmit(index);
                 None
             }
+            Kind::Replay(_) => self.replay(index),
+            Kind::Application(_) => {
+                self.run_application(index);
+                None
+            }
+            Kind::Free => None,
         }
+    }
+
+    /// A recorded packet arrives; returns when the next one does.
+    #[cold] // keeps the path of the other sources short
+    #[inline(never)]
+    fn replay(&mut self, index: usize) -> Option<u64> {
+        let now_ns = self.bottleneck.now_ns;
+        let Flow { access, kind, .. } = &mut self.bottleneck.flows[index];
+        let Kind::Replay(replay) = kind else {
+            return None;
+        };
+        let created_ns = replay.next_ns()?;
+        let bytes = replay.create();
+        let next_ns = replay
+            .next_ns()
+            .map(|next_ns| next_ns.saturating_add(access.delay_ns(next_ns)).max(now_ns));
+        self.arrive(Packet {
+            created_ns,
+            segment: 0,
+            flow: index as u32,
+            bytes,
+        });
+        next_ns
     }
 
     /// A packet arrives at its queue; an idle device begins to send.
@@ -397,8 +443,10 @@ impl<'a, M: Medium> Engine<'a, M> {
         let Kind::Tcp(connection) = &mut flows[index].kind else {
             return;
         };
-        let window = connection.sender.window();
-        recorder.window(now_ns, index, window.cwnd_segments, window.srtt_ns);
+        if connection.member.is_none() {
+            let window = connection.sender.window();
+            recorder.window(now_ns, index, window.cwnd_segments, window.srtt_ns);
+        }
         if now_ns >= stop_ns {
             return;
         }
@@ -470,9 +518,13 @@ impl<'a, M: Medium> Engine<'a, M> {
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
         at.recorder.delivered(at.now_ns, &packet.seen());
-        if let Kind::Tcp(connection) = &mut at.flows[index].kind {
-            let ack = connection.receive(at.now_ns, &packet);
-            self.acknowledge(index, ack);
+        match &mut at.flows[index].kind {
+            Kind::Tcp(connection) => {
+                let ack = connection.receive(at.now_ns, &packet);
+                self.acknowledge(index, ack);
+            }
+            Kind::Application(_) => self.deliver_to_application(&packet),
+            Kind::Open(_) | Kind::Greedy { .. } | Kind::Replay(_) | Kind::Free => {}
         }
     }
 
@@ -515,6 +567,9 @@ impl<'a, M: Medium> Engine<'a, M> {
                     self.medium.receiver_delay_ns(now_ns) + behind.delay_ns(now_ns)
                 }
             };
+            if let Some(member) = &mut connection.member {
+                member.acks_on_the_way += 1;
+            }
             let line = &mut self.acks[connection.ack as usize];
             if let Some(first_ns) = line.push(now_ns + back_ns, (index as u32, ack)) {
                 agenda.push(first_ns, event::ACK | connection.ack);
@@ -525,6 +580,30 @@ impl<'a, M: Medium> Engine<'a, M> {
                 deadline_ns.max(now_ns),
                 event::RECEIVER_TIMER | index as u32,
             );
+        }
+    }
+}
+
+impl<'e, M: Medium> Transport<'e> for Engine<'e, M> {
+    fn at(&mut self) -> &mut Bottleneck<'e> {
+        &mut self.bottleneck
+    }
+
+    fn transmit(&mut self, index: usize) {
+        Engine::transmit(self, index);
+    }
+
+    fn acknowledge(&mut self, index: usize, ack: Option<tcp::Ack>) {
+        Engine::acknowledge(self, index, ack);
+    }
+
+    fn back_ns(&mut self, index: usize) -> u64 {
+        let at = &mut self.bottleneck;
+        match &mut at.flows[index].access {
+            Access::Fixed(delay_ns) => at.experiment.link.return_delay_ns + *delay_ns,
+            Access::Varying(behind) => {
+                self.medium.receiver_delay_ns(at.now_ns) + behind.delay_ns(at.now_ns)
+            }
         }
     }
 }

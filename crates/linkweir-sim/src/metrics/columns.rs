@@ -3,6 +3,7 @@
 
 use crate::table::Table;
 
+use super::application::{COMPLETIONS, TRANSFERS, VIDEO};
 use super::beam::{CARRIER, CHANNEL, TERMINALS};
 use super::class::{CLASSES, SERIES};
 use super::column::{Column, TableOf};
@@ -41,6 +42,9 @@ pub fn columns() -> Vec<ColumnInfo> {
     describe("channel", CHANNEL, &mut all);
     describe("carrier", CARRIER, &mut all);
     describe("terminals", TERMINALS, &mut all);
+    describe("transfers", TRANSFERS, &mut all);
+    describe("completions", COMPLETIONS, &mut all);
+    describe("video", VIDEO, &mut all);
     all
 }
 
@@ -68,6 +72,9 @@ pub fn optional_tables() -> Vec<Table> {
         TableOf::new("channel", CHANNEL).into_table(),
         TableOf::new("carrier", CARRIER).into_table(),
         TableOf::new("terminals", TERMINALS).into_table(),
+        TableOf::new("transfers", TRANSFERS).into_table(),
+        TableOf::new("completions", COMPLETIONS).into_table(),
+        TableOf::new("video", VIDEO).into_table(),
     ]
 }
 

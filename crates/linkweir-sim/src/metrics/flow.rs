@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Counters of a flow, and the columns of the tables `flow_series`, `flows` and `harq`.
 
-use crate::experiment::{self, Traffic};
+use crate::experiment::{self, Session, Traffic};
 use crate::satellite::harq::ATTEMPTS;
 use crate::tcp;
 
 use super::class::Bin;
 use super::column::{Column, Unit, Value};
 use super::delay::Delays;
-
-/// Kind of the flows that TCP sends.
-const TCP: &str = "tcp";
+use super::transfers::{Completions, Playback};
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FlowCounts {
@@ -41,8 +39,14 @@ pub(super) struct FlowCounts {
 pub(super) struct Flow {
     pub(super) name: String,
     pub(super) class: usize,
-    class_name: String,
+    pub(super) class_name: String,
     pub(super) kind: &'static str,
+    /// TCP sends it.
+    tcp: bool,
+    /// Of an application.
+    pub(super) completions: Option<Box<Completions>>,
+    /// Of a video, at the end.
+    pub(super) playback: Option<Playback>,
     pub(super) counts: FlowCounts,
     pub(super) bin: FlowCounts,
     pub(super) total: FlowCounts,
@@ -59,13 +63,25 @@ impl Flow {
             Traffic::Poisson { .. } => "poisson",
             Traffic::OnOff { .. } => "onoff",
             Traffic::Greedy { .. } => "greedy",
-            Traffic::Tcp(_) => TCP,
+            Traffic::Tcp(_) => "tcp",
+            Traffic::Voice { .. } => "voice",
+            Traffic::Replay { .. } => "replay",
+            Traffic::Application(application) => match application.session {
+                Session::Transfers { .. } => "transfers",
+                Session::Requests { .. } => "requests",
+                Session::Web { .. } => "web",
+                Session::Video(_) => "video",
+            },
         };
+        let applies = matches!(flow.traffic, Traffic::Application(_));
         Flow {
             name: flow.name.clone(),
             class: flow.class,
             class_name: class_name.to_owned(),
             kind,
+            tcp: applies || matches!(flow.traffic, Traffic::Tcp(_)),
+            completions: applies.then(Box::default),
+            playback: None,
             counts: FlowCounts::default(),
             bin: FlowCounts::default(),
             total: FlowCounts::default(),
@@ -92,9 +108,10 @@ impl Flow {
 
     /// Useful bytes delivered since `then`: TCP's payload in order, whole packets otherwise.
     fn good_bytes(&self, then: &FlowCounts) -> f64 {
-        let bytes = match self.kind {
-            TCP => self.counts.in_order_bytes - then.in_order_bytes,
-            _ => self.counts.delivered_bytes - then.delivered_bytes,
+        let bytes = if self.tcp {
+            self.counts.in_order_bytes - then.in_order_bytes
+        } else {
+            self.counts.delivered_bytes - then.delivered_bytes
         };
         bytes as f64
     }
@@ -102,7 +119,7 @@ impl Flow {
     /// A counter of TCP's sender since the start of what totals cover; none for other kinds of flows.
     fn sender(&self, count: fn(&tcp::Counters) -> u64) -> Option<f64> {
         let (now, then) = (count(&self.counts.sender), count(&self.total.sender));
-        (self.kind == TCP).then(|| (now - then) as f64)
+        self.tcp.then(|| (now - then) as f64)
     }
 
     /// Packets decoded after this many attempts and one.

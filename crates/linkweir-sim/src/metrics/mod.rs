@@ -5,6 +5,7 @@
 //! carried with what it offered. A packet counts as sent, and its waiting time ends, when
 //! the scheduler hands it to the device.
 
+mod application;
 pub(crate) mod beam;
 mod class;
 mod column;
@@ -16,6 +17,7 @@ mod link;
 mod log;
 mod playout;
 mod rows;
+mod transfers;
 mod watch;
 
 use linkweir_core::{Distribution, DropReason, Stat};
@@ -24,6 +26,7 @@ use crate::experiment::Experiment;
 use crate::table::Sink;
 use crate::tcp;
 
+use application::{COMPLETIONS, TRANSFERS, VIDEO};
 use class::{Bin, Class, ClassTotals, CLASSES, SERIES};
 use column::TableOf;
 use delay::{quantile_s, Jitter};
@@ -33,7 +36,10 @@ use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
 use watch::Watch;
 
+use transfers::Transfer;
 pub(crate) use watch::Seen;
+
+pub(crate) use transfers::Playback;
 
 /// Everything measured during a run.
 #[derive(Debug)]
@@ -44,11 +50,13 @@ pub(crate) struct Recorder {
     bin_ns: u64,
     /// Start of the time covered by totals.
     total_ns: u64,
+    warmup_ns: u64,
     series: TableOf<Class, Bin>,
     link: TableOf<LinkBin, Bin>,
     flow_series: TableOf<Flow, Bin>,
     /// A policy's statistics of each class: their columns are the policy's.
     levels: Rows,
+    transfers: TableOf<Flow, Transfer>,
     /// Whether attempts at packets are counted: the link is from a satellite.
     attempts: bool,
     /// Measurements that only some runs ask for.
@@ -75,10 +83,12 @@ impl Recorder {
                 .collect(),
             bin_ns: 0,
             total_ns: experiment.warmup_ns,
+            warmup_ns: experiment.warmup_ns,
             series: TableOf::new("series", SERIES),
             link: TableOf::new("link", LINK),
             flow_series: TableOf::new("flow_series", FLOW_SERIES),
             levels: Rows::new("levels", levels),
+            transfers: TableOf::new("transfers", TRANSFERS),
             attempts: experiment.link.satellite.is_some(),
             watch: Watch::new(experiment),
         }
@@ -231,6 +241,48 @@ impl Recorder {
         flow.counts.in_order_bytes = in_order_bytes;
     }
 
+    // What happens to applications. Totals are of what began after the warm-up.
+
+    /// A transfer of an application begins now.
+    pub(crate) fn begun(&mut self, now_ns: u64, flow: usize) {
+        if let Some(completions) = &mut self.flows[flow].completions {
+            completions.begun += u64::from(now_ns >= self.warmup_ns);
+        }
+    }
+
+    /// A transfer is refused now.
+    pub(crate) fn refused(&mut self, now_ns: u64, flow: usize) {
+        if let Some(completions) = &mut self.flows[flow].completions {
+            completions.refused += u64::from(now_ns >= self.warmup_ns);
+        }
+    }
+
+    /// A transfer that began at `start_ns` is complete.
+    pub(crate) fn finished(&mut self, now_ns: u64, flow: usize, start_ns: u64, bytes: u64) {
+        let transfer = Transfer {
+            start_ns,
+            bytes,
+            took_ns: now_ns - start_ns,
+        };
+        let flow = &mut self.flows[flow];
+        if let Some(completions) = &mut flow.completions {
+            if start_ns >= self.warmup_ns {
+                completions.add(&transfer);
+            }
+        }
+        self.transfers.add(flow, &transfer);
+    }
+
+    /// What the viewer of a video saw in all.
+    pub(crate) fn played(&mut self, flow: usize, playback: &Playback) {
+        self.flows[flow].playback = Some(*playback);
+    }
+
+    /// Hands out rows of transfers, if there are many.
+    pub(crate) fn flush_transfers(&mut self, sink: &mut dyn Sink) -> Result<(), String> {
+        self.transfers.flush_full(sink)
+    }
+
     // What is written down.
 
     /// Totals count from now on.
@@ -288,6 +340,7 @@ impl Recorder {
         self.link.flush_full(sink)?;
         self.flow_series.flush_full(sink)?;
         self.levels.flush_full(sink)?;
+        self.transfers.flush_full(sink)?;
         self.flush_watch(sink)
     }
 
@@ -322,6 +375,7 @@ impl Recorder {
         if let Some(watch) = &mut self.watch {
             watch.finish(now_ns, sink)?;
         }
+        self.transfers.flush(sink)?;
         for flow in &mut self.flows {
             flow.delays.settle();
         }
@@ -338,7 +392,24 @@ impl Recorder {
         }
         flows.flush(sink)?;
         harq.flush(sink)?;
+        self.applications(sink)?;
         self.delays(sojourn_ns, sink)
+    }
+
+    /// Totals of applications.
+    fn applications(&self, sink: &mut dyn Sink) -> Result<(), String> {
+        let mut completions = TableOf::new("completions", COMPLETIONS);
+        let mut video = TableOf::new("video", VIDEO);
+        for flow in &self.flows {
+            if let Some(all) = &flow.completions {
+                completions.add(flow, all);
+            }
+            if let Some(playback) = &flow.playback {
+                video.add(flow, playback);
+            }
+        }
+        completions.flush(sink)?;
+        video.flush(sink)
     }
 
     /// Writes the distributions of delays: of every class, and of the flows that ask for it.

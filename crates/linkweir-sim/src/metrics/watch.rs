@@ -52,8 +52,10 @@ impl Watched {
                 Traffic::Cbr { .. }
                 | Traffic::Poisson { .. }
                 | Traffic::OnOff { .. }
+                | Traffic::Voice { .. }
+                | Traffic::Replay { .. }
                 | Traffic::Greedy { .. } => Some(0),
-                Traffic::Tcp(_) => None,
+                Traffic::Tcp(_) | Traffic::Application(_) => None,
             },
         }
     }

@@ -29,5 +29,19 @@ pub(super) const REORDERED_PKTS: u32 = 1_000_000;
 pub(super) const MIX_SIZES: usize = 1000;
 /// Most places of satellites that are computed for the delays through a constellation.
 pub(super) const SATELLITE_STEPS: u64 = 10_000_000;
+/// Most bytes that an application writes at once.
+pub(super) const WRITE_BYTES: u64 = 1_000_000_000_000;
+/// Most connections of a flow at once.
+pub(super) const CONNECTIONS: u64 = 100_000;
+/// Most connections of all flows at once.
+pub(super) const ALL_CONNECTIONS: u64 = 1 << 18;
+/// Most connections for a page.
+pub(super) const PAGE_CONNECTIONS: u64 = 100;
+/// Most objects of a page.
+pub(super) const OBJECTS: u64 = 10_000;
+/// Most rates of a video.
+pub(super) const RUNGS: usize = 100;
+/// Highest rate of a video, bit/s.
+pub(super) const RUNG_BPS: f64 = 1e9;
 /// Largest scenario file, bytes.
 pub(super) const SCENARIO_BYTES: u64 = 64 << 20;

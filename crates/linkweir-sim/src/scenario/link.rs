@@ -286,7 +286,7 @@ fn alone(
 }
 
 /// Where the files lie that the scenario names.
-fn folder(section: &Section<'_, '_>) -> PathBuf {
+pub(super) fn folder(section: &Section<'_, '_>) -> PathBuf {
     let file = section.source().file();
     file.and_then(Path::parent)
         .map(Path::to_path_buf)

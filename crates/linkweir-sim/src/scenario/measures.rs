@@ -9,6 +9,8 @@ use crate::experiment::{Measures, Playout, Traffic};
 
 /// Lengths of a play-out buffer, ns.
 const BUFFERS_NS: (u64, u64) = (1_000_000, 10_000_000_000);
+/// The buffer of flows of kind voice that name none.
+const VOICE_NS: u64 = 60_000_000;
 /// Most buffers of a flow.
 const BUFFERS: usize = 8;
 const ADAPTIVE: &str = "adaptive";
@@ -37,12 +39,18 @@ pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<M
     })
 }
 
-/// Reads `playout`: a buffer, or a list of them. TCP has none, as its receiver waits for what is late.
+/// Reads `playout`: a buffer, or a list of them. TCP has none, as its receivers wait for what is late.
 fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playout>, Fault> {
-    if let Traffic::Tcp(_) = traffic {
+    if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
         return Ok(Vec::new());
     }
     let Some(entry) = section.find("playout") else {
+        if let Traffic::Voice { .. } = traffic {
+            let name = units::show_whole(VOICE_NS, Kind::Time);
+            section.write("playout", format!("[{}]", quote(&name)));
+            let buffer_ns = Some(VOICE_NS);
+            return Ok(vec![Playout { name, buffer_ns }]);
+        }
         section.remark("playout: none");
         return Ok(Vec::new());
     };

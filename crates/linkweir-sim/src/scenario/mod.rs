@@ -144,7 +144,13 @@ fn read<'i>(
     let mut flow_sections =
         top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
     top.known()?; // before the flows, which may name a class of a misspelt table
-    let flows = flows(&mut flow_sections, &ranges, &link, times.duration_ns)?;
+    let flows = flows(
+        &mut flow_sections,
+        &ranges,
+        &link,
+        times.duration_ns,
+        &mut inputs,
+    )?;
     series_rows(&top, bins, &link, classes.len(), flows.len())?;
 
     let scheduler = Scheduler {
@@ -358,13 +364,22 @@ fn flows(
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
     duration_ns: u64,
+    inputs: &mut Vec<Input>,
 ) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut entries = Vec::new();
     for (index, section) in sections.iter_mut().enumerate() {
         let before = flows.len();
-        traffic::read(section, index, classes, link, duration_ns, &mut flows)?;
+        let times = (index, duration_ns);
+        traffic::read(section, times, classes, link, inputs, &mut flows)?;
         entries.resize(entries.len() + flows.len() - before, index);
+    }
+    if let Some(at) = traffic::too_many_connections(&flows) {
+        let message = format!(
+            "applications may have more than {} connections at once; use fewer",
+            limits::ALL_CONNECTIONS
+        );
+        return Err(sections[entries[at]].fault(message));
     }
     let mut names = BTreeSet::new();
     for (flow, entry) in flows.iter().zip(entries) {

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The `[[flow]]` tables.
+//! The `[[flow]]` tables. The kinds that need more than a few keys have files of their own.
+
+mod amount;
+mod replay;
+mod requests;
+mod transfers;
+mod video;
+mod voice;
+mod web;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,14 +18,29 @@ use linkweir_config::units::{self, Kind};
 use linkweir_config::values;
 use linkweir_config::Fault;
 
-use crate::experiment::{Class, Flow, Lengths, Link, Sizes, Traffic};
+use crate::experiment::{Application, Class, Flow, Lengths, Link, Session, Sizes, Traffic};
 use crate::tcp;
 
+use super::inputs::Input;
 use super::limits;
-use super::link::{has_delays, too_many_on_the_way};
+use super::link::{folder, has_delays, too_many_on_the_way};
 use super::measures;
 
-const KINDS: [&str; 5] = ["cbr", "poisson", "onoff", "greedy", "tcp"];
+use amount::Files;
+
+const KINDS: [&str; 11] = [
+    "cbr",
+    "poisson",
+    "onoff",
+    "greedy",
+    "tcp",
+    "voice",
+    "replay",
+    "transfers",
+    "requests",
+    "web",
+    "video",
+];
 const TIMES: (u64, u64) = (0, limits::DURATION_NS);
 const DEFAULT_PACKET_BYTES: u32 = 1500;
 const WINDOW_PKTS: u32 = 1_000_000;
@@ -25,10 +48,10 @@ const WINDOW_PKTS: u32 = 1_000_000;
 /// Reads entry `index` and appends its sources, copies counted, to `flows`.
 pub(super) fn read(
     section: &mut Section<'_, '_>,
-    index: usize,
+    (index, duration_ns): (usize, u64),
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
-    duration_ns: u64,
+    inputs: &mut Vec<Input>,
     flows: &mut Vec<Flow>,
 ) -> Result<(), Fault> {
     let kind = section.need("kind", "\"cbr\"")?;
@@ -46,6 +69,10 @@ pub(super) fn read(
     }
     let range = class_of(section, classes)?;
     section.write("kind", quote(KINDS[kind]));
+    let mut files = Files {
+        folder: &folder(section),
+        inputs,
+    };
     let traffic = match KINDS[kind] {
         "cbr" => Traffic::Cbr {
             rate_bps: rate(section)?,
@@ -58,7 +85,39 @@ pub(super) fn read(
         },
         "onoff" => on_off(section, link)?,
         "greedy" => greedy(section, link)?,
-        _ => Traffic::Tcp(tcp_config(section, link)?),
+        "tcp" => Traffic::Tcp(bulk(section, link)?),
+        "voice" => {
+            let voice = voice::read(section)?;
+            let bytes = smallest_bytes(&voice);
+            accountable(section, "header", bytes, link)?;
+            voice
+        }
+        "replay" => {
+            let replay = replay::read(section, &mut files)?;
+            if let Traffic::Replay { packets, .. } = &replay {
+                let sizes = || packets.iter().map(|(_, bytes)| *bytes);
+                for bytes in [sizes().min(), sizes().max()].into_iter().flatten() {
+                    accountable(section, "file", bytes, link)?;
+                }
+            }
+            replay
+        }
+        "transfers" => {
+            let session = transfers::read(section, &mut files)?;
+            application(section, session, link)?
+        }
+        "requests" => {
+            let session = requests::read(section, &mut files)?;
+            application(section, session, link)?
+        }
+        "web" => {
+            let session = web::read(section, &mut files)?;
+            application(section, session, link)?
+        }
+        _ => {
+            let session = video::read(section, &mut files)?;
+            application(section, session, link)?
+        }
     };
 
     let start_ns = section.whole("start", Kind::Time, TIMES, 0)?;
@@ -105,7 +164,7 @@ fn access_delay(
         )?
     };
     // Only TCP's segments are kept on the way to the queue; of other sources each knows its next packet.
-    if let Traffic::Tcp(_) = traffic {
+    if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
         if let Some(message) = too_many_on_the_way(link, access_delay_ns as f64 / 1e9) {
             return Err(section.fault_at("access_delay", message));
         }
@@ -331,7 +390,42 @@ fn greedy(section: &mut Section<'_, '_>, link: &Link) -> Result<Traffic, Fault> 
     })
 }
 
-fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
+/// An application, with TCP's keys.
+fn application(
+    section: &mut Section<'_, '_>,
+    session: Session,
+    link: &Link,
+) -> Result<Traffic, Fault> {
+    let mut tcp = tcp_config(section)?;
+    tcp.bytes_to_send = Some(0);
+    // A write may leave one byte for its last segment.
+    accountable(section, "header", tcp.header_bytes + 1, link)?;
+    accountable(section, "mss", tcp.segment_bytes(), link)?;
+    accountable(section, "header", tcp.syn_bytes(), link)?;
+    Ok(Traffic::Application(Box::new(Application { tcp, session })))
+}
+
+/// A transfer that begins with the flow.
+fn bulk(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config, Fault> {
+    let mut config = tcp_config(section)?;
+    config.bytes_to_send = match section.find("bytes") {
+        Some(entry) => {
+            let bytes = entry.whole(Kind::Size, (1, 1_000_000_000_000_000))?;
+            section.write("bytes", quote(&units::show_whole(bytes, Kind::Size)));
+            Some(bytes)
+        }
+        None => {
+            section.remark("bytes: without end");
+            None
+        }
+    };
+    accountable(section, "mss", config.segment_bytes(), link)?;
+    accountable(section, "header", config.least_segment_bytes(), link)?;
+    Ok(config)
+}
+
+/// TCP's keys.
+fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
     let algorithm = match section.choice("cc", &["cubic", "reno", "bbr", "newreno"], 0)? {
         0 => tcp::Algorithm::Cubic,
         1 => tcp::Algorithm::Reno,
@@ -397,18 +491,6 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
     if config.ecn && profile == tcp::Profile::Ns2 {
         return Err(section.fault_at("ecn", "must be false with profile = \"ns2\"".to_owned()));
     }
-    config.bytes_to_send = match section.find("bytes") {
-        Some(entry) => {
-            let bytes = entry.whole(Kind::Size, (1, 1_000_000_000_000_000))?;
-            section.write("bytes", quote(&units::show_whole(bytes, Kind::Size)));
-            Some(bytes)
-        }
-        None => {
-            section.remark("bytes: without end");
-            None
-        }
-    };
-
     if config.initial_window_segments > config.max_window_segments {
         return Err(section.fault_at(
             "initial_window",
@@ -419,9 +501,18 @@ fn tcp_config(section: &mut Section<'_, '_>, link: &Link) -> Result<tcp::Config,
         let least = units::show_whole(config.min_rto_ns, Kind::Time);
         return Err(section.fault_at("max_rto", format!("must not be below min_rto, {least}")));
     }
-    accountable(section, "mss", config.segment_bytes(), link)?;
-    accountable(section, "header", config.least_segment_bytes(), link)?;
     Ok(config)
+}
+
+/// The first flow with whose connections there are too many.
+pub(super) fn too_many_connections(flows: &[Flow]) -> Option<usize> {
+    let mut all = 0_u64;
+    flows.iter().position(|flow| {
+        if let Traffic::Application(application) = &flow.traffic {
+            all += u64::from(application.connections());
+        }
+        all > limits::ALL_CONNECTIONS
+    })
 }
 
 /// Checks that the packets which greedy sources keep waiting fit into the queues, and a packet of every source.
@@ -470,6 +561,9 @@ fn smallest_bytes(traffic: &Traffic) -> u32 {
             Sizes::Fixed(bytes) | Sizes::Uniform(bytes, _) => *bytes,
             Sizes::Mix(parts) => parts.iter().map(|part| part.0).min().unwrap_or(0),
         },
+        Traffic::Voice { packet_bytes, .. } => *packet_bytes,
+        Traffic::Replay { packets, .. } => packets.iter().map(|(_, b)| *b).min().unwrap_or(0),
+        Traffic::Application(application) => application.tcp.segment_bytes(),
         Traffic::Tcp(config) => {
             let bytes = config.bytes_to_send.unwrap_or(u64::MAX);
             config.header_bytes + u64::from(config.mss_bytes).min(bytes) as u32

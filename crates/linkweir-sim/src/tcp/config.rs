@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Bytes of the SYN on the wire. That of Linux has more options: segment size, permission of SACK and window scale.
-    fn syn_bytes(&self) -> u32 {
+    pub fn syn_bytes(&self) -> u32 {
         match self.profile {
             Profile::Linux => self.header_bytes + 8,
             Profile::Ns2 => self.header_bytes,

@@ -31,6 +31,28 @@ pub struct Window {
     pub phase: Phase,
 }
 
+impl Counters {
+    /// Adds those of another sender.
+    pub(crate) fn add(&mut self, other: &Counters) {
+        let Counters {
+            sent,
+            retransmitted,
+            retransmitted_fast,
+            retransmitted_rto,
+            spurious,
+            recoveries,
+            timeouts,
+        } = other;
+        self.sent += sent;
+        self.retransmitted += retransmitted;
+        self.retransmitted_fast += retransmitted_fast;
+        self.retransmitted_rto += retransmitted_rto;
+        self.spurious += spurious;
+        self.recoveries += recoveries;
+        self.timeouts += timeouts;
+    }
+}
+
 /// Counters of a sender since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

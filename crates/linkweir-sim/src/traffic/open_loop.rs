@@ -30,6 +30,8 @@ enum Gaps {
     Poisson {
         mean_bits: f64,
     },
+    /// Regular, but calls that start together are not in step.
+    Calls,
     Bursts {
         on_ns: f64,
         off_ns: f64,
@@ -47,6 +49,7 @@ impl Source {
         stop_ns: u64,
         random: Random,
     ) -> Option<Source> {
+        let packets;
         let (rate, sizes, gaps) = match traffic {
             Traffic::Cbr {
                 rate_bps,
@@ -76,7 +79,28 @@ impl Source {
                     end: Instant::at(start_ns),
                 },
             ),
-            Traffic::Greedy { .. } | Traffic::Tcp(_) => return None,
+            Traffic::Voice {
+                packet_bytes,
+                interval_ns,
+                talkspurts_ns,
+            } => {
+                let rate_bps = 8e9 * f64::from(*packet_bytes) / *interval_ns as f64;
+                packets = Sizes::Fixed(*packet_bytes);
+                let gaps = match talkspurts_ns {
+                    None => Gaps::Calls,
+                    Some((on_ns, off_ns)) => Gaps::Bursts {
+                        on_ns: *on_ns as f64,
+                        off_ns: *off_ns as f64,
+                        lengths: Lengths::Exponential,
+                        end: Instant::at(start_ns),
+                    },
+                };
+                (Signal::Constant(rate_bps), &packets, gaps)
+            }
+            Traffic::Greedy { .. }
+            | Traffic::Tcp(_)
+            | Traffic::Replay { .. }
+            | Traffic::Application(_) => return None,
         };
         let mut source = Source {
             random,
@@ -112,16 +136,21 @@ impl Source {
                 let bits = mean_bits * self.random.exponential();
                 self.wait(bits);
             }
+            Gaps::Calls => self.wait(bits),
             Gaps::Bursts { .. } => self.wait_in_bursts(bits),
         }
         bytes
     }
 
     /// From the start to the first packet: a regular source sends as soon as its rate is not 0, a Poisson source after
-    /// one gap, bursts at a random phase of a gap.
+    /// one gap, bursts and calls at a random phase of a gap.
     fn begin(&mut self) {
         match self.gaps {
             Gaps::Regular { .. } => self.wait(0.0),
+            Gaps::Calls => {
+                let bits = 8.0 * self.sizes.mean_bytes() * self.random.unit();
+                self.wait(bits);
+            }
             Gaps::Poisson { mean_bits } => {
                 let bits = mean_bits * self.random.exponential();
                 self.wait(bits);
@@ -251,6 +280,24 @@ mod tests {
             .all(|w| (700_000..=1_300_000).contains(&(w[1] - w[0]))));
         // 100,000 gaps of sd 0.1732 ms: four standard errors of their sum are 0.219 s of 100 s.
         assert!((times.len() as f64 - 100_000.0).abs() < 219.0);
+    }
+
+    #[test]
+    fn calls_send_at_even_intervals_or_in_talkspurts() {
+        let voice = |talkspurts_ns| Traffic::Voice {
+            packet_bytes: 200,
+            interval_ns: 20_000_000,
+            talkspurts_ns,
+        };
+        let always = times(&voice(None), 11 * S);
+        assert_eq!(always.len(), 500);
+        assert!(always[0] < S + 20_000_000 && always[0] > S);
+        let even = |w: &[u64]| w[1] - w[0] == 20_000_000;
+        assert!(always.windows(2).all(even));
+        // Active for 1.004 s of 2.591 s, 7,720 times: a standard error is 1 %.
+        let spurts = times(&voice(Some((1_004_000_000, 1_587_000_000))), 20_001 * S).len() as f64;
+        let expected = 1e6 * 1.004 / 2.591;
+        assert!((spurts - expected).abs() < 0.04 * expected, "{spurts}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The engine against numbers worked by hand, queueing theory and the specification of the schedulers.
 
+mod applications;
 mod beam;
 mod build;
 mod by_hand;

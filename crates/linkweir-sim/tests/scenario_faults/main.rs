@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What is wrong with a scenario is named with file, line, key, value, range and cure.
 
+mod applications;
 mod beam;
 mod files;
 mod satellite;
@@ -148,7 +149,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("rate = \"5Mbit\"", "rate = \"5Mbit\"\nlr = \"60kbit\"\nlm = \"60kbit\"", "geo.toml:20: class[1].lm = \"60kbit\": lm must be above lr"),
     ("level = 2", "level = 1", "level"),
     ("level = 2", "level = -1", "geo.toml:22: class[2].level = -1: must be a whole number 0 .. 65535"),
-    ("kind = \"greedy\"", "kind = \"udp\"", "flow[1].kind = \"udp\": must be one of cbr, poisson, onoff, greedy, tcp; cbr, poisson and onoff send datagrams as over UDP"),
+    ("kind = \"greedy\"", "kind = \"udp\"", "flow[1].kind = \"udp\": must be one of cbr, poisson, onoff, greedy, tcp, voice, replay, transfers, requests, web, video; cbr, poisson and onoff send datagrams as over UDP"),
     ("kind = \"greedy\"", "kind = \"gready\"", "did you mean \"greedy\"?"),
     ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"2000p\"", "class[1].limit: must hold the 2000 packets"),
     ("kind = \"greedy\"", "kind = \"greedy\"\nbacklog = \"0.5p\"", "must be whole"),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Scenarios become the experiment they say, and their resolved form is the same experiment.
 
+mod applications;
 mod beam;
+mod replay;
 mod satellite;
 mod traces;
 

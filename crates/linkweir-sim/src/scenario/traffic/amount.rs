@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Random amounts of a flow's keys: a quantity, or a table with a distribution of quantities.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use linkweir_config::reader::{quote, show_number, Entry, Section};
+use linkweir_config::trace::{data_lines, Reader};
+use linkweir_config::units::{self, Decimal, Kind};
+use linkweir_config::Fault;
+
+use crate::experiment::{Amount, Distribution};
+
+use super::super::inputs::{self, Input};
+use super::super::limits;
+
+/// What is drawn, and its range in base units.
+#[derive(Clone, Copy)]
+pub(super) struct Measure {
+    /// None: a bare number.
+    kind: Option<Kind>,
+    least: f64,
+    most: f64,
+    example: &'static str,
+}
+
+/// Bytes that a connection carries at once.
+pub(super) const BYTES: Measure = Measure {
+    kind: Some(Kind::Size),
+    least: 1.0,
+    most: limits::WRITE_BYTES as f64,
+    example: "\"100kB\"",
+};
+/// Lengths of pauses.
+pub(super) const PAUSE: Measure = Measure {
+    kind: Some(Kind::Time),
+    least: 0.0,
+    most: limits::DURATION_NS as f64,
+    example: "\"5s\"",
+};
+/// Numbers of things.
+pub(super) const COUNT: Measure = Measure {
+    kind: None,
+    least: 0.0,
+    most: limits::OBJECTS as f64,
+    example: "30",
+};
+
+impl Measure {
+    fn read(self, entry: &Entry<'_, '_>) -> Result<f64, Fault> {
+        match self.kind {
+            Some(kind) => entry.quantity(kind, self.least, self.most),
+            None => entry.real(self.least, self.most),
+        }
+    }
+
+    fn show(self, value: f64) -> String {
+        match self.kind {
+            Some(kind) => quote(&units::show_real(value, kind)),
+            None => show_number(value),
+        }
+    }
+
+    fn amount(self, distribution: Distribution) -> Amount {
+        Amount {
+            distribution,
+            least: self.least,
+            most: self.most,
+        }
+    }
+}
+
+/// Reads a key that must be given, and writes its resolved form.
+pub(super) fn need(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    measure: Measure,
+    files: &mut Files<'_>,
+) -> Result<Amount, Fault> {
+    let entry = section.need(key, measure.example)?;
+    read(section, key, &entry, measure, files)
+}
+
+/// Reads a key with a default.
+pub(super) fn find(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    measure: Measure,
+    default: f64,
+    files: &mut Files<'_>,
+) -> Result<Amount, Fault> {
+    if let Some(entry) = section.find(key) {
+        return read(section, key, &entry, measure, files);
+    }
+    section.write(key, measure.show(default));
+    Ok(measure.amount(Distribution::Fixed(default)))
+}
+
+/// Where files lie that flows name, and those that were read.
+pub(super) struct Files<'f> {
+    pub(super) folder: &'f Path,
+    pub(super) inputs: &'f mut Vec<Input>,
+}
+
+fn read(
+    section: &mut Section<'_, '_>,
+    key: &'static str,
+    entry: &Entry<'_, '_>,
+    measure: Measure,
+    files: &mut Files<'_>,
+) -> Result<Amount, Fault> {
+    let Some(mut table) = entry.table() else {
+        let value = measure.read(entry)?;
+        section.write(key, measure.show(value));
+        return Ok(measure.amount(Distribution::Fixed(value)));
+    };
+    let (amount, shown) = if let Some(points) = table.find("cdf") {
+        listed(&points, measure)?
+    } else if let Some(file) = table.find("file") {
+        let (path, bytes) =
+            inputs::read(&file, "amounts and their cumulative parts", files.folder)?;
+        let points = points_of(&bytes, &path, measure)?;
+        let name = inputs::keep(path, bytes, files.inputs);
+        let amount = measure.amount(Distribution::Empirical(points));
+        (amount, format!("{{ file = {} }}", quote(&name)))
+    } else {
+        drawn(&mut table, measure)?
+    };
+    table.finish()?;
+    section.write(key, shown);
+    Ok(amount)
+}
+
+/// A distribution with a mean.
+fn drawn(table: &mut Section<'_, '_>, measure: Measure) -> Result<(Amount, String), Fault> {
+    let Some(entry) = table.find("mean") else {
+        return Err(table.missing(
+            "mean",
+            format!(
+                "is missing; write mean = {}, or cdf or file for a measured distribution",
+                measure.example
+            ),
+        ));
+    };
+    let mean = measure.read(&entry)?;
+    if mean <= 0.0 {
+        return Err(entry.fault("must be above 0"));
+    }
+    let words = ["exponential", "pareto", "lognormal"];
+    let chosen = table
+        .find("distribution")
+        .map_or(Ok(0), |e| e.choice(&words))?;
+    let mut shown = format!(
+        "{{ mean = {}, distribution = {}",
+        measure.show(mean),
+        quote(words[chosen])
+    );
+    let distribution = match chosen {
+        0 => Distribution::Exponential { mean },
+        1 => {
+            let shape = match table.find("shape") {
+                Some(entry) => entry.real(1.01, 100.0)?,
+                None => 1.5,
+            };
+            shown.push_str(&format!(", shape = {}", show_number(shape)));
+            Distribution::Pareto { mean, shape }
+        }
+        _ => {
+            let entry = table.need("deviation", measure.example)?;
+            let deviation = measure.read(&entry)?;
+            shown.push_str(&format!(", deviation = {}", measure.show(deviation)));
+            Distribution::Lognormal { mean, deviation }
+        }
+    };
+    let mut amount = measure.amount(distribution);
+    if let Some(entry) = table.find("max") {
+        amount.most = measure.read(&entry)?;
+        if amount.most < mean {
+            return Err(entry.fault(format!("must not be below mean, {}", measure.show(mean))));
+        }
+    }
+    shown.push_str(&format!(", max = {} }}", measure.show(amount.most)));
+    Ok((amount, shown))
+}
+
+/// An empirical distribution written into the scenario.
+fn listed(points: &Entry<'_, '_>, measure: Measure) -> Result<(Amount, String), Fault> {
+    let what = format!(
+        "[{}, 0.5] of an amount and the part of all up to it",
+        measure.example
+    );
+    let mut found: Vec<(f64, f64)> = Vec::new();
+    let mut shown = Vec::new();
+    for [value, part] in points.pairs(&what, limits::POINTS)? {
+        let (amount, cumulative) = (
+            measure.read(&value)?,
+            part.quantity(Kind::Fraction, 0.0, 1.0)?,
+        );
+        if let Some(message) = wrong_order(found.last(), amount, cumulative) {
+            return Err(part.fault(message));
+        }
+        found.push((amount, cumulative));
+        shown.push(format!(
+            "[{}, {}]",
+            measure.show(amount),
+            show_number(cumulative)
+        ));
+    }
+    if found.last().is_none_or(|(_, part)| *part < 1.0) {
+        return Err(points.fault("must end with a part of 1: all amounts are below the last one"));
+    }
+    let amount = measure.amount(Distribution::Empirical(found.into()));
+    Ok((amount, format!("{{ cdf = [{}] }}", shown.join(", "))))
+}
+
+fn wrong_order(before: Option<&(f64, f64)>, amount: f64, part: f64) -> Option<&'static str> {
+    let (before, before_part) = before?;
+    if amount <= *before {
+        return Some("amounts must rise from pair to pair");
+    }
+    (part < *before_part).then_some("parts must not fall from pair to pair")
+}
+
+/// An empirical distribution from CSV with a header `bytes,cumulative`, or `s,cumulative` for times and `count,cumulative`
+/// for numbers.
+fn points_of(bytes: &[u8], path: &Path, measure: Measure) -> Result<Arc<[(f64, f64)]>, Fault> {
+    let (name, factor) = match measure.kind {
+        Some(Kind::Size) => ("bytes", 1.0),
+        Some(_) => ("s", 1e9),
+        None => ("count", 1.0),
+    };
+    let reader = Reader {
+        path: path.to_path_buf(),
+    };
+    let text = reader.text(bytes)?;
+    let mut lines = data_lines(text);
+    let header = format!("{name},cumulative");
+    let Some((line, first)) = lines.next() else {
+        return Err(reader.whole_fault(format!("is empty; it must hold a header {header}")));
+    };
+    let columns: Vec<&str> = first.split(',').map(str::trim).collect();
+    if columns != [name, "cumulative"] {
+        return Err(reader.fault(line, format!("must be a header: {header}")));
+    }
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for (line, text) in lines {
+        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        let &[amount, part] = &fields[..] else {
+            let message = format!("has {} fields where the header has 2", fields.len());
+            return Err(reader.fault(line, message));
+        };
+        let number = |column: &str, field: &str, least: f64, most: f64| {
+            let range = format!("must be {least} .. {most}");
+            Decimal::parse(field)
+                .map_err(|what| reader.field_fault(line, column, field, format!("{what}; {range}")))
+                .map(|decimal| decimal.real())
+                .and_then(|value| {
+                    if (least..=most).contains(&value) {
+                        Ok(value)
+                    } else {
+                        Err(reader.field_fault(line, column, field, range))
+                    }
+                })
+        };
+        let found = (
+            factor * number(name, amount, measure.least / factor, measure.most / factor)?,
+            number("cumulative", part, 0.0, 1.0)?,
+        );
+        if let Some(message) = wrong_order(points.last(), found.0, found.1) {
+            return Err(reader.fault(line, message));
+        }
+        points.push(found);
+    }
+    if points.last().is_none_or(|(_, part)| *part < 1.0) {
+        let message = "must end with a part of 1: all amounts are below the last one";
+        return Err(reader.whole_fault(message));
+    }
+    Ok(points.into())
+}
+
+/// The mean of the draws, without their bounds.
+pub(super) fn mean(amount: &Amount) -> f64 {
+    match &amount.distribution {
+        Distribution::Fixed(mean)
+        | Distribution::Exponential { mean }
+        | Distribution::Pareto { mean, .. }
+        | Distribution::Lognormal { mean, .. } => *mean,
+        Distribution::Empirical(points) => {
+            let first = points.first().map_or(0.0, |(amount, part)| amount * part);
+            let pieces = points.windows(2).map(|pair| {
+                let [(below, below_part), (above, above_part)] = [pair[0], pair[1]];
+                (above_part - below_part) * (above + below) / 2.0
+            });
+            first + pieces.sum::<f64>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_of_an_empirical_distribution() {
+        let points = [(100.0, 0.2), (300.0, 0.5), (1000.0, 1.0)].into();
+        let amount = BYTES.amount(Distribution::Empirical(points));
+        assert!((mean(&amount) - 405.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The keys of `kind = "requests"`.
+
+use linkweir_config::reader::Section;
+use linkweir_config::Fault;
+
+use crate::experiment::Session;
+
+use super::amount::{self, Files};
+
+pub(super) fn read(section: &mut Section<'_, '_>, files: &mut Files<'_>) -> Result<Session, Fault> {
+    Ok(Session::Requests {
+        response: amount::need(section, "response", amount::BYTES, files)?,
+        server_ns: amount::find(section, "server_time", amount::PAUSE, 0.0, files)?,
+        think_ns: amount::need(section, "think", amount::PAUSE, files)?,
+    })
+}

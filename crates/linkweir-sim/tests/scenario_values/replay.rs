@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Recorded packets: lists and captures, which are written here byte by byte.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use linkweir_sim::experiment::Traffic;
+use linkweir_sim::scenario::parse;
+
+use crate::{again, S};
+
+/// Packets and period.
+type Found = (Vec<(u64, u32)>, Option<u64>);
+
+/// The packets of a scenario that replays this file, or what is wrong with it.
+fn replay(name: &str, content: &[u8], keys: &str) -> Result<Found, String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let folder =
+        std::env::temp_dir().join(format!("linkweir-replay-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), content).unwrap();
+    let text = format!(
+        "duration = \"10s\"\n[link]\nrate = \"10Mbit\"\n[scheduler]\npolicy = \"fifo\"\n[[class]]\nname = \"a\"\n\
+         [[flow]]\nclass = \"a\"\nkind = \"replay\"\nfile = \"{name}\"\n{keys}\n"
+    );
+    let read = parse(&text, &folder.join("x.toml"));
+    let scenario = read.map_err(|fault| fault.to_string());
+    let found = scenario.map(|scenario| {
+        assert_eq!(scenario.experiment, again(&scenario).experiment);
+        match &scenario.experiment.flows[0].traffic {
+            Traffic::Replay { packets, period_ns } => (packets.to_vec(), *period_ns),
+            other => panic!("{other:?}"),
+        }
+    });
+    std::fs::remove_dir_all(&folder).unwrap();
+    let place = format!("{}/", folder.display());
+    found.map_err(|message| message.replace(&place, ""))
+}
+
+#[test]
+fn a_list_of_packets() {
+    let list = b"t_s,bytes,flow\n0.5,40,a\n0.5,1500,b\n# end\n1.25,60,a\n";
+    let all = vec![(S / 2, 40), (S / 2, 1500), (5 * S / 4, 60)];
+    assert_eq!(replay("p.csv", list, "").unwrap(), (all.clone(), None));
+    let (packets, period_ns) = replay("p.csv", list, "only = \"a\"\nperiod = \"2s\"").unwrap();
+    assert_eq!((packets, period_ns), (vec![all[0], all[2]], Some(2 * S)));
+    let plain = b"t_s,bytes\n0,40\n";
+    assert_eq!(replay("p.csv", plain, "").unwrap().0, [(0, 40)]);
+}
+
+/// A capture in the classic notation.
+fn pcap(magic: u32, link: u32, packets: &[(u32, u32, u32, u32)], big_endian: bool) -> Vec<u8> {
+    let word = |value: u32| {
+        if big_endian {
+            value.to_be_bytes()
+        } else {
+            value.to_le_bytes()
+        }
+    };
+    let mut bytes = Vec::new();
+    let version = if big_endian { 0x0002_0004 } else { 0x0004_0002 };
+    for value in [magic, version, 0, 0, 65_535, link] {
+        bytes.extend(word(value));
+    }
+    for (seconds, fraction, captured, length) in packets {
+        for value in [*seconds, *fraction, *captured, *length] {
+            bytes.extend(word(value));
+        }
+        bytes.extend(vec![0xee; *captured as usize]);
+    }
+    bytes
+}
+
+const PACKETS: [(u32, u32, u32, u32); 3] = [
+    (1_700_000_000, 999_999, 60, 1514),
+    (1_700_000_001, 5, 54, 54),
+    (1_700_000_002, 0, 20, 74),
+];
+
+#[test]
+fn captures_in_both_orders_of_bytes() {
+    let expected = [(0, 1500), (6_000, 40), (1_000_001_000, 60)];
+    for big_endian in [false, true] {
+        let capture = pcap(0xa1b2_c3d4, 1, &PACKETS, big_endian);
+        assert_eq!(replay("c.pcap", &capture, "").unwrap().0, expected);
+    }
+    // Nanoseconds.
+    let capture = pcap(0xa1b2_3c4d, 1, &PACKETS, false);
+    let (packets, _) = replay("c.pcap", &capture, "").unwrap();
+    let times: Vec<u64> = packets.iter().map(|packet| packet.0).collect();
+    assert_eq!(times, [0, 1_000_000_005 - 999_999, 2_000_000_000 - 999_999]);
+}
+
+#[test]
+fn which_bytes_of_a_frame_count() {
+    let sizes = |link: u32, keys: &str| -> Vec<u32> {
+        let capture = pcap(0xa1b2_c3d4, link, &PACKETS, false);
+        let (packets, _) = replay("c.pcap", &capture, keys).unwrap();
+        packets.iter().map(|packet| packet.1).collect()
+    };
+    assert_eq!(sizes(1, "lengths = \"frame\""), [1514, 54, 74]);
+    // Raw IP, and Linux's cooked captures.
+    assert_eq!(sizes(101, ""), [1514, 54, 74]);
+    assert_eq!(sizes(113, ""), [1498, 38, 58]);
+    assert_eq!(sizes(276, ""), [1494, 34, 54]);
+    let strange = pcap(0xa1b2_c3d4, 147, &PACKETS, false);
+    assert_eq!(
+        replay("c.pcap", &strange, "").unwrap_err(),
+        "c.pcap: byte 24: its link type is 147, whose header's length is not known here; write lengths = \"frame\""
+    );
+    assert!(replay("c.pcap", &strange, "lengths = \"frame\"").is_ok());
+}
+
+fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+    let mut body = body.to_vec();
+    body.resize(body.len().next_multiple_of(4), 0);
+    let length = (body.len() as u32 + 12).to_le_bytes();
+    [&kind.to_le_bytes()[..], &length, &body, &length].concat()
+}
+
+fn words(values: &[u32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect()
+}
+
+/// A capture of two interfaces: Ethernet in microseconds, raw IP in 2^-10 s.
+fn pcapng() -> Vec<u8> {
+    let header = block(
+        0x0a0d_0d0a,
+        &words(&[0x1a2b_3c4d, 1, 0xffff_ffff, 0xffff_ffff]),
+    );
+    let ethernet = block(1, &words(&[1, 65_535]));
+    let options = words(&[9 | 1 << 16, 0x8a, 0]);
+    let raw = block(1, &[words(&[101, 65_535]), options].concat());
+    let packet = |interface: u32, time: u64, length: u32| {
+        let fields = [interface, (time >> 32) as u32, time as u32, 8, length];
+        block(6, &[words(&fields), vec![0xee; 8]].concat())
+    };
+    [
+        header,
+        ethernet,
+        raw,
+        packet(0, 1_700_000_000_000_000, 114),
+        block(5, &words(&[0, 0, 0])),
+        packet(1, 1_700_000_001 << 10 | 512, 100),
+        packet(0, 1_700_000_000_250_000, 64),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_capture_with_interfaces_of_its_own() {
+    let expected = [(0, 100), (S / 4, 50), (3 * S / 2, 100)];
+    assert_eq!(replay("c.pcapng", &pcapng(), "").unwrap().0, expected);
+}
+
+#[test]
+fn what_is_wrong_with_a_capture_names_the_byte() {
+    let capture = pcap(0xa1b2_c3d4, 1, &PACKETS, false);
+    let found = replay("c.pcap", &capture[..110], "").unwrap_err();
+    assert_eq!(found, "c.pcap: byte 100: the record there is longer than the rest of the file; the capture was cut off or is damaged");
+    assert_eq!(
+        replay("c.pcap", &capture[..24], "").unwrap_err(),
+        "c.pcap: has no packets"
+    );
+    let mut damaged = pcapng();
+    damaged[28] = 3;
+    let found = replay("c.pcapng", &damaged, "").unwrap_err();
+    assert!(found.starts_with("c.pcapng: byte 28: "), "{found}");
+    let short = pcap(0xa1b2_c3d4, 1, &[(1, 0, 10, 14)], false);
+    assert_eq!(
+        replay("c.pcap", &short, "").unwrap_err(),
+        "c.pcap: byte 24: a packet of 14B, 14B of them its link layer's header; 1B .. 1048575B must remain"
+    );
+    let found = replay("c.pcap", &capture, "only = \"a\"").unwrap_err();
+    assert!(found.contains("only = \"a\": is for a CSV"), "{found}");
+}
+
+#[test]
+fn what_is_wrong_with_a_list_names_the_line() {
+    for (content, keys, expected) in [
+        ("", "", "p.csv: is empty; it must hold a header t_s,bytes"),
+        ("t_s,bytes\n", "", "p.csv: has a header but no packets"),
+        (
+            "time,len\n0,1\n",
+            "",
+            "p.csv:1: must be a header: t_s,bytes or t_s,bytes,flow",
+        ),
+        (
+            "t_s,bytes\n0,40\n",
+            "only = \"a\"",
+            "p.csv:1: must have a third column, flow",
+        ),
+        (
+            "t_s,bytes,flow\n0,40,b\n",
+            "only = \"a\"",
+            "p.csv: has no packet of flow \"a\"",
+        ),
+        (
+            "t_s,bytes\n0,40,1\n",
+            "",
+            "p.csv:2: has 3 fields where the header has 2",
+        ),
+        (
+            "t_s,bytes\n1,40\n0.5,40\n",
+            "",
+            "p.csv:3: t_s = \"0.5\": must not be earlier than the line before, 1s",
+        ),
+        (
+            "t_s,bytes\n-1,40\n",
+            "",
+            "p.csv:2: t_s = \"-1\": must be seconds",
+        ),
+        (
+            "t_s,bytes\n0,0\n",
+            "",
+            "p.csv:2: bytes = \"0\": must be a whole number of bytes, 1 .. 1048575",
+        ),
+        (
+            "t_s,bytes\n0,1.5\n",
+            "",
+            "p.csv:2: bytes = \"1.5\": must be a whole number of bytes",
+        ),
+        (
+            "t_s,bytes\n0,big\n",
+            "",
+            "p.csv:2: bytes = \"big\": must be a whole number of bytes",
+        ),
+    ] {
+        let found = replay("p.csv", content.as_bytes(), keys).unwrap_err();
+        assert!(found.starts_with(expected), "{found}\n  wanted {expected}");
+    }
+}
