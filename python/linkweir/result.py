@@ -192,6 +192,8 @@ class Result(RunTables):
         ``dropped``; docs/reference/log.md says more.
         """
         return self.table("packets")
+
+    @property
     def transfers(self) -> pa.Table:
         """One row per transfer, response, page or segment of video that is complete: start, bytes, completion time."""
         return self.table("transfers")
