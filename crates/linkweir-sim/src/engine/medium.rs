@@ -112,7 +112,7 @@ impl Medium for PlainLink {
             else {
                 break;
             };
-            at.recorder.sent(at.now_ns, class, &item.seen(), sojourn_ns);
+            at.recorder.sent(at.now_ns, class, &item, sojourn_ns);
             at.device.ring.push_back((bytes, item));
             if !at.lacking.is_empty() {
                 at.refill();
@@ -124,7 +124,7 @@ impl Medium for PlainLink {
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
         let loss = self.loss.value(at.now_ns);
         if loss > 0.0 && self.random.unit() < loss {
-            at.recorder.lost(at.now_ns, &packet.seen());
+            at.recorder.lost(at.now_ns, &packet);
             return;
         }
         let delay_ns = nanoseconds(self.delay.value(at.now_ns));

@@ -466,7 +466,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     fn deliver(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
-        at.recorder.delivered(at.now_ns, &packet.seen());
+        at.recorder.delivered(at.now_ns, &packet);
         if let Kind::Tcp(connection) = &mut at.flows[index].kind {
             let ack = connection.receive(at.now_ns, &packet);
             self.acknowledge(index, ack);

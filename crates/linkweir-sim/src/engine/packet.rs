@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet in the simulator, copied at every step of its way.
 
-use crate::metrics::Seen;
+use crate::metrics::{Recorded, Seen};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
@@ -17,18 +17,6 @@ impl Packet {
     pub(super) const SENT_BEFORE: u64 = 1 << 63;
     pub(super) const IN_TOTALS: u64 = 1 << 62;
 
-    /// What the recorder sees of it.
-    #[inline]
-    pub(super) fn seen(&self) -> Seen {
-        Seen {
-            flow: self.flow,
-            bytes: self.bytes,
-            created_ns: self.created_ns,
-            number: self.sequence(),
-            again: self.is_retransmission(),
-        }
-    }
-
     /// TCP: number of the segment; otherwise the recorder's number.
     pub(super) fn sequence(&self) -> u64 {
         self.segment & !(Packet::SENT_BEFORE | Packet::IN_TOTALS)
@@ -41,5 +29,33 @@ impl Packet {
 
     pub(super) fn is_retransmission(&self) -> bool {
         self.segment & Packet::SENT_BEFORE != 0
+    }
+}
+
+impl Recorded for Packet {
+    #[inline]
+    fn flow(&self) -> usize {
+        self.flow as usize
+    }
+
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    #[inline]
+    fn created_ns(&self) -> u64 {
+        self.created_ns
+    }
+
+    #[inline]
+    fn seen(&self) -> Seen {
+        Seen {
+            flow: self.flow,
+            bytes: self.bytes,
+            created_ns: self.created_ns,
+            number: self.sequence(),
+            again: self.is_retransmission(),
+        }
     }
 }

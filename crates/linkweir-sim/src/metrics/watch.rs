@@ -24,6 +24,14 @@ pub(crate) struct Seen {
     pub(crate) again: bool,
 }
 
+/// A packet as the engine hands it to the recorder. What a [`Watch`] sees of it is put together only where there is one.
+pub(crate) trait Recorded {
+    fn flow(&self) -> usize;
+    fn bytes(&self) -> u32;
+    fn created_ns(&self) -> u64;
+    fn seen(&self) -> Seen;
+}
+
 /// What is measured of the packets of all flows.
 #[derive(Debug)]
 pub(super) struct Watch {
