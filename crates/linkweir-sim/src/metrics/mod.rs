@@ -16,6 +16,7 @@ mod link;
 mod log;
 mod playout;
 mod rows;
+mod seen;
 mod watch;
 
 use linkweir_core::{Distribution, DropReason, Stat};
@@ -33,7 +34,7 @@ use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
 use watch::Watch;
 
-pub(crate) use watch::{Recorded, Seen};
+pub(crate) use seen::{Recorded, Seen};
 
 /// Everything measured during a run.
 #[derive(Debug)]

@@ -20,7 +20,10 @@ const MOST_LOG_ROWS: u64 = 100_000_000_000;
 pub(super) fn log(top: &mut Section<'_, '_>) -> Result<Option<u64>, Fault> {
     match top.choice("log", &["none", "packets"], 0)? {
         0 => match top.find("log_rows") {
-            Some(entry) => Err(entry.fault("needs log = \"packets\"; add it or leave this out")),
+            Some(entry) => {
+                entry.number((1, MOST_LOG_ROWS))?;
+                Err(entry.fault("needs log = \"packets\"; add it or leave this out"))
+            }
             None => Ok(None),
         },
         _ => top
@@ -39,13 +42,15 @@ pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<M
 
 /// Reads `playout`: a buffer, or a list of them. TCP has none, as its receiver waits for what is late.
 fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playout>, Fault> {
-    if let Traffic::Tcp(_) = traffic {
-        return Ok(Vec::new());
-    }
     let Some(entry) = section.find("playout") else {
         section.remark("playout: none");
         return Ok(Vec::new());
     };
+    if let Traffic::Tcp(_) = traffic {
+        return Err(
+            entry.fault("not with tcp, whose receiver waits for what is late; leave it out")
+        );
+    }
     let buffers = if entry.is_list() {
         let entries = entry.list(BUFFERS)?;
         entries.iter().map(buffer).collect::<Result<Vec<_>, _>>()?
@@ -70,7 +75,12 @@ fn buffer(entry: &Entry<'_, '_>) -> Result<Playout, Fault> {
         });
     }
     let buffer_ns = entry.whole(Kind::Time, BUFFERS_NS).map_err(|mut fault| {
-        fault.message.push_str(", or \"adaptive\"");
+        let word = entry
+            .text()
+            .is_ok_and(|text| text.starts_with(char::is_alphabetic));
+        if word {
+            fault.message.push_str(", or \"adaptive\"");
+        }
         fault
     })?;
     Ok(Playout {
