@@ -55,7 +55,7 @@ def test_tables_go_where_people_want_them() -> None:
     assert isinstance(result.to_polars("classes"), pl.DataFrame)
     assert result.to_polars("flows")["delay_mean_s"].dtype == pl.Float64
     assert result.rows("flows")[0]["retransmitted_pkts"] is None
-    assert set(result.tables) == {"series", "link", "flow_series", "levels", "classes", "flows"}
+    assert set(result.tables) == {"series", "link", "flow_series", "levels", "classes", "flows", "delays"}
     assert result.link.num_rows == 100
     assert result.levels.column_names[:2] == ["t_s", "class"]
     with pytest.raises(KeyError):

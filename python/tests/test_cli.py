@@ -204,7 +204,7 @@ def test_policies_are_those_of_the_core() -> None:
 def test_version() -> None:
     assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
     shown = linkweir_process("--help").stdout
-    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep", "lab"):
+    for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep", "log", "lab"):
         assert f" {name} " in shown
 
 
@@ -235,7 +235,7 @@ def test_help_is_shown_as_it_was_written() -> None:
     """rich takes words in brackets for markup and leaves them out."""
     root = Path(package.__file__).parent
     commands = [path for path in (root / "commands").glob("*.py") if "typer.Option" in path.read_text()]
-    assert {path.stem for path in commands} == {"compare", "lab", "plan", "reproduce", "sweep"}
+    assert {path.stem for path in commands} == {"compare", "lab", "log", "plan", "reproduce", "sweep"}
     for source in (root / "cli.py", *commands):
         helps = re.findall(r'help="([^"]*)"', source.read_text())
         assert helps, source

@@ -55,10 +55,10 @@ impl Bottleneck<'_> {
         if !matches!(flows[packet.flow as usize].kind, Kind::Tcp(_)) {
             packet.segment |= recorder.number(packet.flow);
         }
-        recorder.arrived(now_ns, &packet.seen());
+        recorder.arrived(now_ns, &packet);
         let class = flows[packet.flow as usize].class;
         mux.enqueue(now_ns, class, wire_bytes, packet, |dropped, _, reason| {
-            recorder.dropped(now_ns, &dropped.seen(), dropped.is_in_totals(), reason);
+            recorder.dropped(now_ns, &dropped, dropped.is_in_totals(), reason);
             lacking.left(flows, dropped.flow);
         });
     }
@@ -101,7 +101,7 @@ impl Bottleneck<'_> {
             *now_ns,
             |packet| packet.has(Packet::ECN_CAPABLE),
             |packet, _, reason| {
-                recorder.dropped(*now_ns, &packet.seen(), packet.is_in_totals(), reason);
+                recorder.dropped(*now_ns, &packet, packet.is_in_totals(), reason);
                 lacking.left(flows, packet.flow);
             },
         )?;
@@ -125,7 +125,7 @@ impl Bottleneck<'_> {
         while let Some((class, most_ns)) = mux.policy_mut().overdue(*now_ns) {
             mux.expire(*now_ns, class, most_ns, |packet| {
                 let in_totals = packet.is_in_totals();
-                recorder.dropped(*now_ns, &packet.seen(), in_totals, DropReason::Policy);
+                recorder.dropped(*now_ns, &packet, in_totals, DropReason::Policy);
                 lacking.left(flows, packet.flow);
             });
         }

@@ -121,7 +121,7 @@ impl Medium for PlainLink {
             else {
                 break;
             };
-            at.recorder.sent(at.now_ns, class, &item.seen(), sojourn_ns);
+            at.recorder.sent(at.now_ns, class, &item, sojourn_ns);
             at.device.ring.push_back((bytes, item));
             if !at.lacking.is_empty() {
                 at.refill();
@@ -133,7 +133,7 @@ impl Medium for PlainLink {
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
         let loss = self.loss.value(at.now_ns);
         if loss > 0.0 && self.random.unit() < loss {
-            at.recorder.lost(at.now_ns, &packet.seen());
+            at.recorder.lost(at.now_ns, &packet);
             return;
         }
         self.propagate(at, packet);
@@ -226,7 +226,7 @@ impl Medium for ImpairedLink {
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
         if self.is_lost(at.now_ns) {
-            at.recorder.lost(at.now_ns, &packet.seen());
+            at.recorder.lost(at.now_ns, &packet);
             return;
         }
         match self.reorder {

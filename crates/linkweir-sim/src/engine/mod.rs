@@ -517,7 +517,7 @@ impl<'a, M: Medium> Engine<'a, M> {
     fn deliver(&mut self, packet: Packet) {
         let index = packet.flow as usize;
         let at = &mut self.bottleneck;
-        at.recorder.delivered(at.now_ns, &packet.seen());
+        at.recorder.delivered(at.now_ns, &packet);
         match &mut at.flows[index].kind {
             Kind::Tcp(connection) => {
                 let ack = connection.receive(at.now_ns, &packet);

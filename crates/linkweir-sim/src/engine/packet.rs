@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A packet in the simulator, copied at every step of its way.
 
-use crate::metrics::Seen;
+use crate::metrics::{Recorded, Seen};
 use crate::tcp::Segment;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,18 +27,6 @@ impl Packet {
     /// It only acknowledges the answer to a SYN.
     pub(super) const BARE: u64 = 1 << 58;
     const SEQUENCE: u64 = Packet::BARE - 1;
-
-    /// What the recorder sees of it.
-    #[inline]
-    pub(super) fn seen(&self) -> Seen {
-        Seen {
-            flow: self.flow,
-            bytes: self.bytes,
-            created_ns: self.created_ns,
-            number: self.sequence(),
-            again: self.is_retransmission(),
-        }
-    }
 
     /// How many connections at a place are told apart.
     pub(super) const GENERATIONS: u16 = 1 << 9;
@@ -115,6 +103,34 @@ impl Packet {
 
     pub(super) fn is_retransmission(&self) -> bool {
         self.segment & Packet::SENT_BEFORE != 0
+    }
+}
+
+impl Recorded for Packet {
+    #[inline]
+    fn flow(&self) -> usize {
+        self.flow as usize
+    }
+
+    #[inline]
+    fn bytes(&self) -> u32 {
+        self.bytes
+    }
+
+    #[inline]
+    fn created_ns(&self) -> u64 {
+        self.created_ns
+    }
+
+    #[inline]
+    fn seen(&self) -> Seen {
+        Seen {
+            flow: self.flow,
+            bytes: self.bytes,
+            created_ns: self.created_ns,
+            number: self.sequence(),
+            again: self.is_retransmission(),
+        }
     }
 }
 

@@ -256,7 +256,7 @@ impl SatelliteLink {
                 }
             }
             Outcome::GivenUp => {
-                at.recorder.given_up(at.now_ns, &packet.seen());
+                at.recorder.given_up(at.now_ns, &packet);
                 if let Some(order) = &mut self.order {
                     order.given_up(flow, *number, &mut self.leaving);
                 }
@@ -273,7 +273,7 @@ impl SatelliteLink {
             at.send_on(out_ns, packet);
         }
         for packet in self.leaving.dropped.drain(..) {
-            at.recorder.dropped_late(at.now_ns, &packet.seen());
+            at.recorder.dropped_late(at.now_ns, &packet);
         }
         if self.order_timed {
             return;
@@ -364,7 +364,7 @@ impl Medium for SatelliteLink {
         at.device
             .ring
             .push_back((uncoded_bytes + coded_bits / 8, item));
-        at.recorder.sent(at.now_ns, class, &item.seen(), sojourn_ns);
+        at.recorder.sent(at.now_ns, class, &item, sojourn_ns);
         at.recorder.attempted(item.flow as usize, coded_bits);
         let is_tcp = matches!(at.flows[item.flow as usize].kind, Kind::Tcp(_));
         self.number(&item, is_tcp);

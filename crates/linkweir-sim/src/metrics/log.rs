@@ -4,7 +4,7 @@
 use crate::table::Sink;
 
 use super::column::{Column, TableOf, Unit, Value};
-use super::watch::Seen;
+use super::seen::Seen;
 
 /// A step of a packet's way.
 #[derive(Debug, Default)]

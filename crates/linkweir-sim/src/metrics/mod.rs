@@ -17,6 +17,7 @@ mod link;
 mod log;
 mod playout;
 mod rows;
+mod seen;
 mod transfers;
 mod watch;
 
@@ -36,8 +37,8 @@ use link::{LinkBin, LINK};
 use rows::{Kind, Rows};
 use watch::Watch;
 
+pub(crate) use seen::{Recorded, Seen};
 use transfers::Transfer;
-pub(crate) use watch::Seen;
 
 pub(crate) use transfers::Playback;
 
@@ -106,9 +107,9 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn arrived(&mut self, now_ns: u64, packet: &Seen) {
-        let bytes = packet.bytes;
-        let flow = &mut self.flows[packet.flow as usize];
+    pub(crate) fn arrived(&mut self, now_ns: u64, packet: &impl Recorded) {
+        let bytes = packet.bytes();
+        let flow = &mut self.flows[packet.flow()];
         flow.counts.arrived_pkts += 1;
         let class = &mut self.classes[flow.class];
         class.advance(now_ns);
@@ -117,7 +118,7 @@ impl Recorder {
         class.backlog_pkts += 1;
         class.backlog_bytes += u64::from(bytes);
         if let Some(watch) = &mut self.watch {
-            watch.arrived(now_ns, packet);
+            watch.arrived(now_ns, &packet.seen());
         }
     }
 
@@ -126,7 +127,7 @@ impl Recorder {
     pub(crate) fn dropped(
         &mut self,
         now_ns: u64,
-        packet: &Seen,
+        packet: &impl Recorded,
         in_totals: bool,
         reason: DropReason,
     ) {
@@ -135,11 +136,11 @@ impl Recorder {
                 DropReason::Limit => "limit",
                 DropReason::Policy => "policy",
             };
-            watch.gone(now_ns, packet, reason);
+            watch.gone(now_ns, &packet.seen(), reason);
         }
-        let flow = &mut self.flows[packet.flow as usize];
+        let flow = &mut self.flows[packet.flow()];
         let class = &mut self.classes[flow.class];
-        class.leave(now_ns, packet.bytes);
+        class.leave(now_ns, packet.bytes());
         class.total_dropped_pkts += u64::from(in_totals);
         match reason {
             DropReason::Limit => {
@@ -154,16 +155,22 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn sent(&mut self, now_ns: u64, class: usize, packet: &Seen, sojourn_ns: u64) {
+    pub(crate) fn sent(
+        &mut self,
+        now_ns: u64,
+        class: usize,
+        packet: &impl Recorded,
+        sojourn_ns: u64,
+    ) {
         let class = &mut self.classes[class];
-        class.leave(now_ns, packet.bytes);
+        class.leave(now_ns, packet.bytes());
         class.counts.sent_pkts += 1;
-        class.counts.sent_bytes += u64::from(packet.bytes);
+        class.counts.sent_bytes += u64::from(packet.bytes());
         class.counts.delay_ns += u128::from(sojourn_ns);
         class.bin_max_ns = class.bin_max_ns.max(sojourn_ns);
         class.total_max_ns = class.total_max_ns.max(sojourn_ns);
         if let Some(watch) = &mut self.watch {
-            watch.sent(now_ns, packet, sojourn_ns);
+            watch.sent(now_ns, &packet.seen(), sojourn_ns);
         }
     }
 
@@ -173,17 +180,17 @@ impl Recorder {
     }
 
     #[inline]
-    pub(crate) fn lost(&mut self, now_ns: u64, packet: &Seen) {
+    pub(crate) fn lost(&mut self, now_ns: u64, packet: &impl Recorded) {
         self.lost_because(now_ns, packet, "link");
     }
 
     #[inline]
-    fn lost_because(&mut self, now_ns: u64, packet: &Seen, reason: &'static str) {
-        let flow = &mut self.flows[packet.flow as usize];
+    fn lost_because(&mut self, now_ns: u64, packet: &impl Recorded, reason: &'static str) {
+        let flow = &mut self.flows[packet.flow()];
         flow.counts.lost_link_pkts += 1;
         self.classes[flow.class].counts.lost_link_pkts += 1;
         if let Some(watch) = &mut self.watch {
-            watch.gone(now_ns, packet, reason);
+            watch.gone(now_ns, &packet.seen(), reason);
         }
     }
 
@@ -198,25 +205,25 @@ impl Recorder {
     }
 
     /// A packet was not decoded after the last attempt.
-    pub(crate) fn given_up(&mut self, now_ns: u64, packet: &Seen) {
-        self.flows[packet.flow as usize].counts.given_up_pkts += 1;
+    pub(crate) fn given_up(&mut self, now_ns: u64, packet: &impl Recorded) {
+        self.flows[packet.flow()].counts.given_up_pkts += 1;
         self.lost_because(now_ns, packet, "decoder");
     }
 
     /// A packet was held for too long by the receiver that puts packets in order.
-    pub(crate) fn dropped_late(&mut self, now_ns: u64, packet: &Seen) {
-        self.flows[packet.flow as usize].counts.dropped_late_pkts += 1;
+    pub(crate) fn dropped_late(&mut self, now_ns: u64, packet: &impl Recorded) {
+        self.flows[packet.flow()].counts.dropped_late_pkts += 1;
         self.lost_because(now_ns, packet, "order");
     }
 
     #[inline(always)] // it has a caller for each medium, and is no longer inlined by itself
-    pub(crate) fn delivered(&mut self, now_ns: u64, packet: &Seen) {
-        let flow = &mut self.flows[packet.flow as usize];
+    pub(crate) fn delivered(&mut self, now_ns: u64, packet: &impl Recorded) {
+        let flow = &mut self.flows[packet.flow()];
         flow.counts.delivered_pkts += 1;
-        flow.counts.delivered_bytes += u64::from(packet.bytes);
-        flow.delays.record(now_ns - packet.created_ns);
+        flow.counts.delivered_bytes += u64::from(packet.bytes());
+        flow.delays.record(now_ns - packet.created_ns());
         if let Some(watch) = &mut self.watch {
-            watch.delivered(now_ns, packet);
+            watch.delivered(now_ns, &packet.seen());
         }
     }
 

@@ -10,19 +10,7 @@ use crate::table::Sink;
 use super::column::TableOf;
 use super::log::PacketLog;
 use super::playout::{Call, Fate, Receiver, VOICE};
-
-/// A packet as it is seen at one step of its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
-    pub(crate) flow: u32,
-    /// Its own bytes, without the link's overhead.
-    pub(crate) bytes: u32,
-    pub(crate) created_ns: u64,
-    /// Of TCP the number of the segment, otherwise the one from [`Watch::number`].
-    pub(crate) number: u64,
-    /// TCP: the segment was sent before.
-    pub(crate) again: bool,
-}
+use super::seen::Seen;
 
 /// What is measured of the packets of all flows.
 #[derive(Debug)]

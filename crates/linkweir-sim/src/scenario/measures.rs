@@ -22,7 +22,10 @@ const MOST_LOG_ROWS: u64 = 100_000_000_000;
 pub(super) fn log(top: &mut Section<'_, '_>) -> Result<Option<u64>, Fault> {
     match top.choice("log", &["none", "packets"], 0)? {
         0 => match top.find("log_rows") {
-            Some(entry) => Err(entry.fault("needs log = \"packets\"; add it or leave this out")),
+            Some(entry) => {
+                entry.number((1, MOST_LOG_ROWS))?;
+                Err(entry.fault("needs log = \"packets\"; add it or leave this out"))
+            }
             None => Ok(None),
         },
         _ => top
@@ -41,9 +44,6 @@ pub(super) fn read(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<M
 
 /// Reads `playout`: a buffer, or a list of them. TCP has none, as its receivers wait for what is late.
 fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playout>, Fault> {
-    if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
-        return Ok(Vec::new());
-    }
     let Some(entry) = section.find("playout") else {
         if let Traffic::Voice { .. } = traffic {
             let name = units::show_whole(VOICE_NS, Kind::Time);
@@ -54,6 +54,11 @@ fn playout(section: &mut Section<'_, '_>, traffic: &Traffic) -> Result<Vec<Playo
         section.remark("playout: none");
         return Ok(Vec::new());
     };
+    if let Traffic::Tcp(_) | Traffic::Application(_) = traffic {
+        return Err(
+            entry.fault("not over TCP, whose receivers wait for what is late; leave it out")
+        );
+    }
     let buffers = if entry.is_list() {
         let entries = entry.list(BUFFERS)?;
         entries.iter().map(buffer).collect::<Result<Vec<_>, _>>()?
@@ -78,7 +83,12 @@ fn buffer(entry: &Entry<'_, '_>) -> Result<Playout, Fault> {
         });
     }
     let buffer_ns = entry.whole(Kind::Time, BUFFERS_NS).map_err(|mut fault| {
-        fault.message.push_str(", or \"adaptive\"");
+        let word = entry
+            .text()
+            .is_ok_and(|text| text.starts_with(char::is_alphabetic));
+        if word {
+            fault.message.push_str(", or \"adaptive\"");
+        }
         fault
     })?;
     Ok(Playout {
