@@ -166,9 +166,9 @@ def _queues() -> Iterator[Case]:
     for mbit, percent, cc in ((2.0, 0, "cubic"), (2.0, 1, "bbr")):
         link = {"loss": percent / 100} if percent else {}
         yield Case(f"{cc}, RTT 100 ms, {mbit:g} Mbit/s, loss {percent} %", 100, mbit=mbit, cc=cc, link=link)
-    for rtt, percent, cc in ((100, 1, "cubic"), (500, 1, "cubic"), (50, 0.1, "reno")):
-        name = f"{cc}, RTT {rtt} ms, loss {percent} %, 10 flows"
-        yield Case(name, rtt, cc=cc, flows=10, link={"loss": percent / 100})
+    for rtt, share, cc in ((100, 1, "cubic"), (500, 1, "cubic"), (50, 0.1, "reno")):
+        name = f"{cc}, RTT {rtt} ms, loss {share} %, 10 flows"
+        yield Case(name, rtt, cc=cc, flows=10, link={"loss": share / 100})
 
 
 def _policies() -> Iterator[Case]:

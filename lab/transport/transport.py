@@ -40,6 +40,9 @@ SIDES = ("simulator", "laboratory")
 SEEDS = 10
 MEDIAN_GOODPUT = 0.02
 
+NOISE = "at most two standard errors"
+"""What the column of reasons says of a difference that may be chance."""
+
 Values = dict[str, float]
 
 
@@ -205,6 +208,16 @@ class Line:
         return [q for q in QUANTITIES if not q.within(*(self.means[side][q.column] for side in SIDES))]
 
     @property
+    def noise(self) -> str:
+        """Says so if all that is outside its bound differs by no more than two standard errors of the means."""
+        small = (
+            abs(self.means[SIDES[0]][q.column] - self.means[SIDES[1]][q.column])
+            <= 2 * sum(self.errors[side][q.column] ** 2 for side in SIDES) ** 0.5
+            for q in self.outside
+        )
+        return NOISE if self.outside and all(small) else ""
+
+    @property
     def goodput_ratio(self) -> float:
         """The simulator's goodput in the kernel's."""
         ours, kernels = (self.means[side]["goodput_bps"] for side in SIDES)
@@ -243,7 +256,7 @@ def table(lines: Sequence[Line], reasons: Mapping[str, str], *, markdown: bool) 
             mark = ("**", "**") if markdown and q in line.outside else ("", "")
             cells.append(f"{mark[0]}{ours} / {kernels}{mark[1]}")
         outside = ", ".join(q.title.split(",")[0] for q in line.outside)
-        rows.append([line.name, *cells, outside, *([reasons.get(line.name, "")] if markdown else [])])
+        rows.append([line.name, *cells, outside, *([_reason(line, reasons)] if markdown else [])])
     if markdown:
         text = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
         text.insert(1, "|" + "---|" * len(head))
@@ -251,6 +264,10 @@ def table(lines: Sequence[Line], reasons: Mapping[str, str], *, markdown: bool) 
         widths = [max(len(row[n]) for row in (head, *rows)) for n in range(len(head))]
         text = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
     return "\n".join([*text, "", *summary(lines)]) + "\n"
+
+
+def _reason(line: Line, reasons: Mapping[str, str]) -> str:
+    return reasons.get(line.name, "") or line.noise if line.outside else ""
 
 
 def summary(lines: Sequence[Line]) -> list[str]:
@@ -271,7 +288,7 @@ def reasons_of(page: str) -> dict[str, str]:
     for line in page.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split(" | ")]
         if line.startswith("| ") and len(cells) == len(QUANTITIES) + 3:
-            found[cells[0]] = cells[-1]
+            found[cells[0]] = "" if cells[-1] == NOISE else cells[-1]
     return found
 
 

@@ -43,6 +43,7 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
+    ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
     ("docs/howto/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
     ("docs/howto/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,

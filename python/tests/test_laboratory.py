@@ -297,12 +297,13 @@ def test_simulator_and_laboratory_accept_every_scenario_of_the_agreement() -> No
         assert max(starts[0]) <= cases.STAGGER_S
 
 
-def line_of(ours: float, kernels: float) -> transport.Line:
+def line_of(ours: float, kernels: float, error: float = 0.1) -> transport.Line:
     means = {
         side: {q.column: value for q in transport.QUANTITIES}
         for side, value in zip(transport.SIDES, (ours, kernels), strict=True)
     }
-    return transport.Line("a scenario", means, means)
+    errors = {side: {q.column: error for q in transport.QUANTITIES} for side in transport.SIDES}
+    return transport.Line("a scenario", means, errors)
 
 
 def test_a_value_outside_its_bound_is_named() -> None:
@@ -317,6 +318,9 @@ def test_a_value_outside_its_bound_is_named() -> None:
     ]
     assert [q.title for q in line_of(4, 0).outside][1:] == ["mean window"]
     assert line_of(100, 100).outside == []
+    assert line_of(106, 100, error=2.2).noise == transport.NOISE
+    assert line_of(106, 100, error=2.1).noise == ""
+    assert line_of(100, 100, error=9).noise == ""
 
 
 def test_a_page_keeps_its_reasons_and_marks_what_is_outside(tmp_path: Path) -> None:
