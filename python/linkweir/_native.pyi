@@ -94,7 +94,7 @@ class Scenario:
     @property
     def notes(self) -> list[str]: ...
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
-        """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps with its means: starts in ns, and values."""
+        """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
     @property
     def impairments(self) -> tuple[float | None, tuple[float, float] | None]:
         """Mean losses in a burst; the part of the packets that is held back, and for how long in s."""

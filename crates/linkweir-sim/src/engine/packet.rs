@@ -38,10 +38,10 @@ impl Packet {
     /// The bits that say of a segment what its number does not.
     #[inline]
     pub(super) fn marks(segment: &Segment) -> u64 {
-        u64::from(segment.retransmission) * Packet::SENT_BEFORE
-            | u64::from(segment.bare) * Packet::BARE
-            | u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE
-            | u64::from(segment.reduced) * Packet::REDUCED
+        (u64::from(segment.retransmission) * Packet::SENT_BEFORE)
+            | (u64::from(segment.bare) * Packet::BARE)
+            | (u64::from(segment.ecn_capable) * Packet::ECN_CAPABLE)
+            | (u64::from(segment.reduced) * Packet::REDUCED)
     }
 
     /// As the segment of this number.
@@ -61,7 +61,7 @@ impl Packet {
     /// What marks the packets of an application's connection: the place in bits 28 to 47, the generation in 48 to 56.
     pub(super) fn tag(place: u32, generation: u16) -> u64 {
         debug_assert!(place < Packet::PLACES && generation < Packet::GENERATIONS);
-        u64::from(place) << Packet::SEQUENCE_BITS | u64::from(generation) << 48
+        (u64::from(place) << Packet::SEQUENCE_BITS) | (u64::from(generation) << 48)
     }
 
     /// Place and generation of its connection, of an application.

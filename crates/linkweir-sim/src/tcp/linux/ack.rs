@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What an acknowledgement changes: which segments it reports, whether some are lost, the state and the window.
 
+use super::clock::stamp_ms;
 use super::flight::{EVER, SACKED};
+use super::plan::Plan;
 use super::rate::Sample;
-use super::send::Plan;
-use super::{stamp_ms, Sender, State, INFINITE, MOST_REORDERING};
+use super::sender::{Sender, State, Undo, INFINITE, MOST_REORDERING, REORDERING};
 use crate::tcp::segment::Ack;
 
 /// What an acknowledgement told.
@@ -113,7 +114,7 @@ impl Sender {
                 .sample(rtt_ns, self.flight.una(), self.flight.next());
         }
         self.timeouts = 0;
-        self.undo = super::Undo::default();
+        self.undo = Undo::default();
         let original = ack
             .echo_ns
             .is_some_and(|echo_ns| stamp_ms(echo_ns) == self.syn_ms);
@@ -493,7 +494,7 @@ impl Sender {
     }
 
     fn may_grow(&self, news: &News) -> bool {
-        news.advances || (self.reordering > super::REORDERING && news.sacks)
+        news.advances || (self.reordering > REORDERING && news.sacks)
     }
 
     /// PRR.

@@ -7,6 +7,11 @@
 const LEVEL_TICKS: u64 = 63;
 const LEVELS: u32 = 8;
 
+/// Timestamps of the timestamps option: milliseconds.
+pub fn stamp_ms(ns: u64) -> u64 {
+    ns / 1_000_000
+}
+
 /// Ticks of one length.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {

@@ -11,8 +11,7 @@
 use std::collections::VecDeque;
 
 use super::buffer::Buffer;
-use super::clock::Clock;
-use super::stamp_ms;
+use super::clock::{stamp_ms, Clock};
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
 

@@ -2,30 +2,11 @@
 //! What the sender sends next. An acknowledgement or a timer makes a plan; [`Sender::next_segment`] then carries it out
 //! one segment at a time.
 
-use super::{stamp_ms, Probe, Sender, State};
+use super::clock::stamp_ms;
+use super::control::Control;
+use super::plan::Plan;
+use super::sender::{Probe, Sender, State};
 use crate::tcp::segment::Segment;
-
-/// What may be sent now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
-    Nothing,
-    /// The first segment, which opens the connection.
-    Open,
-    /// The acknowledgement of the answer to it, and new segments.
-    Confirm,
-    /// The lowest outstanding segment, whatever the window.
-    Head,
-    /// A tail loss probe: a new segment whatever the window, or the highest outstanding one.
-    Probe,
-    /// Lost segments, as far as the window allows.
-    Lost {
-        then_new: bool,
-    },
-    /// New segments, as far as the window allows.
-    New,
-    /// New segments; lost ones only if none was sent.
-    NewFirst,
-}
 
 impl Sender {
     #[inline]
@@ -253,7 +234,7 @@ impl Sender {
     /// Accounts a segment that leaves now with the pace of BBR.
     #[inline]
     fn pace(&mut self, now_ns: u64) {
-        let super::control::Control::Bbr(bbr) = &self.control else {
+        let Control::Bbr(bbr) = &self.control else {
             return;
         };
         let prior_ns = self.paced_ns;

@@ -2,61 +2,14 @@
 //! The one timer of a sender, which is at a time retransmission timeout (RFC 6298), tail loss probe (RFC 8985, section 7) or
 //! the time after which an overtaken segment counts as lost.
 
-use super::send::Plan;
-use super::{Sender, State, REORDERING};
+use super::plan::Plan;
+use super::sender::{Sender, State, REORDERING};
+use super::timer::Purpose;
 
 /// Least distance of a probe, and of the end of a reordering window, to what it waits for.
 const TIMEOUT_MIN_NS: u64 = 2_000_000;
 /// Timeouts of a SYN before they begin to back off.
 const LINEAR_SYN_TIMEOUTS: u64 = 4;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    None,
-    Retransmission,
-    Probe,
-    Reordering,
-}
-
-/// See the module.
-#[derive(Clone, Copy, Debug)]
-pub struct Timer {
-    purpose: Purpose,
-    fires_ns: u64,
-}
-
-impl Default for Timer {
-    fn default() -> Timer {
-        Timer {
-            purpose: Purpose::None,
-            fires_ns: u64::MAX,
-        }
-    }
-}
-
-impl Timer {
-    pub fn stop(&mut self) {
-        *self = Timer::default();
-    }
-
-    /// The timer runs on, but a new timeout counts from now.
-    pub fn forget(&mut self) {
-        self.purpose = Purpose::None;
-    }
-
-    pub fn is_probe(&self) -> bool {
-        self.purpose == Purpose::Probe
-    }
-
-    /// A reordering window has ended, and nothing runs since.
-    pub fn is_over(&self) -> bool {
-        self.purpose == Purpose::Reordering && self.fires_ns == u64::MAX
-    }
-
-    pub fn waits_for_reordering(&self) -> bool {
-        self.purpose == Purpose::Reordering
-    }
-}
 
 impl Sender {
     #[inline]
