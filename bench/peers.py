@@ -13,6 +13,7 @@ the 20th simulated second: under a minute, and the same whatever else the machin
 """
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -68,7 +69,8 @@ class Linkweir:
         if not self.binary.exists():
             raise UnavailableError(f"not built: {self.binary.relative_to(ROOT)} is missing")
 
-    def scenario(self, case, duration_s):
+    def scenario(self, case, duration_s, profile="ns2"):
+        """The scenario of a case; `profile` is whose TCP is simulated."""
         text = (BENCH / "scenarios" / f"{case}.toml").read_text()
         for key, value_s in (("duration", duration_s), ("interval", min(1.0, duration_s))):
             text, count = re.subn(rf'(?m)^{key} = "[^"]*"$', f'{key} = "{value_s:g}s"', text)
@@ -76,7 +78,7 @@ class Linkweir:
                 raise RuntimeError(f"bench/scenarios/{case}.toml has no line for {key}")
         if duration_s < 1:  # a flow that would start after the end is refused
             text = re.sub(r'(?m)^stagger = "[^"]*"$', 'stagger = "0s"', text)
-        return text
+        return text.replace('profile = "ns2"', f'profile = "{profile}"')
 
     def command(self, case, topology, duration_s, scratch):
         scenario = Path(scratch) / f"{case}-{duration_s:g}.toml"
@@ -317,11 +319,14 @@ def count_instructions(options):
         instructions.build()
     linkweir = Linkweir()
     rows = []
-    for case in options.case or CASES:
-        print(f"{case}: counting instructions", file=sys.stderr)
-        rows.append(
-            instructions.between(case, lambda duration_s, case=case: linkweir.scenario(case, duration_s), *COUNTED_S)
-        )
+    for case, profile in itertools.product(options.case or CASES, ("ns2", "linux")):
+        name = f"{case}, TCP of {profile}"
+        print(f"{name}: counting instructions", file=sys.stderr)
+
+        def made(duration_s, case=case, profile=profile):
+            return linkweir.scenario(case, duration_s, profile)
+
+        rows.append(instructions.between(name, made, *COUNTED_S))
     report.write(
         options,
         {"instructions": rows},

@@ -159,7 +159,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("kind = \"greedy\"", "kind = \"greedy\"\nplayout = [\"60ms\", \"0.06s\"]", "names \"60ms\" twice; leave one out"),
     ("kind = \"greedy\"", "kind = \"greedy\"\nplayout = \"11s\"", "must be 1ms .. 10s"),
     ("kind = \"greedy\"", "kind = \"greedy\"\ndelays = 1", "must be true or false"),
-    ("kind = \"tcp\"", "kind = \"tcp\"\nplayout = \"60ms\"", "flow[2].playout = \"60ms\": not with tcp"),
+    ("kind = \"tcp\"", "kind = \"tcp\"\nplayout = \"60ms\"", "flow[2].playout = \"60ms\": not over TCP"),
     ("duration = \"10s\"", "duration = \"10s\"\nlog = \"all\"", "log = \"all\": must be one of none, packets"),
     ("duration = \"10s\"", "duration = \"10s\"\nlog_rows = 5", "log_rows = 5: needs log = \"packets\"; add it or leave this out"),
     ("kind = \"tcp\"", "kind = \"tcp\"\npacket = \"1500B\"", "flow[2].packet = \"1500B\": unknown key"),
