@@ -380,8 +380,9 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
     assert rates["ef"] == pytest.approx(10e6, rel=1e-3)
     assert rates["af"] == pytest.approx(5e6, rel=0.05)
     simulated = linkweir.run({**thirty_seconds(), "duration": "1s", "warmup": "0s"})
+    # The kernel shows no distribution of the delays of TCP.
     assert {n: table.schema for n, table in runs[0].tables.items()} == {
-        n: t.schema for n, t in simulated.tables.items()
+        n: t.schema for n, t in simulated.tables.items() if n != "delays"
     }
     ef = next(row for row in runs[0].rows("flows") if row["flow"] == "ef")
     assert ef["delivered_pkts"] > 16_000
