@@ -6,6 +6,9 @@
  * capacity has reached its bits. Then the packet travels for the propagation delay of that instant; packets never overtake each other.
  * A capacity of opportunities, as mahimahi records them, lets a number of bytes leave at each instant; bytes without a packet are lost.
  *
+ * Which packets are lost on the way, or held back for a time before they travel, so that later ones overtake them, is a list, too: the
+ * simulator's, so that it loses the same ones.
+ *
  * Capacity and delay are lists that were computed in advance (struct header and what follows it), so nothing polls: the only timer
  * is for the next instant at which a packet moves. HTB, which this replaces, cannot have a rate of 0, keeps its debts in units of time, so
  * that they are wrong when the rate changes, and releases a packet when its time on the link begins.
@@ -39,7 +42,11 @@ struct header {
 	u64 bytes;                      /* of an opportunity */
 	u64 capacities;                 /* steps, or instants, u64 each */
 	u64 delays;                     /* steps */
+	u64 fates;                      /* bytes behind the steps: what becomes of each packet, in the order in which they leave */
+	u64 held_ns;                    /* how long a packet is held back */
 };
+
+enum fate { PASSES, LOST, HELD };
 
 struct step {
 	u64 at_ns;                      /* rises; the value lasts until the next step, the last one for ever */
@@ -64,6 +71,11 @@ struct line {
 	u64 left_bytes;                 /* opportunities that `held` still needs */
 	u64 opportunity_bytes;
 	bool waiting;                   /* opportunities: a packet is here, so none passes unused */
+	const u8 *fates;
+	size_t nfates, fate;
+	u64 held_ns;
+	struct sk_buff_head late;       /* held back, with the time at which they travel as time stamp */
+	struct Qdisc *sch;
 	struct sk_buff_head flight;     /* on the way, with the time of their arrival as time stamp */
 	u64 last_ns;                    /* that of the last of them */
 	struct gnet_stats_basic_sync carried;
@@ -137,16 +149,53 @@ static struct sk_buff *take(struct line *line, u64 now_ns)
 	return skb;
 }
 
-/* The packet on the link has left it at this time. */
-static void send_on(struct line *line, u64 at_ns)
+/* Sends a packet on its way at this time. */
+static void travel(struct line *line, struct sk_buff *skb, u64 at_ns)
 {
 	u64 out_ns = at_ns + step_at(line->delays, line->ndelays, &line->delay, at_ns)->value;
 
 	line->last_ns = max(line->last_ns, out_ns);
-	line->held->tstamp = ns_to_ktime(line->last_ns);
-	__skb_queue_tail(&line->flight, line->held);
-	bstats_update(&line->carried, line->held);
+	skb->tstamp = ns_to_ktime(line->last_ns);
+	__skb_queue_tail(&line->flight, skb);
+}
+
+/* Lets those travel that were held back long enough. */
+static void release(struct line *line, u64 now_ns)
+{
+	struct sk_buff *skb;
+
+	while ((skb = skb_peek(&line->late)) && ktime_to_ns(skb->tstamp) <= now_ns) {
+		__skb_unlink(skb, &line->late);
+		travel(line, skb, ktime_to_ns(skb->tstamp));
+	}
+}
+
+static void lose(struct line *line, struct sk_buff *skb)
+{
+	qdisc_qstats_backlog_dec(line->sch, skb);
+	line->sch->q.qlen--;
+	kfree_skb(skb);
+}
+
+/* The packet on the link has left it at this time. */
+static void send_on(struct line *line, u64 at_ns)
+{
+	struct sk_buff *skb = line->held;
+
+	release(line, at_ns);
+	bstats_update(&line->carried, skb);
 	line->held = NULL;
+	switch (line->nfates ? line->fates[line->fate++ % line->nfates] : PASSES) {
+	case LOST:
+		lose(line, skb);
+		break;
+	case HELD:
+		skb->tstamp = ns_to_ktime(at_ns + line->held_ns);
+		__skb_queue_tail(&line->late, skb);
+		break;
+	default:
+		travel(line, skb, at_ns);
+	}
 }
 
 /* Moves packets over the link up to now; returns when to come back. */
@@ -221,8 +270,13 @@ static struct sk_buff *labline_dequeue(struct Qdisc *sch)
 {
 	struct line *line = qdisc_priv(sch);
 	u64 now_ns = ktime_get_ns(), next_ns = line->ninstants ? spend(line, now_ns) : carry(line, now_ns);
-	struct sk_buff *skb = skb_peek(&line->flight);
+	struct sk_buff *skb, *late;
 
+	release(line, now_ns);
+	skb = skb_peek(&line->flight);
+	late = skb_peek(&line->late);
+	if (late)
+		next_ns = min_t(u64, next_ns, ktime_to_ns(late->tstamp));
 	if (skb && ktime_to_ns(skb->tstamp) <= now_ns) {
 		__skb_unlink(skb, &line->flight);
 		skb_clear_tstamp(skb);
@@ -244,6 +298,7 @@ static void drop_all(struct line *line)
 {
 	kfree_skb(line->held);
 	line->held = NULL;
+	__skb_queue_purge(&line->late);
 	__skb_queue_purge(&line->flight);
 }
 
@@ -273,6 +328,8 @@ static int labline_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	const struct header *header;
 	ssize_t size, wanted;
 
+	line->sch = sch;
+	__skb_queue_head_init(&line->late);
 	__skb_queue_head_init(&line->flight);
 	qdisc_watchdog_init(&line->watchdog, sch);
 	gnet_stats_basic_sync_init(&line->carried);
@@ -294,7 +351,10 @@ static int labline_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 		line->delays = (const void *)(line->instants + line->ninstants);
 	}
 	line->ndelays = header->delays;
-	wanted = sizeof(*header) + line->ninstants * sizeof(u64) + (line->nrates + line->ndelays) * sizeof(struct step);
+	line->fates = (const void *)(line->delays + line->ndelays);
+	line->nfates = header->fates;
+	line->held_ns = header->held_ns;
+	wanted = sizeof(*header) + line->ninstants * sizeof(u64) + (line->nrates + line->ndelays) * sizeof(struct step) + line->nfates;
 	if (!header->capacities || !line->ndelays || size != wanted) {
 		NL_SET_ERR_MSG(extack, PATH " has another length than its header says");
 		return -EINVAL;

@@ -96,8 +96,10 @@ class Scenario:
     def link_steps(self, of: str, finest_s: float) -> tuple[list[int], list[float]]:
         """Capacity ("rate", bit/s), "delay" (s) or "loss" of the link as steps of its means: starts in ns, values."""
     @property
-    def impairments(self) -> tuple[float | None, tuple[float, float] | None]:
-        """Mean losses in a burst; the part of the packets that is held back, and for how long in s."""
+    def reorder(self) -> tuple[float, float] | None:
+        """Part of the packets that is held back, and for how long, s."""
+    def fates(self, count: int) -> bytes | None:
+        """Of the first packets that leave the device: 0 travels on, 1 is lost, 2 is held back; None if loss changes."""
     def opportunities(self) -> tuple[list[int], int]:
         """Instants in ns up to the end at which bytes may leave, and how many; none where the capacity is a rate."""
 

@@ -159,7 +159,7 @@ def test_the_kernels_own_queues_get_the_scenarios_limits() -> None:
     assert any(line.endswith(wanted) for line in lines(codel))
 
 
-def test_loss_delay_and_access_delays_are_netems() -> None:
+def test_access_delays_are_netems() -> None:
     tcp = {"class": "all", "kind": "tcp"}
     scenario = fifo(link={"loss": 0.03, "delay": "20ms", "return_delay": "0s"})
     scenario["flow"] = [
@@ -168,7 +168,7 @@ def test_loss_delay_and_access_delays_are_netems() -> None:
         {**tcp, "access_delay": "7ms", "cc": "cubic"},
     ]
     script = lines(scenario)
-    assert "tc -n relay qdisc add dev y1 root netem limit 10000000 loss random 3.0000000%" in script
+    assert not any(" dev y1 " in line for line in script)
     assert not any("receiver qdisc" in line for line in script)
     filters = [line for line in script if " filter add dev r0 " in line]
     assert [line.split("dst_port ")[1] for line in filters] == ["20001-20003 classid a0:2", "20004 classid a0:3"]
@@ -182,14 +182,33 @@ def test_loss_delay_and_access_delays_are_netems() -> None:
     }
 
 
-def test_bursts_and_reordering_are_netems() -> None:
-    link = {"loss": {"mean": 0.02, "burst": "4p"}, "reorder": {"probability": 0.05, "delay": "9ms"}}
-    netem = next(line for line in lines(fifo(link=link)) if " dev y1 " in line)
-    # Out of the bad state after 4 packets in the mean, into it after 196.
-    wanted = "delay 9000.000us reorder 95.0000000% gap 1 loss gemodel 0.5102041% 25.0000000%"
-    assert netem == f"tc -n relay qdisc add dev y1 root netem limit 10000000 {wanted}"
-    everything = lines(fifo(link={"reorder": {"probability": 1.0, "delay": "9ms"}}))
-    assert next(line for line in everything if " dev y1 " in line).endswith("delay 9000.000us loss random 0.0000000%")
+@pytest.mark.parametrize(
+    "impaired",
+    [
+        {"loss": 0.03},
+        {"loss": {"mean": 0.02, "burst": "4p"}, "reorder": {"probability": 0.05, "delay": "9ms"}},
+        {"reorder": {"probability": 1.0, "delay": "9ms"}},
+    ],
+)
+def test_the_link_loses_and_holds_back_what_the_simulator_draws(impaired: dict[str, Any]) -> None:
+    scenario = linkweir.Scenario.from_dict(fifo(link=impaired))
+    job = world(scenario, KINDS).job
+    assert b" dev y1 " not in job["run"]
+    header = link_list(job)[0]
+    # As many as packets of 40 bytes could leave in 1 s, and a thousand.
+    assert header[4] == 10_000_000 // (8 * 40) + 1000
+    assert job["line"].endswith(scenario.native.fates(header[4]))
+    assert header[5] == (9_000_000 if "reorder" in impaired else 0)
+
+
+def test_a_loss_that_changes_is_netems() -> None:
+    changing = {"steps": [["0s", 0.0], ["2s", 0.03]]}
+    link = {"loss": changing, "reorder": {"probability": 0.05, "delay": "9ms"}}
+    job = world(linkweir.Scenario.from_dict(fifo(link=link, duration="5s")), KINDS).job
+    words = "netem limit 10000000 delay 9000.000us reorder 95.0000000% gap 1 loss random"
+    assert f"tc -n relay qdisc add dev y1 root {words} 0.0000000%\n".encode() in job["run"]
+    assert f"2000000000 qdisc change dev y1 root {words} 3.0000000%\n".encode() == job["losses"]
+    assert link_list(job)[0][4] == 0
 
 
 def test_tc_gets_the_papers_parameters() -> None:
@@ -205,11 +224,11 @@ def test_tc_gets_the_papers_parameters() -> None:
 
 def link_list(job: Mapping[str, bytes]) -> tuple[list[int], Any, Any]:
     """What `labline` reads: header, capacity and delays."""
-    numbers = np.frombuffer(job["line"], "<u8").astype(np.int64)
-    header = numbers[:4].tolist()
+    header = np.frombuffer(job["line"], "<u8", 6).astype(np.int64).tolist()
     width = 1 if header[0] else 2
-    capacities = numbers[4 : 4 + width * header[2]]
-    return header, capacities.reshape(-1, width), numbers[4 + width * header[2] :].reshape(-1, 2)
+    numbers = np.frombuffer(job["line"], "<u8", width * header[2] + 2 * header[3], 48).astype(np.int64)
+    assert len(job["line"]) == 48 + 8 * len(numbers) + header[4]
+    return header, numbers[: width * header[2]].reshape(-1, width), numbers[width * header[2] :].reshape(-1, 2)
 
 
 def test_a_changing_capacity_is_given_in_steps_with_its_mean() -> None:
@@ -230,14 +249,14 @@ def test_outages_traces_and_delays_reach_the_link_as_they_are(tmp_path: Path) ->
         "delay": {"steps": [["0s", "5ms"], ["0.5s", "1ms"]]},
     }
     header, rates, delays = link_list(world(linkweir.Scenario.from_dict(fifo(link=link)), KINDS).job)
-    assert header == [0, 0, 2, 2]
+    assert header == [0, 0, 2, 2, 0, 0]
     assert rates.tolist() == [[5_000_000_000, 4_000_000], [5_250_000_000, 0]]
     assert delays.tolist() == [[5_000_000_000, 5_000_000], [5_500_000_000, 1_000_000]]
     (tmp_path / "up.trace").write_text("0\n3\n3\n400\n")
     trace = {**fifo(), "link": {"trace": str(tmp_path / "up.trace"), "follow": True}, "scheduler": {"policy": "pss"}}
     made = world(linkweir.Scenario.from_dict(trace), KINDS)
     header, instants, _ = link_list(made.job)
-    assert header == [1, 1500, 11, 1]
+    assert header == [1, 1500, 11, 1, 0, 0]
     ms = [0, 3, 3, 400, 400, 403, 403, 800, 800, 803, 803]
     assert instants[:, 0].tolist() == [5_000_000_000 + n * 1_000_000 for n in ms]
     assert made.capacity.mean(0.0, 0.5) == 7 * 12_000 / 0.5
@@ -523,6 +542,12 @@ def test_losses_in_bursts_and_reordering_are_those_of_the_simulator(laboratory: 
     n = 60_000
     lost = np.ones(n, bool)
     lost[order[order < n]] = False
+    # The simulator's own draws say which.
+    fates = np.frombuffer(scenario.native.fates(n), np.uint8)
+    np.testing.assert_array_equal(lost, fates == 1)
+    late = np.zeros(n, bool)
+    late[order[(record.packets["came_ns"] - record.packets["sent_ns"] > 25e6) & (order < n)]] = True
+    np.testing.assert_array_equal(late, fates == 2)
     mean_burst = lost.sum() / (lost[1:] & ~lost[:-1]).sum()
     assert mean_burst == pytest.approx(4, rel=4 * (4 / (0.05 * n)) ** 0.5)
     took_ms = (record.packets["came_ns"] - record.packets["sent_ns"]) / 1e6

@@ -82,12 +82,20 @@ impl Scenario {
         Ok(as_steps(signal, until_ns, finest_ns).into_iter().unzip())
     }
 
-    /// Mean number of packets in a burst of losses, and the part of the packets that is held back and for how long, s.
+    /// The part of the packets that is held back, and for how long, s.
     #[getter]
-    fn impairments(&self) -> (Option<f64>, Option<(f64, f64)>) {
-        let link = &self.inner.experiment.link;
+    fn reorder(&self) -> Option<(f64, f64)> {
         let held = |held: &Reorder| (held.probability, seconds(held.delay_ns));
-        (link.loss_burst_pkts, link.reorder.as_ref().map(held))
+        self.inner.experiment.link.reorder.as_ref().map(held)
+    }
+
+    /// What becomes of the first `count` packets that leave the device of a plain link: a byte each, 0 if it travels on, 1 if
+    /// it is lost, 2 if it is held back first; None where the loss changes over time.
+    fn fates<'py>(&self, py: Python<'py>, count: usize) -> Option<Bound<'py, PyBytes>> {
+        let experiment = &self.inner.experiment;
+        let fates = linkweir_sim::fates(&experiment.link, experiment.seed, count)?;
+        let bytes: Vec<u8> = fates.iter().map(|fate| *fate as u8).collect();
+        Some(PyBytes::new(py, &bytes))
     }
 
     /// Instants in ns at which bytes may leave, up to the end, and how many at each; none where the capacity is a rate.

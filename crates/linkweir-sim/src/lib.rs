@@ -51,5 +51,5 @@ mod policies;
 mod random;
 mod traffic;
 
-pub use engine::{run, Outcome, RunError};
+pub use engine::{fates, run, Fate, Outcome, RunError};
 pub use metrics::columns::{columns, optional_tables, ColumnInfo};

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ _FINEST_S = 1e-3
 _RATES, _OPPORTUNITIES = 0, 1
 _REPORT_NS = 10_000_000
 _WINDOW = 10
+_LEAST_BITS = 8 * 40
+"""No packet is shorter."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +65,9 @@ class Line:
         opportunity_bytes: how many at each.
         delay: propagation in s.
         loss: probability.
-        burst_pkts: mean number of losses in a burst; None if packets are lost independently.
         reorder: part of the packets that is held back, and for how long in s; None if packets keep their order.
+        fates: of each packet, as the simulator draws them: 0 travels, 1 is lost, 2 is held back. Empty if none is lost
+            or held back; None where the loss changes over time, which netem then draws.
     """
 
     rate: Steps | None
@@ -72,8 +76,8 @@ class Line:
     opportunity_bytes: int
     delay: Steps
     loss: Steps
-    burst_pkts: float | None = None
     reorder: tuple[float, float] | None = None
+    fates: bytes | None = b""
 
     @classmethod
     def of(cls, scenario: Scenario, smooth: bool, loss_every_s: float) -> Line:
@@ -81,20 +85,26 @@ class Line:
         at_ns, size = scenario.native.opportunities()
         rate = None if size else Steps.of(scenario, "rate", _FINEST_S)
         delay, loss = (Steps.of(scenario, *want) for want in (("delay", _FINEST_S), ("loss", loss_every_s)))
-        burst_pkts, reorder = scenario.native.impairments
-        return cls(rate, smooth, np.array(at_ns, np.int64), size, delay, loss, burst_pkts, reorder)
+        reorder = scenario.native.reorder
+        made = cls(rate, smooth, np.array(at_ns, np.int64), size, delay, loss, reorder)
+        if loss.values.max() == 0 and reorder is None:
+            return made
+        bits = made.mean(0.0, scenario.duration_s) * scenario.duration_s
+        return replace(made, fates=scenario.native.fates(math.ceil(bits / _LEAST_BITS) + 1000))
 
     def content(self, zero_ns: int) -> bytes:
         """The list for `labline`; `zero_ns` is the clock's time at which the experiment begins."""
         if self.rate is None:
             capacities = (zero_ns + self.opportunities_ns).astype("<u8").tobytes()
-            header = (_OPPORTUNITIES, self.opportunity_bytes, len(self.opportunities_ns), len(self.delay.at_ns))
+            capacity = (_OPPORTUNITIES, self.opportunity_bytes, len(self.opportunities_ns))
         else:
             capacities = _list(zero_ns, self.rate.at_ns, self.rate.values)
-            header = (_RATES, 0, len(self.rate.at_ns), len(self.delay.at_ns))
-        return (
-            np.array(header, "<u8").tobytes() + capacities + _list(zero_ns, self.delay.at_ns, 1e9 * self.delay.values)
-        )
+            capacity = (_RATES, 0, len(self.rate.at_ns))
+        fates = self.fates or b""
+        held_ns = round(1e9 * self.reorder[1]) if self.reorder is not None else 0
+        header = np.array((*capacity, len(self.delay.at_ns), len(fates), held_ns), "<u8")
+        delays = _list(zero_ns, self.delay.at_ns, 1e9 * self.delay.values)
+        return header.tobytes() + capacities + delays + fates
 
     def mean(self, from_s: float, to_s: float) -> float:
         """Mean capacity over a stretch of time, bit/s."""

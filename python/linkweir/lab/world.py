@@ -368,17 +368,13 @@ def _impairments(line: Line, loss: float) -> str:
     if line.reorder is not None:
         probability, held_s = line.reorder
         words += f" {_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
-    if line.burst_pkts is not None:
-        # Losses in the bad state only: bursts and gaps are geometric.
-        into, out = loss / (1 - loss) / line.burst_pkts, 1 / line.burst_pkts
-        return f"{words} loss gemodel {100 * into:.7f}% {100 * out:.7f}%"
     return f"{words} loss random {100 * loss:.7f}%"
 
 
 def _paths(line: Line, back_s: float) -> list[str]:
-    """Lines that lose and hold back packets behind the queue, and delay acknowledgements."""
+    """Lines that delay acknowledgements, and lose and hold back packets where the link does not know which."""
     lines = []
-    if line.loss.values.max() > 0 or line.reorder is not None:
+    if line.fates is None:
         lines.append(f"tc -n relay qdisc add dev y1 root {_impairments(line, line.loss.values[0])}")
     if back_s:
         lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")

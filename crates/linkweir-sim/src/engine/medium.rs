@@ -5,7 +5,7 @@
 
 use linkweir_core::Departure;
 
-use crate::experiment::{Link, Reorder};
+use crate::experiment::{Link, Reorder, Signal};
 use crate::random::Random;
 use crate::satellite::fading::Fading;
 use crate::table::Sink;
@@ -215,6 +215,40 @@ impl ImpairedLink {
             }
         }
     }
+
+    /// What becomes of the next packet that leaves the device.
+    fn fate(&mut self, now_ns: u64) -> Fate {
+        if self.is_lost(now_ns) {
+            return Fate::Lost;
+        }
+        match self.reorder {
+            Some(Reorder { probability, .. }) if self.link.random.unit() < probability => {
+                Fate::Held
+            }
+            _ => Fate::Passes,
+        }
+    }
+}
+
+/// What becomes of a packet behind the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It travels on.
+    Passes,
+    /// It is lost.
+    Lost,
+    /// It is held back first.
+    Held,
+}
+
+/// What becomes of the first `count` packets of a link whose loss does not change, with these random numbers; others can
+/// thus lose and hold back the same packets. `None` for a link whose loss changes over time.
+pub fn fates(link: &Link, seed: u64, count: usize) -> Option<Vec<Fate>> {
+    if !matches!(link.loss, Signal::Constant(_)) {
+        return None;
+    }
+    let mut link = ImpairedLink::new(link, seed);
+    Some((0..count).map(|_| link.fate(0)).collect())
 }
 
 impl Medium for ImpairedLink {
@@ -225,20 +259,15 @@ impl Medium for ImpairedLink {
     }
 
     fn leave(&mut self, at: &mut Bottleneck<'_>, packet: Packet) {
-        if self.is_lost(at.now_ns) {
-            at.recorder.lost(at.now_ns, &packet);
-            return;
-        }
-        match self.reorder {
-            Some(Reorder {
-                probability,
-                delay_ns,
-            }) if self.link.random.unit() < probability => {
+        match self.fate(at.now_ns) {
+            Fate::Passes => self.link.propagate(at, packet),
+            Fate::Lost => at.recorder.lost(at.now_ns, &packet),
+            Fate::Held => {
+                let delay_ns = self.reorder.map_or(0, |reorder| reorder.delay_ns);
                 if let Some(first_ns) = self.held.push(at.now_ns + delay_ns, packet) {
                     at.agenda.push(first_ns, event::HELD_BACK);
                 }
             }
-            _ => self.link.propagate(at, packet),
         }
     }
 

@@ -47,6 +47,8 @@ mod satellite;
 mod transport;
 mod varying;
 
+pub use medium::{fates, Fate};
+
 use std::fmt;
 use std::ops::ControlFlow;
 
