@@ -200,6 +200,22 @@ def test_scenarios_are_sound(setup: Setup, policy: str) -> None:
     assert len(made.classes) == (1 if policy.startswith("DT") else 12)
 
 
+@pytest.mark.parametrize("cc", ["cubic", "newreno"])
+def test_corrected_has_linux_in_segments_of_the_same_bytes(cc: str) -> None:
+    published, corrected = Setup(cc), Setup(cc).corrected()
+    for setup, profile, named in ((published, "ns2", cc), (corrected, "linux", cc.replace("newreno", "reno"))):
+        made = codes_tcp.scenario(setup, "RR", 2, 1, 20.0)
+        assert linkweir.Scenario.from_dict(made)
+        assert {(flow["profile"], flow["cc"]) for flow in made["flow"]} == {(profile, named)}
+        sizes = {"mss": "1kB", "header": "40B", "ack": "40B"}
+        # ns2's are defaults.
+        assert {key: made["flow"][0].get(key, size) for key, size in sizes.items()} == sizes
+        assert ("mss" in made["flow"][0]) == (profile == "linux")
+    titles = [make(dataclasses.replace(QUICK, mode="corrected")).title for make in codes_tcp.FIGURES.values()]
+    assert not any("NewReno" in title for title in titles)
+    assert sum("Linux's Reno" in title for title in titles) == 2
+
+
 def test_queues_count_voice_packets() -> None:
     """10 Mbit / sqrt(users) in packets of 1680 bits, and one more."""
 

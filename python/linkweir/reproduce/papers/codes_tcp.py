@@ -10,9 +10,10 @@ the last satellite and 6 ms from there for the longest of its stretches. With th
 printed, spreads and RR's peak at 20 users included; so they are used here, and `--table assumptions` shows what other
 values do.
 
-The corrected mode runs fewer numbers of users, in Table 5 40 of CUBIC and 450 of voice, and runs NewReno over
-five channels, as the published one does among 100 users. Policies that the paper lacks are in Tables 3 and 4 and in the
-figures of goodput, retransmissions and first attempts, over three channels.
+The corrected mode has Linux's TCP, Reno or CUBIC, in segments of the same bytes. It runs fewer numbers of users, in
+Table 5 40 of CUBIC and 450 of voice, and runs Reno over five channels, as the published one does NewReno among 100
+users. Policies that the paper lacks are in Tables 3 and 4 and in the figures of goodput, retransmissions and first
+attempts, over three channels.
 
 Goodput is payload acknowledged over the time from a transfer's own start to the end. Loss, latency, jitter and the bits
 on the link are those of `codes.py`, over all segments, those sent again included.
@@ -88,7 +89,7 @@ class Setup:
     """The settings of a figure: congestion control, the receiver's order, and what the paper leaves open.
 
     Attributes:
-        cc: newreno or cubic.
+        cc: cubic, or newreno, for which the corrected mode runs Linux's reno.
         reordering: none, shared or per_flow.
         access_ms: one-way delay to the last satellite.
         last_hop_ms: from there to the receiver.
@@ -118,6 +119,14 @@ def start_ms(user: int) -> int:
     return 500 + 500 * user
 
 
+def tcp_keys(setup: Setup) -> Scenario:
+    """Whose TCP: ns-2.35's as published, Linux's as corrected, in segments and acknowledgements of the same bytes."""
+    if setup.mode == "published":
+        return {"profile": "ns2", "cc": setup.cc}
+    cc = {"newreno": "reno"}.get(setup.cc, setup.cc)
+    return {"profile": "linux", "cc": cc, "mss": "1kB", "header": "40B", "ack": "40B"}
+
+
 def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -> Scenario:
     """One run. As published, queues are those of voice: the authors' program counts 210 bytes a packet for TCP too."""
     packets = JOURNAL if setup.mode == "published" else codes.CONFERENCE
@@ -134,8 +143,7 @@ def scenario(setup: Setup, policy: str, users: int, seed: int, lasts_s: float) -
                 "name": f"transfer{user}",
                 "class": names[user % len(names)],
                 "kind": "tcp",
-                "profile": "ns2",
-                "cc": setup.cc,
+                **tcp_keys(setup),
                 "access_delay": f"{setup.access_ms:g}ms",
                 "start": f"{start_ms(user)}ms",
             }
@@ -352,13 +360,14 @@ def _figure(number: str, plot: _Curves, options: CodesOptions) -> Figure:
     measure: Measure = partial(gains if plot.y == "gain" else rows, duration_s(options))
     # Gains are measured against it; its own are a line at 0.
     policies = ("DT_H", *plot.policies) if plot.y == "gain" else plot.policies
+    title = plot.title.replace("NewReno", "Linux's Reno") if options.mode == "corrected" else plot.title
     return Figure(
         f"journal-{number}{options.suffix}",
-        f"Figure {number} of the journal paper{options.title}: {plot.title}",
+        f"Figure {number} of the journal paper{options.title}: {title}",
         plot.claim,
         (*cases(options, plot.setups, policies), *(rivals(options, plot.setups) if policies == POLICIES else ())),
         measure,
-        (Panel(_sentence(plot.title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
+        (Panel(_sentence(title), "users", plot.y, "users", plot.y_label, plot.by, lines=True),),
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
         titled=True,
         summary=partial(_by_users, plot),

@@ -36,6 +36,8 @@ TENTHS = tuple(k / 10 for k in range(1, 10))
 PAPER_S = 100.0
 BOTH_PERIODS_S = 915.0
 SLOW_START_S = 10.0
+LABORATORY_TICK = "10ms"
+"""Length of a jiffy of the laboratory's kernel, 100 Hz; the simulator counts in the same, so that both compare."""
 
 RATE_KEYS = (
     "scheduler",
@@ -124,7 +126,8 @@ def _bit(value_bps: float) -> str:
 def _elastic(name: str, *, tcp: bool) -> Scenario:
     if not tcp:
         return {"name": name, "class": name, "kind": "greedy", "packet": f"{PACKET_BYTES}B", "backlog": "20p"}
-    return {"name": name, "class": name, "kind": "tcp", "cc": "cubic", "profile": "linux", "count": 10}
+    keys = {"cc": "cubic", "profile": "linux", "tick": LABORATORY_TICK, "count": 10}
+    return {"name": name, "class": name, "kind": "tcp", **keys}
 
 
 def _pss(point: Point) -> tuple[Scenario, dict[str, Scenario]]:
