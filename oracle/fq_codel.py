@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flow queues under controlled delay. RFC 8290, section 4; the batch drop of Linux. Every queue is a flow."""
+"""Flow queues under controlled delay. RFC 8290, section 4. Every queue is a flow.
+
+As in Linux: the batch drop, and the backlog that permits drops, which is what all flows hold and not only the
+packet's own.
+"""
 
 import codel
 from dataplane import Clock, Policy
@@ -27,8 +31,13 @@ class Flow:
         return self.model.view.queues[self.q]
 
     def head(self):
-        sizes = [size for _, size in self.queue.packets]
-        return max(0, self.model.now_ns() - self.queue.head_arrival_ns), sum(sizes[1:])
+        """The head packet has left its queue when Linux looks at what all flows still hold."""
+        left = [
+            packet
+            for flow in self.model.flows
+            for packet in (flow.queue.packets[1:] if flow is self else flow.queue.packets)
+        ]
+        return max(0, self.model.now_ns() - self.queue.head_arrival_ns), sum(size for _, size in left)
 
 
 class Model(Policy):
@@ -62,6 +71,8 @@ class Model(Policy):
             flows = self.new or self.old
             flow = flows[0]
             if not flow.queue.eligible:
+                if not flow.queue.backlogged:
+                    flow.codel.empty()
                 flows.pop(0)
                 if flows is self.new and self.old:
                     self.old.append(flow)

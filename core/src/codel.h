@@ -134,7 +134,7 @@ static inline enum lw_verdict lw_codel_leaving(struct lw_codel *codel, const str
 	return LW_DROP;
 }
 
-/* drops of another kind, such as those of an overflow, have emptied the queue */
+/* the queue is found empty, or a drop has emptied it */
 static inline void lw_codel_empty(struct lw_codel *codel)
 {
 	codel->first_above_ns = 0;

@@ -10,6 +10,10 @@
  * most bytes (ties: the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes
  * or 64 packets are gone.
  *
+ * Codel drops nothing while at most `mtu` bytes wait behind a packet. As in Linux, these are the bytes of all queues. RFC 8289
+ * counts those of the packet's own queue, so that a flow of few packets would lose none, however long they wait for the others.
+ * The last packet of a queue may therefore be dropped, and a queue that is found empty ends codel's dropping itself.
+ *
  * A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds their
  * quanta in one step, with the same result. A pick takes at most 5 steps per queue in the lists, and O(1) if no quantum is
  * smaller than a packet. An overflow looks at every queue.
@@ -99,6 +103,8 @@ static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 			if (queue->credit_bytes > 0)
 				return q;
 			queue->credit_bytes += (int32_t)st->quantum_bytes;
+		} else if (!v->queues[q].backlog_pkts) {
+			lw_codel_empty(&fq_queues(st)[q].codel);
 		}
 		fq_leave(st, v, q);
 		if (eligible || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
@@ -162,7 +168,7 @@ static enum lw_verdict fq_codel_leaving(void *state, const struct lw_view *v, ui
 	uint64_t now_ns = lw_clock(&st->now_ns, v);
 
 	return lw_codel_leaving(&fq_queues(st)[q].codel, &st->law, now_ns, lw_excess(now_ns, queue->head_arrival_ns),
-				lw_excess(queue->backlog_bytes, queue->head_bytes), ecn);
+				lw_excess(st->held_bytes, queue->head_bytes), ecn);
 }
 
 static uint32_t fq_codel_victim(void *state, const struct lw_view *v, uint32_t q, uint32_t bytes)

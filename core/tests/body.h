@@ -264,7 +264,7 @@ static bool body_verdict_is_right(struct body *b, uint32_t q, const struct lw_qu
 	if (verdict == LW_PASS || !strstr(b->p.policy->name, "codel"))
 		return true;
 	for (i = 0; i < b->p.view.nqueues; i++)
-		behind += i == q || body_is(b, "codel") ? b->p.queues[i].backlog_bytes : 0;
+		behind += b->p.queues[i].backlog_bytes;
 	behind -= verdict == LW_MARK ? was->head_bytes : 0;
 	return (waited_ns >= body_param(b, "target") && behind > body_param(b, "mtu")) ||
 	       plane_wrong(&b->p, "a packet that waited %" PRIu64 " ns, %" PRIu64 " bytes behind it, gets verdict %d", waited_ns,

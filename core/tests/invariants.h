@@ -13,7 +13,7 @@
  *   pf, codes   the largest weight * rate / mean is picked, as far as the means shown are exact
  *   codes       a packet is dropped on leaving exactly if it has waited longer than its timeout
  *   codel       the earliest head packet is picked; no packet is dropped or marked that waited less than the target or has
- *               no more than mtu bytes behind it
+ *               no more than mtu bytes behind it in all queues; the latter also in fq_codel
  *   fq_codel    at most `limit` packets and `memory` bytes remain, unless LW_MOST_DROPS were dropped; the queue with the
  *               most bytes loses first
  *   pds         the largest d * wait is picked; an arrival costs at most two packets, and exactly two while more than `limit`
