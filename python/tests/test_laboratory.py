@@ -24,7 +24,7 @@ from linkweir.lab.archive import Entry, archive
 from linkweir.lab.arrivals import arrivals
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.signal import Signal
-from linkweir.lab.world import world
+from linkweir.lab.world import staggered, world
 from linkweir.reproduce.papers import pds, pss
 
 KINDS = frozenset({"pss", "pds", "codes", "pf"})
@@ -314,6 +314,23 @@ def test_simulator_and_laboratory_accept_every_scenario_of_the_agreement() -> No
         starts = [[flow.start_s for flow in one.flows if flow.kind == "tcp"] for one in made]
         assert starts[0] != starts[1]
         assert max(starts[0]) <= cases.STAGGER_S
+
+
+def test_a_staggered_scenario_has_the_starts_that_the_laboratory_draws() -> None:
+    tcp = {"class": "one", "kind": "tcp", "count": 3, "start": "1s", "stagger": "2s"}
+    keys = {
+        "duration": "10s",
+        "seed": 4,
+        "link": {"rate": "10Mbit"},
+        "scheduler": {"policy": "fifo"},
+        "class": [{"name": "one"}],
+        "flow": [tcp, {"class": "one", "kind": "cbr", "rate": "1Mbit", "name": "steady"}],
+    }
+    scenario = linkweir.Scenario.from_dict(keys)
+    drawn = linkweir.Scenario.from_dict(staggered(scenario))
+    jobs = [world(scenario, KINDS).job, world(drawn, KINDS, stagger_s=0.0).job]
+    assert jobs[0]["run"] == jobs[1]["run"] != world(scenario, KINDS, stagger_s=0.0).job["run"]
+    assert jobs[0]["due"] == jobs[1]["due"]
 
 
 def line_of(ours: float, kernels: float, error: float = 0.1) -> transport.Line:

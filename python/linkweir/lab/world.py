@@ -13,8 +13,8 @@ delay over time that are computed here. The policy is its only child. A size tab
 bytes (`link.overhead`) and not Ethernet's 14. With `link.follow` the policy learns the capacity as in the simulator.
 
 Neighbours are static, segments are not merged, there is no IPv6: nothing is on the wire but the flows. TCP connections
-start at random within 100 ms after their time, drawn from the seed; datagrams at the simulator's times, with random
-numbers of their own.
+start at random within 100 ms after their time, drawn from the seed (`staggered` has the simulator do so); datagrams at
+the simulator's times, with random numbers of their own.
 """
 
 from __future__ import annotations
@@ -425,6 +425,29 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     return lines
 
 
+def _starts_ns(flows: tuple[Flow, ...], seed: int, stagger_s: float) -> list[int]:
+    random = np.random.default_rng([seed, 0x7C9])
+    return [round(1e9 * (flow.start_s + stagger_s * random.random())) for flow in flows]
+
+
+def staggered(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> dict[str, Any]:
+    """The same scenario for the simulator, with the starts of TCP flows that the laboratory draws.
+
+    Args:
+        scenario: what is run in both.
+        stagger_s: of the laboratory, as in `world`.
+    """
+    keys = tomllib.loads(scenario.resolved)
+    classes = [name for entry in keys["class"] for name in copies(entry)]
+    flows = flows_of(keys, scenario)
+    entries = []
+    for flow, start_ns in zip(flows, _starts_ns(flows, scenario.seed, stagger_s), strict=True):
+        start = f"{start_ns if flow.kind == 'tcp' else round(1e9 * flow.start_s)}ns"
+        own = {"name": flow.name, "class": classes[flow.of_class], "start": start, "count": 1, "stagger": "0s"}
+        entries.append({**flow.keys, **own})
+    return {**keys, "flow": entries}
+
+
 def workloads(
     flows: tuple[Flow, ...], scenario: Scenario, receiver: str, job: str, out: str, *, stagger_s: float = STAGGER_S
 ) -> list[str]:
@@ -433,10 +456,8 @@ def workloads(
     known = bands(flows)
     priorities = [(ACCESS_HANDLE << 16 | known[flow.access_delay_ns]) if flow.access_delay_ns else 0 for flow in flows]
     datagrams = " ".join(f"{flow.of_class + 1}:{priorities[n]}" for n, flow in enumerate(flows))
-    random = np.random.default_rng([scenario.seed, 0x7C9])
     streams = []
-    for number, flow in enumerate(flows):
-        start_ns = round(1e9 * (flow.start_s + stagger_s * random.random()))
+    for number, (flow, start_ns) in enumerate(zip(flows, _starts_ns(flows, scenario.seed, stagger_s), strict=True)):
         if flow.kind == "tcp" and start_ns < end_ns:
             size = round(_native.quantity(flow.keys["bytes"], "size")) if "bytes" in flow.keys else 0
             stop_ns = round(1e9 * flow.stop_s)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Figures with real kernels: the same scenarios in the laboratory, compared with simulation and theory.
 
-A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator. Rows gain a column
-`where`, and pictures both. Rows of several seeds are averaged, unless a figure adds its seeds up itself.
+A scenario runs on Linux's own queues and TCP in virtual time (`linkweir.lab`) and in the simulator, with TCP flows that
+start at the same random times in both. Rows gain a column `where`, and pictures both. Rows of several seeds are
+averaged, unless a figure adds its seeds up itself.
 """
 
 from __future__ import annotations
@@ -98,9 +99,20 @@ def run_all(
     """
     scenarios = planned(sets)
     # The simulator first: it takes a twentieth of the time, and Ctrl-C in it leaves the kernels unstarted.
-    simulated = execute(scenarios, simulator, on_done)
+    simulated = execute(scenarios, _staggered(simulator), on_done)
     outcome = execute(scenarios, kernels, on_done) if simulated.complete else Outcome()
     return outcome, [_overlay(figures, outcome, simulated, name) for figures in zip(*sets, strict=True)]
+
+
+def _staggered(simulator: Runner) -> Runner:
+    """Simulates TCP flows from the times at which the kernel's start."""
+    from linkweir.lab.world import staggered
+    from linkweir.scenario import Scenario as Whole
+
+    def run(scenarios: Sequence[Scenario], take: Callable[[int, Tables], None]) -> None:
+        simulator([staggered(Whole.from_dict(scenario)) for scenario in scenarios], take)
+
+    return run
 
 
 def planned(sets: Sequence[Sequence[Figure]]) -> list[Scenario]:
