@@ -70,15 +70,15 @@ class Model(Policy):
         while self.new or self.old:
             flows = self.new or self.old
             flow = flows[0]
-            if not flow.queue.eligible:
+            if flow.credit <= 0:
+                flow.credit += self.params["quantum"]
+                self.old.append(flows.pop(0))
+            elif not flow.queue.eligible:
                 if not flow.queue.backlogged:
                     flow.codel.empty()
                 flows.pop(0)
                 if flows is self.new and self.old:
                     self.old.append(flow)
-            elif flow.credit <= 0:
-                flow.credit += self.params["quantum"]
-                self.old.append(flows.pop(0))
             else:
                 return flow.q
         return None

@@ -4,19 +4,20 @@
  *
  * Hoeiland-Joergensen, McKenney, Taht, Gettys and Dumazet, RFC 8290, 2018, section 4. A queue is a flow; the data plane sorts
  * packets into queues. A queue that is in no list and gets a packet joins the list of new queues with a quantum of credit.
- * The first of the new queues, or of the old ones if there is no new one, is served while its credit lasts; without credit
- * it gets a quantum and moves to the tail of the old ones. A queue found empty (or blocked) leaves its list; a new one
- * becomes old first, so that it cannot return as new at once. Above `limit` packets or `memory` bytes the queue with the
- * most bytes (ties: the earliest head packet, then the lowest index) loses packets from its head, until half of its bytes
- * or 64 packets are gone.
+ * The first of the new queues, or of the old ones if there is no new one, is served while its credit lasts. Without credit
+ * it gets a quantum and moves to the tail of the old ones, even if it is empty (or blocked). A queue found empty (or blocked)
+ * with credit leaves its list; a new one becomes old first, so that it cannot return as new at once. Above `limit` packets or
+ * `memory` bytes the queue with the most bytes (ties: the earliest head packet, then the lowest index) loses packets from its
+ * head, until half of its bytes or 64 packets are gone.
  *
  * Codel drops nothing while at most `mtu` bytes wait behind a packet. As in Linux, these are the bytes of all queues. RFC 8289
  * counts those of the packet's own queue, so that a flow of few packets would lose none, however long they wait for the others.
  * The last packet of a queue may therefore be dropped, and a queue that is found empty ends codel's dropping itself.
  *
  * A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds their
- * quanta in one step, with the same result. A pick takes at most 5 steps per queue in the lists, and O(1) if no quantum is
- * smaller than a packet. An overflow looks at every queue.
+ * quanta in one step, and lets the queues leave that those rounds would find empty, with the same result. A pick takes at most
+ * 5 steps per queue in the lists, and O(1) on average over the packets if no quantum is smaller than a packet. An overflow
+ * looks at every queue.
  */
 #include "codel.h"
 #include "list.h"
@@ -84,67 +85,79 @@ static void fq_follow(struct fq_codel_state *st, const struct lw_view *v, uint32
 	fq_join(st, v, q, FQ_NEW);
 }
 
-/* The queue to serve, or LW_NONE if all that are left lack credit. Up to two steps per queue: a new one may become old, and
- * be looked at again there. */
+/* The queue to serve, or LW_NONE if all that are left lacked credit when they were looked at. Up to two steps per queue: a new
+ * one may become old, and be looked at again there. */
 static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 {
 	uint32_t steps;
 
 	for (steps = 2 * st->listed; steps > 0; steps--) {
 		uint32_t from = st->head[FQ_NEW] != LW_NONE ? FQ_NEW : FQ_OLD, q = st->head[from];
-		bool eligible;
+		struct fq_codel_queue *queue;
+		bool stays = true;
 
 		if (q == LW_NONE)
 			return LW_NONE;
-		eligible = lw_eligible(v, q);
-		if (eligible) {
-			struct fq_codel_queue *queue = fq_queues(st) + q;
-
-			if (queue->credit_bytes > 0)
-				return q;
+		queue = fq_queues(st) + q;
+		if (queue->credit_bytes <= 0) {
 			queue->credit_bytes += (int32_t)st->quantum_bytes;
-		} else if (!v->queues[q].backlog_pkts) {
-			lw_codel_empty(&fq_queues(st)[q].codel);
+		} else if (lw_eligible(v, q)) {
+			return q;
+		} else {
+			stays = from == FQ_NEW && st->head[FQ_OLD] != LW_NONE;
+			if (!v->queues[q].backlog_pkts)
+				lw_codel_empty(&queue->codel);
 		}
 		fq_leave(st, v, q);
-		if (eligible || (from == FQ_NEW && st->head[FQ_OLD] != LW_NONE))
+		if (stays)
 			fq_join(st, v, q, FQ_OLD);
 	}
 	return LW_NONE;
 }
 
-/* Every queue in the old list lacks credit: adds, in one step, the quanta of all rounds in which none of them could send. */
+/* the rounds after which a queue in the old list has credit */
+static uint32_t fq_rounds(const struct fq_codel_state *st, int32_t credit_bytes)
+{
+	//@ assert owes: -FQ_DEBT_MOST <= credit_bytes;
+	return credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes + 1;
+}
+
+/* All queues are old: makes, in one step, the rounds after which the first of those that can send has credit. The round after
+ * it gets credit, a queue that cannot send is found and leaves; all leave if none can send. */
 static void fq_skip(struct fq_codel_state *st, const struct lw_view *v)
 {
 	struct lw_link *links = fq_links(st, v);
-	uint32_t first = st->head[FQ_OLD], q = first, rounds = UINT32_MAX;
-	int32_t gain_bytes;
+	uint32_t q = st->head[FQ_OLD], rounds = UINT32_MAX, left;
 
-	do {
-		int32_t credit_bytes;
-		uint32_t lack;
+	for (left = st->listed; left > 0; left--) {
+		uint32_t own;
 
 		//@ assert listed_exists: q < lw_n;
-		credit_bytes = fq_queues(st)[q].credit_bytes;
-		lack = credit_bytes > 0 ? 0 : (uint32_t)-credit_bytes / st->quantum_bytes;
-		if (lack < rounds)
-			rounds = lack;
+		own = fq_rounds(st, fq_queues(st)[q].credit_bytes);
+		if (own < rounds && lw_eligible(v, q))
+			rounds = own;
 		q = links[q].next;
-	} while (q != first);
+	}
 	if (!rounds)
 		return;
-	/* no overflow: the smallest debt bounds the gain, and FQ_DEBT_MOST every debt */
-	gain_bytes = (int32_t)(rounds * st->quantum_bytes);
-	//@ assert gain_is_lacked: 0 < gain_bytes <= FQ_DEBT_MOST;
-	do {
+	for (left = st->listed; left > 0; left--) {
 		struct fq_codel_queue *queue;
+		uint32_t next;
 
 		//@ assert owing_exists: q < lw_n;
 		queue = fq_queues(st) + q;
-		//@ assert owes: -FQ_DEBT_MOST <= queue->credit_bytes <= -gain_bytes;
-		queue->credit_bytes += gain_bytes;
-		q = links[q].next;
-	} while (q != first);
+		next = links[q].next;
+		if (fq_rounds(st, queue->credit_bytes) < rounds) {
+			if (!v->queues[q].backlog_pkts)
+				lw_codel_empty(&queue->codel);
+			fq_leave(st, v, q);
+		} else {
+			/* no overflow: FQ_DEBT_MOST bounds the debt, and less than a quantum goes beyond it */
+			//@ assert gain_is_lacked: rounds * st->quantum_bytes <= st->quantum_bytes - queue->credit_bytes;
+			queue->credit_bytes += (int32_t)(rounds * st->quantum_bytes);
+		}
+		q = next;
+	}
 }
 
 static uint32_t fq_codel_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
@@ -156,7 +169,7 @@ static uint32_t fq_codel_pick(void *state, const struct lw_view *v, uint64_t *re
 	q = fq_turn(st, v);
 	if (q == LW_NONE && st->head[FQ_OLD] != LW_NONE) {
 		fq_skip(st, v);
-		q = fq_turn(st, v);             /* finds one, since one queue now lacks at most one round */
+		q = fq_turn(st, v);             /* finds one within a round, since one that can send has credit now, or all have left */
 	}
 	return lw_answer(q, retry_ns);
 }

@@ -15,8 +15,8 @@ The corrected mode has none of that: every packet meets its own user's channel a
 only coded bits are sent; queues are those of the paper's rule, rounded up; users start within a second; PF and CoDeS
 are those of the core; every 10 ms they get the rate of each user's channel, delayed by the way to the satellite.
 
-FQ-CoDel's quantum and mtu are the length of a packet in its queues, 210 bytes in both papers: with the default of 1514
-a queue would never hold enough for a drop.
+FQ-CoDel's quantum and mtu are the length of a packet in its queues, 210 bytes in both papers: in a round each user
+sends one packet, and nothing is dropped while at most one packet waits behind the one judged.
 
 Latency is a mean over the packets. Jitter is a mean over the users, each with the same weight: `jitter_ms` of the mean
 absolute difference between the delays of packets delivered one after the other, `jitter_rfc3550_ms` of the estimate a
