@@ -16,7 +16,7 @@
  *
  * A quantum smaller than a packet needs several rounds. pick() skips the rounds in which no queue could send: it adds their
  * quanta in one step, and lets the queues leave that those rounds would find empty, with the same result. A pick takes at most
- * 5 steps per queue in the lists, and O(1) on average over the packets if no quantum is smaller than a packet. An overflow
+ * 4 steps per queue in the lists, and O(1) on average over the packets if no quantum is smaller than a packet. An overflow
  * looks at every queue.
  */
 #include "codel.h"
@@ -85,13 +85,13 @@ static void fq_follow(struct fq_codel_state *st, const struct lw_view *v, uint32
 	fq_join(st, v, q, FQ_NEW);
 }
 
-/* The queue to serve, or LW_NONE if all that are left lacked credit when they were looked at. Up to two steps per queue: a new
- * one may become old, and be looked at again there. */
+/* The queue to serve, or LW_NONE if no queue could be served when it was looked at. As each step takes a queue out of the
+ * new ones that were there, all that are left are old then. */
 static uint32_t fq_turn(struct fq_codel_state *st, const struct lw_view *v)
 {
 	uint32_t steps;
 
-	for (steps = 2 * st->listed; steps > 0; steps--) {
+	for (steps = st->listed; steps > 0; steps--) {
 		uint32_t from = st->head[FQ_NEW] != LW_NONE ? FQ_NEW : FQ_OLD, q = st->head[from];
 		struct fq_codel_queue *queue;
 		bool stays = true;
@@ -169,7 +169,7 @@ static uint32_t fq_codel_pick(void *state, const struct lw_view *v, uint64_t *re
 	q = fq_turn(st, v);
 	if (q == LW_NONE && st->head[FQ_OLD] != LW_NONE) {
 		fq_skip(st, v);
-		q = fq_turn(st, v);             /* finds one within a round, since one that can send has credit now, or all have left */
+		q = fq_turn(st, v);             /* finds one, since one that can send has credit now, or all have left */
 	}
 	return lw_answer(q, retry_ns);
 }
