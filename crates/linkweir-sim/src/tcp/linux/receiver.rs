@@ -155,14 +155,15 @@ impl Receiver {
             }
             let duplicate = self.hold(sequence);
             if !duplicate {
-                self.held_segments += 1;
                 let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+                self.held_segments += 1;
                 self.quick |= u32::from(opened);
             }
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
-        let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+        // It is not read yet.
+        let opened = self.buffer.on_segment(rtt_ns, self.held_segments + 1);
         self.quick |= u32::from(opened);
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
@@ -192,8 +193,8 @@ impl Receiver {
         let known = self.block_of(segment.sequence).is_some();
         let ack = self.acknowledge(now_ns, known.then_some(segment.sequence));
         if !self.hold(segment.sequence) {
-            self.held_segments += 1;
             let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+            self.held_segments += 1;
             self.quick |= u32::from(opened);
         }
         if self.quick > 0 || self.at_once < DUPLICATES_AT_ONCE {
