@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Held};
 use super::clock::{stamp_ms, Clock};
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
@@ -153,17 +153,15 @@ impl Receiver {
             if self.compressed > 0 && self.place_of(sequence) >= BLOCKS_TOGETHER {
                 return Some(self.flush(now_ns, segment, rtt_ns));
             }
-            let duplicate = self.hold(sequence);
-            if !duplicate {
-                let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-                self.held_segments += 1;
-                self.quick |= u32::from(opened);
-            }
+            let duplicate = self.hold(sequence, rtt_ns);
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
         // It is not read yet.
-        let opened = self.buffer.on_segment(rtt_ns, self.held_segments + 1);
+        let mut in_buffer = self.in_buffer();
+        in_buffer.segments += 1;
+        in_buffer.blocks += 1;
+        let opened = self.buffer.on_segment(rtt_ns, in_buffer);
         self.quick |= u32::from(opened);
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
@@ -192,11 +190,7 @@ impl Receiver {
     fn flush(&mut self, now_ns: u64, segment: &Segment, rtt_ns: Option<u64>) -> Ack {
         let known = self.block_of(segment.sequence).is_some();
         let ack = self.acknowledge(now_ns, known.then_some(segment.sequence));
-        if !self.hold(segment.sequence) {
-            let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-            self.held_segments += 1;
-            self.quick |= u32::from(opened);
-        }
+        self.hold(segment.sequence, rtt_ns);
         if self.quick > 0 || self.at_once < DUPLICATES_AT_ONCE {
             self.at_once += 1;
             self.compressed_fires_ns = now_ns;
@@ -356,8 +350,33 @@ impl Receiver {
         None
     }
 
-    /// Holds a segment while others are missing; true for one that is held already.
-    fn hold(&mut self, sequence: u64) -> bool {
+    /// What waits for missing segments.
+    #[inline]
+    fn in_buffer(&self) -> Held {
+        Held {
+            segments: self.held_segments,
+            blocks: self.held.len() as u64,
+        }
+    }
+
+    /// Holds a segment while others are missing; true for one that is held already. The first of a block is not yet counted
+    /// when the window opens.
+    fn hold(&mut self, sequence: u64, rtt_ns: Option<u64>) -> bool {
+        let before = self.in_buffer();
+        let duplicate = self.place(sequence);
+        if !duplicate {
+            self.held_segments += 1;
+            let after = self.in_buffer();
+            let is_first = after.blocks > before.blocks;
+            let counted = if is_first { before } else { after };
+            let opened = self.buffer.on_segment(rtt_ns, counted);
+            self.quick |= u32::from(opened);
+        }
+        duplicate
+    }
+
+    /// Adds a segment to the blocks held; true if one has it already.
+    fn place(&mut self, sequence: u64) -> bool {
         // The first block that ends at or after `sequence`.
         let at = self.held.partition_point(|block| block.end < sequence);
         let mut duplicate = false;
@@ -421,7 +440,7 @@ impl Receiver {
             cumulative: self.next,
             sack: [Block::default(); 4],
             nsack: 0,
-            window: self.buffer.window(self.next, self.held_segments),
+            window: self.buffer.window(self.next, self.in_buffer()),
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: self.echoes_mark,
