@@ -93,14 +93,17 @@ impl Buffer {
         true
     }
 
-    /// The application has read all segments below `next`.
+    /// The application has read all segments below `next`, of which `more` came together with the segment before them, that
+    /// had been missing. It reads in two steps then, and the round trip ends with the first, without what is still to read.
     #[inline]
-    pub fn on_read(&mut self, now_ns: u64, next: u64) {
+    pub fn on_read(&mut self, now_ns: u64, next: u64, more: u64) {
         let now_us = now_ns / 1000;
         if self.rtt_us_8 == 0 || now_us - self.began_us < self.rtt_us_8 >> 3 {
             return;
         }
-        let read_bytes = (next - self.began) * self.mss_bytes;
+        let more = if more < TOGETHER { 0 } else { more };
+        let read = (next - more).saturating_sub(self.began + more);
+        let read_bytes = read * self.mss_bytes;
         if read_bytes > self.space_bytes {
             // Twice for losses, 16 segments for small variations, and for the growth of slow start.
             let window_bytes = 2 * read_bytes + 16 * self.mss_bytes;
@@ -112,7 +115,7 @@ impl Buffer {
             self.size_bytes = self.size_bytes.max(size_bytes);
             self.space_bytes = read_bytes;
         }
-        self.began = next;
+        self.began = next - more;
         self.began_us = now_us;
     }
 
@@ -191,13 +194,13 @@ mod tests {
     fn grows_with_what_is_read_per_round_trip() {
         let mut buffer = Buffer::new(1448, 50_000);
         buffer.on_segment(Some(100 * MS), held(1, 1));
-        buffer.on_read(99 * MS, 41);
+        buffer.on_read(99 * MS, 41, 0);
         assert_eq!(buffer.size_bytes, 131_072, "the round trip is not over");
-        buffer.on_read(100 * MS, 41);
+        buffer.on_read(100 * MS, 41, 0);
         // 57920 bytes in the first round trip, 14480 were provided for: 2 * 57920 + 16 * 1448 = 139008, and twice
         // 139008 * 43440 / 14480 = 417024 more, of which 162 bytes take 256.
         assert_eq!(buffer.size_bytes, 1_537_668);
-        buffer.on_read(200 * MS, 61);
+        buffer.on_read(200 * MS, 61, 0);
         assert_eq!(
             buffer.space_bytes, 57_920,
             "fewer than before change nothing"
@@ -205,11 +208,23 @@ mod tests {
     }
 
     #[test]
+    fn what_a_late_segment_lets_be_read_counts_for_the_next_round_trip() {
+        let mut buffer = Buffer::new(1448, 50_000);
+        buffer.on_segment(Some(100 * MS), held(1, 1));
+        // Of 60 segments, 40 waited for the twentieth: 20 are read and 40 are left to read.
+        buffer.on_read(100 * MS, 61, 40);
+        assert_eq!((buffer.size_bytes, buffer.began), (131_072, 21));
+        // Up to 16 are read with it.
+        buffer.on_read(200 * MS, 81, 15);
+        assert_eq!((buffer.space_bytes, buffer.began), (60 * 1448, 81));
+    }
+
+    #[test]
     fn the_edge_never_moves_back_and_the_window_is_at_most_the_one_set() {
         let mut buffer = Buffer::new(1448, 20);
         assert_eq!(buffer.window(1, held(0, 0)), 20);
         assert_eq!(buffer.window(1, held(15, 1)), 20);
-        buffer.on_read(100 * MS, 1000);
+        buffer.on_read(100 * MS, 1000, 0);
         assert_eq!(buffer.window(21, held(0, 0)), 20);
         assert_eq!(Buffer::new(40, 1).window(1, held(0, 0)), 1);
     }

@@ -171,7 +171,8 @@ impl Receiver {
             now |= self.held.is_empty();
         }
         let ack = self.answer(now_ns, now, None);
-        self.buffer.on_read(now_ns, self.next);
+        let more = self.next - sequence - 1;
+        self.buffer.on_read(now_ns, self.next, more);
         ack
     }
 
