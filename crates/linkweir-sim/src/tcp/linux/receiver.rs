@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, Held};
 use super::clock::{stamp_ms, Clock};
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
@@ -66,6 +66,9 @@ pub struct Receiver {
     rtt_ns: u64,
     /// How long acknowledgements travel.
     return_ns: u64,
+    /// When acknowledgements left that segments may still echo, the first of each millisecond.
+    acked_ns: VecDeque<u64>,
+    stamped_ms: u64,
     echoed_ms: u64,
     rto: u64,
     min_rto_ns: u64,
@@ -105,6 +108,8 @@ impl Receiver {
             syn_ns: 0,
             rtt_ns: 0,
             return_ns: 0,
+            acked_ns: VecDeque::new(),
+            stamped_ms: u64::MAX,
             echoed_ms: u64::MAX,
             rto: clock.ticks_for(config.initial_rto_ns),
             min_rto_ns: config.min_rto_ns,
@@ -130,7 +135,7 @@ impl Receiver {
         if sequence == 0 {
             self.syn_ns = now_ns;
             self.next = self.next.max(1);
-            return Some(self.acknowledge(None));
+            return Some(self.acknowledge(now_ns, None));
         }
         let mut now = false;
         if self.ecn {
@@ -138,7 +143,7 @@ impl Receiver {
         }
         if sequence < self.next {
             self.acknowledge_quickly(QUICK_AFTER_DUPLICATE);
-            return Some(self.acknowledge(Some(sequence)));
+            return Some(self.acknowledge(now_ns, Some(sequence)));
         }
         if self.delay == 0 {
             self.begin(now_ns, segment.sent_ns);
@@ -148,16 +153,15 @@ impl Receiver {
             if self.compressed > 0 && self.place_of(sequence) >= BLOCKS_TOGETHER {
                 return Some(self.flush(now_ns, segment, rtt_ns));
             }
-            let duplicate = self.hold(sequence);
-            if !duplicate {
-                self.held_segments += 1;
-                let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-                self.quick |= u32::from(opened);
-            }
+            let duplicate = self.hold(sequence, rtt_ns);
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
-        let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
+        // It is not read yet.
+        let mut in_buffer = self.in_buffer();
+        in_buffer.segments += 1;
+        in_buffer.blocks += 1;
+        let opened = self.buffer.on_segment(rtt_ns, in_buffer);
         self.quick |= u32::from(opened);
         self.next += 1;
         if let Some(first) = self.held.front().filter(|first| first.start == self.next) {
@@ -167,7 +171,8 @@ impl Receiver {
             now |= self.held.is_empty();
         }
         let ack = self.answer(now_ns, now, None);
-        self.buffer.on_read(now_ns, self.next);
+        let more = self.next - sequence - 1;
+        self.buffer.on_read(now_ns, self.next, more);
         ack
     }
 
@@ -185,12 +190,8 @@ impl Receiver {
     /// is reported as soon as it may be.
     fn flush(&mut self, now_ns: u64, segment: &Segment, rtt_ns: Option<u64>) -> Ack {
         let known = self.block_of(segment.sequence).is_some();
-        let ack = self.acknowledge(known.then_some(segment.sequence));
-        if !self.hold(segment.sequence) {
-            self.held_segments += 1;
-            let opened = self.buffer.on_segment(rtt_ns, self.held_segments);
-            self.quick |= u32::from(opened);
-        }
+        let ack = self.acknowledge(now_ns, known.then_some(segment.sequence));
+        self.hold(segment.sequence, rtt_ns);
         if self.quick > 0 || self.at_once < DUPLICATES_AT_ONCE {
             self.at_once += 1;
             self.compressed_fires_ns = now_ns;
@@ -200,11 +201,19 @@ impl Receiver {
         ack
     }
 
-    /// The round trip of an acknowledgement and a segment that it let be sent, by timestamps of 1 ms; `None` if the last
-    /// segment had the same timestamp.
+    /// The round trip of the last acknowledgement that the sender had when it sent this segment, by timestamps of 1 ms;
+    /// `None` if the last segment had the same timestamp. A paced segment leaves later than that acknowledgement came.
     #[inline]
     fn round_trip(&mut self, now_ns: u64, sent_ns: u64) -> Option<u64> {
-        let echoed_ms = stamp_ms(sent_ns.saturating_sub(self.return_ns));
+        let left_ns = sent_ns.saturating_sub(self.return_ns);
+        while self
+            .acked_ns
+            .get(1)
+            .is_some_and(|&next_ns| next_ns <= left_ns)
+        {
+            self.acked_ns.pop_front();
+        }
+        let echoed_ms = stamp_ms(*self.acked_ns.front()?);
         if echoed_ms == self.echoed_ms {
             return None;
         }
@@ -235,14 +244,14 @@ impl Receiver {
     /// The acknowledgement held back, if it is due.
     pub fn on_timer(&mut self, now_ns: u64) -> Option<Ack> {
         if now_ns >= self.compressed_fires_ns {
-            return Some(self.acknowledge(None));
+            return Some(self.acknowledge(now_ns, None));
         }
         if now_ns < self.delay_fires_ns {
             return None;
         }
         let most = self.rto.min(self.clock.ticks_for(DELAYED_MAX_NS));
         self.delay = (self.delay << 1).min(most);
-        Some(self.acknowledge(None))
+        Some(self.acknowledge(now_ns, None))
     }
 
     /// Segments received in order.
@@ -296,7 +305,7 @@ impl Receiver {
     #[inline]
     fn answer(&mut self, now_ns: u64, now: bool, dsack: Option<u64>) -> Option<Ack> {
         if now || !self.delays || self.quick > 0 || self.next - self.last_acked >= 2 {
-            return Some(self.acknowledge(dsack));
+            return Some(self.acknowledge(now_ns, dsack));
         }
         if self.held.is_empty() {
             return self.delay(now_ns);
@@ -307,10 +316,10 @@ impl Receiver {
         }
         if self.at_once < DUPLICATES_AT_ONCE {
             self.at_once += 1;
-            return Some(self.acknowledge(dsack));
+            return Some(self.acknowledge(now_ns, dsack));
         }
         if self.compressed >= COMPRESSED_MOST || dsack.is_some() {
-            return Some(self.acknowledge(dsack));
+            return Some(self.acknowledge(now_ns, dsack));
         }
         self.compress(now_ns);
         None
@@ -342,8 +351,33 @@ impl Receiver {
         None
     }
 
-    /// Holds a segment while others are missing; true for one that is held already.
-    fn hold(&mut self, sequence: u64) -> bool {
+    /// What waits for missing segments.
+    #[inline]
+    fn in_buffer(&self) -> Held {
+        Held {
+            segments: self.held_segments,
+            blocks: self.held.len() as u64,
+        }
+    }
+
+    /// Holds a segment while others are missing; true for one that is held already. The first of a block is not yet counted
+    /// when the window opens.
+    fn hold(&mut self, sequence: u64, rtt_ns: Option<u64>) -> bool {
+        let before = self.in_buffer();
+        let duplicate = self.place(sequence);
+        if !duplicate {
+            self.held_segments += 1;
+            let after = self.in_buffer();
+            let is_first = after.blocks > before.blocks;
+            let counted = if is_first { before } else { after };
+            let opened = self.buffer.on_segment(rtt_ns, counted);
+            self.quick |= u32::from(opened);
+        }
+        duplicate
+    }
+
+    /// Adds a segment to the blocks held; true if one has it already.
+    fn place(&mut self, sequence: u64) -> bool {
         // The first block that ends at or after `sequence`.
         let at = self.held.partition_point(|block| block.end < sequence);
         let mut duplicate = false;
@@ -388,7 +422,11 @@ impl Receiver {
 
     /// The acknowledgement of all that arrived; `dsack`: the segment that caused it had arrived before.
     #[inline]
-    fn acknowledge(&mut self, dsack: Option<u64>) -> Ack {
+    fn acknowledge(&mut self, now_ns: u64, dsack: Option<u64>) -> Ack {
+        if self.stamped_ms != stamp_ms(now_ns) {
+            self.stamped_ms = stamp_ms(now_ns);
+            self.acked_ns.push_back(now_ns);
+        }
         self.last_acked = self.next;
         self.delay_fires_ns = u64::MAX;
         self.compressed = 0;
@@ -403,7 +441,7 @@ impl Receiver {
             cumulative: self.next,
             sack: [Block::default(); 4],
             nsack: 0,
-            window: self.buffer.window(self.next, self.held_segments),
+            window: self.buffer.window(self.next, self.in_buffer()),
             echo_ns: self.timestamps.then_some(self.echo_ns),
             dsack,
             echoes_mark: self.echoes_mark,
@@ -492,6 +530,23 @@ mod tests {
             .iter()
             .map(|block| (block.start, block.end))
             .collect()
+    }
+
+    #[test]
+    fn a_paced_segment_echoes_the_last_acknowledgement_its_sender_had() {
+        let mut receiver = Receiver::new(&Config::new(Algorithm::Bbr, Profile::Linux));
+        receiver.on_segment(100 * MS, &segment(0, 60 * MS));
+        let mut bare = segment(0, 140 * MS);
+        bare.bare = true;
+        receiver.on_segment(180 * MS, &bare);
+        // The acknowledgement of the SYN, which took 40 ms.
+        assert_eq!(receiver.round_trip(180 * MS, 140 * MS), Some(80 * MS));
+        assert_eq!(receiver.round_trip(190 * MS, 150 * MS), None, "the same");
+        receiver.acknowledge(180 * MS, None);
+        receiver.acknowledge(190 * MS, None);
+        // At 229 ms the sender has that of 180 ms only.
+        assert_eq!(receiver.round_trip(269 * MS, 229 * MS), Some(89 * MS));
+        assert_eq!(receiver.round_trip(270 * MS, 230 * MS), Some(80 * MS));
     }
 
     #[test]
