@@ -314,15 +314,9 @@ impl<'a, M: Medium> Engine<'a, M> {
             }
             event::ACK => {
                 let (flow, ack) = self.acks[index].pop()?;
-                let now_ns = self.bottleneck.now_ns;
-                if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
-                    if connection.sender.release(now_ns) {
-                        self.transmit(flow as usize);
-                    }
-                }
                 let mut member = false;
                 if let Kind::Tcp(connection) = &mut self.bottleneck.flows[flow as usize].kind {
-                    connection.sender.on_ack(now_ns, &ack);
+                    connection.sender.on_ack(self.bottleneck.now_ns, &ack);
                     member = connection.member.is_some();
                 }
                 self.transmit(flow as usize);

@@ -79,16 +79,6 @@ impl Sender {
         }
     }
 
-    /// Lets a segment leave that pacing held back until now; true: one may. To be called before an acknowledgement of the
-    /// same time is taken in, which a real machine sees a little later than its own timer.
-    #[inline]
-    pub fn release(&mut self, now_ns: u64) -> bool {
-        match &mut self.0 {
-            Machine::Linux(sender) => sender.release(now_ns),
-            Machine::Ns2(_) => false,
-        }
-    }
-
     /// The retransmission timer is due. Does nothing before [`deadline_ns`](Sender::deadline_ns).
     pub fn on_timer(&mut self, now_ns: u64) {
         match &mut self.0 {

@@ -21,19 +21,11 @@ impl Sender {
         (at_ns != u64::MAX).then_some(at_ns)
     }
 
-    /// Lets a segment leave that pacing held back until now; true: one may.
-    #[inline]
-    pub fn release(&mut self, now_ns: u64) -> bool {
-        let is_due = self.waits_for_pace && now_ns >= self.paced_ns;
-        if is_due {
+    pub fn on_timer(&mut self, now_ns: u64) {
+        if self.waits_for_pace && now_ns >= self.paced_ns {
             self.waits_for_pace = false;
             self.plan = Plan::Lost { then_new: true };
         }
-        is_due
-    }
-
-    pub fn on_timer(&mut self, now_ns: u64) {
-        self.release(now_ns);
         if now_ns < self.timer.fires_ns {
             return;
         }
