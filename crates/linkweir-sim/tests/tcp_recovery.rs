@@ -286,7 +286,8 @@ fn the_probe_of_a_single_segment_waits_for_a_delayed_acknowledgement() {
 /// RFC 8985, section 7.4.2: the probe repaired a loss, so the window is reduced.
 #[test]
 fn a_loss_that_the_probe_repaired_reduces_the_window() {
-    for (dsack, ssthresh) in [(None, Some(5.0)), (Some(10), None)] {
+    // The ten acknowledged make the window 20, of which half is left.
+    for (dsack, ssthresh) in [(None, Some(10.0)), (Some(10), None)] {
         let mut config = config(10);
         config.bytes_to_send = Some(0);
         let mut hand = Hand {

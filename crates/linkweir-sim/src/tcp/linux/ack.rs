@@ -205,8 +205,11 @@ impl Sender {
             self.undo.retransmissions > 0 && self.undo.marker.is_some_and(|marker| end > marker);
         if end <= prior_una {
             self.undo.retransmissions -= i64::from(counts);
-        } else if sequence >= cumulative && self.flight.marks(sequence) & EVER != 0 {
+        } else if self.flight.marks(sequence) & EVER != 0 {
             self.undo.retransmissions -= i64::from(counts);
+            if sequence < cumulative {
+                return;
+            }
             if self.flight.marks(sequence) & SACKED != 0 {
                 *lowest = (*lowest).min(sequence);
             }
@@ -617,7 +620,7 @@ impl Sender {
                 return Repair::Nothing;
             }
             if self.flight.next() > self.high {
-                if news.sacks || !news.advances {
+                if news.sacks || !(news.advances || news.dsack) {
                     self.frto = false;
                 }
             } else if news.advances && !recovered {

@@ -34,8 +34,11 @@ pub struct Buffer {
     size_bytes: u64,
     offered_bytes: u64,
     most_bytes: u64,
-    /// One past the last segment ever offered.
+    /// One past the last segment ever offered, and the segments that the last acknowledgement offered.
     edge: u64,
+    advertised: u64,
+    /// A window that began at this time, microseconds, and ends with this segment.
+    window: Option<(u64, u64)>,
     /// RTT as the receiver sees it, eighths of a microsecond; 0 before the first sample.
     rtt_us_8: u64,
     /// This round trip began at this time and segment; the greatest number of bytes read in one so far.
@@ -50,27 +53,46 @@ impl Buffer {
         let mss_bytes = u64::from(mss_bytes.max(1));
         let ratio = (mss_bytes * 256 / (mss_bytes + DESCRIPTION_BYTES)).max(1);
         let most_bytes = u64::from(most_segments.max(1)) * mss_bytes;
+        let offered_bytes = (INITIAL_BYTES / 2).max(mss_bytes).min(most_bytes);
         Buffer {
             mss_bytes,
             ratio,
             size_bytes: INITIAL_BYTES
                 .max((4 * mss_bytes).div_ceil(ratio) * 256)
                 .min(most_bytes * 256 / ratio),
-            offered_bytes: (INITIAL_BYTES / 2).max(mss_bytes).min(most_bytes),
+            offered_bytes,
             most_bytes,
             edge: 0,
+            advertised: 1,
+            window: None,
             rtt_us_8: 0,
             began_us: 0,
             began: 1,
-            space_bytes: INITIAL_SPACE * mss_bytes,
+            space_bytes: (INITIAL_SPACE * mss_bytes).min(but_one_bytes(mss_bytes)),
         }
     }
 
     /// The connection is established. Room for a segment is kept back.
     pub fn begin(&mut self, now_ns: u64) {
-        let but_one_bytes = (INITIAL_BYTES / 2).saturating_sub(self.mss_bytes);
-        self.offered_bytes = self.offered_bytes.min(but_one_bytes.max(self.mss_bytes));
+        self.offered_bytes = self.offered_bytes.min(but_one_bytes(self.mss_bytes));
         self.began_us = now_ns / 1000;
+    }
+
+    /// Segments below `next` have arrived. It takes a round trip or more until a whole window has; this is all that is known
+    /// without timestamps, and where their milliseconds are too long.
+    #[inline]
+    pub fn on_arrival(&mut self, now_ns: u64, next: u64) {
+        let now_us = now_ns / 1000;
+        if let Some((began_us, end)) = self.window {
+            if next < end {
+                return;
+            }
+            let rtt_us_8 = 8 * (now_us - began_us).max(1);
+            if self.rtt_us_8 == 0 || rtt_us_8 < self.rtt_us_8 {
+                self.rtt_us_8 = rtt_us_8;
+            }
+        }
+        self.window = Some((now_us, next + self.advertised));
     }
 
     /// A segment arrived, a round trip after the acknowledgement that let it be sent, if that is known. True: the window
@@ -126,7 +148,8 @@ impl Buffer {
         let window_bytes = offered_bytes.next_multiple_of(STEP_BYTES);
         let offered = window_bytes.min(self.most_bytes) / self.mss_bytes;
         self.edge = self.edge.max(next + offered.max(1));
-        self.edge - next
+        self.advertised = self.edge - next;
+        self.advertised
     }
 
     /// Payload that there is still room for.
@@ -135,6 +158,11 @@ impl Buffer {
         let taken_bytes = held.segments * self.mss_bytes + descriptions * DESCRIPTION_BYTES;
         self.size_bytes.saturating_sub(taken_bytes) * self.ratio / 256
     }
+}
+
+/// The first window but for one segment.
+fn but_one_bytes(mss_bytes: u64) -> u64 {
+    (INITIAL_BYTES / 2).saturating_sub(mss_bytes).max(mss_bytes)
 }
 
 #[cfg(test)]
@@ -217,6 +245,38 @@ mod tests {
         // Up to 16 are read with it.
         buffer.on_read(200 * MS, 81, 15);
         assert_eq!((buffer.space_bytes, buffer.began), (60 * 1448, 81));
+    }
+
+    #[test]
+    fn without_timestamps_a_round_trip_is_the_time_of_a_window() {
+        let mut buffer = Buffer::new(1448, 50_000);
+        assert_eq!(buffer.window(1, held(0, 0)), 45);
+        buffer.begin(0);
+        buffer.on_arrival(MS, 2);
+        buffer.on_arrival(MS + MS / 5, 46);
+        assert_eq!(buffer.rtt_us_8, 0, "44 of 45");
+        buffer.on_arrival(MS + MS / 4, 47);
+        assert_eq!(buffer.rtt_us_8, 8 * 250);
+        buffer.on_read(2 * MS, 47, 0);
+        assert!(buffer.size_bytes > 131_072, "it grows");
+        buffer.on_arrival(9 * MS, 300);
+        assert_eq!(
+            buffer.rtt_us_8,
+            8 * 250,
+            "longer times are windows not filled"
+        );
+    }
+
+    #[test]
+    fn grows_with_segments_of_which_ten_do_not_fit() {
+        let mut buffer = Buffer::new(32_768, 1000);
+        buffer.begin(0);
+        buffer.on_segment(Some(MS), held(1, 1));
+        buffer.on_read(MS, 3, 0);
+        assert!(
+            buffer.size_bytes > 131_072,
+            "two were read, room for one was known"
+        );
     }
 
     #[test]

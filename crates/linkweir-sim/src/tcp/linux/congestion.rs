@@ -91,7 +91,8 @@ impl Sender {
             una: self.flight.una(),
             next: self.flight.next(),
             cwnd: self.cwnd,
-            pacing_bytes_per_s: (2 * self.cwnd * self.mss_bytes * 1_000_000_000)
+            pacing_bytes_per_s: (2 * self.cwnd * self.mss_bytes)
+                .saturating_mul(1_000_000_000)
                 .checked_div(self.rtt.srtt_ns())
                 .unwrap_or(0),
         };

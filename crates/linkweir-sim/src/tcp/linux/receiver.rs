@@ -51,7 +51,9 @@ pub struct Receiver {
     delays: bool,
     quick_at_start: u32,
     quick: u32,
-    /// Least delay, and the present one, ticks; 0 before the first segment.
+    /// The connection is established.
+    begun: bool,
+    /// Least delay, and the present one, ticks.
     delay_min: u64,
     delay: u64,
     delay_fires_ns: u64,
@@ -97,7 +99,8 @@ impl Receiver {
             delays: config.delayed_ack,
             quick_at_start: config.quick_ack_segments,
             quick: 0,
-            delay_min: clock.ticks_for(config.delayed_ack_ns),
+            begun: false,
+            delay_min: clock.ticks_for(config.delayed_ack_ns).max(1),
             delay: 0,
             delay_fires_ns: u64::MAX,
             last_came: 0,
@@ -124,13 +127,13 @@ impl Receiver {
     pub fn on_segment(&mut self, now_ns: u64, segment: &Segment) -> Option<Ack> {
         let sequence = segment.sequence;
         if segment.bare {
-            if self.delay == 0 {
+            if !self.begun {
                 self.begin(now_ns, segment.sent_ns);
             }
             return None;
         }
         if sequence <= self.last_acked {
-            self.echo_ns = segment.sent_ns;
+            self.echo_ns = self.echo_ns.max(segment.sent_ns);
         }
         if sequence == 0 {
             self.syn_ns = now_ns;
@@ -145,7 +148,7 @@ impl Receiver {
             self.acknowledge_quickly(QUICK_AFTER_DUPLICATE);
             return Some(self.acknowledge(now_ns, Some(sequence)));
         }
-        if self.delay == 0 {
+        if !self.begun {
             self.begin(now_ns, segment.sent_ns);
         }
         let rtt_ns = self.round_trip(now_ns, segment.sent_ns);
@@ -157,6 +160,7 @@ impl Receiver {
             return self.answer(now_ns, now, duplicate.then_some(sequence));
         }
         self.pace(now_ns);
+        self.buffer.on_arrival(now_ns, self.next + 1);
         // It is not read yet.
         let mut in_buffer = self.in_buffer();
         in_buffer.segments += 1;
@@ -205,6 +209,9 @@ impl Receiver {
     /// `None` if the last segment had the same timestamp. A paced segment leaves later than that acknowledgement came.
     #[inline]
     fn round_trip(&mut self, now_ns: u64, sent_ns: u64) -> Option<u64> {
+        if !self.timestamps {
+            return None;
+        }
         let left_ns = sent_ns.saturating_sub(self.return_ns);
         while self
             .acked_ns
@@ -224,6 +231,7 @@ impl Receiver {
 
     /// The acknowledgement of the SYN's answer arrived, or the first data.
     fn begin(&mut self, now_ns: u64, sent_ns: u64) {
+        self.begun = true;
         self.delay = self.delay_min;
         self.quick = self.quick.max(self.quick_at_start);
         self.rtt_ns = now_ns - self.syn_ns;
@@ -266,7 +274,7 @@ impl Receiver {
         let tick = self.clock.ticks(now_ns);
         let gap = tick - self.last_came;
         if gap <= self.delay_min / 2 {
-            self.delay = (self.delay >> 1) + self.delay_min / 2;
+            self.delay = ((self.delay >> 1) + self.delay_min / 2).max(1);
         } else if gap < self.delay {
             let most = self.rto.min(self.clock.ticks_for(DELAYED_MAX_NS));
             self.delay = ((self.delay >> 1) + gap).min(most);
@@ -423,7 +431,7 @@ impl Receiver {
     /// The acknowledgement of all that arrived; `dsack`: the segment that caused it had arrived before.
     #[inline]
     fn acknowledge(&mut self, now_ns: u64, dsack: Option<u64>) -> Ack {
-        if self.stamped_ms != stamp_ms(now_ns) {
+        if self.timestamps && self.stamped_ms != stamp_ms(now_ns) {
             self.stamped_ms = stamp_ms(now_ns);
             self.acked_ns.push_back(now_ns);
         }
@@ -533,6 +541,29 @@ mod tests {
     }
 
     #[test]
+    fn a_delay_of_one_tick_does_not_make_every_segment_the_first() {
+        let mut config = Config::new(Algorithm::Reno, Profile::Linux);
+        config.delayed_ack_ns = 1;
+        let mut receiver = Receiver::new(&config);
+        receiver.on_segment(0, &segment(0, 0));
+        let acks = (1..=200)
+            .filter(|n| receiver.on_segment(n * MS, &segment(*n, n * MS)).is_some())
+            .count();
+        // 16 quick ones and one for each step of the window; every second of the rest.
+        assert!((100..130).contains(&acks), "{acks}");
+    }
+
+    #[test]
+    fn the_timestamp_echoed_never_goes_back() {
+        let mut receiver = Receiver::new(&Config::new(Algorithm::Reno, Profile::Linux));
+        receiver.on_segment(0, &segment(0, 0));
+        receiver.on_segment(100 * MS, &segment(1, 50 * MS));
+        receiver.on_segment(200 * MS, &segment(2, 150 * MS));
+        let again = receiver.on_segment(201 * MS, &segment(2, 51 * MS)).unwrap();
+        assert_eq!((again.dsack, again.echo_ns), (Some(2), Some(150 * MS)));
+    }
+
+    #[test]
     fn a_paced_segment_echoes_the_last_acknowledgement_its_sender_had() {
         let mut receiver = Receiver::new(&Config::new(Algorithm::Bbr, Profile::Linux));
         receiver.on_segment(100 * MS, &segment(0, 60 * MS));
@@ -619,16 +650,16 @@ mod tests {
         let acks = (3..43)
             .filter(|&n| {
                 receiver
-                    .on_segment(101 * MS, &segment(n, 51 * MS))
+                    .on_segment(101 * MS, &segment(n, 61 * MS))
                     .is_some()
             })
             .count();
         // The report was the first of sixteen; then every second of 25.
         assert_eq!(acks, 15 + 12);
         // One that is held is reported, too.
-        receiver.on_segment(101 * MS, &segment(50, 51 * MS));
+        receiver.on_segment(101 * MS, &segment(50, 61 * MS));
         let held = receiver
-            .on_segment(101 * MS, &segment(50, 60 * MS))
+            .on_segment(101 * MS, &segment(50, 62 * MS))
             .unwrap();
         assert_eq!((held.dsack, blocks(&held)), (Some(50), vec![(50, 51)]));
     }

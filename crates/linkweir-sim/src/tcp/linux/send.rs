@@ -96,10 +96,7 @@ impl Sender {
 
     fn send_new(&mut self, now_ns: u64) -> Segment {
         let outstanding = self.flight.outstanding();
-        if self.flight.in_flight() == 0 {
-            self.control_resumes(now_ns);
-        }
-        self.last_sent_ns = now_ns;
+        self.note_data(now_ns);
         let sent = self.delivery.sent(now_ns, outstanding == 0);
         let sequence = self.flight.push(sent);
         self.counters.sent += 1;
@@ -118,6 +115,15 @@ impl Sender {
             marked: false,
             reduced,
         }
+    }
+
+    /// A segment with data leaves now.
+    #[inline]
+    fn note_data(&mut self, now_ns: u64) {
+        if self.flight.in_flight() == 0 {
+            self.control_resumes(now_ns);
+        }
+        self.last_sent_ns = now_ns;
     }
 
     /// No further new segment is sent now.
@@ -183,6 +189,9 @@ impl Sender {
     }
 
     fn retransmit(&mut self, now_ns: u64, sequence: u64, counted: bool) -> Segment {
+        if sequence > 0 {
+            self.note_data(now_ns);
+        }
         let sent = self.delivery.sent(now_ns, false);
         self.flight.retransmit(sequence, sent, counted);
         self.pace(now_ns);
