@@ -317,6 +317,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="writes means and standard errors")
     parser.add_argument("--list", action="store_true", help="prints the scenarios' names and ends")
     options = parser.parse_args()
+    if options.into and options.only:
+        parser.error("--into replaces the whole table: it cannot be given with --only")
     chosen = [case for case in cases() if not options.only or any(text in case.name for text in options.only)]
     if options.list or not chosen:
         print("\n".join(case.name for case in chosen or cases()))
