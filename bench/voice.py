@@ -79,7 +79,7 @@ def rating(loss, burst_r, delay_ms, ie, bpl):
 
 
 def mos(r):
-    return 1.0 if r < 0 else 4.5 if r > 100 else 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6
+    return 1.0 if r < 0 else 4.5 if r > 100 else max(1.0, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
 
 
 def rated(packets, buffer_ms, from_ns, end_ns, codec, codec_ms=20.0):

@@ -110,14 +110,16 @@ class Quality:
 def mos(rating: float) -> float:
     """Mean opinion score of a rating: 1 below 0, 4.5 above 100.
 
-    >>> mos(-5.0), round(mos(80.4), 2), mos(101.0)
-    (1.0, 4.04, 4.5)
+    The formula of the standard falls a hundredth below 1 between 0 and 6.5, where 1 is returned.
+
+    >>> mos(-5.0), mos(3.0), round(mos(80.4), 2), mos(101.0)
+    (1.0, 1.0, 4.04, 4.5)
     """
     if rating <= 0:
         return 1.0
     if rating >= 100:
         return 4.5
-    return 1 + 0.035 * rating + 7e-6 * rating * (rating - 60) * (100 - rating)
+    return max(1.0, 1 + 0.035 * rating + 7e-6 * rating * (rating - 60) * (100 - rating))
 
 
 def e_model(

@@ -18,7 +18,7 @@ from command import ENDLESS, SCENARIOS, linkweir, start, strict_json
 
 import linkweir as package
 from linkweir.comparison import Comparison, compare
-from linkweir.comparison.fitting import fit
+from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
 from linkweir.confidence import Estimate, student_t
@@ -111,6 +111,15 @@ def test_reservations_become_shares_of_what_more_urgent_classes_leave() -> None:
     assert "af and cs0 share level 1; weight from the reservations and the 3.5 Mbit/s" in notes("wrr")[-1]
 
 
+def test_calls_count_as_load() -> None:
+    # 20 calls of 200 bytes every 20 ms are 1.6 Mbit/s; with talk spurts they are there for 1004 of 2591 ms.
+    calls = {"class": "ef", "kind": "voice", "codec": "g711", "count": 20}
+    scenario = {**PSS, "flow": [calls, *PSS["flow"][1:]]}
+    assert expected_bps(scenario, ["ef"]) == pytest.approx(1.6e6)
+    scenario["flow"][0] = {**calls, "talkspurts": True, "header": "0B"}
+    assert expected_bps(scenario, ["ef"]) == pytest.approx(1.28e6 * 1004 / 2591)
+
+
 def test_shares_become_reservations() -> None:
     found = {keys.show(key): value for key, value in fit(scenario_of("geo-dwrr.toml"), "pss", 20e6).changes.items()}
     assert found["class.af.rate"] == "5000000bit"  # half of what 10 Mbit/s of EF leave of 20
@@ -188,6 +197,8 @@ def test_reservations_and_targets_are_promises() -> None:
         ("af.delay=1ms", "there is no measure delay; there are rate"),
         ("af.rate=1", "needs a unit"),
         ("ef.loss=1Mbit", "promise ef.loss=1Mbit"),
+        ("ef.loss=5", "for a part of a hundred write 5%"),
+        ("ef.goodput=1Mbit", "class ef has no TCP flows"),
     ],
 )
 def test_a_wrong_promise_is_refused(text: str, words: str) -> None:

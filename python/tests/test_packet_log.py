@@ -101,6 +101,18 @@ def test_the_log_agrees_with_the_totals(run: Path) -> None:
     assert {line.split()[1] for line in shown.stdout.splitlines()} == {*INTERFACES, "created", "dropped:"} - {"dropped"}
 
 
+def test_a_file_that_exists_is_not_overwritten_unasked(run: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.pcapng"
+    file.write_text("mine")
+    done = linkweir("log", run, "--pcapng", file)
+    assert done.returncode != 0
+    assert "overwrite it with --force" in done.stderr
+    assert file.read_text() == "mine"
+    assert linkweir("log", run, "--pcapng", file, "--force").returncode == 0
+    assert len(captured(file.read_bytes())) > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["run.pcapng"]
+
+
 def test_the_capture_holds_the_packets(run: Path, tmp_path: Path) -> None:
     done = linkweir("log", run, "--pcapng", tmp_path / "run.pcapng")
     assert done.returncode == 0, done.stderr

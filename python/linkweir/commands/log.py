@@ -34,6 +34,7 @@ def log(
     file: Annotated[
         Path | None, typer.Option("--pcapng", metavar="FILE", help="Write the log for Wireshark, as pcapng.")
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite FILE.")] = False,
 ) -> None:
     """Count the steps in a log of packets, or write it for Wireshark."""
     result = open_result(directory)
@@ -42,8 +43,16 @@ def log(
     if file is None:
         _count(result)
     else:
-        with writing(file), file.open("wb") as target:
-            count = pcapng.write(target, _rows(result), _streams(result))
+        if file.exists() and not force:
+            raise DirectoryError(f"{file}: exists already; name another file, or overwrite it with --force")
+        part = file.with_name(f"{file.name}.part")
+        with writing(file):
+            try:
+                with part.open("wb") as target:
+                    count = pcapng.write(target, _rows(result), _streams(result))
+                part.replace(file)
+            finally:
+                part.unlink(missing_ok=True)
         emit(f"{file}: {count} packets on the interfaces {', '.join(pcapng.INTERFACES)}\n")
     if result.log_cut_s is not None:
         say(f"linkweir: {result.notes[-1]}")

@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from linkweir import _native
+from linkweir.kinds import OPEN_LOOP
 from linkweir.policy import IN_SIMULATOR, Parameter, policies
 from linkweir.sweeps.keys import Key
 
@@ -29,7 +30,9 @@ _CLASS_KEYS = ("name", "count", "limit", "limit_bytes")
 _RESERVING = "pss"
 _SHARING = {"drr": "quantum", "wrr": "weight"}
 """Policies that share a level, and the parameter that says in what proportion."""
-_FIXED_LOAD = ("cbr", "poisson", "onoff")
+_CODECS = {codec["name"]: codec for codec in _native.codecs()}
+_TALKS = 1004 / (1004 + 1587)
+"""Part of the time in which one side of a call talks, by the means of ITU-T P.59."""
 _LEAST_REST = 0.01
 _MOST_WEIGHT = 20
 
@@ -174,10 +177,13 @@ def _reserved_bps(entry: Mapping[str, Any], nominal_bps: float) -> float:
 
 
 def expected_bps(scenario: Scenario, names: Sequence[str]) -> float:
-    """Mean load that flows of fixed rates bring to these classes."""
+    """Mean load that flows of fixed rates bring to these classes; recorded packets are not counted."""
     total = 0.0
     for flow in scenario.get("flow", []):
-        if flow.get("class") not in names or flow.get("kind") not in _FIXED_LOAD:
+        if flow.get("class") not in names or flow.get("kind") not in OPEN_LOOP:
+            continue
+        if flow["kind"] == "voice":
+            total += _voice_bps(flow) * flow.get("count", 1)
             continue
         part = 1.0
         if flow["kind"] == "onoff":
@@ -185,6 +191,14 @@ def expected_bps(scenario: Scenario, names: Sequence[str]) -> float:
             part = on_s / (on_s + off_s) if on_s + off_s else 0.0
         total += _quantity(flow.get("rate", 0), "rate") * part * flow.get("count", 1)
     return total
+
+
+def _voice_bps(flow: Mapping[str, Any]) -> float:
+    codec = _CODECS.get(str(flow.get("codec")))
+    if codec is None:
+        return 0.0
+    packet_bytes = codec["payload_bytes"] + _quantity(flow.get("header", "40B"), "size")
+    return float(8 * packet_bytes / codec["interval_s"]) * (_TALKS if flow.get("talkspurts") else 1.0)
 
 
 def _shares(scenario: Scenario, policy: str, nominal_bps: float) -> Fitted:

@@ -170,7 +170,9 @@ def _lost(comparison: Results, trace: str, name: str) -> str:
     same: dict[str, list[str]] = {}
     for one in comparison.facts.variants:
         loss = comparison.estimate(trace, one.label, name, "loss").mean
-        if loss is not None:
+        if comparison.estimate(trace, one.label, name, "rate").mean == 0:
+            same.setdefault("everything or still waits for it", []).append(one.label)
+        elif loss is not None:
             share = f"{100 * loss:.2g}" if loss < 0.1 else f"{100 * loss:.0f}"
             same.setdefault(f"{share}\N{NO-BREAK SPACE}%", []).append(one.label)
     return _listed([f"{share} under {_listed(labels)}" for share, labels in same.items()]) or "an unknown part"

@@ -17,6 +17,7 @@ from linkweir import _native
 from linkweir.comparison import fitting
 from linkweir.comparison.promises import Promise, given_promise, promises_of
 from linkweir.fault import PlanError
+from linkweir.kinds import OPEN_LOOP
 from linkweir.scenario import Scenario
 from linkweir.sweeps import keys
 from linkweir.sweeps.keys import Key, KeyPathError
@@ -31,7 +32,6 @@ Policies = Sequence[str] | Mapping[str, Mapping[str, Any]]
 """Names of policies, ``LABEL=NAME`` where two entries have the same; or the keys that each changes, by name."""
 
 _PARAMETERS = ("scheduler", "class")
-_FIXED_LOAD = ("cbr", "poisson", "onoff")
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,7 @@ def prepare(
     if not count:
         raise PlanError(f"seeds = {seeds}: must be at least 1")
     copies = {entry["name"]: entry.get("count", 1) for entry in tomllib.loads(own.resolved)["class"]}
+    with_tcp = tuple(_with_tcp(own))
     facts = Facts(
         name=own.name,
         scenario=str(path) if not isinstance(scenario, Mapping) else "",
@@ -152,7 +153,7 @@ def prepare(
         links=tuple(links),
         promises=(
             *promises_of(written, nominal_bps),
-            *(given_promise(text, list(copies)) for text in promises),
+            *(given_promise(text, list(copies), with_tcp) for text in promises),
         ),
         notes=tuple(_notes(written, links, nominal_bps, copies)),
     )
@@ -276,8 +277,15 @@ def _fixed_load(scenario: Scenario) -> Iterator[str]:
     resolved = tomllib.loads(scenario.resolved)
     for entry in resolved["class"]:
         flows = [flow for flow in resolved["flow"] if flow["class"] == entry["name"]]
-        if flows and all(flow["kind"] in _FIXED_LOAD for flow in flows):
+        if flows and all(flow["kind"] in OPEN_LOOP for flow in flows):
             yield entry["name"]
+
+
+def _with_tcp(scenario: Scenario) -> Iterator[str]:
+    """Classes with TCP flows, which alone have a goodput."""
+    for flow in tomllib.loads(scenario.resolved)["flow"]:
+        if flow["kind"] == "tcp":
+            yield flow["class"]
 
 
 def _notes(

@@ -63,8 +63,13 @@ class Promise:
         return KEPT if found.high <= self.bound else MISSED if found.low > self.bound else UNCLEAR
 
 
-def given_promise(text: str, names: Sequence[str]) -> Promise:
+def given_promise(text: str, names: Sequence[str], with_tcp: Sequence[str]) -> Promise:
     """Reads ``CLASS.MEASURE=VALUE``.
+
+    Args:
+        text: the promise.
+        names: the classes there are.
+        with_tcp: those of them that have a goodput.
 
     Raises:
         PlanError: it is none, or names a class or a measure that there is not.
@@ -82,6 +87,10 @@ def given_promise(text: str, names: Sequence[str]) -> Promise:
         bound = _native.quantity(value, MEASURES[key].quantity)
     except ValueError as error:
         raise PlanError(f"promise {text}: {error}; {cure}") from error
+    if key == "goodput" and name not in with_tcp:
+        raise PlanError(f"promise {text}: class {name} has no TCP flows, and so no goodput; promise its rate")
+    if MEASURES[key].quantity == "fraction" and bound > 1:
+        raise PlanError(f"promise {text}: is more than everything; for a part of a hundred write {value}%")
     return Promise(name, key, bound)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from linkweir import _native, bins
 from linkweir.diagnose.finding import Finding, megabits, merged
 from linkweir.diagnose.resolved import Entry, ResolvedScenario, packet_bytes, size_bytes
+from linkweir.kinds import OPEN_LOOP
 
 if TYPE_CHECKING:
     from linkweir.outline import Values
@@ -23,8 +24,6 @@ LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
-_FIXED_LOAD = ("cbr", "poisson", "onoff", "voice")
-"""Flows that send at their rate even if packets are lost."""
 
 
 def offered_above_capacity(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
@@ -62,7 +61,7 @@ def _offered_bps(run: RunTables, resolved: ResolvedScenario) -> tuple[float, flo
         ended = sum(sum(attempts[key]) for key in attempts if re.fullmatch(r"decoded_\w+|given_up_pkts", key))
         bits = np.full(len(bits), sum(attempts["coded_bits"]) / ended if ended else 0.0)
     flows = run.table("flows").select(["kind", "arrived_pkts"]).to_pydict()
-    fixed = [kind in _FIXED_LOAD for kind in flows["kind"]]
+    fixed = [kind in OPEN_LOOP for kind in flows["kind"]]
     offered = np.dot(bits, np.where(fixed, flows["arrived_pkts"], 0))
     return float(offered) / window_s, float(np.dot(bits, fixed)) / window_s
 

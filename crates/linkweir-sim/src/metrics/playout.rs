@@ -35,6 +35,8 @@ const LEAST_MARGIN_NS: f64 = 10e6;
 /// Thresholds of the spike mode: 800 and 63 samples of 125 us.
 const SPIKE_NS: f64 = 100e6;
 const SPIKE_OVER_NS: f64 = 7_875_000.0;
+/// A packet under way for longer is late for every buffer, so that those behind it need not wait.
+const LONGEST_NS: u64 = 100_000_000_000;
 
 /// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,13 +85,18 @@ impl Call {
         self.packets.push_back((created_ns, Fate::UnderWay));
     }
 
-    /// It is known what became of a packet. Intervals that are over go to `write`.
+    /// It is known what became of a packet. Intervals that are over go to `write`. One that was under way for too long counted
+    /// as late already.
     pub(super) fn ended(&mut self, number: u64, fate: Fate, write: &mut impl FnMut(&Receiver)) {
-        let place = number.checked_sub(self.first);
-        let packet = place.and_then(|place| self.packets.get_mut(place as usize));
+        let Some(place) = number.checked_sub(self.first) else {
+            return;
+        };
+        let packet = self.packets.get_mut(place as usize);
         packet.expect("a packet ends once").1 = fate;
+        let newest_ns = self.packets.back().map_or(0, |newest| newest.0);
         while let Some(&(created_ns, fate)) = self.packets.front() {
             let delay_ns = match fate {
+                Fate::UnderWay if newest_ns - created_ns > LONGEST_NS => Some(u64::MAX),
                 Fate::UnderWay => break,
                 Fate::Lost => None,
                 Fate::Received(delay_ns) => Some(delay_ns),
@@ -403,3 +410,40 @@ pub(super) const VOICE: &[Column<Receiver, ()>] = &[
         }),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_behind_one_that_never_ends_do_not_wait_for_it() {
+        const S: u64 = 1_000_000_000;
+        let buffer = experiment::Playout {
+            name: "60ms".to_owned(),
+            buffer_ns: Some(S / 20),
+        };
+        let mut call = Call {
+            packets: VecDeque::new(),
+            first: 0,
+            receivers: vec![Receiver::new("class", "flow", &buffer)],
+            from_ns: 0,
+            last: 1000,
+        };
+        let mut counted = (0, 0, 0);
+        let mut write = |receiver: &Receiver| {
+            counted.0 += receiver.counts.due_pkts;
+            counted.1 += receiver.counts.lost_pkts;
+            counted.2 += receiver.counts.late_pkts;
+        };
+        for number in 0..1000 {
+            call.created(number * S);
+            if number > 0 {
+                call.ended(number, Fate::Lost, &mut write);
+            }
+            assert!(call.packets.len() <= 102);
+        }
+        call.ended(0, Fate::Lost, &mut write);
+        call.finish(1000 * S, &mut write);
+        assert_eq!(counted, (1000, 999, 1));
+    }
+}
