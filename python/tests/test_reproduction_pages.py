@@ -67,6 +67,7 @@ def lost_less(users: int, figure: str, policy: str) -> float:
 
 
 CONFERENCE_LOSS, JOURNAL_LOSS = "codes-conference-5-corrected", "codes-journal-6-corrected"
+CONFERENCE_LATENCY = "codes-conference-7-corrected"
 
 LATENCY, GAIN = "codes-journal-timeouts-corrected", "codes-journal-16-corrected"
 FRAMES = ("BPS-like", "BBS-like")
@@ -188,8 +189,32 @@ SENTENCES: list[tuple[str, str, Callable[[], list[float]]]] = [
     ),
     (
         CORRECTED,
-        "RR gains {:.0f} % at 40 users and nothing at 20 and 100, PF loses {:.0f} and {:.0f} % at 40 and 100",
-        lambda: [at(GAIN, 40, "RR"), -at(GAIN, 40, "PF"), -at(GAIN, 100, "PF")],
+        "RR loses {:.0f}, {:.0f} and {:.0f} % at 20, 40 and 100 users, PF {:.0f}, {:.0f} and {:.0f} %",
+        lambda: [-at(GAIN, users, policy) for policy in ("RR", "PF") for users in (20, 40, 100)],
+    ),
+    (
+        CORRECTED,
+        "{:.1f} Mbit/s at 40 users; RR carries {:.1f} there and PF {:.1f}",
+        lambda: [at("codes-journal-17-corrected", 40, policy) for policy in ("DT_H", "RR", "PF")],
+    ),
+    (
+        CORRECTED,
+        "under PF ({:.1f} %) as under RR ({:.1f}) and DT_H ({:.1f})",
+        lambda: [at("codes-journal-19-corrected", 40, policy) for policy in ("PF", "RR", "DT_H")],
+    ),
+    (
+        CORRECTED,
+        "PF sends {:.1f} % of the segments again, DT_H {:.1f}, RR {:.1f}",
+        lambda: [at("codes-journal-18-corrected", 40, policy) for policy in ("PF", "DT_H", "RR")],
+    ),
+    (
+        CORRECTED,
+        "{:.0f} against {:.0f} ms at 450 users (journal), and {:.0f} against {:.0f} ms at 100 users (conference)",
+        lambda: [
+            at(figure, users, policy)
+            for figure, users in (("codes-journal-8-corrected", 450), (CONFERENCE_LATENCY, 100))
+            for policy in ("FQ-CoDel", "RR")
+        ],
     ),
     (
         CODES,
