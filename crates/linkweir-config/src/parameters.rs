@@ -79,13 +79,27 @@ pub fn check(
     section: &Section<'_, '_>,
     classes: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
+    let check = |view: &View<'_>| linkweir_core::check(info, view, params, qparams);
+    check_with(check, info.name, link_bps, section, classes)
+}
+
+/// As [`check`], for a policy called `name` that answers by itself whether it accepts values for the queues of a view.
+/// # Errors
+/// A setting that the policy refuses, as a fault.
+pub fn check_with(
+    check: impl FnOnce(&View<'_>) -> Result<(), linkweir_core::Fault>,
+    name: &str,
+    link_bps: u64,
+    section: &Section<'_, '_>,
+    classes: &[&Section<'_, '_>],
+) -> Result<(), Fault> {
     let queues = vec![Queue::default(); classes.len()];
     let view = View {
         now_ns: 0,
         link_bps,
         queues: &queues,
     };
-    linkweir_core::check(info, &view, params, qparams).map_err(|fault| {
+    check(&view).map_err(|fault| {
         let place = fault
             .queue
             .and_then(|q| classes.get(q).copied())
@@ -98,7 +112,7 @@ pub fn check(
         } else {
             String::new()
         };
-        let message = format!("{} ({}{nominal})", fault.cure, info.name);
+        let message = format!("{} ({name}{nominal})", fault.cure);
         match fault.param {
             Some(param) => place.fault_at(param, message),
             None => place.fault(message),

@@ -17,8 +17,8 @@ use std::fmt;
 use std::ptr;
 
 use crate::ffi;
-use crate::info::{self, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_RATE_BPS};
-use crate::policy::{Pick, Policy, Verdict, Victim, View};
+use crate::info::{self, Declaration, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_RATE_BPS};
+use crate::policy::{Broken, Pick, Policy, Verdict, Victim, View};
 
 /// A running policy of the core.
 pub struct CorePolicy {
@@ -323,7 +323,13 @@ impl Policy for CorePolicy {
             ffi::verdict::PASS => Verdict::Pass,
             ffi::verdict::MARK => Verdict::Mark,
             ffi::verdict::DROP => Verdict::Drop,
-            other => unreachable!("the core knows no verdict {other}"),
+            other => {
+                let what = format!(
+                    "{}: leaving() gave the verdict {other}, which is none",
+                    self.info.name
+                );
+                Broken(what).end_run()
+            }
         }
     }
 
@@ -373,6 +379,50 @@ impl fmt::Debug for CorePolicy {
     }
 }
 
+/// Whether values are in the ranges that a policy declares, for the queues of `view`.
+///
+/// # Errors
+/// The first that is not, or a number of queues that the policy does not serve.
+pub fn in_range(
+    declared: &Declaration,
+    view: &View<'_>,
+    params: &[u64],
+    qparams: &[u64],
+) -> Result<(), Fault> {
+    let nqueues = view.queues.len();
+    if nqueues == 0 || nqueues > declared.max_queues {
+        return Err(Fault {
+            cure: format!(
+                "serves 1 .. {} queues, not {nqueues}: use fewer, or another policy",
+                declared.max_queues
+            ),
+            ..blank(declared)
+        });
+    }
+    rates_fit(declared, view)?;
+    if params.len() != declared.params.len() || qparams.len() != nqueues * declared.qparams.len() {
+        return Err(Fault {
+            cure: format!(
+                "takes {} parameters and {} for each of the {nqueues} queues; {} and {} values were given",
+                declared.params.len(),
+                declared.qparams.len(),
+                params.len(),
+                qparams.len()
+            ),
+            ..blank(declared)
+        });
+    }
+    for (param, &value) in declared.params.iter().zip(params) {
+        admit(declared, param, None, value)?;
+    }
+    for (queue, row) in qparams.chunks(declared.qparams.len().max(1)).enumerate() {
+        for (param, &value) in declared.qparams.iter().zip(row) {
+            admit(declared, param, Some(queue), value)?;
+        }
+    }
+    Ok(())
+}
+
 /// Whether a policy accepts these values for the queues of `view`.
 ///
 /// # Errors
@@ -383,38 +433,7 @@ pub fn check(
     params: &[u64],
     qparams: &[u64],
 ) -> Result<(), Fault> {
-    let nqueues = view.queues.len();
-    if nqueues == 0 || nqueues > info.max_queues {
-        return Err(Fault {
-            cure: format!(
-                "serves 1 .. {} queues, not {nqueues}: use fewer, or another policy",
-                info.max_queues
-            ),
-            ..blank(info)
-        });
-    }
-    rates_fit(info, view)?;
-    if params.len() != info.params.len() || qparams.len() != nqueues * info.qparams.len() {
-        return Err(Fault {
-            cure: format!(
-                "takes {} parameters and {} for each of the {nqueues} queues; {} and {} values were given",
-                info.params.len(),
-                info.qparams.len(),
-                params.len(),
-                qparams.len()
-            ),
-            ..blank(info)
-        });
-    }
-    for (param, &value) in info.params.iter().zip(params) {
-        admit(info, param, None, value)?;
-    }
-    for (queue, row) in qparams.chunks(info.qparams.len().max(1)).enumerate() {
-        for (param, &value) in info.qparams.iter().zip(row) {
-            admit(info, param, Some(queue), value)?;
-        }
-    }
-
+    in_range(info, view, params, qparams)?;
     let Some(check) = info.table.check else {
         return Ok(());
     };
@@ -432,29 +451,45 @@ pub fn check(
     // SAFETY: a refusing check fills the fault with literals or leaves it null.
     let (what, name) = unsafe { (info::text(raw_fault.what), info::text(raw_fault.param)) };
     let queue = (raw_fault.queue != ffi::NONE).then_some(raw_fault.queue as usize);
-    let mut fault = Fault {
-        param: name,
+    Err(refused(info, what, name, queue, params, qparams))
+}
+
+/// The fault of values that a policy refuses, with the words of its `check`: what is wrong, and the parameter and the queue
+/// at fault.
+#[must_use]
+pub fn refused(
+    declared: &Declaration,
+    what: Option<&str>,
+    param: Option<&str>,
+    queue: Option<usize>,
+    params: &[u64],
+    qparams: &[u64],
+) -> Fault {
+    let given = param.and_then(|name| match queue {
+        None => {
+            let at = declared.param(name)?;
+            Some((&declared.params[at], *params.get(at)?))
+        }
+        Some(queue) => {
+            let at = declared.qparam(name)?;
+            let value = qparams.get(queue * declared.qparams.len() + at)?;
+            Some((&declared.qparams[at], *value))
+        }
+    });
+    Fault {
+        param: given.map(|(param, _)| param.name),
         queue,
+        value: given.map(|(param, value)| param.show(value)),
+        range: given.map(|(param, _)| param.range()),
         cure: what
             .unwrap_or("these parameters do not fit together")
             .to_owned(),
-        ..blank(info)
-    };
-    let given = name.and_then(|name| match queue {
-        None => info.param(name).map(|i| (&info.params[i], params[i])),
-        Some(q) => info
-            .qparam(name)
-            .map(|i| (&info.qparams[i], qparams[q * info.qparams.len() + i])),
-    });
-    if let Some((param, value)) = given {
-        fault.value = Some(param.show(value));
-        fault.range = Some(param.range());
+        ..blank(declared)
     }
-    Err(fault)
 }
 
 fn admit(
-    info: &'static PolicyInfo,
+    declared: &Declaration,
     param: &Param,
     queue: Option<usize>,
     value: u64,
@@ -468,12 +503,12 @@ fn admit(
         value: Some(param.show(value)),
         range: Some(param.range()),
         cure: "give a value inside the range".to_owned(),
-        ..blank(info)
+        ..blank(declared)
     })
 }
 
 /// Whether the rates of a view are those that the contract allows; 0 is a link whose rate is not known, or a blocked channel.
-fn rates_fit(info: &'static PolicyInfo, view: &View<'_>) -> Result<(), Fault> {
+fn rates_fit(declared: &Declaration, view: &View<'_>) -> Result<(), Fault> {
     let outside = |bps: u64| bps > MAX_RATE_BPS;
     let queue = view.queues.iter().position(|queue| outside(queue.rate_bps));
     let bps = queue.map_or(view.link_bps, |at| view.queues[at].rate_bps);
@@ -483,7 +518,7 @@ fn rates_fit(info: &'static PolicyInfo, view: &View<'_>) -> Result<(), Fault> {
     Err(Fault {
         queue,
         cure: format!("a rate of {bps} bit/s is above {MAX_RATE_BPS} bit/s; give a lower one"),
-        ..blank(info)
+        ..blank(declared)
     })
 }
 
@@ -493,9 +528,9 @@ fn state_size(info: &'static PolicyInfo, nqueues: usize, params: &[u64]) -> usiz
     unsafe { (info.table.state_size)(nqueues as u32, params.as_ptr()) }
 }
 
-fn blank(info: &'static PolicyInfo) -> Fault {
+fn blank(declared: &Declaration) -> Fault {
     Fault {
-        policy: info.name,
+        policy: declared.name,
         param: None,
         queue: None,
         value: None,

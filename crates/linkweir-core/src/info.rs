@@ -3,6 +3,7 @@
 
 use std::ffi::{c_char, CStr};
 use std::fmt;
+use std::ops::Deref;
 use std::sync::OnceLock;
 
 use crate::ffi;
@@ -45,18 +46,26 @@ pub enum Unit {
 }
 
 impl Unit {
-    fn new(raw: u32) -> Unit {
+    /// The unit of a number of `enum lw_unit`.
+    #[must_use]
+    pub fn from_number(raw: u32) -> Option<Unit> {
         match raw {
-            0 => Unit::Number,
-            1 => Unit::Bps,
-            2 => Unit::Ns,
-            3 => Unit::Bytes,
-            4 => Unit::Bits,
-            5 => Unit::Pkts,
-            6 => Unit::Ppm,
-            7 => Unit::Choice,
-            other => panic!("the core declares unit {other}, which this wrapper does not know"),
+            0 => Some(Unit::Number),
+            1 => Some(Unit::Bps),
+            2 => Some(Unit::Ns),
+            3 => Some(Unit::Bytes),
+            4 => Some(Unit::Bits),
+            5 => Some(Unit::Pkts),
+            6 => Some(Unit::Ppm),
+            7 => Some(Unit::Choice),
+            _ => None,
         }
+    }
+
+    fn new(raw: u32) -> Unit {
+        Unit::from_number(raw).unwrap_or_else(|| {
+            panic!("the core declares unit {raw}, which this wrapper does not know")
+        })
     }
 
     /// How the unit is written behind a number; empty for pure numbers and choices.
@@ -158,8 +167,9 @@ pub struct Stat {
     pub unit: Unit,
 }
 
-/// Declaration of a policy.
-pub struct PolicyInfo {
+/// Declaration of a policy, wherever it is: its name, its parameters and what it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declaration {
     /// Its name.
     pub name: &'static str,
     /// Its meaning.
@@ -176,18 +186,9 @@ pub struct PolicyInfo {
     pub ignores_rates: bool,
     /// Index of the parameter that says how many packets all queues hold together, if it has such a limit.
     pub shared_limit: Option<usize>,
-    pub(crate) table: &'static ffi::Policy,
 }
 
-impl fmt::Debug for PolicyInfo {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyInfo")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
-
-impl PolicyInfo {
+impl Declaration {
     /// Defaults of the policy's parameters.
     #[must_use]
     pub fn default_params(&self) -> Vec<u64> {
@@ -201,15 +202,6 @@ impl PolicyInfo {
         row.repeat(nqueues)
     }
 
-    /// Whether each of its queues may represent several queues that another policy schedules. Then it must not drop tails,
-    /// because only the other policy knows which packet is last. Nor may a verdict on a head change its state, because the
-    /// other policy may drop a packet that this one let pass: so whether it drops heads must be answered by `expired`,
-    /// which only reads the state.
-    #[must_use]
-    pub fn nests(&self) -> bool {
-        self.table.victim.is_none() && self.table.leaving.is_some() == self.table.expired.is_some()
-    }
-
     /// Index of a parameter of the policy.
     #[must_use]
     pub fn param(&self, name: &str) -> Option<usize> {
@@ -220,6 +212,39 @@ impl PolicyInfo {
     #[must_use]
     pub fn qparam(&self, name: &str) -> Option<usize> {
         self.qparams.iter().position(|p| p.name == name)
+    }
+}
+
+/// A policy in C: its declaration and its functions.
+pub struct PolicyInfo {
+    declaration: Declaration,
+    pub(crate) table: &'static ffi::Policy,
+}
+
+impl Deref for PolicyInfo {
+    type Target = Declaration;
+
+    fn deref(&self) -> &Declaration {
+        &self.declaration
+    }
+}
+
+impl fmt::Debug for PolicyInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PolicyInfo")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PolicyInfo {
+    /// Whether each of its queues may represent several queues that another policy schedules. Then it must not drop tails,
+    /// because only the other policy knows which packet is last. Nor may a verdict on a head change its state, because the
+    /// other policy may drop a packet that this one let pass: so whether it drops heads must be answered by `expired`,
+    /// which only reads the state.
+    #[must_use]
+    pub fn nests(&self) -> bool {
+        self.table.victim.is_none() && self.table.leaving.is_some() == self.table.expired.is_some()
     }
 }
 
@@ -247,7 +272,7 @@ pub fn policy(name: &str) -> Option<&'static PolicyInfo> {
     policies().iter().find(|p| p.name == name)
 }
 
-fn describe(table: &'static ffi::Policy) -> PolicyInfo {
+pub(crate) fn describe(table: &'static ffi::Policy) -> PolicyInfo {
     // SAFETY: the pointers of a policy table lead to NUL-terminated literals and to arrays of the stated lengths, all
     // of them constant data of static lifetime.
     let (name, help, shared_limit, params, qparams, stats) = unsafe {
@@ -266,7 +291,7 @@ fn describe(table: &'static ffi::Policy) -> PolicyInfo {
         "policy {name} was compiled for another version of the contract"
     );
     let params: Vec<Param> = params.iter().map(param).collect();
-    PolicyInfo {
+    let declaration = Declaration {
         name,
         help: help.unwrap_or(""),
         max_queues: table.max_queues as usize,
@@ -278,8 +303,8 @@ fn describe(table: &'static ffi::Policy) -> PolicyInfo {
         params,
         qparams: qparams.iter().map(param).collect(),
         stats: stats.iter().map(stat).collect(),
-        table,
-    }
+    };
+    PolicyInfo { declaration, table }
 }
 
 fn param(raw: &'static ffi::Param) -> Param {

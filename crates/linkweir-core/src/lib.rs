@@ -6,15 +6,17 @@ mod core_policy;
 mod distribution;
 mod ffi;
 mod info;
+mod loaded;
 mod mux;
 mod policy;
 
-pub use core_policy::{check, CorePolicy, Fault, Snapshot};
+pub use core_policy::{check, in_range, refused, CorePolicy, Fault, Snapshot};
 pub use distribution::Distribution;
 pub use ffi::Queue;
 pub use info::{
-    policies, policy, Param, PolicyInfo, Stat, Unit, MAX_NOW_NS, MAX_PACKET_BYTES, MAX_QUEUES,
-    MAX_RATE_BPS, MIN_RATE_BPS, MOST_DROPS, UNSET,
+    policies, policy, Declaration, Param, PolicyInfo, Stat, Unit, MAX_NOW_NS, MAX_PACKET_BYTES,
+    MAX_QUEUES, MAX_RATE_BPS, MIN_RATE_BPS, MOST_DROPS, UNSET,
 };
+pub use loaded::load;
 pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
-pub use policy::{Pick, Policy, Verdict, Victim, View};
+pub use policy::{Broken, Maker, Pick, Policy, Verdict, Victim, View};

@@ -4,7 +4,12 @@
 //! The rules are those of `core/include/linkweir/policy.h`: the data plane keeps the view true, reports
 //! events after they happened and never lets time decrease, and two picks with nothing between them agree.
 
+use std::fmt;
+use std::panic;
+
+use crate::core_policy::Fault;
 use crate::ffi::Queue;
+use crate::info::Declaration;
 
 /// A policy's view of the queues.
 #[derive(Clone, Copy, Debug)]
@@ -95,5 +100,78 @@ pub trait Policy {
     /// Writes the policy's statistics of queue `q` into `values`, as many as it declares.
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
         let _ = (view, q, values);
+    }
+}
+
+impl<P: Policy + ?Sized> Policy for Box<P> {
+    fn pick(&mut self, view: &View<'_>) -> Pick {
+        (**self).pick(view)
+    }
+
+    fn enqueued(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        (**self).enqueued(view, q, bytes);
+    }
+
+    fn sent(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        (**self).sent(view, q, bytes);
+    }
+
+    fn dropped(&mut self, view: &View<'_>, q: usize, bytes: u32) {
+        (**self).dropped(view, q, bytes);
+    }
+
+    fn rated(&mut self, view: &View<'_>) {
+        (**self).rated(view);
+    }
+
+    fn victim(&mut self, view: &View<'_>, q: usize, bytes: u32) -> Option<Victim> {
+        (**self).victim(view, q, bytes)
+    }
+
+    fn leaving(&mut self, view: &View<'_>, q: usize, ecn: bool) -> Verdict {
+        (**self).leaving(view, q, ecn)
+    }
+
+    fn expired(&self, view: &View<'_>, q: usize) -> bool {
+        (**self).expired(view, q)
+    }
+
+    fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
+        (**self).observe(view, q, values);
+    }
+}
+
+/// A policy that a user brings along: how it is declared, checked and started.
+pub trait Maker: fmt::Debug + Send + Sync {
+    /// Its name, its parameters and what it shows.
+    fn declaration(&self) -> &'static Declaration;
+
+    /// Whether it accepts these values for the queues of `view`.
+    ///
+    /// # Errors
+    /// The first value out of its range, or what the policy itself refuses.
+    fn check(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault>;
+
+    /// A policy for the queues of `view`, with values that [`Maker::check`] accepted.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn start(
+        &self,
+        view: &View<'_>,
+        params: &[u64],
+        qparams: &[u64],
+    ) -> Result<Box<dyn Policy + Send>, Fault>;
+}
+
+/// What a user's policy did against the contract. It ends the run by unwinding, because no question to a policy can fail
+/// otherwise; whoever runs it catches this.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken(pub String);
+
+impl Broken {
+    /// Ends the run.
+    pub fn end_run(self) -> ! {
+        panic::resume_unwind(Box::new(self))
     }
 }

@@ -6,12 +6,14 @@
 #![deny(unsafe_code)]
 
 mod batch;
+mod brought;
 mod codecs;
 mod columns;
 mod errors;
 mod inputs;
 mod panics;
 mod policies;
+mod python_policy;
 mod run;
 mod scenario;
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A panic is a defect of ours; users see one sentence about it, not a stack trace.
+//! A panic is a defect of ours; users see one sentence about it, not a stack trace. A user's policy that breaks the contract
+//! unwinds in the same way, and what it did is told as it is.
 
 use std::cell::RefCell;
 use std::panic::{catch_unwind, set_hook, AssertUnwindSafe};
+
+use linkweir_core::Broken;
 
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
@@ -26,7 +29,10 @@ pub fn keep_quiet() {
 
 /// Runs `work`; a panic becomes a message.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|_| {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
+        if let Some(Broken(what)) = payload.downcast_ref() {
+            return what.clone();
+        }
         let what = LAST
             .with(|last| last.borrow_mut().take())
             .unwrap_or_default();

@@ -10,6 +10,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::brought::Brought;
 use crate::errors::{raise, RunError};
 use crate::panics::caught;
 
@@ -209,6 +210,7 @@ pub fn parse(
         seed,
         trace,
         trace_content,
+        policies: Some(Arc::new(Brought)),
     };
     let parsed = py.detach(|| caught(|| scenario::parse_with(text, path.as_deref(), &overrides)));
     finish(py, parsed)
@@ -228,6 +230,7 @@ pub fn load(
         seed,
         trace,
         trace_content,
+        policies: Some(Arc::new(Brought)),
     };
     let parsed = py.detach(|| caught(|| scenario::load(&path, &overrides)));
     finish(py, parsed)

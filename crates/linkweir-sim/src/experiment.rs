@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use linkweir_core::{Declaration, Maker};
+
 use crate::satellite::rain::{Attenuation, Rain};
 use crate::satellite::recent;
 use crate::satellite::{
@@ -219,11 +221,31 @@ impl Channel {
     }
 }
 
-/// A policy of the core and its parameters, complete and accepted by the core's own checks.
+/// A policy that the user brings along. Two are equal if they are the same object.
+#[derive(Clone, Debug)]
+pub struct Brought(pub Arc<dyn Maker>);
+
+impl Brought {
+    /// Its name, its parameters and what it shows.
+    #[must_use]
+    pub fn declaration(&self) -> &'static Declaration {
+        self.0.declaration()
+    }
+}
+
+impl PartialEq for Brought {
+    fn eq(&self, other: &Brought) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// A policy and its parameters, complete and accepted by its own checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scheduler {
     /// Name of the policy.
     pub policy: String,
+    /// The policy, if it is neither one of the core nor one of the simulator.
+    pub brought: Option<Brought>,
     /// One value per parameter of the policy's table.
     pub params: Vec<u64>,
     /// One row per class, one value per per-queue parameter.

@@ -8,7 +8,9 @@ mod tauran_pf;
 mod tournament;
 mod ubmt_like;
 
-use linkweir_core::{CorePolicy, Fault, Pick, Policy, Stat, Verdict, Victim, View};
+use std::fmt;
+
+use linkweir_core::{CorePolicy, Declaration, Fault, Pick, Policy, Stat, Verdict, Victim, View};
 
 use crate::experiment::Experiment;
 use crate::satellite::fading::Fading;
@@ -53,10 +55,25 @@ impl Own {
     }
 }
 
+/// A running policy that the user brought along.
+pub(crate) struct Brought {
+    declaration: &'static Declaration,
+    policy: Box<dyn Policy + Send>,
+}
+
+impl fmt::Debug for Brought {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Brought")
+            .field("policy", &self.declaration.name)
+            .finish_non_exhaustive()
+    }
+}
+
 /// The scheduler of a run.
 #[derive(Debug)]
 pub(crate) enum AnyPolicy {
     Core(CorePolicy),
+    Brought(Brought),
     TauranPf(TauranPf),
     UbmtLike(UbmtLike),
     FrameLike(FrameLike),
@@ -67,6 +84,7 @@ macro_rules! ask {
     ($policy:expr, $inner:ident => $answer:expr) => {
         match $policy {
             AnyPolicy::Core($inner) => $answer,
+            AnyPolicy::Brought(Brought { policy: $inner, .. }) => $answer,
             AnyPolicy::TauranPf($inner) => $answer,
             AnyPolicy::UbmtLike($inner) => $answer,
             AnyPolicy::FrameLike($inner) => $answer,
@@ -89,6 +107,13 @@ impl AnyPolicy {
         view: &View<'_>,
     ) -> Result<AnyPolicy, Missing> {
         let scheduler = &experiment.scheduler;
+        if let Some(brought) = &scheduler.brought {
+            let policy = brought.0.start(view, &scheduler.params, &scheduler.qparams);
+            return Ok(AnyPolicy::Brought(Brought {
+                declaration: brought.declaration(),
+                policy: policy.map_err(Missing::Refused)?,
+            }));
+        }
         let own = OWN.into_iter().find(|(name, _)| *name == scheduler.policy);
         if let Some((name, own)) = own {
             let nqueues = view.queues.len();
@@ -133,6 +158,7 @@ impl AnyPolicy {
     pub(crate) fn is_channel_aware(&self) -> bool {
         match self {
             AnyPolicy::Core(policy) => !policy.info().ignores_rates,
+            AnyPolicy::Brought(brought) => !brought.declaration.ignores_rates,
             AnyPolicy::UbmtLike(_) | AnyPolicy::FrameLike(_) => true,
             // It reads the channel directly.
             AnyPolicy::TauranPf(_) => false,
@@ -143,6 +169,7 @@ impl AnyPolicy {
     pub(crate) fn stats(&self) -> &'static [Stat] {
         match self {
             AnyPolicy::Core(policy) => &policy.info().stats,
+            AnyPolicy::Brought(brought) => &brought.declaration.stats,
             _ => &[],
         }
     }

@@ -24,11 +24,20 @@ pub(super) fn read(
     what: &str,
     folder: &Path,
 ) -> Result<(PathBuf, Vec<u8>), Fault> {
-    let text = file.text()?;
-    if text.is_empty() || text.contains('\0') {
+    read_named(file, file.text()?, what, folder)
+}
+
+/// As [`read`], for a file that is called `name`.
+pub(super) fn read_named(
+    file: &Entry<'_, '_>,
+    name: &str,
+    what: &str,
+    folder: &Path,
+) -> Result<(PathBuf, Vec<u8>), Fault> {
+    if name.is_empty() || name.contains('\0') {
         return Err(file.fault(format!("must be the path of a file with {what}")));
     }
-    let path = folder.join(text);
+    let path = folder.join(name);
     let bytes = link::content(file, &path)?;
     Ok((path, bytes))
 }

@@ -29,6 +29,7 @@
 
 mod attenuation;
 mod beam;
+mod brought;
 mod constellation;
 mod fading;
 mod inputs;
@@ -50,6 +51,7 @@ use toml::de::DeTable;
 
 use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
 
+pub use brought::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
 pub use linkweir_config::parameters::show as show_parameter;
@@ -131,14 +133,15 @@ fn read<'i>(
     let link_lines = link_section.finish()?;
 
     let mut scheduler_section = top.need_table("scheduler", "policy = \"pss\"")?;
-    let (policy, params) = scheduler::policy(&mut scheduler_section)?;
+    let (policy, params) =
+        scheduler::policy(&mut scheduler_section, overrides, &mut inputs, &mut notes)?;
     let mut class_sections = top.tables("class", limits::CLASSES)?;
     let Classes {
         classes,
         qparams,
         ranges,
         owners,
-    } = Classes::read(&mut class_sections, policy, &params)?;
+    } = Classes::read(&mut class_sections, &policy, &params)?;
     beam::fits(&mut top, &link, classes.len())?;
     held(&top, &classes)?;
     let mut flow_sections =
@@ -155,6 +158,7 @@ fn read<'i>(
 
     let scheduler = Scheduler {
         policy: policy.name.to_string(),
+        brought: policy.brought.clone(),
         params,
         qparams,
     };
@@ -176,7 +180,7 @@ fn read<'i>(
         log_rows,
     };
     let places: Vec<&Section<'_, '_>> = owners.iter().map(|at| &class_sections[*at]).collect();
-    fits(&experiment, policy, &scheduler_section, &places)?;
+    fits(&experiment, &policy, &scheduler_section, &places)?;
 
     let mut parts = vec![("[link]", link_lines)];
     parts.extend(channel);
@@ -204,7 +208,7 @@ fn name(top: &mut Section<'_, '_>, source: &Source<'_>) -> Result<String, Fault>
 /// table of each class.
 fn fits(
     experiment: &Experiment,
-    policy: scheduler::Chosen,
+    policy: &scheduler::Chosen,
     section: &Section<'_, '_>,
     places: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
@@ -307,7 +311,7 @@ struct Classes {
 impl Classes {
     fn read(
         sections: &mut [Section<'_, '_>],
-        policy: scheduler::Chosen,
+        policy: &scheduler::Chosen,
         params: &[u64],
     ) -> Result<Classes, Fault> {
         let mut all = Classes::default();

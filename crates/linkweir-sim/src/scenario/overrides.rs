@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the caller gives in place of keys of the scenario.
+//! What the caller gives in place of keys of the scenario, and what finds the policies that it brings along.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::brought::Finder;
 
 /// Values that take the place of the scenario's own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// Seed.
     pub seed: Option<u64>,
@@ -12,4 +15,6 @@ pub struct Overrides {
     pub trace: Option<PathBuf>,
     /// Content of that trace; its path is then used as a name only.
     pub trace_content: Option<Vec<u8>>,
+    /// Turns files into policies; without it a scenario can only name policies.
+    pub policies: Option<Arc<dyn Finder>>,
 }

@@ -5,19 +5,28 @@ use linkweir_config::parameters;
 use linkweir_config::reader::{quote, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
-use linkweir_core::PolicyInfo;
+use linkweir_core::{Declaration, PolicyInfo, View};
 
-use crate::experiment::{Class, Link, Scheduler};
+use crate::experiment::{Brought, Class, Link, Scheduler};
 use crate::policies::{Own, OWN};
 
-use super::limits;
+use super::brought;
+use super::inputs::Input;
+use super::{limits, Overrides};
 
-/// A policy by name: one of the core with its tables, or one of the simulator's own.
-#[derive(Clone, Copy)]
+/// A policy: one of the core with its tables, one of the simulator's own, or one that the user brings along.
 pub(super) struct Chosen {
     pub(super) name: &'static str,
     info: Option<&'static PolicyInfo>,
     own: Option<Own>,
+    pub(super) brought: Option<Brought>,
+}
+
+impl Chosen {
+    fn declaration(&self) -> Option<&'static Declaration> {
+        let brought = self.brought.as_ref().map(Brought::declaration);
+        brought.or(self.info.map(|info| &**info))
+    }
 }
 
 /// Key of the scheduler that is not the policy's.
@@ -28,39 +37,62 @@ const TIMEOUTS_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
 
 /// Reads `[scheduler]` up to the policy's own parameters.
-pub(super) fn policy(section: &mut Section<'_, '_>) -> Result<(Chosen, Vec<u64>), Fault> {
-    let core = linkweir_core::policies();
-    let own = OWN.iter().map(|(name, _)| *name);
-    let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
-    let entry = section.need(SCHEDULER_KEY, "\"pss\"")?;
-    let at = entry.choice(&names)?;
-    let chosen = Chosen {
-        name: names[at],
-        info: core.get(at),
-        own: at
-            .checked_sub(core.len())
-            .and_then(|at| OWN.get(at))
-            .map(|(_, own)| *own),
-    };
-    section.write(SCHEDULER_KEY, quote(chosen.name));
+pub(super) fn policy(
+    section: &mut Section<'_, '_>,
+    overrides: &Overrides,
+    inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
+) -> Result<(Chosen, Vec<u64>), Fault> {
+    let chosen = choose(section, overrides, inputs, notes)?;
     if let Some(name) = chosen.own.and_then(Own::timeout_parameter) {
         let timeout_ns = section.whole(name, Kind::Time, TIMEOUTS_NS, 100_000_000)?;
         return Ok((chosen, vec![timeout_ns]));
     }
     let params = chosen
-        .info
-        .map_or(&[][..], |info| &info.params)
+        .declaration()
+        .map_or(&[][..], |declared| &declared.params)
         .iter()
         .map(|param| parameters::read(section, param))
         .collect::<Result<_, _>>()?;
     Ok((chosen, params))
 }
 
+fn choose(
+    section: &mut Section<'_, '_>,
+    overrides: &Overrides,
+    inputs: &mut Vec<Input>,
+    notes: &mut Vec<String>,
+) -> Result<Chosen, Fault> {
+    let core = linkweir_core::policies();
+    let own = OWN.iter().map(|(name, _)| *name);
+    let names: Vec<&'static str> = core.iter().map(|p| p.name).chain(own).collect();
+    let entry = section.need(SCHEDULER_KEY, "\"pss\"")?;
+    if let Some(table) = entry.table() {
+        let (brought, written) = brought::read(&entry, table, overrides, inputs, notes)?;
+        section.write(SCHEDULER_KEY, written);
+        return Ok(Chosen {
+            name: brought.declaration().name,
+            info: None,
+            own: None,
+            brought: Some(brought),
+        });
+    }
+    let at = entry.choice(&names)?;
+    let own = at.checked_sub(core.len()).and_then(|at| OWN.get(at));
+    section.write(SCHEDULER_KEY, quote(names[at]));
+    Ok(Chosen {
+        name: names[at],
+        info: core.get(at),
+        own: own.map(|(_, own)| *own),
+        brought: None,
+    })
+}
+
 /// Reads one `[[class]]`: its name, its classes, copies counted, and the row of policy parameters they have in common.
 /// `params` are those of the scheduler.
 pub(super) fn class(
     section: &mut Section<'_, '_>,
-    chosen: Chosen,
+    chosen: &Chosen,
     params: &[u64],
 ) -> Result<(String, Vec<Class>, Vec<u64>), Fault> {
     let entry = section.need("name", "\"ef\"")?;
@@ -89,8 +121,8 @@ pub(super) fn class(
     let row = match (chosen.own, params) {
         (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
         _ => chosen
-            .info
-            .map_or(&[][..], |info| &info.qparams)
+            .declaration()
+            .map_or(&[][..], |declared| &declared.qparams)
             .iter()
             .map(|param| parameters::read(section, param))
             .collect::<Result<_, _>>()?,
@@ -136,21 +168,28 @@ fn targets(section: &mut Section<'_, '_>, default_ns: u64) -> Result<Vec<u64>, F
 }
 
 /// The policy's own parameter that says how many packets all queues hold together, and its value, if it has one.
-pub(super) fn shared_limit(chosen: Chosen, scheduler: &Scheduler) -> Option<(&'static str, u64)> {
-    let info = chosen.info?;
-    info.shared_limit
-        .map(|at| (info.params[at].name, scheduler.params[at]))
+pub(super) fn shared_limit(chosen: &Chosen, scheduler: &Scheduler) -> Option<(&'static str, u64)> {
+    let declared = chosen.declaration()?;
+    let at = declared.shared_limit?;
+    Some((declared.params[at].name, scheduler.params[at]))
 }
 
 /// Asks the core whether the values fit together.
 pub(super) fn check(
-    chosen: Chosen,
+    chosen: &Chosen,
     scheduler: &Scheduler,
     link: &Link,
     section: &Section<'_, '_>,
     classes: &[&Section<'_, '_>],
 ) -> Result<(), Fault> {
     let link_bps = link.nominal_bps;
+    let Scheduler {
+        params, qparams, ..
+    } = scheduler;
+    if let Some(Brought(maker)) = &chosen.brought {
+        let check = |view: &View<'_>| maker.check(view, params, qparams);
+        return parameters::check_with(check, chosen.name, link_bps, section, classes);
+    }
     let Some(info) = chosen.info else {
         return if link.satellite.is_some() || !chosen.own.is_some_and(Own::needs_satellite) {
             Ok(())
@@ -159,9 +198,6 @@ pub(super) fn check(
             Err(section.fault_at(SCHEDULER_KEY, message))
         };
     };
-    let Scheduler {
-        params, qparams, ..
-    } = scheduler;
     parameters::check(info, link_bps, params, qparams, section, classes)
 }
 

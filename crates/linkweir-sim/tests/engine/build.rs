@@ -41,6 +41,7 @@ pub fn scheduler(policy: &str, set: &[(&str, &str)], queues: &[&[(&str, u64)]]) 
     }
     Scheduler {
         policy: policy.to_owned(),
+        brought: None,
         params,
         qparams,
     }

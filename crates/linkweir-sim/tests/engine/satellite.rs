@@ -30,6 +30,7 @@ fn voice(users: usize, queues: &Queues, packet_bits: u32, seed: u64) -> Experime
     let chosen = if policy.starts_with("tauran") {
         Scheduler {
             policy: policy.to_owned(),
+            brought: None,
             params: if policy == "tauran_codes" {
                 vec![100 * MS]
             } else {
@@ -164,6 +165,7 @@ fn users_of(samples_db: &[f32], step_ns: u64, user_offset_ns: u64) -> Satellite 
 fn tauran_pf() -> Scheduler {
     Scheduler {
         policy: "tauran_pf".to_owned(),
+        brought: None,
         params: Vec::new(),
         qparams: Vec::new(),
     }
