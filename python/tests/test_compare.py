@@ -410,6 +410,17 @@ def test_distributions_are_those_of_all_seeds_together() -> None:
         assert ours.quantile(0.99) == one.quantile(0.99)
 
 
+def test_no_interval_of_a_percentile_is_narrower_than_a_bucket_of_its_histogram() -> None:
+    steady = {**PSS, "flow": PSS["flow"][1:]}  # no random numbers: every run is the same
+    found = compare(steady, ["pss"], seeds=3, jobs=1)
+    (link,) = found.facts.links
+    middle = found.estimate(link.label, "pss", "af", "delay_p50")
+    assert middle.mean is not None
+    assert middle.mean > 0
+    assert middle.half == middle.mean / 128
+    assert found.estimate(link.label, "pss", "af", "rate").half == 0
+
+
 def test_copies_of_a_class_are_one_class_with_their_means() -> None:
     scenario = {
         **PSS,

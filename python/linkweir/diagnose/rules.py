@@ -134,7 +134,9 @@ def refused_transfers(run: RunTables, _: ResolvedScenario) -> list[Finding]:
         refused, begun = row["refused"], row["begun"]
         if refused:
             what = f"{refused} of {refused + begun} transfers were refused, as many were there as concurrent allows"
-            cure = "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
+            cure = (
+                "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
+            )
             figures = {"refused": float(refused), "begun": float(begun)}
             found.append(Finding("refused", f"flow {row['flow']}", what, cure, figures))
     return merged(found, "refused") if len(found) > MOST_FLOWS else found
