@@ -18,6 +18,7 @@ class Measure:
         digits: after the point.
         quantity: how a bound is written, as `linkweir.policy.Parameter.unit`.
         more_is_better: whether a promise is a lower bound.
+        resolution: a value is known to this part of itself.
     """
 
     column: str
@@ -27,6 +28,7 @@ class Measure:
     digits: int
     quantity: str
     more_is_better: bool = False
+    resolution: float = 0.0
 
     @property
     def heading(self) -> str:
@@ -45,14 +47,17 @@ class Measure:
         return text if half is None else f"{text} ± {half * self.scale:,.{self.digits}f}"
 
 
+BUCKET = 1 / 128
+"""Width of a histogram's buckets, as a part of their bounds. Percentiles are bounds of buckets."""
+
 MEASURES = {
     "rate": Measure("rate_bps", "rate", "Mbit/s", 1e-6, 3, "rate", more_is_better=True),
     "goodput": Measure("goodput_bps", "TCP goodput", "Mbit/s", 1e-6, 3, "rate", more_is_better=True),
     "loss": Measure("loss", "loss", "%", 100.0, 2, "fraction"),
     "delay_mean": Measure("delay_mean_s", "mean delay", "ms", 1e3, 1, "time"),
-    "delay_p50": Measure("delay_p50_s", "delay p50", "ms", 1e3, 1, "time"),
-    "delay_p95": Measure("delay_p95_s", "delay p95", "ms", 1e3, 1, "time"),
-    "delay_p99": Measure("delay_p99_s", "delay p99", "ms", 1e3, 1, "time"),
+    "delay_p50": Measure("delay_p50_s", "delay p50", "ms", 1e3, 1, "time", resolution=BUCKET),
+    "delay_p95": Measure("delay_p95_s", "delay p95", "ms", 1e3, 1, "time", resolution=BUCKET),
+    "delay_p99": Measure("delay_p99_s", "delay p99", "ms", 1e3, 1, "time", resolution=BUCKET),
 }
 """By the name that a promise uses. Delays of classes are queueing delays."""
 

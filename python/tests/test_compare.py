@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
+import io
 import json
 import re
 import signal
@@ -17,6 +19,7 @@ import pytest
 from command import ENDLESS, SCENARIOS, linkweir, start, strict_json
 
 import linkweir as package
+from linkweir.commands.compare import show
 from linkweir.comparison import Comparison, compare
 from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
@@ -223,6 +226,9 @@ def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants
         (["pss", "dr"], "no policy is called dr"),
         (["pss", "fq_code"], "did you mean fq_codel?"),
         (["pss", "pss"], "pss is given twice"),
+        (["pss", ""], "a name is empty"),
+        ("pss,,drr", "a name is empty"),
+        (["=pss"], "a name is empty"),
         ({"pss": {"link.rate": "1Mbit"}}, "link.rate: is no parameter of a policy"),
         ({"pss": {"class.none.rate": "1Mbit"}}, "no class named none"),
         ({"pss": {"class.af.rate": "1Mbps"}}, "--set pss.class.af.rate=VALUE"),
@@ -231,6 +237,28 @@ def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants
 def test_wrong_policies_are_refused(policies: Any, words: str) -> None:
     with pytest.raises(package.PlanError, match=re.escape(words)):
         prepare(PSS, policies, [], 1, [])
+
+
+def test_one_seed_is_said_to_be_one_run(tmp_path: Path) -> None:
+    alone = compare(PSS, ["pss"], seeds=1, jobs=1, out=tmp_path / "one")
+    several = compare(PSS, ["pss"], seeds=2, jobs=1, out=tmp_path / "two")
+    for found, told in ((alone, True), (several, False)):
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            show(found, as_json=False, wide=True)
+        assert ("of a single run" in shown.getvalue()) is told
+        assert found.directory is not None
+        assert ("of a single run" in (found.directory / "report.html").read_text()) is told
+
+
+def test_a_class_that_sent_nothing_has_a_verdict_of_its_own(tmp_path: Path) -> None:
+    silent = {**PSS, "flow": [flow for flow in PSS["flow"] if flow["class"] != "ef"]}
+    found = compare(silent, ["pss"], seeds=1, jobs=1, promises=["ef.delay_p99=100ms"])
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        show(found, as_json=False, wide=True)
+    heading, row = [line for line in shown.getvalue().splitlines() if line.startswith(("promise", "ef: "))][-2:]
+    assert row[heading.index("no data") :].strip() == "pss"
 
 
 def test_wrong_traces_and_seeds_are_refused(tmp_path: Path) -> None:
@@ -380,6 +408,17 @@ def test_distributions_are_those_of_all_seeds_together() -> None:
         assert ours is not None
         assert ours.packets.sum() == one.packets.sum()
         assert ours.quantile(0.99) == one.quantile(0.99)
+
+
+def test_no_interval_of_a_percentile_is_narrower_than_a_bucket_of_its_histogram() -> None:
+    steady = {**PSS, "flow": PSS["flow"][1:]}  # no random numbers: every run is the same
+    found = compare(steady, ["pss"], seeds=3, jobs=1)
+    (link,) = found.facts.links
+    middle = found.estimate(link.label, "pss", "af", "delay_p50")
+    assert middle.mean is not None
+    assert middle.mean > 0
+    assert middle.half == middle.mean / 128
+    assert found.estimate(link.label, "pss", "af", "rate").half == 0
 
 
 def test_copies_of_a_class_are_one_class_with_their_means() -> None:

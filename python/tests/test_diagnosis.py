@@ -86,6 +86,15 @@ EACH: list[tuple[Keys, list[tuple[str, str]]]] = [
         [("mtu", "scheduler.mtu")],
     ),
     (one(FIFO, {"kind": "tcp"}, link={"rate": "1Mbit"}), [("delay", "class all")]),
+    (
+        one(
+            FIFO,
+            {"kind": "transfers", "arrivals": {"every": "100ms"}, "size": "500kB", "concurrent": 2},
+            link={"rate": "10Mbit", "delay": "10ms"},
+            limit="50p",
+        ),
+        [("refused", "flow transfers1")],
+    ),
 ]
 """Scenarios and the warnings each must give, and no other."""
 
@@ -100,6 +109,14 @@ def test_each_kind_of_warning_is_in_the_docs_and_has_its_scenario() -> None:
     documented = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     tried = {kind for _, expected in EACH for kind, _ in expected} | {"trace", "unjudged"}
     assert sorted(documented) == sorted(tried)
+
+
+def test_refused_transfers_are_counted_with_those_that_began() -> None:
+    flow = {"kind": "transfers", "arrivals": {"every": "100ms", "process": "periodic"}, "size": "10MB", "concurrent": 2}
+    (finding,) = lw.run(one(FIFO, flow, link={"rate": "1Mbit"}, limit="20p")).warnings
+    # 10 arrive in each of 20 s; the two that are there from the beginning never end.
+    assert finding.figures == {"refused": 198.0, "begun": 2.0}
+    assert "198 of 200 transfers were refused" in finding.what
 
 
 def test_a_small_mtu_of_codel_lets_it_drop_while_one_packet_waits_behind() -> None:

@@ -15,7 +15,7 @@ from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import prepare
-from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR
+from linkweir.comparison.promises import KEPT, MISSED, SINGLE, UNCLEAR, UNKNOWN
 from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
@@ -100,7 +100,7 @@ def _with_changes(names: Sequence[str], changes: Sequence[str]) -> dict[str, dic
     """The keys that each policy changes."""
     found: dict[str, dict[str, Any]] = {}
     for text in names:
-        if text in found:
+        if text in found and text.strip():
             raise typer.BadParameter(
                 f"{text} is given twice; write mine={text} for one of them", param_hint="--policies"
             )
@@ -149,6 +149,8 @@ def show(comparison: Comparison, *, as_json: bool, wide: bool) -> None:
     emit("\n")
     if len(facts.seeds) > 1:
         emit("Means over the seeds ± half of the 95 % confidence interval. Delays are queueing delays.\n")
+    elif comparison.sweep.runs_done:
+        emit(f"{SINGLE} Delays are queueing delays.\n")
     found = comparison.sweep.runs_done - comparison.sweep.runs_now
     emit(
         f"{comparison.sweep.runs_done} of {comparison.sweep.runs_planned} runs done: "
@@ -180,12 +182,15 @@ def _promises(comparison: Comparison, *, wide: bool) -> None:
     if not comparison.facts.promises:
         return
     several = len(comparison.facts.links) > 1
+    shown = [KEPT, MISSED, UNCLEAR]
+    if any(v.verdict == UNKNOWN for v in comparison.verdicts):
+        shown.append(UNKNOWN)
     rows = []
     for promise in comparison.facts.promises:
         for link in comparison.facts.links:
             here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
-            lists = [", ".join(v.policy for v in here if v.verdict == one) or "-" for one in (KEPT, MISSED, UNCLEAR)]
+            lists = [", ".join(v.policy for v in here if v.verdict == one) or "-" for one in shown]
             rows.append([promise.text, *([link.label] if several else []), *lists])
     emit("\n")
-    headings = ["promise", *(["link"] if several else []), KEPT, MISSED, UNCLEAR]
+    headings = ["promise", *(["link"] if several else []), *shown]
     print_table(headings, rows, wide=wide, left=len(headings))

@@ -13,7 +13,7 @@ from linkweir import html_page
 from linkweir.build import build
 from linkweir.comparison import plot
 from linkweir.comparison.plan import Link
-from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
+from linkweir.comparison.promises import KEPT, MISSED, SINGLE, UNCLEAR, UNKNOWN, Promise
 from linkweir.html_page import Cell, Group
 from linkweir.measures import CAPACITY, MEASURES, SHOWN, USED
 from linkweir.provenance import read_provenance
@@ -100,6 +100,10 @@ def answer(comparison: Results) -> str:
     )
     if any(v.verdict == UNCLEAR for v in verdicts):
         below += " Unclear: the bound is within the interval; more seeds would tell."
+    if any(v.verdict == UNKNOWN for v in verdicts):
+        below += " No data: the run measured nothing of the class."
+    if len(facts.seeds) == 1:
+        below += f" {SINGLE}"
     return f'<ul>{said}</ul>{html_page.table(headings, lines)}<p class="below">{below}</p>'
 
 

@@ -191,6 +191,8 @@ def _entries(policies: Policies) -> Iterator[tuple[str, str, dict[Key, Any]]]:
             changes = dict(keys.leaves(more))
         except KeyPathError as fault:
             raise PlanError(f"policy {label}: {fault}") from fault
+        if not label:
+            raise PlanError("policies: a name is empty; write names with one comma between them, like pss,drr,fq_codel")
         policy = policy or str(changes.pop(("scheduler", "policy"), label))
         if policy not in known:
             raise PlanError(

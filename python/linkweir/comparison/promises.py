@@ -25,6 +25,8 @@ KEPT = "kept"
 MISSED = "missed"
 UNCLEAR = "unclear"
 UNKNOWN = "no data"
+SINGLE = "What is kept or missed is so in the results of a single run; more seeds would give intervals."
+"""Said where there is one seed."""
 _SLACK = 0.01
 _TARGETED = ("mlwdf", "exp_rule", "exp_pf")
 _QUANTILES = {0.05: "delay_p95", 0.01: "delay_p99", 0.5: "delay_p50"}

@@ -164,11 +164,16 @@ class Results:
         return found.take(pa.array(ranked, pa.int64()))
 
     def estimate(self, trace: str, policy: str, name: str, measure: str) -> Estimate:
-        """The mean of a measure of a class, with its interval."""
+        """The mean of a measure of a class, with its interval.
+
+        The interval of a percentile is no narrower than the bucket of the histogram that it comes from.
+        """
         column = MEASURES[measure].column
         row = self._by_place.get((trace, policy, name), {})
-        mean = row.get(column)
-        return Estimate(mean, row.get(f"{column}{INTERVAL}"), row.get("runs", 0) if mean is not None else 0)
+        mean, half = row.get(column), row.get(f"{column}{INTERVAL}")
+        if mean is not None and half is not None:
+            half = max(half, MEASURES[measure].resolution * mean)
+        return Estimate(mean, half, row.get("runs", 0) if mean is not None else 0)
 
     def link_estimate(self, trace: str, policy: str, measure: Measure) -> Estimate:
         """The mean of a measure of the link, with its interval."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from linkweir.diagnose.finding import Finding
 from linkweir.diagnose.reservations import missed_reservations
 from linkweir.diagnose.resolved import ResolvedScenario
-from linkweir.diagnose.rules import long_delays, offered_above_capacity, short_trace, small_mtu
+from linkweir.diagnose.rules import long_delays, offered_above_capacity, refused_transfers, short_trace, small_mtu
 from linkweir.fault import DirectoryError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "findings"]
 
-RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, long_delays)
+RULES = (missed_reservations, offered_above_capacity, small_mtu, short_trace, refused_transfers, long_delays)
 
 
 def findings(run: RunTables) -> list[Finding]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
+MOST_FLOWS = 3
+"""If transfers of more flows were refused, only the worst is reported."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 
@@ -121,6 +123,23 @@ def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     figures = {"trace_s": length_s, "simulated_s": run.simulated_s}
     cure = f'Set duration = "{math.floor(1000 * length_s)}ms" or give a longer trace'
     return [Finding("trace", "link.trace", what, cure, figures)]
+
+
+def refused_transfers(run: RunTables, _: ResolvedScenario) -> list[Finding]:
+    """Transfers were not begun because too many were there."""
+    if "completions" not in run.tables:
+        return []
+    found = []
+    for row in run.rows("completions"):
+        refused, begun = row["refused"], row["begun"]
+        if refused:
+            what = f"{refused} of {refused + begun} transfers were refused, as many were there as concurrent allows"
+            cure = (
+                "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
+            )
+            figures = {"refused": float(refused), "begun": float(begun)}
+            found.append(Finding("refused", f"flow {row['flow']}", what, cure, figures))
+    return merged(found, "refused") if len(found) > MOST_FLOWS else found
 
 
 def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:

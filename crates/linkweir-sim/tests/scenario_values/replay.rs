@@ -172,10 +172,43 @@ fn what_is_wrong_with_a_capture_names_the_byte() {
     let short = pcap(0xa1b2_c3d4, 1, &[(1, 0, 10, 14)], false);
     assert_eq!(
         replay("c.pcap", &short, "").unwrap_err(),
-        "c.pcap: byte 24: a packet of 14B, 14B of them its link layer's header; 1B .. 1048575B must remain"
+        "c.pcap: byte 24: a packet of 14B, 14B of them its link layer's; 1B .. 1048575B must remain"
     );
     let found = replay("c.pcap", &capture, "only = \"a\"").unwrap_err();
     assert!(found.contains("only = \"a\": is for a CSV"), "{found}");
+}
+
+#[test]
+fn a_time_that_cannot_be_names_the_packet() {
+    let capture = |magic: u32, seconds: u32, fraction: u32| {
+        let packets = [(0, 0, 20, 64), (seconds, fraction, 20, 64)];
+        replay("c.pcap", &pcap(magic, 1, &packets, false), "")
+    };
+    assert_eq!(
+        capture(0xa1b2_c3d4, 1_700_000_000, 0).unwrap_err(),
+        "c.pcap: byte 60: packet 2 is 53 years later than the first one; a replay may last 10. The clock was wrong, or the file \
+         is damaged; cut the capture where it jumps (editcap -r)"
+    );
+    assert_eq!(
+        capture(0xa1b2_c3d4, 1, 1_000_000).unwrap_err(),
+        "c.pcap: byte 60: packet 2 has a time with the fraction 1000000 of a second; at most 999999 is possible. The file is damaged"
+    );
+    assert!(capture(0xa1b2_c3d4, 1, 999_999).is_ok());
+    assert!(capture(0xa1b2_3c4d, 1, 1_000_000).is_ok());
+    assert!(capture(0xa1b2_3c4d, 1, 1_000_000_000).is_err());
+}
+
+#[test]
+fn check_sequences_behind_frames_are_no_part_of_packets() {
+    let packets = |link: u32, keys: &str| {
+        let capture = pcap(0xa1b2_c3d4, link, &[(1, 0, 20, 118)], false);
+        replay("c.pcap", &capture, keys).unwrap().0
+    };
+    // Ethernet with two words of 16 bits behind each frame; bit 26 says that they are counted.
+    let counted = 1 | 1 << 26 | 2 << 28;
+    assert_eq!(packets(counted, ""), [(0, 100)]);
+    assert_eq!(packets(counted, "lengths = \"frame\""), [(0, 118)]);
+    assert_eq!(packets(1 | 2 << 28, ""), [(0, 104)]);
 }
 
 #[test]

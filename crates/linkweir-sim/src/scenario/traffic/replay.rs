@@ -193,11 +193,6 @@ fn capture(bytes: &[u8], path: &Path, lengths: Lengths) -> Result<Packets, Fault
     for (at_ns, _) in &mut found.packets {
         *at_ns -= first_ns;
     }
-    let last_ns = found.packets.last().map_or(0, |(at_ns, _)| *at_ns);
-    if last_ns > limits::DURATION_NS {
-        let message = "its packets are years apart; no run is that long";
-        return Err(found.fault(0, message));
-    }
     Ok(found.packets)
 }
 
@@ -211,6 +206,7 @@ struct Found<'p> {
 
 /// Times up to this far before the first packet of a file are kept in order.
 const BEFORE_NS: i128 = 3600 * 1_000_000_000;
+const YEAR_NS: i128 = 365 * 86_400 * 1_000_000_000;
 
 impl Found<'_> {
     /// A fault of the record at this byte.
@@ -233,7 +229,15 @@ impl Found<'_> {
         )
     }
 
-    fn add(&mut self, at: usize, time_ns: i128, frame: u32, link: Linktype) -> Result<(), Fault> {
+    /// Takes a packet; `trailer` bytes of its frame are the link layer's, behind the packet.
+    fn add(
+        &mut self,
+        at: usize,
+        time_ns: i128,
+        frame: u32,
+        link: Linktype,
+        trailer: u32,
+    ) -> Result<(), Fault> {
         let header = match self.lengths {
             Lengths::Frame => 0,
             Lengths::Ip => header_bytes(link).ok_or_else(|| {
@@ -246,10 +250,15 @@ impl Found<'_> {
                 )
             })?,
         };
+        let header = header
+            + match self.lengths {
+                Lengths::Frame => 0,
+                Lengths::Ip => trailer,
+            };
         let bytes = frame.saturating_sub(header);
         if !(1..=limits::PACKET_BYTES).contains(&bytes) {
             let message = format!(
-                "a packet of {frame}B, {header}B of them its link layer's header; 1B .. {}B must remain",
+                "a packet of {frame}B, {header}B of them its link layer's; 1B .. {}B must remain",
                 limits::PACKET_BYTES
             );
             return Err(self.fault(at, message));
@@ -257,6 +266,16 @@ impl Found<'_> {
         let first_ns = *self.first_ns.get_or_insert(time_ns);
         let after_ns = u64::try_from(time_ns - first_ns + BEFORE_NS)
             .map_err(|_| self.fault(at, "a packet more than an hour earlier than the first one"))?;
+        if after_ns > limits::DURATION_NS {
+            let number = self.packets.len() + 1;
+            let message = format!(
+                "packet {number} is {} years later than the first one; a replay may last {}. The clock was wrong, or the file is \
+                 damaged; cut the capture where it jumps (editcap -r)",
+                (time_ns - first_ns) / YEAR_NS,
+                i128::from(limits::DURATION_NS) / YEAR_NS
+            );
+            return Err(self.fault(at, message));
+        }
         self.packets.push((after_ns, bytes));
         Ok(())
     }
@@ -274,6 +293,17 @@ fn header_bytes(link: Linktype) -> Option<u32> {
     })
 }
 
+/// The link type of a pcap file, and the bytes of the check sequence behind each packet. Both are in one field: bit 26 says
+/// that the four uppermost count its 16-bit words.
+fn link_of(field: u32) -> (Linktype, u32) {
+    let trailer = if field & 1 << 26 == 0 {
+        0
+    } else {
+        2 * (field >> 28)
+    };
+    (Linktype((field & 0x03ff_ffff) as i32), trailer)
+}
+
 fn pcap(bytes: &[u8], found: &mut Found<'_>) -> Result<(), Fault> {
     let (mut rest, header) =
         parse_pcap_header(bytes).map_err(|error| found.unreadable(0, error.is_incomplete()))?;
@@ -282,18 +312,27 @@ fn pcap(bytes: &[u8], found: &mut Found<'_>) -> Result<(), Fault> {
         (false, true) => parse_pcap_frame_modified,
         (false, false) => parse_pcap_frame,
     };
-    let fraction_ns = if header.is_nanosecond_precision() {
-        1
+    let (fraction_ns, most) = if header.is_nanosecond_precision() {
+        (1, 999_999_999)
     } else {
-        1000
+        (1000, 999_999)
     };
+    let (link, trailer) = link_of(header.network.0 as u32);
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
         let (after, record) =
             frame(rest).map_err(|error| found.unreadable(at, error.is_incomplete()))?;
+        if record.ts_usec > most {
+            let number = found.packets.len() + 1;
+            let message = format!(
+                "packet {number} has a time with the fraction {} of a second; at most {most} is possible. The file is damaged",
+                record.ts_usec
+            );
+            return Err(found.fault(at, message));
+        }
         let time_ns =
             i128::from(record.ts_sec) * 1_000_000_000 + i128::from(record.ts_usec) * fraction_ns;
-        found.add(at, time_ns, record.origlen, header.network)?;
+        found.add(at, time_ns, record.origlen, link, trailer)?;
         rest = after;
     }
     Ok(())
@@ -353,7 +392,7 @@ fn pcapng(bytes: &[u8], found: &mut Found<'_>) -> Result<(), Fault> {
                 let stamp = i128::from(packet.ts_high) << 32 | i128::from(packet.ts_low);
                 let time_ns = stamp * 1_000_000_000 / i128::from(interface.units)
                     + i128::from(interface.offset_s) * 1_000_000_000;
-                found.add(at, time_ns, packet.origlen, interface.link)?;
+                found.add(at, time_ns, packet.origlen, interface.link, 0)?;
             }
             Block::SimplePacket(_) => {
                 return Err(found.fault(at, "a packet without a time (a simple packet block)"));
