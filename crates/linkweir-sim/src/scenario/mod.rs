@@ -378,12 +378,8 @@ fn flows(
         traffic::read(section, times, classes, link, inputs, &mut flows)?;
         entries.resize(entries.len() + flows.len() - before, index);
     }
-    if let Some(at) = traffic::too_many_connections(&flows) {
-        let message = format!(
-            "applications may have more than {} connections at once; use fewer",
-            limits::ALL_CONNECTIONS
-        );
-        return Err(sections[entries[at]].fault(message));
+    if let Some((at, key, message)) = traffic::too_many_connections(&flows) {
+        return Err(sections[entries[at]].fault_at(key, message));
     }
     let mut names = BTreeSet::new();
     for (flow, entry) in flows.iter().zip(entries) {

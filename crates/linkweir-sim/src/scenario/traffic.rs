@@ -504,15 +504,29 @@ fn tcp_config(section: &mut Section<'_, '_>) -> Result<tcp::Config, Fault> {
     Ok(config)
 }
 
-/// The first flow with whose connections there are too many.
-pub(super) fn too_many_connections(flows: &[Flow]) -> Option<usize> {
+/// The first flow with whose connections there are too many, the key that says how many it has, and what is wrong.
+pub(super) fn too_many_connections(flows: &[Flow]) -> Option<(usize, &'static str, String)> {
     let mut all = 0_u64;
-    flows.iter().position(|flow| {
+    let mut exceeds = None;
+    for (at, flow) in flows.iter().enumerate() {
         if let Traffic::Application(application) = &flow.traffic {
             all += u64::from(application.connections());
+            if all > limits::ALL_CONNECTIONS && exceeds.is_none() {
+                exceeds = Some((at, &application.session));
+            }
         }
-        all > limits::ALL_CONNECTIONS
-    })
+    }
+    let (at, session) = exceeds?;
+    let (key, cure) = match session {
+        Session::Transfers { .. } => ("concurrent", "concurrent or count"),
+        Session::Web { .. } => ("connections", "connections or count"),
+        Session::Requests { .. } | Session::Video(_) => ("count", "count"),
+    };
+    let message = format!(
+        "all flows together may have {all} connections at once, more than {}; lower {cure}",
+        limits::ALL_CONNECTIONS
+    );
+    Some((at, key, message))
 }
 
 /// Checks that the packets which greedy sources keep waiting fit into the queues, and a packet of every source.

@@ -114,9 +114,18 @@ fn read(
         section.write(key, measure.show(value));
         return Ok(measure.amount(Distribution::Fixed(value)));
     };
+    let mut foreign = Vec::new();
     let (amount, shown) = if let Some(points) = table.find("cdf") {
+        let message = "not with cdf, which gives the whole distribution; leave one out";
+        foreign.extend(
+            ["file", "mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
+        );
         listed(&points, measure)?
     } else if let Some(file) = table.find("file") {
+        let message = "not with file, which gives the whole distribution; leave one out";
+        foreign.extend(
+            ["mean", "distribution", "shape", "deviation", "max"].map(|key| (key, message)),
+        );
         let (path, bytes) =
             inputs::read(&file, "amounts and their cumulative parts", files.folder)?;
         let points = points_of(&bytes, &path, measure)?;
@@ -124,11 +133,38 @@ fn read(
         let amount = measure.amount(Distribution::Empirical(points));
         (amount, format!("{{ file = {} }}", quote(&name)))
     } else {
-        drawn(&mut table, measure)?
+        let (amount, shown) = drawn(&mut table, measure)?;
+        if !matches!(amount.distribution, Distribution::Pareto { .. }) {
+            foreign.push((
+                "shape",
+                "is a key of distribution = \"pareto\"; add that or leave this out",
+            ));
+        }
+        if !matches!(amount.distribution, Distribution::Lognormal { .. }) {
+            foreign.push((
+                "deviation",
+                "is a key of distribution = \"lognormal\"; add that or leave this out",
+            ));
+        }
+        (amount, shown)
     };
-    table.finish()?;
+    finish(table, &foreign)?;
     section.write(key, shown);
     Ok(amount)
+}
+
+/// Refuses keys that were not asked for. Of those in `foreign` it says why they do not belong there.
+pub(super) fn finish(
+    mut table: Section<'_, '_>,
+    foreign: &[(&'static str, &str)],
+) -> Result<(), Fault> {
+    let Some(unknown) = table.known().err() else {
+        return Ok(());
+    };
+    let known = foreign
+        .iter()
+        .find_map(|(key, message)| Some(table.find(key)?.fault(*message)));
+    Err(known.unwrap_or(unknown))
 }
 
 /// A distribution with a mean.

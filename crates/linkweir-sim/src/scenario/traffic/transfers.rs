@@ -8,7 +8,7 @@ use linkweir_config::Fault;
 use crate::experiment::{Amount, Arrivals, Session};
 
 use super::super::limits;
-use super::amount::{self, Files};
+use super::amount::{self, finish, Files};
 
 const DEFAULT_CONCURRENT: u32 = 1000;
 
@@ -34,26 +34,60 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
         return Err(entry.fault(format!("must be a table, such as {EXAMPLE}")));
     };
     let gap = (1.0, limits::DURATION_NS as f64);
+    const ONE: &str = "at, load and every exclude each other; leave all but one out";
+    let mut foreign = vec![
+        (
+            "shape",
+            "is a key of size with distribution = \"pareto\"; process is poisson or periodic",
+        ),
+        (
+            "concurrent",
+            "is a key of the flow; write it beside arrivals",
+        ),
+    ];
     let (arrivals, shown) = if let Some(times) = table.find("at") {
+        foreign.extend([
+            ("load", ONE),
+            ("every", ONE),
+            (
+                "process",
+                "is a key of every, and at gives all times; leave it out",
+            ),
+        ]);
         listed(&times)?
     } else if let Some(load) = table.find("load") {
         let load_bps = load.quantity(Kind::Rate, 1.0, limits::RATE_BPS as f64)?;
+        foreign.extend([
+            ("every", ONE),
+            (
+                "process",
+                "is a key of every, and load makes a Poisson process; leave it out",
+            ),
+        ]);
         let mean_ns = 8e9 * amount::mean(size) / load_bps;
         if !(gap.0..=gap.1).contains(&mean_ns) {
-            let shown = units::show_real(mean_ns, Kind::Time);
-            let message = format!("gives a transfer every {shown}; raise it, or lower size");
+            let cure = match mean_ns < gap.0 {
+                true => "lower it, or raise size",
+                false => "raise it, or lower size",
+            };
+            let [shown, least, most] =
+                [mean_ns, gap.0, gap.1].map(|ns| units::show_real(ns, Kind::Time));
+            let message =
+                format!("gives a transfer every {shown}, which must be {least} .. {most}; {cure}");
             return Err(load.fault(message));
         }
         poisson(mean_ns)
     } else {
-        let Some(every) = table.find("every") else {
-            return Err(table.missing(
-                "every",
-                "is missing; write every = \"500ms\", load = \"5Mbit\" or at = [\"0s\", \"3s\"]",
+        let every = table.find("every");
+        let process = table.find("process");
+        let Some(every) = every else {
+            finish(table, &foreign)?; // a key of another name tells more
+            return Err(entry.fault(
+                "must say when transfers arrive; add every = \"500ms\", load = \"5Mbit\" or at = [\"0s\", \"3s\"]",
             ));
         };
         let words = ["poisson", "periodic"];
-        match table.find("process").map_or(Ok(0), |e| e.choice(&words))? {
+        match process.map_or(Ok(0), |e| e.choice(&words))? {
             0 => poisson(every.quantity(Kind::Time, gap.0, gap.1)?),
             _ => {
                 let every_ns = every.whole(Kind::Time, (1, limits::DURATION_NS))?;
@@ -65,7 +99,7 @@ fn arrivals(section: &mut Section<'_, '_>, size: &Amount) -> Result<Arrivals, Fa
             }
         }
     };
-    table.finish()?;
+    finish(table, &foreign)?;
     section.write("arrivals", shown);
     Ok(arrivals)
 }
