@@ -201,9 +201,18 @@ def _check(
 @app.command("policies")
 def _policies(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="A policy; its parameters are shown.")] = None,
+    new: Annotated[
+        Path | None,
+        typer.Option("--new", metavar="FILE", help="Write a policy of your own to begin with: FILE.c or FILE.py."),
+    ] = None,
     as_json: _Json = False,
 ) -> None:
     """List the scheduling policies and their parameters."""
+    if new is not None:
+        from linkweir.commands.new_policy import new_policy
+
+        emit(new_policy(new))
+        return
     found = linkweir.policies()
     if name is not None:
         names = [policy.name for policy in found]

@@ -13,16 +13,17 @@ A class has the calls of the core's contract, with the same meaning. Only `pick`
 ...         ready = [q for q, queue in enumerate(view.queues) if queue.ready]
 ...         return max(ready, key=lambda q: view.queues[q].backlog_bytes, default=None)
 
-``__init__(view, params, classes)`` gets the values of `params`, a dict, and those of `class_params`, a dict for each class.
-Times are in ns, rates in bit/s, lengths in bytes. A class that does not like the values raises `ValueError`, and the scenario
-is refused.
+``__init__(view, params, classes)`` gets the values of `params`, a dict, and those of `class_params`, a dict for each
+class. Times are in ns, rates in bit/s, lengths in bytes. A class that does not like the values raises `ValueError`, and
+the scenario is refused.
 
 | call | answer |
 |---|---|
-| ``pick(view)`` | the queue whose first packet goes next; None: none now; ``(None, ns)``: none now, ask again at this time |
-| ``enqueued(view, q, size)``, ``sent(...)``, ``dropped(...)`` | none: a packet of `size` bytes joined queue `q`, left it or was dropped |
+| ``pick(view)`` | the queue whose first packet goes next; None if there is none, or ``(None, ns)`` to be asked again then |
+| ``enqueued(view, q, size)`` | none: a packet of `size` bytes is in queue `q` now |
+| ``sent(view, q, size)``, ``dropped(view, q, size)`` | none: it left queue `q`, or was dropped from it |
 | ``rated(view)`` | none: the capacity, or the rate of a queue, changed |
-| ``victim(view, q, size)`` | after `enqueued`: the queue that must drop its last packet; ``(queue, "head")``: its first; or None |
+| ``victim(view, q, size)`` | after `enqueued`: the queue that drops its last packet, ``(queue, "head")``: its first; or None |
 | ``leaving(view, q, ecn)`` | whether the packet picked may leave: ``"pass"``, ``"drop"``, or ``"mark"`` if `ecn` |
 | ``expired(view, q)`` | whether the first packet of the full queue `q` may be dropped to make room |
 | ``observe(view, q)`` | a whole number for each entry of `stats` |
@@ -34,7 +35,7 @@ Parameters are declared as class attributes, each a dict from a name to a `param
 ``(unit, help)``:
 
 >>> class EarliestDeadline:
-...     class_params = {"deadline": parameter("time", default="100ms", min="1us", max="60s", help="time a packet may wait")}
+...     class_params = {"deadline": parameter("time", default="100ms", max="60s", help="time a packet may wait")}
 ...     stats = {"served": ("packets", "packets sent")}
 """
 
@@ -202,8 +203,7 @@ def _stats(found: type) -> list[dict[str, Any]]:
 def told(error: BaseException) -> str:
     """An exception as one line, with the line of the file that raised it; for the native module."""
     where = traceback.extract_tb(error.__traceback__)
-    place = f" ({Path(where[-1].filename).name}, line {where[-1].lineno})" if where else ""
-    if isinstance(error, SyntaxError):
-        place = f" (line {error.lineno})"
-    text = str(error) or "no message"
-    return f"{text}{place}" if isinstance(error, ValueError) and not where else f"{type(error).__name__}: {text}{place}"
+    line = error.lineno if isinstance(error, SyntaxError) else where[-1].lineno if where else None
+    text = str(error).partition("\n")[0] or "no message"
+    place = "" if line is None else f" (line {line})"
+    return f"{type(error).__name__}: {text}{place}" if where or line else text

@@ -406,9 +406,14 @@ fn wrong(answer: &Bound<'_, PyAny>, expected: &str) -> PyErr {
 
 /// An exception as one line: what it is, and where it was raised.
 fn told(py: Python<'_>, error: &PyErr) -> String {
+    let value = error.value(py);
+    if let Some(trace) = error.traceback(py) {
+        // The line is left out if this fails.
+        let _ = value.setattr("__traceback__", trace);
+    }
     let told = py
         .import("linkweir.own")
-        .and_then(|own| own.call_method1("told", (error.value(py),)))
+        .and_then(|own| own.call_method1("told", (value,)))
         .and_then(|text| text.extract::<String>());
     told.unwrap_or_else(|_| error.to_string())
 }
