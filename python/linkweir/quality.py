@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -296,24 +297,38 @@ def intervals(
     """
     import pyarrow as pa
 
+    texts = [(name, pa.string()) for name in ("class", "flow", "buffer", "codec")]
+    numbers = [(name, pa.float64()) for name in ("loss", "burst_r", "delay_s", "rating", "mos")]
+    schema = pa.schema([("t_s", pa.float64()), *texts, ("due_pkts", pa.uint64()), *numbers])
+    parts = (pa.Table.from_pylist(rows, schema) for rows in _rated(result, codec, model, advantage))
+    return pa.concat_tables([schema.empty_table(), *parts]).combine_chunks()
+
+
+_PIECE = 4096
+"""Rows of the table `voice` that are objects of Python at the same time: there may be millions."""
+
+
+def _rated(
+    result: RunTables, codec: Codec | str | None, model: str, advantage: float
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of `intervals`, piece by piece."""
     if model not in ("g107", "cole_rosenbluth"):
         raise ValueError(f"model = {model!r}: must be g107 or cole_rosenbluth")
     named = _codecs_of(result) if codec is None else {}
     _call(model, codec or "g711", 0.0, 0.0, 1.0, advantage)  # refuses what is wrong even where there is no voice
-    rows = []
-    for row in result.rows("voice") if "voice" in result.tables else []:
-        used = codec or named.get(row["flow"], "g711")
-        name = used if isinstance(used, str) else None
-        found = {name: row[name] for name in INTERVAL_COLUMNS} | {"codec": name, "rating": None, "mos": None}
-        if name not in UNRATED:
-            delay_s = None if row["delay_s"] is None else row["delay_s"] + _found(used).delay_s
-            call = _call(model, used, delay_s or 0.0, row["loss"], row["burst_r"], advantage)
-            found |= {"delay_s": delay_s, "rating": call.rating, "mos": call.mos}
-        rows.append(found)
-    texts = [(name, pa.string()) for name in ("class", "flow", "buffer", "codec")]
-    numbers = [(name, pa.float64()) for name in ("loss", "burst_r", "delay_s", "rating", "mos")]
-    fields = [("t_s", pa.float64()), *texts, ("due_pkts", pa.uint64()), *numbers]
-    return pa.Table.from_pylist(rows, pa.schema(fields))
+    for batch in result.batches("voice", INTERVAL_COLUMNS):
+        for first in range(0, batch.num_rows, _PIECE):
+            rows = []
+            for row in batch.slice(first, _PIECE).to_pylist():
+                used = codec or named.get(row["flow"], "g711")
+                name = used if isinstance(used, str) else None
+                found = {**row, "codec": name, "rating": None, "mos": None}
+                if name not in UNRATED:
+                    delay_s = None if row["delay_s"] is None else row["delay_s"] + _found(used).delay_s
+                    call = _call(model, used, delay_s or 0.0, row["loss"], row["burst_r"], advantage)
+                    found |= {"delay_s": delay_s, "rating": call.rating, "mos": call.mos}
+                rows.append(found)
+            yield rows
 
 
 def voice(
@@ -337,17 +352,19 @@ def voice(
     """
     import pyarrow as pa
 
-    calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in intervals(result, codec, model=model, advantage=advantage).to_pylist():
-        calls.setdefault((row["flow"], row["buffer"]), []).append(row)
+    calls: dict[tuple[str, str], _Call] = {}
+    for piece in _rated(result, codec, model, advantage):
+        for row in piece:
+            key = (row["flow"], row["buffer"])
+            if key not in calls:
+                calls[key] = _Call(row)
+            calls[key].add(row)
     names = ("delay_s", "loss", "mos", "worst_mos", "worst_t_s", "worst_delay_s", "worst_loss", "worst_burst_r")
     rows = []
-    for (flow, buffer), parts in calls.items():
-        rated = [part for part in parts if part["mos"] is not None]
-        worst = min(rated, key=lambda part: part["mos"], default=parts[0])
+    for (flow, buffer), call in calls.items():
+        worst, mos = call.worst, call.mos
         found = {"flow": flow, "class": worst["class"], "buffer": buffer, "codec": worst["codec"]}
-        found |= {name: _weighted(parts, name) for name in ("delay_s", "loss")}
-        found["mos"] = sum(part["mos"] for part in rated) / len(rated) if rated else None
+        found |= {"delay_s": call.delay_s.mean(), "loss": call.loss.mean(), "mos": sum(mos) / len(mos) if mos else None}
         rows.append(found | {f"worst_{name}": worst[name] for name in ("mos", "t_s", "delay_s", "loss", "burst_r")})
     order = {name: place for place, name in enumerate(result.table("flows")["flow"].to_pylist())}
     rows.sort(key=lambda row: order.get(row["flow"], len(order)))
@@ -355,11 +372,37 @@ def voice(
     return pa.Table.from_pylist(rows, pa.schema([*texts, *((name, pa.float64()) for name in names)]))
 
 
-def _weighted(parts: Sequence[dict[str, Any]], name: str) -> float | None:
-    """Mean over the packets of intervals."""
-    known = [part for part in parts if part[name] is not None]
-    packets = sum(part["due_pkts"] for part in known)
-    return sum(part[name] * part["due_pkts"] for part in known) / packets if known else None
+class _Weighted:
+    """The mean of a value over the packets of intervals, of those in which it is known."""
+
+    def __init__(self) -> None:
+        self._products = array("d")
+        self._packets = 0
+
+    def add(self, value: float | None, packets: int) -> None:
+        if value is not None:
+            self._products.append(value * packets)
+            self._packets += packets
+
+    def mean(self) -> float | None:
+        return sum(self._products) / self._packets if self._packets else None
+
+
+class _Call:
+    """What `voice` needs of the intervals of a call: a few numbers each, and the worst of them."""
+
+    def __init__(self, first: dict[str, Any]) -> None:
+        self.worst = first
+        self.delay_s, self.loss = _Weighted(), _Weighted()
+        self.mos = array("d")
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.delay_s.add(row["delay_s"], row["due_pkts"])
+        self.loss.add(row["loss"], row["due_pkts"])
+        if row["mos"] is not None:
+            self.mos.append(row["mos"])
+            if row["mos"] < (self.worst["mos"] or math.inf):
+                self.worst = row
 
 
 def _codecs_of(result: RunTables) -> dict[str, str]:

@@ -125,7 +125,26 @@ def test_a_small_mtu_of_codel_lets_it_drop_while_one_packet_waits_behind() -> No
     assert "dropped although only one packet waits behind" in finding.what
 
 
+def test_refused_transfers_of_copies_give_the_warning_of_the_worst_and_other_sources_theirs() -> None:
+    flow = {"kind": "transfers", "size": "100kB", "arrivals": {"every": "500ms", "process": "periodic"}}
+    files = {**flow, "class": "all", "name": "files", "concurrent": 1, "count": 4, "stagger": "4s"}
+    alone = [{**flow, "class": "all", "name": f"alone{i}", "concurrent": 1} for i in range(4)]
+    scenario = one(FIFO, files, link={"rate": "1Mbit"}, limit="50p")
+    scenario["flow"] += alone
+    found = [finding for finding in lw.run(scenario).warnings if finding.kind == "refused"]
+    assert [finding.where for finding in found[1:]] == [f"flow alone{i}" for i in range(4)]
+    assert found[0].where == "flow files-1"
+    assert ["(and 3 more of its copies)" in finding.what for finding in found] == [True, *[False] * 4]
+    assert "as concurrent = 1 allows" in found[0].what
+
+
 HEALTHY = {
+    "as many transfers as may be": one(
+        FIFO,
+        {"kind": "transfers", "size": "100kB", "arrivals": {"every": "1s", "process": "periodic"}, "concurrent": 1},
+        link={"rate": "10Mbit"},
+        limit="200p",
+    ),
     "one packet waits whenever a bin ends": pss(
         "1Mbit",
         link={"rate": "20Mbit"},

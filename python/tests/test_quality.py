@@ -6,9 +6,11 @@ from __future__ import annotations
 import doctest
 import itertools
 import math
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from command import linkweir, strict_json
 
@@ -24,6 +26,7 @@ from linkweir.quality import (
     mos,
     openbach_delay,
 )
+from linkweir.tables import RunTables
 
 
 def test_examples_in_the_documentation() -> None:
@@ -292,6 +295,24 @@ def test_calls_of_a_run() -> None:
     for arguments in ({"model": "simple"}, {"codec": "mp3"}, {"codec": Codec(0, 1)}):
         with pytest.raises(ValueError, match="must be"):
             quality.voice(result, **({"model": "cole_rosenbluth"} | arguments))
+
+
+def test_many_intervals_of_calls_are_not_held_as_objects() -> None:
+    run = package.run(package.Scenario.parse(VOICE))
+    table = pa.concat_tables([run.table("voice")] * 2000).combine_chunks()
+    sources = {"voice": lambda: table, "flows": lambda: run.table("flows")}
+    many = RunTables(run.scenario, sources, status="complete", simulated_s=run.simulated_s)
+    assert many.table("voice").num_rows > 5 * quality._PIECE
+    tracemalloc.start()
+    try:
+        found = quality.voice(many).to_pylist()
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes / table.num_rows < 500, "a dict of a row alone takes as much"
+    for call, one in zip(found, quality.voice(run).to_pylist(), strict=True):
+        assert call == pytest.approx(one)
+    assert quality.intervals(many).slice(12, 24).equals(pa.concat_tables([quality.intervals(run)] * 2).combine_chunks())
 
 
 def test_delays_that_a_mean_hides_are_heard() -> None:

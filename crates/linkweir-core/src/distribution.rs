@@ -16,7 +16,7 @@ const NOTED: usize = 32;
 pub struct Distribution {
     noted: [u64; NOTED],
     nnoted: usize,
-    /// Grows with the largest value seen, to 58 kB at the very most.
+    /// Grows with the largest value seen, to [`Distribution::MOST_BYTES`] at the very most.
     counted: Histogram<u64>,
 }
 
@@ -31,6 +31,9 @@ impl Default for Distribution {
 }
 
 impl Distribution {
+    /// Most bytes that its counts take.
+    pub const MOST_BYTES: u64 = 58 << 10;
+
     /// Adds a value, ns.
     #[inline]
     pub fn record(&mut self, ns: u64) {
@@ -93,6 +96,15 @@ fn count(histogram: &mut Histogram<u64>, ns: u64, times: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_of_times_takes_no_more_than_is_said() {
+        let mut found = Distribution::default();
+        found.record(1);
+        found.record(u64::MAX);
+        let bytes = 8 * found.whole().distinct_values() as u64;
+        assert_eq!(bytes, Distribution::MOST_BYTES);
+    }
 
     #[test]
     fn counts_what_is_noted_like_what_is_counted() {

@@ -292,6 +292,9 @@ pub struct Measures {
     pub playout: Vec<Playout>,
 }
 
+/// Length of the intervals in which calls are counted, ns.
+pub const CALL_INTERVAL_NS: u64 = 10_000_000_000;
+
 /// A play-out buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Playout {

@@ -14,7 +14,7 @@ class Finding:
 
     Attributes:
         kind: the rule that found it, such as ``reservation_starved``; docs/reference/diagnosis.md lists them.
-        where: the class or key it is about, such as ``class af`` or ``link.trace``.
+        where: the class, flow or key it is about, such as ``class af`` or ``link.trace``.
         what: what happened, with figures.
         cure: what to change.
         figures: the figures by name, with units in the names.

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 LONG_DELAY_S = 1.0
 """A class is reported if more than one packet in twenty waited for longer."""
-MOST_FLOWS = 3
-"""If transfers of more flows were refused, only the worst is reported."""
 EXCESS = 0.01
 """Part by which more than the capacity must be offered, or a trace be shorter than its run: random traffic varies."""
 
@@ -125,21 +123,28 @@ def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     return [Finding("trace", "link.trace", what, cure, figures)]
 
 
-def refused_transfers(run: RunTables, _: ResolvedScenario) -> list[Finding]:
+def refused_transfers(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     """Transfers were not begun because too many were there."""
     if "completions" not in run.tables:
         return []
+    rows = {row["flow"]: row for row in run.rows("completions") if row["refused"]}
     found = []
-    for row in run.rows("completions"):
-        refused, begun = row["refused"], row["begun"]
-        if refused:
-            what = f"{refused} of {refused + begun} transfers were refused, as many were there as concurrent allows"
-            cure = (
-                "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
-            )
-            figures = {"refused": float(refused), "begun": float(begun)}
-            found.append(Finding("refused", f"flow {row['flow']}", what, cure, figures))
-    return merged(found, "refused") if len(found) > MOST_FLOWS else found
+    for flow in resolved.flows:
+        name, copies = flow["name"], flow["count"]
+        names = [name] if copies == 1 else [f"{name}-{copy + 1}" for copy in range(copies)]
+        mine = [_refused(rows[name], flow["concurrent"]) for name in names if name in rows]
+        found += merged(mine, "refused")
+    return found
+
+
+def _refused(row: dict[str, Any], concurrent: int) -> Finding:
+    refused, begun = row["refused"], row["begun"]
+    what = (
+        f"{refused} of {refused + begun} transfers were refused, as many were there as concurrent = {concurrent} allows"
+    )
+    cure = "Completion times are those of the others; raise concurrent, or let fewer or smaller transfers arrive"
+    figures = {"refused": float(refused), "begun": float(begun)}
+    return Finding("refused", f"flow {row['flow']}", what, cure, figures)
 
 
 def long_delays(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:

@@ -18,12 +18,10 @@
 
 use std::collections::VecDeque;
 
-use crate::experiment;
+use crate::experiment::{self, CALL_INTERVAL_NS as INTERVAL_NS};
 
 use super::column::{Column, Unit, Value};
 
-/// Length of an interval, ns.
-const INTERVAL_NS: u64 = 10_000_000_000;
 /// A longer time between two packets is a pause, and the second one begins a talk spurt.
 const PAUSE_NS: u64 = 100_000_000;
 /// Longest time for which the adaptive buffer keeps its play-out delay.

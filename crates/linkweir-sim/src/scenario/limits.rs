@@ -9,6 +9,10 @@ pub(super) const BINS: u64 = 100_000_000;
 pub(super) const SERIES_ROWS: u64 = 10_000_000_000;
 /// Most sources, copies counted.
 pub(super) const FLOWS: u64 = 100_000;
+/// Most bytes of the histograms of delays that flows ask for.
+pub(super) const DELAY_BYTES: u64 = 1_000_000_000;
+/// Most rows of the table of calls.
+pub(super) const VOICE_ROWS: u64 = 10_000_000;
 /// Most classes.
 pub(super) const CLASSES: usize = linkweir_core::MAX_QUEUES;
 /// Most packets all queues together may hold.

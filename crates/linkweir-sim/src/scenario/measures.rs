@@ -5,7 +5,11 @@ use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::Fault;
 
-use crate::experiment::{Measures, Playout, Traffic};
+use linkweir_core::Distribution;
+
+use crate::experiment::{Flow, Measures, Playout, Traffic, CALL_INTERVAL_NS};
+
+use super::limits;
 
 /// Lengths of a play-out buffer, ns.
 const BUFFERS_NS: (u64, u64) = (1_000_000, 10_000_000_000);
@@ -32,6 +36,65 @@ pub(super) fn log(top: &mut Section<'_, '_>) -> Result<Option<u64>, Fault> {
             .number("log_rows", (1, MOST_LOG_ROWS), LOG_ROWS)
             .map(Some),
     }
+}
+
+/// The first flow with which the measurements that flows ask for take too much, the key that asks, and what is wrong.
+/// Totals count from the warm-up to the end.
+pub(super) fn too_large(
+    flows: &[Flow],
+    (warmup_ns, duration_ns): (u64, u64),
+) -> Option<(usize, &'static str, String)> {
+    too_many_delays(flows).or_else(|| too_many_intervals(flows, (warmup_ns, duration_ns)))
+}
+
+/// Each flow with `delays` has a histogram of queueing delays, and one of one-way delays in the table.
+fn too_many_delays(flows: &[Flow]) -> Option<(usize, &'static str, String)> {
+    let each_bytes = 2 * Distribution::MOST_BYTES;
+    let most = limits::DELAY_BYTES / each_bytes;
+    let asking = (0..).zip(flows).filter(|(_, flow)| flow.measures.delays);
+    let at = asking.clone().nth(usize::try_from(most).ok()?)?.0;
+    let count = asking.count() as u64;
+    let message = format!(
+        "histograms of {count} flows may take {} of memory, more than {}; ask for those of at most {most} flows",
+        in_memory(count * each_bytes),
+        in_memory(limits::DELAY_BYTES)
+    );
+    Some((at, "delays", message))
+}
+
+/// Each buffer of a flow gives a row for each interval in which the flow sends.
+fn too_many_intervals(
+    flows: &[Flow],
+    (warmup_ns, duration_ns): (u64, u64),
+) -> Option<(usize, &'static str, String)> {
+    let most = ((duration_ns - warmup_ns) / CALL_INTERVAL_NS).max(1);
+    let rows = |flow: &Flow| {
+        let counted_ns = flow
+            .stop_ns
+            .min(duration_ns)
+            .saturating_sub(flow.start_ns.max(warmup_ns));
+        // A flow that begins within an interval may end within one more.
+        let intervals = (counted_ns / CALL_INTERVAL_NS + 2).min(most);
+        intervals * flow.measures.playout.len() as u64
+    };
+    let mut all = 0_u64;
+    let at = flows.iter().position(|flow| {
+        all = all.saturating_add(rows(flow));
+        all > limits::VOICE_ROWS
+    })?;
+    let all: u64 = flows.iter().map(rows).fold(0, u64::saturating_add);
+    let message = format!(
+        "the table voice may have {all} rows, one each {} for each buffer of each flow, more than {}; \
+         use fewer flows or buffers, or a shorter duration",
+        units::show_whole(CALL_INTERVAL_NS, Kind::Time),
+        limits::VOICE_ROWS
+    );
+    Some((at, "playout", message))
+}
+
+/// Bytes as people read them.
+fn in_memory(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
 /// Reads `delays` and `playout`.

@@ -147,13 +147,7 @@ fn read<'i>(
     let mut flow_sections =
         top.tables("flow", usize::try_from(limits::FLOWS).unwrap_or(usize::MAX))?;
     top.known()?; // before the flows, which may name a class of a misspelt table
-    let flows = flows(
-        &mut flow_sections,
-        &ranges,
-        &link,
-        times.duration_ns,
-        &mut inputs,
-    )?;
+    let flows = flows(&mut flow_sections, &ranges, &link, &times, &mut inputs)?;
     series_rows(&top, bins, &link, classes.len(), flows.len())?;
 
     let scheduler = Scheduler {
@@ -367,18 +361,20 @@ fn flows(
     sections: &mut [Section<'_, '_>],
     classes: &BTreeMap<String, Range<usize>>,
     link: &Link,
-    duration_ns: u64,
+    times: &Times,
     inputs: &mut Vec<Input>,
 ) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut entries = Vec::new();
     for (index, section) in sections.iter_mut().enumerate() {
         let before = flows.len();
-        let times = (index, duration_ns);
-        traffic::read(section, times, classes, link, inputs, &mut flows)?;
+        let entry = (index, times.duration_ns);
+        traffic::read(section, entry, classes, link, inputs, &mut flows)?;
         entries.resize(entries.len() + flows.len() - before, index);
     }
-    if let Some((at, key, message)) = traffic::too_many_connections(&flows) {
+    let too_large = traffic::too_many_connections(&flows)
+        .or_else(|| measures::too_large(&flows, (times.warmup_ns, times.duration_ns)));
+    if let Some((at, key, message)) = too_large {
         return Err(sections[entries[at]].fault_at(key, message));
     }
     let mut names = BTreeSet::new();

@@ -65,6 +65,60 @@ fn the_base_is_sound() {
     assert_eq!(scenario.experiment.link.return_delay_ns, 250_000_000);
 }
 
+/// A scenario with this many flows of EF, and these keys.
+fn with_flows(duration: &str, count: u64, keys: &str) -> Result<(), String> {
+    let text = BASE.replacen("\"10s\"", &format!("\"{duration}\""), 1);
+    let flow = format!("kind = \"cbr\"\ncount = {count}\n{keys}");
+    let text = text.replacen("kind = \"cbr\"", &flow, 1);
+    let read = parse(&text, Path::new("geo.toml"));
+    read.map(drop).map_err(|fault| fault.to_string())
+}
+
+#[test]
+fn histograms_of_flows_that_would_fill_the_memory_are_refused() {
+    assert_eq!(with_flows("10s", 8418, "delays = true"), Ok(()));
+    assert_eq!(with_flows("10s", 90_000, "delays = false"), Ok(()));
+    assert_eq!(
+        with_flows("10s", 90_000, "delays = true").unwrap_err(),
+        "geo.toml:28: flow[0].delays = true: histograms of 90000 flows may take 10.7 GB of memory, more than 1.0 GB; \
+         ask for those of at most 8418 flows"
+    );
+    assert!(with_flows("10s", 8419, "delays = true").is_err());
+}
+
+#[test]
+fn intervals_of_calls_that_would_fill_the_memory_are_refused() {
+    // 1000 s are 100 intervals.
+    let buffers = "playout = [\"60ms\", \"200ms\", \"adaptive\", \"1s\"]";
+    assert_eq!(with_flows("1000s", 25_000, buffers), Ok(()));
+    assert_eq!(with_flows("1009.9s", 25_000, buffers), Ok(()));
+    assert_eq!(
+        with_flows(
+            "100000000s",
+            1,
+            "stop = \"100s\"\nplayout = [\"60ms\", \"1s\"]"
+        ),
+        Ok(())
+    );
+    assert_eq!(
+        with_flows("1010s", 25_000, buffers).unwrap_err(),
+        "geo.toml:28: flow[0].playout = [\"60ms\", \"200ms\", \"adaptive\", \"1s\"]: the table voice may have \
+         10100000 rows, one each 10s for each buffer of each flow, more than 10000000; use fewer flows or buffers, or a \
+         shorter duration"
+    );
+    assert!(with_flows("100000000s", 1, "playout = [\"60ms\", \"1s\"]").is_err());
+    // The buffer of a call that names none counts as well.
+    let call = BASE.replacen("\"10s\"", "\"1000h\"", 1);
+    let call = call.replacen(
+        "kind = \"tcp\"",
+        "kind = \"voice\"\ncodec = \"g711\"\ncount = 28",
+        1,
+    );
+    let found = parse(&call, Path::new("geo.toml")).unwrap_err().to_string();
+    let wanted = "geo.toml:33: flow[2].playout: the table voice may have 10080000 rows";
+    assert!(found.starts_with(wanted), "{found}");
+}
+
 #[test]
 fn a_limit_in_bytes_below_every_packet_is_refused() {
     for (keys, bytes) in [

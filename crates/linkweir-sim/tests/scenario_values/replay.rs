@@ -209,6 +209,46 @@ fn check_sequences_behind_frames_are_no_part_of_packets() {
     assert_eq!(packets(counted, ""), [(0, 100)]);
     assert_eq!(packets(counted, "lengths = \"frame\""), [(0, 118)]);
     assert_eq!(packets(1 | 2 << 28, ""), [(0, 104)]);
+    // Bit 27 says nothing; those from 16 to 25 are 0.
+    assert_eq!(packets(counted | 1 << 27, ""), [(0, 100)]);
+    let capture = pcap(0xa1b2_c3d4, 0x0001_0001, &PACKETS, false);
+    let damaged = "c.pcap: has the link type 0x00010001, of which bits 16 to 25 must be 0; the file is damaged";
+    assert_eq!(
+        replay("c.pcap", &capture, "lengths = \"frame\"").unwrap_err(),
+        damaged
+    );
+}
+
+#[test]
+fn a_time_far_after_the_one_before_names_the_packet() {
+    const DAY: u32 = 24 * 3600;
+    let after = |days: u32| {
+        let late = (PACKETS[1].0 + days * DAY, 0, 0, 60);
+        let packets = [PACKETS[0], PACKETS[1], late, PACKETS[2]];
+        replay("c.pcap", &pcap(0xa1b2_c3d4, 1, &packets, false), "")
+    };
+    assert_eq!(
+        after(3 * 365).unwrap_err(),
+        "c.pcap: byte 170: packet 3 is 1094 days later than those before it; a pause may last 30. The clock was wrong, or the \
+         file is damaged; cut the capture where it jumps (editcap -r)"
+    );
+    // A pause of a month is one.
+    assert!(after(30).is_ok());
+
+    let mut late = pcapng();
+    let place = late.len() - 40 + 12;
+    late[place..place + 4].copy_from_slice(&0x0006_1000_u32.to_le_bytes());
+    let found = replay("c.pcapng", &late, "").unwrap_err();
+    let wanted = "c.pcapng: byte 184: packet 3 is ";
+    assert!(
+        found.starts_with(wanted) && found.contains("days later"),
+        "{found}"
+    );
+
+    let early = pcap(0xa1b2_c3d4, 1, &[PACKETS[2], (5, 0, 0, 60)], false);
+    let found = replay("c.pcap", &early, "").unwrap_err();
+    let wanted = "c.pcap: byte 60: packet 2 is more than an hour earlier than the first one.";
+    assert!(found.starts_with(wanted), "{found}");
 }
 
 #[test]

@@ -178,6 +178,7 @@ fn capture(bytes: &[u8], path: &Path, lengths: Lengths) -> Result<Packets, Fault
         lengths,
         packets: Vec::new(),
         first_ns: None,
+        latest_ns: None,
     };
     if bytes.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]) {
         pcapng(bytes, &mut found)?;
@@ -202,11 +203,15 @@ struct Found<'p> {
     lengths: Lengths,
     packets: Packets,
     first_ns: Option<i128>,
+    latest_ns: Option<i128>,
 }
 
 /// Times up to this far before the first packet of a file are kept in order.
 const BEFORE_NS: i128 = 3600 * 1_000_000_000;
-const YEAR_NS: i128 = 365 * 86_400 * 1_000_000_000;
+const DAY_NS: i128 = 86_400 * 1_000_000_000;
+const YEAR_NS: i128 = 365 * DAY_NS;
+/// A longer time without packets is no pause but a wrong time stamp.
+const PAUSE_NS: i128 = 30 * DAY_NS;
 
 impl Found<'_> {
     /// A fault of the record at this byte.
@@ -264,10 +269,14 @@ impl Found<'_> {
             return Err(self.fault(at, message));
         }
         let first_ns = *self.first_ns.get_or_insert(time_ns);
-        let after_ns = u64::try_from(time_ns - first_ns + BEFORE_NS)
-            .map_err(|_| self.fault(at, "a packet more than an hour earlier than the first one"))?;
+        let number = self.packets.len() + 1;
+        let after_ns = u64::try_from(time_ns - first_ns + BEFORE_NS).map_err(|_| {
+            let message =
+                format!("packet {number} is more than an hour earlier than the first one. The clock was wrong, or the file is \
+                         damaged; cut the capture where it jumps (editcap -r)");
+            self.fault(at, message)
+        })?;
         if after_ns > limits::DURATION_NS {
-            let number = self.packets.len() + 1;
             let message = format!(
                 "packet {number} is {} years later than the first one; a replay may last {}. The clock was wrong, or the file is \
                  damaged; cut the capture where it jumps (editcap -r)",
@@ -276,6 +285,17 @@ impl Found<'_> {
             );
             return Err(self.fault(at, message));
         }
+        let latest_ns = self.latest_ns.unwrap_or(time_ns);
+        if time_ns - latest_ns > PAUSE_NS {
+            let message = format!(
+                "packet {number} is {} days later than those before it; a pause may last {}. The clock was wrong, or the file is \
+                 damaged; cut the capture where it jumps (editcap -r)",
+                (time_ns - latest_ns) / DAY_NS,
+                PAUSE_NS / DAY_NS
+            );
+            return Err(self.fault(at, message));
+        }
+        self.latest_ns = Some(latest_ns.max(time_ns));
         self.packets.push((after_ns, bytes));
         Ok(())
     }
@@ -294,14 +314,22 @@ fn header_bytes(link: Linktype) -> Option<u32> {
 }
 
 /// The link type of a pcap file, and the bytes of the check sequence behind each packet. Both are in one field: bit 26 says
-/// that the four uppermost count its 16-bit words.
-fn link_of(field: u32) -> (Linktype, u32) {
+/// that the four uppermost count its 16-bit words, bit 27 is to be ignored, and the ten below them are reserved
+/// (draft-ietf-opsawg-pcap, section 4).
+fn link_of(field: u32, found: &Found<'_>) -> Result<(Linktype, u32), Fault> {
+    const RESERVED: u32 = 0x03ff_0000;
+    if field & RESERVED != 0 {
+        let message = format!(
+            "has the link type {field:#010x}, of which bits 16 to 25 must be 0; the file is damaged"
+        );
+        return Err(found.fault(0, message));
+    }
     let trailer = if field & 1 << 26 == 0 {
         0
     } else {
         2 * (field >> 28)
     };
-    (Linktype((field & 0x03ff_ffff) as i32), trailer)
+    Ok((Linktype((field & 0xffff) as i32), trailer))
 }
 
 fn pcap(bytes: &[u8], found: &mut Found<'_>) -> Result<(), Fault> {
@@ -317,7 +345,7 @@ fn pcap(bytes: &[u8], found: &mut Found<'_>) -> Result<(), Fault> {
     } else {
         (1000, 999_999)
     };
-    let (link, trailer) = link_of(header.network.0 as u32);
+    let (link, trailer) = link_of(header.network.0 as u32, found)?;
     while !rest.is_empty() {
         let at = bytes.len() - rest.len();
         let (after, record) =
