@@ -19,11 +19,11 @@ the scenario is refused.
 
 | call | answer |
 |---|---|
-| ``pick(view)`` | the queue whose first packet goes next; None if there is none, or ``(None, ns)`` to be asked again then |
+| ``pick(view)`` | the queue whose first packet goes next; None: none; ``(None, ns)``: none, ask again then |
 | ``enqueued(view, q, size)`` | none: a packet of `size` bytes is in queue `q` now |
 | ``sent(view, q, size)``, ``dropped(view, q, size)`` | none: it left queue `q`, or was dropped from it |
 | ``rated(view)`` | none: the capacity, or the rate of a queue, changed |
-| ``victim(view, q, size)`` | after `enqueued`: the queue that drops its last packet, ``(queue, "head")``: its first; or None |
+| ``victim(view, q, size)`` | the queue that drops its last packet, ``(queue, "head")``: its first; or None |
 | ``leaving(view, q, ecn)`` | whether the packet picked may leave: ``"pass"``, ``"drop"``, or ``"mark"`` if `ecn` |
 | ``expired(view, q)`` | whether the first packet of the full queue `q` may be dropped to make room |
 | ``observe(view, q)`` | a whole number for each entry of `stats` |
@@ -31,11 +31,11 @@ the scenario is refused.
 `view` has ``now_ns``, ``link_bps`` and ``queues``; a queue has ``backlog_pkts``, ``backlog_bytes``, ``head_bytes`` and
 ``head_arrival_ns`` (None if it is empty), ``rate_bps`` (0: blocked) and ``ready``.
 
-Parameters are declared as class attributes, each a dict from a name to a `parameter`, and statistics as a dict from a name to
-``(unit, help)``:
+Parameters are declared as class attributes, each a dict from a name to a `parameter`, and statistics as a dict from a
+name to ``(unit, help)``:
 
 >>> class EarliestDeadline:
-...     class_params = {"deadline": parameter("time", default="100ms", max="60s", help="time a packet may wait")}
+...     class_params = {"deadline": parameter("time", default="100ms", help="time a packet may wait")}
 ...     stats = {"served": ("packets", "packets sent")}
 """
 
@@ -149,7 +149,7 @@ def describe(path: str, content: bytes, name: str) -> dict[str, Any]:
 
 
 def _module(path: Path, content: bytes) -> Any:
-    """The file as a module, under a name of its own for each content, with its folder first where modules are looked for."""
+    """The file as a module, with a name of its own for each content. It may import others of its folder."""
     name = f"linkweir_own_{sha256(str(path).encode() + content).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
@@ -177,7 +177,8 @@ def _named(found: type, attribute: str) -> Mapping[str, Any]:
     for key in rows:
         if not isinstance(key, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", key) or key in _TAKEN:
             raise ValueError(
-                f"{found.__name__}.{attribute}: {key!r} must be lower-case letters, digits and _, and none of {', '.join(_TAKEN)}"
+                f"{found.__name__}.{attribute}: {key!r} must be lower-case letters, digits and _, "
+                f"and none of {', '.join(_TAKEN)}"
             )
     return rows
 

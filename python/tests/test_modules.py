@@ -37,8 +37,13 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "units": {"fault"},
         ANY: {ANY},
     },
+    "linkweir-user": {
+        "watched": {"linkweir_core"},
+        "build": set(),
+        ANY: {ANY},
+    },
     "linkweir-py": {
-        "panics": set(),
+        "panics": {"linkweir_core"},
         "errors": {"linkweir_sim"},
         ANY: {ANY},
     },
@@ -49,7 +54,7 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "tcp": set(),
         "codec": set(),
         "satellite": {"random"},
-        "experiment": {"satellite", "tcp"} | VALUES,
+        "experiment": {"satellite", "tcp", "linkweir_core"} | VALUES,
         "traffic": {"experiment", "random"} | VALUES,
         "policies": {"experiment", "satellite", "linkweir_core"},
         "metrics": {"experiment", "satellite", "table", "tcp", "linkweir_core"},
@@ -100,6 +105,7 @@ OURS = (
     "linkweir_py",
     "linkweir_plane",
     "linkweir_gateway",
+    "linkweir_user",
     "toml",
 )
 # Crates of which the table names single modules.

@@ -7,6 +7,7 @@ mod distribution;
 mod ffi;
 mod info;
 mod loaded;
+mod maker;
 mod mux;
 mod policy;
 
@@ -18,5 +19,6 @@ pub use info::{
     MAX_QUEUES, MAX_RATE_BPS, MIN_RATE_BPS, MOST_DROPS, UNSET,
 };
 pub use loaded::load;
+pub use maker::Maker;
 pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
-pub use policy::{Broken, Maker, Pick, Policy, Verdict, Victim, View};
+pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};

@@ -4,12 +4,9 @@
 //! The rules are those of `core/include/linkweir/policy.h`: the data plane keeps the view true, reports
 //! events after they happened and never lets time decrease, and two picks with nothing between them agree.
 
-use std::fmt;
 use std::panic;
 
-use crate::core_policy::Fault;
 use crate::ffi::Queue;
-use crate::info::Declaration;
 
 /// A policy's view of the queues.
 #[derive(Clone, Copy, Debug)]
@@ -139,29 +136,6 @@ impl<P: Policy + ?Sized> Policy for Box<P> {
     fn observe(&self, view: &View<'_>, q: usize, values: &mut [i64]) {
         (**self).observe(view, q, values);
     }
-}
-
-/// A policy that a user brings along: how it is declared, checked and started.
-pub trait Maker: fmt::Debug + Send + Sync {
-    /// Its name, its parameters and what it shows.
-    fn declaration(&self) -> &'static Declaration;
-
-    /// Whether it accepts these values for the queues of `view`.
-    ///
-    /// # Errors
-    /// The first value out of its range, or what the policy itself refuses.
-    fn check(&self, view: &View<'_>, params: &[u64], qparams: &[u64]) -> Result<(), Fault>;
-
-    /// A policy for the queues of `view`, with values that [`Maker::check`] accepted.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn start(
-        &self,
-        view: &View<'_>,
-        params: &[u64],
-        qparams: &[u64],
-    ) -> Result<Box<dyn Policy + Send>, Fault>;
 }
 
 /// What a user's policy did against the contract. It ends the run by unwinding, because no question to a policy can fail

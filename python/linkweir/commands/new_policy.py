@@ -19,7 +19,7 @@ def new_policy(path: Path) -> str:
         message = f"{path}: the file's name is the policy's: use lower-case letters, digits and _, as in my_policy.c"
         raise typer.BadParameter(message, param_hint="--new")
     called = name if path.suffix == ".c" else "".join(word.capitalize() for word in name.split("_"))
-    text = resources.files("linkweir").joinpath("templates", f"policy{path.suffix}").read_text(encoding="utf-8")
+    text = (resources.files("linkweir") / "templates" / f"policy{path.suffix}").read_text(encoding="utf-8")
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text.replace("NAME", called))

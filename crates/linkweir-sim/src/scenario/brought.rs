@@ -1,42 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `policy = { c = "mine.c" }` and `policy = { python = "mine.py:Mine" }`: policies that the user brings along.
 
-use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
 use linkweir_config::reader::{quote, Entry, Section};
 use linkweir_config::Fault;
-use linkweir_core::Maker;
 
 use crate::experiment::Brought;
 
 use super::inputs::{self, Input};
-use super::Overrides;
-
-/// A policy that was found, and what its user should know.
-#[derive(Debug)]
-pub struct Found {
-    /// Makes policies of it.
-    pub maker: Arc<dyn Maker>,
-    /// A sentence each.
-    pub notes: Vec<String>,
-}
-
-/// Turns files into policies. What reads scenarios knows neither compilers nor Python.
-pub trait Finder: fmt::Debug + Send + Sync {
-    /// The policy in a C file. `trusted`: it runs in this process, where nothing stops it from doing harm.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn c(&self, file: &Path, bytes: &[u8], trusted: bool) -> Result<Found, String>;
-
-    /// The policy that a class of a Python file is.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn python(&self, file: &Path, bytes: &[u8], class: &str) -> Result<Found, String>;
-}
+use super::overrides::Overrides;
 
 /// Reads the table; the policy, and the table's resolved form.
 pub(super) fn read(

@@ -32,6 +32,7 @@ mod beam;
 mod brought;
 mod constellation;
 mod fading;
+mod finder;
 mod inputs;
 mod limits;
 mod link;
@@ -51,7 +52,7 @@ use toml::de::DeTable;
 
 use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
 
-pub use brought::{Finder, Found};
+pub use finder::{Finder, Found};
 pub use inputs::Input;
 pub use linkweir_config::fault::Fault;
 pub use linkweir_config::parameters::show as show_parameter;

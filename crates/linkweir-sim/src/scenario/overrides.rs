@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::brought::Finder;
+use super::finder::Finder;
 
 /// Values that take the place of the scenario's own.
 #[derive(Clone, Debug, Default)]

@@ -12,7 +12,8 @@ use crate::policies::{Own, OWN};
 
 use super::brought;
 use super::inputs::Input;
-use super::{limits, Overrides};
+use super::limits;
+use super::overrides::Overrides;
 
 /// A policy: one of the core with its tables, one of the simulator's own, or one that the user brings along.
 pub(super) struct Chosen {
