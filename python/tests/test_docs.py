@@ -428,7 +428,7 @@ def test_every_entry_of_the_registers_has_its_block() -> None:
 
 
 def test_every_block_has_a_language_known_here() -> None:
-    assert {block.language for block in ALL} <= {"", "sh", "console", "python", "toml"}
+    assert {block.language for block in ALL} <= {"", "sh", "console", "python", "text", "toml"}
 
 
 def keys_of(key: str, block: Block) -> Iterator[str]:
@@ -469,6 +469,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/howto/sweep.md": "python/tests/test_sweep_plan.py",
         "docs/results/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
+        "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
     }
     assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():

@@ -266,3 +266,30 @@ def test_the_command_writes_a_policy_to_begin_with(tmp_path: Path) -> None:
     wrong = linkweir("policies", "--new", tmp_path / "Third.c")
     assert wrong.returncode == 2
     assert "lower-case" in " ".join(wrong.stderr.replace("│", " ").split())
+
+
+def test_the_scenarios_of_the_page_run(tmp_path: Path) -> None:
+    """Those of own-policy.md, with the files that the command writes and the class that the page shows."""
+    page = (REPOSITORY / "docs" / "howto" / "own-policy.md").read_text()
+    shown = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (longest,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    for name in ("earliest.py", "earliest.c"):
+        assert linkweir("policies", "--new", tmp_path / name).returncode == 0
+    (tmp_path / "mine.py").write_text(longest)
+    rest = """
+duration = "1s"
+[link]
+rate = "1Mbit"
+[[flow]]
+class = "voice"
+kind = "poisson"
+rate = "900kbit"
+"""
+    assert [text.count("policy = ") for text in shown] == [1, 1]
+    classes = re.search(r"\[\[class\]\].*", shown[0], re.DOTALL)
+    assert classes is not None
+    for scheduler in (shown[0], shown[1] + classes[0], '[scheduler]\npolicy = { python = "mine.py:LongestQueue" }\n'):
+        whole = scheduler if "[[class]]" in scheduler else f'{scheduler}[[class]]\nname = "voice"\nweight = 2\n'
+        first, _, after = rest.partition("[link]")
+        text = f"{first}{whole}\n[link]{after}"
+        assert lw.run(lw.Scenario.parse(text, path=tmp_path / "own.toml")).packets > 0
