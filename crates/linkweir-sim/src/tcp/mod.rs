@@ -27,6 +27,7 @@
 //! Two profiles. [`Profile::Linux`] behaves as Linux 6.12 does (`linux/mod.rs`). [`Profile::Ns2`] follows the TCP-Linux
 //! agent of ns-2.35 with its SACK sink (`ns2.rs`).
 
+mod blocks;
 mod config;
 mod linux;
 mod ns2;

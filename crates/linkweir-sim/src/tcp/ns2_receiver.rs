@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 
+use super::blocks;
 use super::config::Config;
 use super::segment::{Ack, Block, Segment};
 
@@ -111,29 +112,7 @@ impl Receiver {
             }
             return false;
         }
-        // The first block that ends at or after `sequence`.
-        let at = self.held.partition_point(|block| block.end < sequence);
-        match self.held.get(at).copied() {
-            Some(block) if block.start <= sequence && sequence < block.end => return true,
-            Some(block) if block.end == sequence => {
-                let next = self.held.get(at + 1).copied();
-                if let Some(next) = next.filter(|next| next.start == sequence + 1) {
-                    self.held[at].end = next.end;
-                    self.held.remove(at + 1);
-                } else {
-                    self.held[at].end += 1;
-                }
-            }
-            Some(block) if block.start == sequence + 1 => self.held[at].start = sequence,
-            _ => self.held.insert(
-                at,
-                Block {
-                    start: sequence,
-                    end: sequence + 1,
-                },
-            ),
-        }
-        false
+        blocks::add(&mut self.held, sequence)
     }
 
     #[inline]

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 
 use super::buffer::{Buffer, Held};
 use super::clock::{stamp_ms, Clock};
+use crate::tcp::blocks;
 use crate::tcp::config::Config;
 use crate::tcp::segment::{Ack, Block, Segment};
 
@@ -386,29 +387,7 @@ impl Receiver {
 
     /// Adds a segment to the blocks held; true if one has it already.
     fn place(&mut self, sequence: u64) -> bool {
-        // The first block that ends at or after `sequence`.
-        let at = self.held.partition_point(|block| block.end < sequence);
-        let mut duplicate = false;
-        match self.held.get(at).copied() {
-            Some(block) if block.start <= sequence && sequence < block.end => duplicate = true,
-            Some(block) if block.end == sequence => {
-                let next = self.held.get(at + 1).copied();
-                if let Some(next) = next.filter(|next| next.start == sequence + 1) {
-                    self.held[at].end = next.end;
-                    self.held.remove(at + 1);
-                } else {
-                    self.held[at].end += 1;
-                }
-            }
-            Some(block) if block.start == sequence + 1 => self.held[at].start = sequence,
-            _ => self.held.insert(
-                at,
-                Block {
-                    start: sequence,
-                    end: sequence + 1,
-                },
-            ),
-        }
+        let duplicate = blocks::add(&mut self.held, sequence);
         self.remember(sequence);
         duplicate
     }
