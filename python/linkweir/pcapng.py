@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The log of packets as a pcapng file, which Wireshark reads.
 
-Simulated packets have no bytes, so headers are made up: IPv4 with UDP, or with TCP for flows of kind tcp. Only the
-headers are in the file; the length is the packet's. A place of the simulation is an interface: the queue
-(``enqueued``), the link (``sent``), the receiver (``delivered``), and ``dropped``. Every packet has a comment with its
-flow and number, and the reason of a drop. Times have nanoseconds, from 0.
+Simulated packets have no bytes, so headers are made up: IPv4 with UDP, or with TCP. Only the headers are in the file;
+the length is the packet's. A flow has an address, and each connection of it a port. A place of the simulation is an
+interface: the queue (``enqueued``), the link (``sent``), the receiver (``delivered``), and ``dropped``. Every packet
+has a comment with its flow and number, and the reason of a drop. Times have nanoseconds, from 0.
 
 The format is that of the IETF's draft-ietf-opsawg-pcapng.
 """
 
 from __future__ import annotations
 
+import bisect
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 INTERFACES = ("enqueued", "sent", "delivered", "dropped")
@@ -31,6 +32,7 @@ _RAW_IP = 101
 _COMMENT, _NAME, _RESOLUTION = 1, 2, 9
 _IP_BYTES, _UDP_BYTES, _TCP_BYTES = 20, 8, 20
 _UDP, _TCP = 17, 6
+_SYN, _ACK = 0x02, 0x10
 _MOST_IP_BYTES = 65_535
 _TO = 198 << 24 | 18 << 16 | 1
 """198.18.0.1, of the addresses for benchmarks (RFC 2544)."""
@@ -43,26 +45,47 @@ class Stream:
     Attributes:
         address: number of the flow, which becomes 10.x.y.z.
         dscp: the class.
-        mss_bytes: of TCP the payload of a segment; 0 for UDP.
+        mss_bytes: of TCP the payload of a whole segment; 0 for UDP.
+        header_bytes: of TCP what a segment has besides its payload.
+        bare_bytes: length of the acknowledgement of a SYN's answer, which has the SYN's number; 0: there is none.
+        short: of TCP the segments of each connection whose payload is shorter, with what all up to them lack.
     """
 
     address: int
     dscp: int
     mss_bytes: int
+    header_bytes: int = 0
+    bare_bytes: int = 0
+    short: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
 
-    def headers(self, number: int, size_bytes: int) -> bytes:
+    def sequence(self, connection: int, number: int, size_bytes: int) -> int:
+        """The TCP sequence number of a segment, from 0. The SYN, which has number 0, counts as one byte.
+
+        Shorter segments of a connection must come in order when they come first.
+        """
+        if number == 0:
+            return 1 if size_bytes == self.bare_bytes else 0
+        short = self.short.setdefault(connection, [])
+        at = bisect.bisect_left(short, (number, 0))
+        lacking = short[at - 1][1] if at else 0
+        payload = size_bytes - self.header_bytes
+        if 0 < payload < self.mss_bytes and at == len(short):
+            short.append((number, lacking + self.mss_bytes - payload))
+        return 1 + (number - 1) * self.mss_bytes - lacking & 0xFFFF_FFFF
+
+    def headers(self, connection: int, number: int, size_bytes: int) -> bytes:
         """The headers of a packet with this number and length."""
         total = min(max(size_bytes, _IP_BYTES + (_TCP_BYTES if self.mss_bytes else _UDP_BYTES)), _MOST_IP_BYTES)
         if self.mss_bytes:
-            sequence = number * self.mss_bytes & 0xFFFF_FFFF
-            inner = struct.pack(">HHIIBBHHH", self._port, 443, sequence, 0, 5 << 4, 0x10, 0xFFFF, 0, 0)
+            sequence = self.sequence(connection, number, size_bytes)
+            flags = _ACK if sequence else _SYN
+            inner = struct.pack(">HHIIBBHHH", self._port(connection), 443, sequence, 0, 5 << 4, flags, 0xFFFF, 0, 0)
         else:
-            inner = struct.pack(">HHHH", self._port, 5004, total - _IP_BYTES, 0)
+            inner = struct.pack(">HHHH", self._port(connection), 5004, total - _IP_BYTES, 0)
         return self._ip(number, total, _TCP if self.mss_bytes else _UDP) + inner
 
-    @property
-    def _port(self) -> int:
-        return 49_152 + self.address % 16_384
+    def _port(self, connection: int) -> int:
+        return 49_152 + (self.address + max(connection - 1, 0)) % 16_384
 
     def _ip(self, number: int, total: int, protocol: int) -> bytes:
         words = (
@@ -89,18 +112,18 @@ def _checksum(words: Sequence[int]) -> int:
 
 
 def streams(
-    flows: Sequence[Mapping[str, Any]], classes: Sequence[str], mss_bytes: Mapping[str, int]
+    flows: Sequence[Mapping[str, Any]], classes: Sequence[str], segments: Mapping[str, tuple[int, int, int]]
 ) -> dict[str, Stream]:
     """Headers for the flows of a run.
 
     Args:
         flows: rows of the table `flows`.
         classes: all classes.
-        mss_bytes: of the flows of kind tcp, by name.
+        segments: of the flows over TCP, by name, `mss_bytes`, `header_bytes` and `bare_bytes`.
     """
     dscps = {name: DSCP.get(name.lower(), place % 64) for place, name in enumerate(classes)}
     return {
-        flow["flow"]: Stream(address + 1, dscps[flow["class"]], mss_bytes.get(flow["flow"], 0))
+        flow["flow"]: Stream(address + 1, dscps[flow["class"]], *segments.get(flow["flow"], (0, 0, 0)))
         for address, flow in enumerate(flows)
     }
 
@@ -126,9 +149,10 @@ def write(file: IO[bytes], rows: Iterable[Mapping[str, Any]], streams: Mapping[s
         place = places.get(row["event"])
         if place is None:
             continue
-        headers = streams[row["flow"]].headers(row["number"], row["size_bytes"])
+        connection = row.get("connection", 0)
+        headers = streams[row["flow"]].headers(connection, row["number"], row["size_bytes"])
         length = max(row["size_bytes"], len(headers))
-        comment = f"{row['flow']} {row['number']}"
+        comment = f"{row['flow']}{f' connection {connection}:' if connection else ''} {row['number']}"
         if row["retransmission"]:
             comment += ", sent before"
         if row["reason"]:

@@ -129,11 +129,90 @@ def test_the_capture_holds_the_packets(run: Path, tmp_path: Path) -> None:
         assert packet["comment"].endswith("dropped: limit") == (row["event"] == "dropped")
         if kinds[row["flow"]] == "tcp":
             assert packet["protocol"] == 6
-            assert struct.unpack_from(">HHI", packet["inner"])[2] == row["number"] * 1448 % 2**32
+            # The SYN, of 60 bytes, counts as one; then comes an acknowledgement with nothing in it.
+            expected = 1 + (row["number"] - 1) * 1448 if row["number"] else int(row["size_bytes"] == 52)
+            assert struct.unpack_from(">HHI", packet["inner"])[2] == expected % 2**32
             assert packet["comment"].count("sent before") == row["retransmission"]
         else:
             assert packet["protocol"] == 17
             assert struct.unpack_from(">HHHH", packet["inner"])[2] == row["size_bytes"] - 20
+
+
+TRANSFERS = """
+duration = "20s"
+log = "packets"
+[link]
+rate = "8Mbit"
+delay = "20ms"
+[scheduler]
+policy = "fifo"
+[[class]]
+name = "all"
+limit = "20p"
+[[flow]]
+name = "files"
+class = "all"
+kind = "transfers"
+arrivals = { every = "150ms" }
+size = { mean = "60kB", distribution = "pareto", shape = 1.3 }
+concurrent = 40
+[[flow]]
+name = "page"
+class = "all"
+kind = "web"
+count = 2
+main = "20kB"
+objects = 12
+object = "8kB"
+think = "500ms"
+connections = 3
+"""
+
+
+def test_connections_of_applications_are_told_apart(tmp_path: Path) -> None:
+    """By number in the log, by port in the capture, where sequence numbers count the bytes of each."""
+    (tmp_path / "files.toml").write_text(TRANSFERS)
+    assert linkweir("run", tmp_path / "files.toml", "--out", tmp_path / "out").returncode == 0
+    result = Result.load(tmp_path / "out")
+    rows = [row for row in result.log.to_pylist() if row["event"] != "created"]
+    files = [row for row in rows if row["flow"] == "files"]
+    opened = list(dict.fromkeys(row["connection"] for row in files))
+    assert opened == list(range(1, len(opened) + 1))
+    (completions,) = (row for row in result.rows("completions") if row["flow"] == "files")
+    assert completions["finished"] > 80
+    assert len(opened) == completions["begun"]
+    assert max(row["connection"] for row in rows if row["flow"] == "page-1") >= 3
+
+    # Each connection carries what its transfer had, and every segment of it once.
+    sizes = Counter(row["size_bytes"] for row in result.transfers.to_pylist() if row["flow"] == "files")
+    carried: Counter[int] = Counter()
+    segments: dict[int, dict[int, int]] = {}
+    for row in files:
+        if row["event"] == "delivered":
+            segments.setdefault(row["connection"], {})[row["number"]] = row["size_bytes"]
+    whole = {number for number, found in segments.items() if sorted(found) == list(range(len(found)))}
+    for number in whole:
+        carried[sum(size - 52 for segment, size in segments[number].items() if segment)] += 1
+    assert not sizes - carried
+
+    done = linkweir("log", tmp_path / "out", "--pcapng", tmp_path / "run.pcapng")
+    assert done.returncode == 0, done.stderr
+    found = captured((tmp_path / "run.pcapng").read_bytes())
+    assert len(found) == len(rows)
+    ports: dict[tuple[str, int], set[int]] = {}
+    after: dict[tuple[str, int], int] = {}
+    for packet, row in zip(found, rows, strict=True):
+        key = (row["flow"], row["connection"])
+        port, _, sequence = struct.unpack_from(">HHI", packet["inner"])
+        ports.setdefault(key, set()).add(port)
+        if row["event"] == "enqueued" and not row["retransmission"]:
+            assert sequence == after.get(key, 0), row
+            is_syn = row["number"] == 0 and row["size_bytes"] == 60
+            after[key] = sequence + (1 if is_syn else row["size_bytes"] - 52)
+    assert all(len(of) == 1 for of in ports.values())
+    for flow in ("files", "page-1", "page-2"):
+        own = [of for (name, _), of in ports.items() if name == flow]
+        assert len(set.union(*own)) == len(own)
 
 
 def test_a_log_that_is_cut_says_so(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ else:
 
 app = typer.Typer(add_completion=False)
 
-_COLUMNS = ("t_ns", "event", "reason", "flow", "number", "retransmission", "size_bytes")
+_COLUMNS = ("t_ns", "event", "reason", "flow", "connection", "number", "retransmission", "size_bytes")
 
 
 @app.command()
@@ -67,15 +67,23 @@ def _count(result: Result) -> None:
 
 
 def _rows(result: Result) -> Iterator[dict[str, Any]]:
-    for batch in result.batches("packets", _COLUMNS):
+    import pyarrow.parquet as pq
+
+    assert result.directory is not None
+    # Logs of earlier versions have no connections.
+    there = pq.read_schema(result.directory / "results" / "packets.parquet").names
+    for batch in result.batches("packets", [name for name in _COLUMNS if name in there]):
         yield from batch.to_pylist()
 
 
 def _streams(result: Result) -> dict[str, pcapng.Stream]:
     entries = tomllib.loads(result.scenario.resolved)["flow"]
-    mss_bytes: dict[str, int] = {}
+    segments: dict[str, tuple[int, int, int]] = {}
     for flow in entries:
         if "mss" in flow:
             copies = [f"-{i + 1}" for i in range(flow["count"])] if flow["count"] > 1 else [""]
-            mss_bytes |= {f"{flow['name']}{copy}": size_bytes("mss", flow["mss"]) for copy in copies}
-    return pcapng.streams(result.rows("flows"), result.scenario.classes, mss_bytes)
+            header_bytes = size_bytes("header", flow["header"])
+            bare_bytes = header_bytes if flow["profile"] == "linux" else 0
+            sizes = size_bytes("mss", flow["mss"]), header_bytes, bare_bytes
+            segments |= {f"{flow['name']}{copy}": sizes for copy in copies}
+    return pcapng.streams(result.rows("flows"), result.scenario.classes, segments)

@@ -130,6 +130,7 @@ impl Recorded for Packet {
             created_ns: self.created_ns,
             number: self.sequence(),
             again: self.is_retransmission(),
+            in_connection: (self.address(), Packet::sequence_bits(self.segment)),
         }
     }
 }

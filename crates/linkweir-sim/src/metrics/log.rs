@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The log of packets: a row for every step of every packet, up to a number of rows.
 
+use std::collections::HashMap;
+
 use crate::table::Sink;
 
 use super::column::{Column, TableOf, Unit, Value};
-use super::seen::Seen;
+use super::seen::{Address, Seen};
 
 /// A step of a packet's way.
 #[derive(Debug, Default)]
@@ -12,6 +14,7 @@ pub(super) struct Step {
     t_ns: u64,
     event: &'static str,
     reason: &'static str,
+    connection: u64,
     number: u64,
     again: bool,
     bytes: u32,
@@ -22,22 +25,62 @@ pub(super) struct Step {
 /// Names of a flow and of its class.
 pub(super) type Names = [(String, String)];
 
+/// Numbers for the connections of an application, in the order of their first packets.
+#[derive(Debug, Default)]
+struct Connections {
+    opened: u64,
+    /// The latest connections of each place, the last one first: packets of earlier ones may still be under way.
+    at: HashMap<u32, Vec<(u16, u64)>>,
+}
+
+impl Connections {
+    /// Connections of a place that are remembered; an address comes back after many more.
+    const REMEMBERED: usize = 8;
+
+    /// The number of a connection, from 1.
+    fn number(&mut self, (place, generation): Address) -> u64 {
+        let known = self.at.entry(place).or_default();
+        if let Some((_, number)) = known.iter().find(|(one, _)| *one == generation) {
+            return *number;
+        }
+        self.opened += 1;
+        known.insert(0, (generation, self.opened));
+        known.truncate(Connections::REMEMBERED);
+        self.opened
+    }
+}
+
+/// What the log knows of a flow.
+#[derive(Debug)]
+pub(super) struct Logged {
+    /// Its name and that of its class.
+    pub(super) names: (String, String),
+    /// Whether it is an application.
+    pub(super) has_connections: bool,
+}
+
 /// The log of a run.
 #[derive(Debug)]
 pub(super) struct PacketLog {
     rows: TableOf<Step, Names>,
     names: Vec<(String, String)>,
+    /// Of each flow that is an application.
+    connections: Vec<Option<Connections>>,
     /// Rows that may still be written.
     left: u64,
     cut_ns: Option<u64>,
 }
 
 impl PacketLog {
-    /// For flows with these names, their own and their class's.
-    pub(super) fn new(names: Vec<(String, String)>, limit_rows: u64) -> PacketLog {
+    /// For these flows.
+    pub(super) fn new(flows: Vec<Logged>, limit_rows: u64) -> PacketLog {
+        let connections = flows
+            .iter()
+            .map(|flow| flow.has_connections.then(Connections::default));
         PacketLog {
             rows: TableOf::new("packets", PACKETS),
-            names,
+            connections: connections.collect(),
+            names: flows.into_iter().map(|flow| flow.names).collect(),
             left: limit_rows,
             cut_ns: None,
         }
@@ -56,11 +99,19 @@ impl PacketLog {
             return;
         }
         self.left -= 1;
+        let (connection, number) = match &mut self.connections[packet.flow as usize] {
+            None => (0, packet.number),
+            Some(connections) => {
+                let (address, number) = packet.in_connection;
+                (connections.number(address), number)
+            }
+        };
         let step = Step {
             t_ns,
             event,
             reason,
-            number: packet.number,
+            connection,
+            number,
             again: packet.again,
             bytes: packet.bytes,
             created_ns: packet.created_ns,
@@ -116,9 +167,15 @@ pub(super) const PACKETS: &[Column<Step, Names>] = &[
         value: Value::Context(|s, names| &names[s.flow].0),
     },
     Column {
+        name: "connection",
+        unit: Unit::None,
+        help: "Of transfers, requests, web and video: number of the TCP connection in its flow, from 1; otherwise 0.",
+        value: Value::Count(|s, _| s.connection),
+    },
+    Column {
         name: "number",
         unit: Unit::None,
-        help: "Number of the packet among those of its flow, from 0; of TCP that of the segment.",
+        help: "Number of the packet among those of its flow, from 0; of TCP that of the segment in its connection.",
         value: Value::Count(|s, _| s.number),
     },
     Column {

@@ -12,7 +12,12 @@ pub(crate) struct Seen {
     pub(crate) number: u64,
     /// TCP: the segment was sent before.
     pub(crate) again: bool,
+    /// If it is of an application: what its connection is called, and the number of the segment in it.
+    pub(crate) in_connection: (Address, u64),
 }
+
+/// A connection of an application: its place, and which of those at this place it is.
+pub(crate) type Address = (u32, u16);
 
 /// A packet as the engine hands it to the recorder. What a watch sees of it is put together only where there is one.
 pub(crate) trait Recorded {

@@ -8,7 +8,7 @@ use crate::experiment::{self, Experiment, Traffic};
 use crate::table::Sink;
 
 use super::column::TableOf;
-use super::log::PacketLog;
+use super::log::{Logged, PacketLog};
 use super::playout::{Call, Fate, Receiver, VOICE};
 use super::seen::Seen;
 
@@ -54,13 +54,16 @@ impl Watch {
     pub(super) fn new(experiment: &Experiment) -> Option<Box<Watch>> {
         let flows = experiment.flows.iter();
         let asked = |flow: &experiment::Flow| flow.measures != experiment::Measures::default();
-        let names = |flow: &experiment::Flow| {
-            let class = &experiment.classes[flow.class].name;
-            (flow.name.clone(), class.clone())
+        let logged = |flow: &experiment::Flow| Logged {
+            names: (
+                flow.name.clone(),
+                experiment.classes[flow.class].name.clone(),
+            ),
+            has_connections: matches!(flow.traffic, Traffic::Application(_)),
         };
         let log = experiment
             .log_rows
-            .map(|rows| PacketLog::new(flows.clone().map(names).collect(), rows));
+            .map(|rows| PacketLog::new(flows.clone().map(logged).collect(), rows));
         (log.is_some() || flows.clone().any(asked)).then(|| {
             Box::new(Watch {
                 flows: flows.map(|flow| Watched::new(flow, experiment)).collect(),
