@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What decides the results of the module: files and folders, from the root of the repository.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     "Cargo.lock",
     "core/include",
     "core/src",
@@ -13,6 +13,8 @@ const SOURCES: [&str; 7] = [
     "crates/linkweir-core/src",
     "crates/linkweir-py/src",
     "crates/linkweir-sim/src",
+    "crates/linkweir-user/harness",
+    "crates/linkweir-user/src",
 ];
 const ROOT: &str = "../..";
 

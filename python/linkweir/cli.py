@@ -145,7 +145,9 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True)] = False,
 ) -> None:
     if version:
-        emit(f"linkweir {_native.__version__}\n")
+        commit, dash, changed = _native.commit.partition("-")
+        built = f" (commit {commit[:12]}{dash}{changed})" if commit else ""
+        emit(f"linkweir {_native.__version__}{built}\n")
         raise typer.Exit
     if context.invoked_subcommand is None:
         emit(context.get_help() + "\n")

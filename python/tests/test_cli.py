@@ -202,7 +202,10 @@ def test_policies_are_those_of_the_core() -> None:
 
 
 def test_version() -> None:
-    assert linkweir("--version").stdout == f"linkweir {package.__version__}\n"
+    shown = linkweir("--version").stdout
+    assert re.fullmatch(rf"linkweir {re.escape(package.__version__)}( \(commit [0-9a-f]{{12}}(-dirty)?\))?\n", shown), (
+        shown
+    )
     shown = linkweir_process("--help").stdout
     for name in ("run", "check", "policies", "report", "rerun", "reproduce", "plan", "sweep", "log", "lab"):
         assert f" {name} " in shown
