@@ -8,7 +8,7 @@ use super::rate::Sample;
 use super::sender::{Sender, State, Undo, INFINITE, MOST_REORDERING, REORDERING};
 use crate::tcp::segment::Ack;
 
-/// What an acknowledgement told.
+/// The information in an acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     advances: bool,

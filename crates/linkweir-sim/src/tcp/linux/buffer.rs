@@ -3,13 +3,13 @@
 //! right-sizing, Fisk and Feng 2001), and a window that opens by two segments per segment received until it is as large as
 //! the buffer.
 //!
-//! Half of a buffer of 128 KiB is offered at first. A segment takes 832 bytes of the buffer beside its payload, as between
-//! network namespaces of one machine; with network cards it takes 2304 bytes or more. Segments that wait together for an
+//! Half of a buffer of 128 KiB is offered at first. A segment takes 832 bytes of the buffer in addition to its payload, as
+//! between network namespaces of one machine; with network cards it takes 2304 bytes or more. Segments that wait together for an
 //! earlier one share these 832 bytes, at most 16 at a time. The application reads at once.
 
 /// Buffer at first.
 const INITIAL_BYTES: u64 = 131_072;
-/// What a segment takes of the buffer beside its payload, and how many share that.
+/// Bytes of the buffer that a segment takes in addition to its payload, and how many segments share them.
 const DESCRIPTION_BYTES: u64 = 832;
 const TOGETHER: u64 = 16;
 /// Payload per round trip that the buffer is known to suffice for, at first: segments.

@@ -15,7 +15,7 @@ pub struct Sample {
     /// The sending of these segments took so long, then: sending or acknowledging.
     pub interval_ns: u64,
     pub is_app_limited: bool,
-    /// Segments delivered in the interval; `None` if no rate can be told.
+    /// Segments delivered in the interval; `None` if the acknowledgement gives no delivery rate.
     pub delivered: Option<u64>,
     /// Segments that this acknowledgement reports for the first time.
     pub acked: u64,
