@@ -151,7 +151,10 @@ fn compiler() -> Result<OsString, String> {
         .find(works)
         .cloned()
         .ok_or_else(|| match wanted {
-            Some(name) => format!("no C compiler: CC = {} does not run", name.display()),
+            Some(name) => format!(
+                "no C compiler: CC = {} does not run",
+                name.to_string_lossy()
+            ),
             None => {
                 "no C compiler, which a policy in C needs: apt-get install gcc libc6-dev".to_owned()
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The log of packets: a row for every step of every packet, up to a number of rows.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::table::Sink;
 
@@ -30,7 +30,7 @@ pub(super) type Names = [(String, String)];
 struct Connections {
     opened: u64,
     /// The latest connections of each place, the last one first: packets of earlier ones may still be under way.
-    at: HashMap<u32, Vec<(u16, u64)>>,
+    at: BTreeMap<u32, Vec<(u16, u64)>>,
 }
 
 impl Connections {
