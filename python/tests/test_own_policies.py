@@ -242,6 +242,55 @@ def test_sweeps_comparisons_and_threads_take_them(mine: Path) -> None:
     assert [result.rows("classes") for result in lw.run_many(several, jobs=3)] == alone
 
 
+def test_a_comparison_has_the_scenarios_own_policy_beside_others(mine: Path) -> None:
+    own = mine / "own.toml"
+    text = """
+duration = "2s"
+[link]
+rate = "2Mbit"
+[scheduler]
+policy = { python = "mine.py:Deadline" }
+[[class]]
+name = "a"
+deadline = "5ms"
+[[class]]
+name = "b"
+[[flow]]
+class = "a"
+kind = "poisson"
+rate = "1Mbit"
+[[flow]]
+class = "b"
+kind = "poisson"
+rate = "1.5Mbit"
+"""
+    own.write_text(text)
+    found = lw.compare(own, ["Deadline", "rr"], seeds=1, jobs=1)
+    assert [one.label for one in found.facts.variants] == ["Deadline", "rr"]
+    assert any("left out: deadline" in note for note in found.notes)
+    (link,) = found.facts.links
+    first, second = (found.estimate(link.label, name, "a", "delay_mean").mean for name in ("Deadline", "rr"))
+    assert first is not None
+    assert second is not None
+    assert first != second
+    with pytest.raises(lw.PlanError, match="no policy is called Deadlin"):
+        lw.compare(own, ["Deadlin"], seeds=1, jobs=1)
+
+
+def test_the_laboratory_says_that_it_has_none_of_these(mine: Path) -> None:
+    from linkweir.lab.world import world
+
+    keys = {
+        "duration": "2s",
+        "link": {"rate": "5Mbit"},
+        "scheduler": {"policy": {"python": "mine.py:RoundRobin"}},
+        "class": [{"name": "a"}],
+        "flow": [{"class": "a", "kind": "cbr", "rate": "2Mbit"}],
+    }
+    with pytest.raises(lw.ScenarioError, match="runs in the simulator only"):
+        world(lw.Scenario.from_dict(keys, path=mine / "own.toml"), frozenset())
+
+
 @pytest.mark.slow
 def test_a_c_file_runs_within_two_seconds_of_being_written(mine: Path) -> None:
     """Processor time counts, not that of the clock: other work on the machine does not change it."""

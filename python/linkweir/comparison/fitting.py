@@ -68,15 +68,16 @@ def known_policies() -> list[str]:
     return list(_parameters())
 
 
-def fit(scenario: Scenario, policy: str, nominal_bps: float) -> Fitted:
+def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None = None) -> Fitted:
     """The changes that make a scenario one of another policy; none if it has this policy.
 
     Args:
         scenario: as written.
         policy: name of a policy.
         nominal_bps: capacity that the scheduler believes.
+        brought: name of the scenario's policy if it comes from a file.
     """
-    own = str(_scheduler(scenario).get("policy", ""))
+    own = brought or str(_scheduler(scenario).get("policy", ""))
     if own == policy:
         return Fitted({}, ())
     changes: dict[Key, Any] = {("scheduler", "policy"): policy}

@@ -119,11 +119,12 @@ def prepare(
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
     nominal_bps = _nominal_bps(own)
     links = list(_links_of(written, traces))
-    listed = list(_entries(policies))
+    brought = own.policy if isinstance(written["scheduler"]["policy"], Mapping) else None
+    listed = list(_entries(policies, brought))
     variants = []
     cases = []
     for label, policy, changes in listed:
-        fitted = fitting.fit(written, policy, nominal_bps)
+        fitted = fitting.fit(written, policy, nominal_bps, brought)
         changed = _changed(written, fitted.changes | changes, label)
         settled: Scenario | None = None
         for link in links:
@@ -175,9 +176,9 @@ def _nominal_bps(scenario: Scenario) -> float:
     return _native.quantity(written, "rate")
 
 
-def _entries(policies: Policies) -> Iterator[tuple[str, str, dict[Key, Any]]]:
-    """Label, policy and changes of each."""
-    known = fitting.known_policies()
+def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str, dict[Key, Any]]]:
+    """Label, policy and changes of each; `brought` is the scenario's policy if it comes from a file."""
+    known = [*fitting.known_policies(), *([brought] if brought else [])]
     if isinstance(policies, str):
         policies = policies.split(",")
     given: list[tuple[str, Mapping[str, Any]]]

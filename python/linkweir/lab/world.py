@@ -246,6 +246,8 @@ def _policy(
 ) -> tuple[list[str], tuple[str, ...]]:
     """Lines of tc that put the policy below class 1:1, and the handles of the classes."""
     name = scheduler["policy"]
+    if not isinstance(name, str):
+        raise unfit("scheduler.policy", next(iter(name.values())), "runs in the simulator only; name a policy of Linux")
     if name in kinds:
         return _own(name, scheduler, classes, nominal_bps), tuple(f"10:{n:x}" for n in range(1, len(classes) + 1))
     if name in ("drr", "strict"):
