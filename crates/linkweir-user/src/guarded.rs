@@ -22,6 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Events wait for the next question until there are this many bytes of them.
 const MOST_UNSENT: usize = 1 << 15;
 
+/// Most bytes behind an answer: a table of parameters has the most.
+const MOST_ANSWERED: usize = 1 << 20;
+
 const NONE: u32 = u32::MAX;
 const NEVER: u64 = u64::MAX;
 const FROM_HEAD: u32 = 1 << 31;
@@ -236,7 +239,8 @@ impl Process {
             out.extend((count as u32).to_ne_bytes());
         }
         for (at, queue) in changed {
-            out.extend((at as u64).to_ne_bytes());
+            out.extend((at as u32).to_ne_bytes());
+            out.extend(0_u32.to_ne_bytes());
             out.extend(queue.backlog_bytes.to_ne_bytes());
             out.extend(queue.head_arrival_ns.to_ne_bytes());
             out.extend(queue.rate_bps.to_ne_bytes());
@@ -262,7 +266,15 @@ impl Process {
             |at: usize| u32::from_ne_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let mut long = [0; 8];
         long.copy_from_slice(&head[8..16]);
-        let mut more = vec![0; word(16) as usize];
+        let length = word(16) as usize;
+        if length > MOST_ANSWERED {
+            // The policy wrote to the socket itself.
+            return Err(io::Error::new(
+                ErrorKind::InvalidData,
+                "an answer that is none",
+            ));
+        }
+        let mut more = vec![0; length];
         self.socket.read_exact(&mut more)?;
         let answer = Answer {
             value: word(4),
