@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -18,7 +19,8 @@ class Measure:
         digits: after the point.
         quantity: how a bound is written, as `linkweir.policy.Parameter.unit`.
         more_is_better: whether a promise is a lower bound.
-        resolution: a value is known to this part of itself.
+        resolution: a value is known to this part of itself. If it is above 0, half an interval is rounded up, so that
+            none is shown narrower.
     """
 
     column: str
@@ -40,11 +42,19 @@ class Measure:
 
         >>> MEASURES["rate"].shown(1_513_000.0, 21_000.0), MEASURES["loss"].shown(None)
         ('1.513 ± 0.021', '-')
+        >>> MEASURES["delay_p99"].shown(0.0013, 0.00001), MEASURES["delay_mean"].shown(0.0013, 0.00001)
+        ('1.3 ± 0.1', '1.3 ± 0.0')
         """
         if value is None:
             return "-"
         text = f"{value * self.scale:,.{self.digits}f}"
-        return text if half is None else f"{text} ± {half * self.scale:,.{self.digits}f}"
+        if half is None:
+            return text
+        width = half * self.scale
+        if self.resolution:
+            step = 10**self.digits
+            width = math.ceil(width * step - 1e-9) / step
+        return f"{text} ± {width:,.{self.digits}f}"
 
 
 BUCKET = 1 / 128

@@ -25,6 +25,7 @@ from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
 from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
 from linkweir.confidence import Estimate, student_t
+from linkweir.measures import BUCKET, MEASURES
 from linkweir.sweeps import keys
 
 PSS: dict[str, Any] = {
@@ -301,6 +302,29 @@ def test_the_table_has_means_and_intervals_of_the_runs() -> None:
     assert rows["pss", "ef"]["runs"] == 3
 
 
+def test_no_interval_of_a_percentile_is_narrower_than_a_bucket_of_its_histogram() -> None:
+    fixed = {**PSS, "flow": PSS["flow"][1:]}  # nothing random: all seeds fall into the same bucket
+    found = compare(fixed, ["pss"], seeds=3, jobs=1)
+    for row in found.table.to_pylist():
+        for name in ("delay_p50_s", "delay_p95_s", "delay_p99_s"):
+            if row[name] is not None:
+                assert row[f"{name}_ci95"] == pytest.approx(row[name] / 128, rel=1e-12)
+        assert row["rate_bps_ci95"] == pytest.approx(0.0, abs=1e-3)
+    rows = [row for row in found.sweep.delays.to_pylist() if row["lower_s"] > 1e-6]
+    assert max((row["upper_s"] - row["lower_s"]) / row["upper_s"] for row in rows) <= BUCKET
+    (link,) = (link.label for link in found.facts.links)
+    p99 = found.estimate(link, "pss", "af", "delay_p99")
+    assert p99.mean is not None
+    assert Promise("af", "delay_p99", p99.mean * 1.001).verdict(p99) == UNCLEAR
+    assert Promise("af", "delay_p99", p99.mean * 1.01).verdict(p99) == KEPT
+
+
+def test_no_interval_of_a_percentile_is_shown_as_nothing() -> None:
+    assert MEASURES["delay_p99"].shown(0.0013, 0.0013 / 128) == "1.3 ± 0.1"
+    assert MEASURES["delay_p50"].shown(0.1, 0.0002) == "100.0 ± 0.2"
+    assert MEASURES["rate"].shown(1e6, 1.0) == "1.000 ± 0.000"
+
+
 def test_policies_that_schedule_in_the_same_way_are_named() -> None:
     plain = {**PSS, "scheduler": {"policy": "strict"}, "class": [{"name": name} for name in ("ef", "af", "cs0")]}
     plain["class"] = [{**entry, "level": level} for level, entry in enumerate(plain["class"])]
@@ -408,17 +432,6 @@ def test_distributions_are_those_of_all_seeds_together() -> None:
         assert ours is not None
         assert ours.packets.sum() == one.packets.sum()
         assert ours.quantile(0.99) == one.quantile(0.99)
-
-
-def test_no_interval_of_a_percentile_is_narrower_than_a_bucket_of_its_histogram() -> None:
-    steady = {**PSS, "flow": PSS["flow"][1:]}  # no random numbers: every run is the same
-    found = compare(steady, ["pss"], seeds=3, jobs=1)
-    (link,) = found.facts.links
-    middle = found.estimate(link.label, "pss", "af", "delay_p50")
-    assert middle.mean is not None
-    assert middle.mean > 0
-    assert middle.half == middle.mean / 128
-    assert found.estimate(link.label, "pss", "af", "rate").half == 0
 
 
 def test_copies_of_a_class_are_one_class_with_their_means() -> None:

@@ -139,7 +139,8 @@ class Results:
         ``runs`` is how many seeds there are. Each measure has its mean and, in the column with ``_ci95`` behind its
         name, half the width of its 95 % confidence interval (Student's t): ``rate_bps``, ``goodput_bps`` (the sum of
         the TCP flows of the class; null without any), ``loss``, ``delay_mean_s``, ``delay_p50_s``, ``delay_p95_s`` and
-        ``delay_p99_s`` (queueing delay; means over the seeds of each seed's percentile), ``jitter_mad_s``.
+        ``delay_p99_s`` (queueing delay; means over the seeds of each seed's percentile; half an interval is at least
+        1/128 of the mean, the width of a bucket of the histograms), ``jitter_mad_s``.
         """
         import pyarrow as pa
 
@@ -164,16 +165,11 @@ class Results:
         return found.take(pa.array(ranked, pa.int64()))
 
     def estimate(self, trace: str, policy: str, name: str, measure: str) -> Estimate:
-        """The mean of a measure of a class, with its interval.
-
-        The interval of a percentile is no narrower than the bucket of the histogram that it comes from.
-        """
+        """The mean of a measure of a class, with its interval."""
         column = MEASURES[measure].column
         row = self._by_place.get((trace, policy, name), {})
-        mean, half = row.get(column), row.get(f"{column}{INTERVAL}")
-        if mean is not None and half is not None:
-            half = max(half, MEASURES[measure].resolution * mean)
-        return Estimate(mean, half, row.get("runs", 0) if mean is not None else 0)
+        mean = row.get(column)
+        return Estimate(mean, row.get(f"{column}{INTERVAL}"), row.get("runs", 0) if mean is not None else 0)
 
     def link_estimate(self, trace: str, policy: str, measure: Measure) -> Estimate:
         """The mean of a measure of the link, with its interval."""

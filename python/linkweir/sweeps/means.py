@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from linkweir.confidence import LEVEL, student_t
+from linkweir.measures import BUCKET
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 INTERVAL = "_ci95"
 """Ends the names of columns with half the width of an interval."""
 _RUN = ("run", "seed")
+_PERCENTILE = re.compile(r"_p\d+_s$")
+"""Ends the names of columns whose values are bounds of buckets."""
 _ENTITY = ("scope", "class", "flow")
 
 
@@ -41,6 +45,9 @@ def means(data: pa.Table) -> pa.Table:
 def grouped_means(data: pa.Table, by: Sequence[str], kept: Sequence[str], numbers: Sequence[str]) -> pa.Table:
     """Means of numbers over groups of rows, one row per group in the order of their first rows.
 
+    Half an interval of a percentile is at least `BUCKET` of the mean, the width of a bucket of its histogram: seeds
+    whose percentiles fall into the same bucket may still differ by as much.
+
     Args:
         data: the rows.
         by: columns whose values are the same within a group.
@@ -67,6 +74,8 @@ def grouped_means(data: pa.Table, by: Sequence[str], kept: Sequence[str], number
             squares = (values[there] - mean[group[there]]) ** 2
             variance = np.bincount(group[there], weights=squares, minlength=count) / (n - 1)
             half = np.array([student_t(LEVEL, k - 1) if k > 1 else np.nan for k in n.tolist()]) * np.sqrt(variance / n)
+        if _PERCENTILE.search(name):
+            half = np.maximum(half, BUCKET * mean)  # NaN, an interval that is not there, stays
         found[name] = pa.array(mean, pa.float64(), from_pandas=True)
         found[f"{name}{INTERVAL}"] = pa.array(half, pa.float64(), from_pandas=True)
     return pa.table(found)

@@ -97,7 +97,7 @@ class Sweep:
 
         The keys of the plan, ``scope``, ``class``, ``flow``, ``runs`` (how many seeds), and for each number of `table`
         its mean and, with ``_ci95`` behind the name, half the width of its interval; null where only one run has a
-        value.
+        value. That of a percentile is at least 1/128 of the mean, the width of a bucket of its histogram.
         """
         return means(self.table)
 
