@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ENDLESS, SCENARIOS, linkweir, start, strict_json
+from command import ENDLESS, REPOSITORY, SCENARIOS, linkweir, start, strict_json
 
 import linkweir as package
 from linkweir.commands.compare import show
 from linkweir.comparison import Comparison, compare
 from linkweir.comparison.fitting import expected_bps, fit
 from linkweir.comparison.plan import prepare, tomllib
-from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, Promise
+from linkweir.comparison.promises import KEPT, MISSED, UNCLEAR, UNKNOWN, VERDICTS, Promise
 from linkweir.confidence import Estimate, student_t
 from linkweir.measures import BUCKET, MEASURES
 from linkweir.sweeps import keys
@@ -215,6 +215,79 @@ def test_a_class_that_wants_less_than_it_is_promised_need_only_get_what_it_wants
     (verdict,) = compare(quiet, ["pss"], seeds=2, jobs=1).verdicts
     assert verdict.found.mean == pytest.approx(300e3, rel=0.02)
     assert verdict.verdict == KEPT
+
+
+def test_a_verdict_of_one_seed_says_so_everywhere(tmp_path: Path) -> None:
+    one, two = (
+        compare(PSS, ["pss", "fifo"], seeds=seeds, jobs=1, promises=["ef.loss=100%", "cs0.delay_p99=1us"])
+        for seeds in (1, 2)
+    )
+    assert {verdict.text for verdict in one.verdicts} >= {"kept (1 seed)", "missed (1 seed)"}
+    assert [promise["shown"] for promise in one.summary["promises"]] == [verdict.text for verdict in one.verdicts]
+    report = one.report(tmp_path / "one.html").read_text()
+    for words in ("kept (1 seed)", "missed (1 seed)", "in a single run.", "1 seed: what is kept"):
+        assert words in report, words
+    assert "1 seed" not in json.dumps(two.summary, ensure_ascii=False)
+    assert "1 seed" not in two.report(tmp_path / "two.html").read_text()
+
+
+def test_the_terminal_marks_verdicts_of_one_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    show(compare(PSS, ["pss"], seeds=1, jobs=1, promises=["ef.loss=100%"]), as_json=False, wide=True)
+    printed = capsys.readouterr().out
+    assert re.search(r"^ef: loss at most 100 % +pss \(1 seed\) +- +-", printed, re.MULTILINE), printed
+    assert "no data" not in printed
+
+
+def test_a_measure_that_only_one_of_the_seeds_has_is_of_one_seed() -> None:
+    found = compare(PSS, ["pss"], seeds=2, jobs=1)
+    classes = found._classes
+    place = classes.column_names.index("delay_p99_s")
+    values = [None, None, None, *classes["delay_p99_s"].to_pylist()[3:]]  # of the first run's three classes
+    vars(found)["_classes"] = classes.set_column(place, "delay_p99_s", [values])
+    (link,) = (link.label for link in found.facts.links)
+    p99 = found.estimate(link, "pss", "ef", "delay_p99")
+    assert (p99.half, p99.count) == (None, 1)
+    assert found.estimate(link, "pss", "ef", "rate").count == 2
+
+
+@pytest.mark.parametrize(
+    ("flows", "promises"),
+    [
+        (PSS["flow"][1:], ["ef.delay_p99=50ms", "ef.loss=1%", "ef.rate=1Mbit"]),  # a class without flows
+        ([{"class": "ef", "kind": "cbr", "rate": "1Mbit", "stop": "100ms"}, *PSS["flow"][1:]], ["ef.rate=1Mbit"]),
+    ],
+    ids=["no flow", "a flow that ends within the warm-up"],
+)
+def test_a_class_that_sent_nothing_has_no_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flows: Any, promises: Sequence[str]
+) -> None:
+    found = compare({**PSS, "flow": flows}, ["pss", "fifo"], seeds=2, jobs=1, promises=promises)
+    mine = [verdict for verdict in found.verdicts if verdict.promise.name == "ef"]
+    assert [verdict.verdict for verdict in mine] == [UNKNOWN] * len(promises) * 2
+    show(found, as_json=False, wide=True)
+    printed = capsys.readouterr().out
+    assert re.search(r"^promise +kept +missed +unclear +no data", printed, re.MULTILINE), printed
+    assert re.search(r"^ef: .* +- +- +- +pss, fifo", printed, re.MULTILINE), printed
+    report = found.report(tmp_path / "report.html").read_text()
+    assert "may have missed" not in report
+    assert re.search(r"no data on [^.]*“ef: rate at least 1 Mbit/s”", report)
+    assert "No data: the runs measured nothing" in report
+    assert "kept every promise" not in report
+
+
+def test_a_class_without_a_promise_that_sent_nothing_lost_nothing(tmp_path: Path) -> None:
+    found = compare({**PSS, "flow": PSS["flow"][1:]}, ["pss"], seeds=2, jobs=1)
+    report = found.report(tmp_path / "report.html").read_text()
+    assert "class <b>ef</b>, which has no promise, lost nothing, as it sent nothing, under pss" in report.replace(
+        "Class", "class"
+    )
+    assert "lost everything" not in report
+
+
+def test_the_docs_list_every_verdict() -> None:
+    page = (REPOSITORY / "docs/howto/compare.md").read_text()
+    table = page[page.index("| verdict | meaning |") :]
+    assert tuple(re.findall(r"^\| (\w[\w ]*) \|", table[: table.index("\n\n")], re.MULTILINE)[1:]) == VERDICTS
 
 
 # --- What is refused --------------------------------------------------------------------------------------------------
@@ -415,7 +488,7 @@ def test_wrong_words_are_refused_before_anything_runs(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.execute", "measures"])
+@pytest.mark.parametrize("name", ["comparison.fitting", "comparison.promises", "comparison.execute", "measures"])
 def test_docstrings(name: str) -> None:
     failed, tried = doctest.testmod(importlib.import_module(f"linkweir.{name}"))
     assert tried

@@ -15,7 +15,7 @@ from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import run_comparison
 from linkweir.comparison.outcome import Comparison
 from linkweir.comparison.plan import prepare
-from linkweir.comparison.promises import KEPT, MISSED, SINGLE, UNCLEAR, UNKNOWN
+from linkweir.comparison.promises import SINGLE, UNKNOWN, VERDICTS, marked
 from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
@@ -182,14 +182,12 @@ def _promises(comparison: Comparison, *, wide: bool) -> None:
     if not comparison.facts.promises:
         return
     several = len(comparison.facts.links) > 1
-    shown = [KEPT, MISSED, UNCLEAR]
-    if any(v.verdict == UNKNOWN for v in comparison.verdicts):
-        shown.append(UNKNOWN)
+    shown = [one for one in VERDICTS if one != UNKNOWN or any(v.verdict == UNKNOWN for v in comparison.verdicts)]
     rows = []
     for promise in comparison.facts.promises:
         for link in comparison.facts.links:
             here = [v for v in comparison.verdicts if v.promise == promise and v.trace == link.label]
-            lists = [", ".join(v.policy for v in here if v.verdict == one) or "-" for one in shown]
+            lists = [", ".join(marked(v.policy, v.found) for v in here if v.verdict == one) or "-" for one in shown]
             rows.append([promise.text, *([link.label] if several else []), *lists])
     emit("\n")
     headings = ["promise", *(["link"] if several else []), *shown]

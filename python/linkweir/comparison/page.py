@@ -90,7 +90,7 @@ def answer(comparison: Results) -> str:
         for link in facts.links:
             here = [v for v in verdicts if v.promise == promise and v.trace == link.label]
             cells = [
-                Cell(f"{v.verdict}\n{measure.shown(v.found.mean, v.found.half)}", _MARKS.get(v.verdict, "open"))
+                Cell(f"{v.text}\n{measure.shown(v.found.mean, v.found.half)}", _MARKS.get(v.verdict, "open"))
                 for v in here
             ]
             lines.append([link.label if several else promise.text, *cells])
@@ -99,11 +99,14 @@ def answer(comparison: Results) -> str:
         "Kept: the whole interval is within the bound (rates: within 1 % of it). Missed: the whole interval is outside."
     )
     if any(v.verdict == UNCLEAR for v in verdicts):
-        below += " Unclear: the bound is within the interval; more seeds would tell."
+        below += (
+            " Unclear: the bound is within the interval; more seeds would tell, unless the interval of a percentile is "
+            "already the width of a bucket of its histogram, 0.8 %."
+        )
     if any(v.verdict == UNKNOWN for v in verdicts):
-        below += " No data: the run measured nothing of the class."
-    if len(facts.seeds) == 1:
-        below += f" {SINGLE}"
+        below += " No data: the runs measured nothing of the class, because it sent nothing or because no run ended."
+    if any(v.found.count == 1 for v in verdicts):
+        below += f" 1 seed: {SINGLE[0].lower()}{SINGLE[1:]}"
     return f'<ul>{said}</ul>{html_page.table(headings, lines)}<p class="below">{below}</p>'
 
 
@@ -114,21 +117,23 @@ def _sentences(comparison: Results, verdicts: Sequence[Verdict]) -> Iterator[str
     for one in facts.variants:
         mine = [v for v in verdicts if v.policy == one.label]
         outcomes.setdefault(tuple(v.verdict for v in mine), []).append(one.label)
+    single = " in a single run" if any(v.found.count == 1 for v in verdicts) else ""
     ranked = sorted(outcomes.items(), key=lambda item: -sum(verdict == KEPT for verdict in item[0]))
     places = [(promise, link) for promise in facts.promises for link in facts.links]
     for outcome, labels in ranked:
         who = f"<b>{html.escape(_listed(labels))}</b>"
         parts = []
-        for verdict, words in ((MISSED, "missed"), (UNCLEAR, "may have missed")):
+        for verdict, words in ((MISSED, "missed"), (UNCLEAR, "may have missed"), (UNKNOWN, "gave no data on")):
             hit = [place for place, found in zip(places, outcome, strict=True) if found == verdict]
             if hit:
                 parts.append(f"{words} {html.escape(_listed(list(_places(hit, len(facts.links)))))}")
-        if not parts and KEPT not in outcome:
+        if set(outcome) == {UNKNOWN}:
             yield f"{who}: no data."
         elif not parts:
-            yield f"{who} kept {'the' if len(facts.promises) == 1 else 'every'} promise{_everywhere(comparison)}."
+            promises = "the promise" if len(facts.promises) == 1 else "every promise"
+            yield f"{who} kept {promises}{_everywhere(comparison)}{single}."
         else:
-            yield f"{who} {' and '.join(parts)}{' and kept all else' if KEPT in outcome else ''}."
+            yield f"{who} {' and '.join(parts)}{' and kept all else' if KEPT in outcome else ''}{single}."
     free = [name for name in facts.classes[:_MOST_CLASSES] if name not in {promise.name for promise in facts.promises}]
     for name in free:
         for link in facts.links:
@@ -174,7 +179,9 @@ def _lost(comparison: Results, trace: str, name: str) -> str:
     same: dict[str, list[str]] = {}
     for one in comparison.facts.variants:
         loss = comparison.estimate(trace, one.label, name, "loss").mean
-        if comparison.estimate(trace, one.label, name, "rate").mean == 0:
+        if loss is None and name in comparison.facts.fixed_load:
+            same.setdefault("nothing, as it sent nothing,", []).append(one.label)
+        elif comparison.estimate(trace, one.label, name, "rate").mean == 0:
             same.setdefault("everything or still waits for it", []).append(one.label)
         elif loss is not None:
             share = f"{100 * loss:.2g}" if loss < 0.1 else f"{100 * loss:.0f}"

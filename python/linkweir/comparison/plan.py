@@ -276,11 +276,11 @@ def _variant(label: str, policy: str, notes: tuple[str, ...], scenario: Scenario
 
 
 def _fixed_load(scenario: Scenario) -> Iterator[str]:
-    """Classes whose flows all send at rates of their own, so that they may want less than is promised."""
+    """Classes without flows, or whose flows all send at rates of their own: they may want less than is promised."""
     resolved = tomllib.loads(scenario.resolved)
     for entry in resolved["class"]:
         flows = [flow for flow in resolved["flow"] if flow["class"] == entry["name"]]
-        if flows and all(flow["kind"] in OPEN_LOOP for flow in flows):
+        if all(flow["kind"] in OPEN_LOOP for flow in flows):
             yield entry["name"]
 
 

@@ -5,8 +5,9 @@ A promise is a bound on one measure of a class. A scenario states some itself: t
 targets of `mlwdf` and its like. Others are given with the comparison, as ``CLASS.MEASURE=VALUE``.
 
 A promise is kept if the whole confidence interval of the mean over seeds is on the right side of the bound, missed if
-the whole interval is on the wrong side, and otherwise the seeds are too few to tell. A rate that is 1 % below its bound
-still counts as kept, because packets at the edges of the time vary.
+the whole interval is on the wrong side, and otherwise the seeds are too few to tell. A single seed has no interval: its
+value alone is compared with the bound, and `marked` adds that it is one run. A rate that is 1 % below its bound still
+counts as kept, because packets at the edges of the time vary. Where nothing was measured, there is no data to judge.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ KEPT = "kept"
 MISSED = "missed"
 UNCLEAR = "unclear"
 UNKNOWN = "no data"
+VERDICTS = (KEPT, MISSED, UNCLEAR, UNKNOWN)
 SINGLE = "What is kept or missed is so in the results of a single run; more seeds would give intervals."
 """Said where there is one seed."""
 _SLACK = 0.01
@@ -63,6 +65,15 @@ class Promise:
             bound = self.bound * (1 - _SLACK)
             return KEPT if found.low >= bound else MISSED if found.high < bound else UNCLEAR
         return KEPT if found.high <= self.bound else MISSED if found.low > self.bound else UNCLEAR
+
+
+def marked(text: str, found: Estimate) -> str:
+    """A verdict, or the policy it is about, with a mark where it comes from a single run.
+
+    >>> marked("kept", Estimate(1.0, None, 1)), marked("kept", Estimate(1.0, 0.1, 2))
+    ('kept (1 seed)', 'kept')
+    """
+    return f"{text} (1 seed)" if found.count == 1 else text
 
 
 def given_promise(text: str, names: Sequence[str], with_tcp: Sequence[str]) -> Promise:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkweir import delays
 from linkweir.comparison.plan import Facts
-from linkweir.comparison.promises import Promise
+from linkweir.comparison.promises import UNKNOWN, Promise, marked
 from linkweir.confidence import Estimate, estimate
 from linkweir.measures import MEASURES, Measure
 from linkweir.sweeps.means import INTERVAL, grouped_means, seeds_are_equal
@@ -31,7 +33,7 @@ class Verdict:
         trace: label of the link.
         policy: label of the policy.
         found: the measure over the seeds.
-        verdict: ``kept``, ``missed``, ``unclear`` (more seeds would tell), or ``no data``.
+        verdict: ``kept``, ``missed``, ``unclear`` (more seeds would tell), or ``no data`` (nothing was measured).
     """
 
     promise: Promise
@@ -39,6 +41,11 @@ class Verdict:
     policy: str
     found: Estimate
     verdict: str
+
+    @property
+    def text(self) -> str:
+        """The verdict as tables show it: ``kept (1 seed)`` where there is only one run."""
+        return marked(self.verdict, self.found)
 
 
 @dataclass(frozen=True)
@@ -168,8 +175,24 @@ class Results:
         """The mean of a measure of a class, with its interval."""
         column = MEASURES[measure].column
         row = self._by_place.get((trace, policy, name), {})
-        mean = row.get(column)
-        return Estimate(mean, row.get(f"{column}{INTERVAL}"), row.get("runs", 0) if mean is not None else 0)
+        count = self._counts(column).get((trace, policy, name), 0)
+        return Estimate(row.get(column), row.get(f"{column}{INTERVAL}"), count)
+
+    def _counts(self, column: str) -> Counter[tuple[str, str, str]]:
+        """How many runs have a value in a column of the classes."""
+        if column not in self._counted:
+            rows = self._classes
+            there = column in rows.column_names
+            keys = zip(*(rows[key].to_pylist() for key in ("trace", "policy", "class")), strict=True) if there else ()
+            values = rows[column].to_pylist() if there else ()
+            self._counted[column] = Counter(
+                key for key, value in zip(keys, values, strict=True) if value is not None and not math.isnan(value)
+            )
+        return self._counted[column]
+
+    @cached_property
+    def _counted(self) -> dict[str, Counter[tuple[str, str, str]]]:
+        return {}
 
     def link_estimate(self, trace: str, policy: str, measure: Measure) -> Estimate:
         """The mean of a measure of the link, with its interval."""
@@ -219,7 +242,8 @@ class Results:
     def verdicts(self) -> list[Verdict]:
         """For each promise, link and policy whether it was kept.
 
-        A class whose flows send less than it is promised need only be sent what they offer.
+        A class whose flows send less than it is promised need only be sent what they offer. If they offer nothing,
+        there is no data to judge.
         """
         found = []
         for promise in self.facts.promises:
@@ -227,20 +251,22 @@ class Results:
                 for one in self.facts.variants:
                     seen = self.estimate(link.label, one.label, promise.name, promise.measure)
                     judged = self._against_offer(promise, link.label, one.label) or seen
-                    found.append(Verdict(promise, link.label, one.label, seen, promise.verdict(judged)))
+                    verdict = promise.verdict(judged)
+                    known = Estimate(None, None, 0) if verdict == UNKNOWN else seen
+                    found.append(Verdict(promise, link.label, one.label, known, verdict))
         return found
 
     def _against_offer(self, promise: Promise, trace: str, policy: str) -> Estimate | None:
-        """The rate as a part of what was both promised and offered, times the bound."""
+        """The rate as a part of what was both promised and offered, times the bound; no value where nothing was."""
         if promise.measure != "rate" or promise.name not in self.facts.fixed_load:
             return None
         window_s = self.facts.duration_s - self.facts.warmup_s
         names = ("trace", "policy", "class", "rate_bps", "arrived_bytes")
-        values = []
+        values: list[float | None] = []
         for row in self._classes.select(names).to_pylist():
             if (row["trace"], row["policy"], row["class"]) == (trace, policy, promise.name):
                 wanted = min(promise.bound, 8.0 * row["arrived_bytes"] / window_s)
-                values.append(row["rate_bps"] * promise.bound / wanted if wanted else promise.bound)
+                values.append(row["rate_bps"] * promise.bound / wanted if wanted else None)
         return estimate(values)
 
     def _same(self) -> list[str]:
@@ -280,6 +306,7 @@ class Results:
                     "trace": verdict.trace,
                     "policy": verdict.policy,
                     "verdict": verdict.verdict,
+                    "shown": verdict.text,
                     **asdict(verdict.found),
                 }
                 for verdict in self.verdicts
