@@ -300,11 +300,17 @@ def test_the_docs_list_every_verdict() -> None:
         (["pss", "dr"], "no policy is called dr"),
         (["pss", "fq_code"], "did you mean fq_codel?"),
         (["pss", "pss"], "pss is given twice"),
-        (["pss", ""], "a name is empty"),
-        ("pss,,drr", "a name is empty"),
-        (["=pss"], "a name is empty"),
+        ("pss,,drr", '"" is an empty name'),
         ({"pss": {"link.rate": "1Mbit"}}, "link.rate: is no parameter of a policy"),
         ({"pss": {"class.none.rate": "1Mbit"}}, "no class named none"),
+        (["pss", ""], '"" is an empty name; write NAME or LABEL=NAME; there are fifo'),
+        (["=pss"], '"=pss" has no label'),
+        (["a="], '"a=" names no policy'),
+        ({"pss": {"class": None}}, "class: is no parameter of a policy"),
+        ({"pss": {"class.af": None}}, "class.af: is no parameter of a policy"),
+        ({"pss": {"scheduler": None}}, "scheduler: is no parameter of a policy"),
+        ({"pss": {"class.none.rate": None}}, "no class named none; there are ef, af, cs0"),
+        ({"pss": {"class.af.raet": None}}, "class.af.raet: cannot be unset, as there is no such key"),
         ({"pss": {"class.af.rate": "1Mbps"}}, "--set pss.class.af.rate=VALUE"),
     ],
 )
@@ -341,8 +347,15 @@ def test_wrong_traces_and_seeds_are_refused(tmp_path: Path) -> None:
     trace = SCENARIOS / "traces" / "lte-drive.csv"
     with pytest.raises(package.PlanError, match="is given twice"):
         prepare(PSS, ["pss"], [trace, trace], 1, [])
-    with pytest.raises(package.PlanError, match="must be at least 1"):
-        prepare(PSS, ["pss"], [], 0, [])
+    copy = tmp_path / "copy.csv"
+    copy.write_bytes(trace.read_bytes())
+    with pytest.raises(package.PlanError, match=r"copy\.csv is given twice: .*lte-drive\.csv has the same content"):
+        prepare(PSS, ["pss"], [trace, copy], 1, [])
+    for seeds in (0, -3, [], 100_001, 10**12, range(10**12)):
+        with pytest.raises(package.PlanError, match=r"seeds = .*: must be 1 \.\. 100000 seeds"):
+            prepare(PSS, ["pss"], [], seeds, [])
+    with pytest.raises(package.PlanError, match="seeds = 4: is given twice"):
+        prepare(PSS, ["pss"], [], [4, 5, 4], [])
 
 
 # --- Results ----------------------------------------------------------------------------------------------------------
@@ -476,7 +489,30 @@ def test_a_comparison_that_was_interrupted_is_resumed(tmp_path: Path) -> None:
         (["--policies", "pss", "--set", "drr.class.af.quantum=3kB"], "drr is not compared"),
         (["--policies", "pss", "--set", "pss.class.af"], "write POLICY.KEY=VALUE"),
         (["--policies", "pss", "--promise", "af=3"], "is not CLASS.MEASURE=VALUE"),
-        (["--policies", "pss,pss"], "is given twice"),
+        (["--policies", "pss,pss"], "--policies: pss is given twice; give one of them another label, like mine=pss"),
+        (["--policies", "pss, pss"], "--policies: pss is given twice"),
+        (["--policies", "a=drr,a=pss"], "--policies: a is given twice; give one of them another label, like mine=pss"),
+        (["--policies", ","], '--policies: "," names nothing; give names of policies, like pss,drr; there are fifo'),
+        (["--policies", ""], '--policies: "" names nothing'),
+        (["--policies", "pss,"], '--policies: "pss," holds an empty name'),
+        (["--policies", "pss", "--seeds", "0"], "--seeds: 0: must be 1 .. 100000; 10 give a confidence interval"),
+        (["--policies", "pss", "--seeds", "1000000000000"], "--seeds: 1000000000000: must be 1 .. 100000"),
+        (["--policies", "pss", "--seed", "-1"], "--seed: -1: must be 0 .. 9223372036854775798 with --seeds 10"),
+        (["--policies", "pss", "--seed", "18446744073709551616"], "--seed: 18446744073709551616: must be 0 .."),
+        (["--policies", "pss", "--traces", ""], '--traces: "" names nothing; give paths of capacity traces, or leave'),
+        (
+            ["--policies", "pss", "--traces", "none.csv"],
+            "traces: none.csv: cannot be read: No such file or directory; give",
+        ),
+        (
+            ["--policies", "pss", "--set", "pss.class.af.rate=1Mbit", "--set", "pss.class.af.rate=2Mbit"],
+            "is given twice",
+        ),
+        (["--policies", "pss", "--promise", ""], 'promise "": is not CLASS.MEASURE=VALUE'),
+        (
+            ["--policies", "pss", "--promise", "ef.loss=5%", "--promise", "ef.loss=0.05"],
+            "is given twice, first as ef.loss=5%",
+        ),
     ],
 )
 def test_wrong_words_are_refused_before_anything_runs(
@@ -484,6 +520,7 @@ def test_wrong_words_are_refused_before_anything_runs(
 ) -> None:
     done = linkweir("compare", small, *words, "--out", tmp_path / "out")
     assert done.returncode == 2
+    assert "Traceback" not in done.stderr
     assert message in " ".join(re.sub(r"[│╭╮╰╯─]", " ", done.stderr).split())
     assert not (tmp_path / "out").exists()
 

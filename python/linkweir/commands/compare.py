@@ -13,14 +13,16 @@ import typer
 from linkweir.commands.executor import executor_of
 from linkweir.commands.progress import bar, report_failures, warnings_in_a_line
 from linkweir.comparison.execute import run_comparison
+from linkweir.comparison.fitting import known_policies
 from linkweir.comparison.outcome import Comparison
-from linkweir.comparison.plan import prepare
+from linkweir.comparison.plan import MOST_SEEDS, label_and_policy, prepare
 from linkweir.comparison.promises import SINGLE, UNKNOWN, VERDICTS, marked
 from linkweir.measures import MEASURES, SHOWN
 from linkweir.present import emit, emit_json, say
 from linkweir.provenance import REPORT
 from linkweir.sweeps.keys import nearest
 from linkweir.sweeps.outcome import SweepInterrupted
+from linkweir.sweeps.plan import MOST_SEED
 from linkweir.terminal import print_table
 
 if sys.version_info >= (3, 11):
@@ -43,9 +45,9 @@ def compare(
         str | None,
         typer.Option(metavar="FILES", help="Capacity traces in place of the scenario's link, separated by commas."),
     ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", help="How many runs of each, from the first seed on.", min=1)] = 10,
+    seeds: Annotated[int, typer.Option(metavar="N", help="How many runs of each, from the first seed on.")] = 10,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="First seed (default: the scenario's).", min=0)
+        int | None, typer.Option("--seed", metavar="N", help="First seed (default: the scenario's).")
     ] = None,
     changes: Annotated[
         list[str] | None,
@@ -75,10 +77,9 @@ def compare(
     Parameters that a policy does not have are left out, and the command says which. The same command resumes a
     comparison that was interrupted.
     """
-    names = policies.split(",")
-    chosen = _with_changes(names, changes or [])
-    count: int | Sequence[int] = seeds if seed is None else range(seed, seed + seeds)
-    plan, facts = prepare(scenario, chosen, _files(traces), count, promises or [])
+    chosen = _with_changes(_listed(policies, "--policies", "names of policies, like pss,drr"), changes or [])
+    files = [] if traces is None else _listed(traces, "--traces", "paths of capacity traces, or leave it out")
+    plan, facts = prepare(scenario, chosen, files, _seeds(seeds, seed), promises or [])
     directory = Path("runs") / f"compare-{scenario.stem}" if out is None else out
     try:
         with executor_of(jobs, dask) as executor, warnings_in_a_line(), bar() as progress:
@@ -92,31 +93,55 @@ def compare(
         raise typer.Exit(1)
 
 
-def _files(traces: str | None) -> list[str]:
-    return [] if traces is None else [name.strip() for name in traces.split(",") if name.strip()]
+def _listed(text: str, option: str, cure: str) -> list[str]:
+    """The parts of a list with commas, none of them empty."""
+    found = [part.strip() for part in text.split(",")]
+    if not all(found):
+        known = f"; there are {', '.join(known_policies())}" if option == "--policies" else ""
+        empty = "holds an empty name" if any(found) else "names nothing"
+        raise typer.BadParameter(f'"{text}" {empty}; give {cure}{known}', param_hint=option)
+    return found
+
+
+def _seeds(count: int, first: int | None) -> int | range:
+    if not 1 <= count <= MOST_SEEDS:
+        raise typer.BadParameter(
+            f"{count}: must be 1 .. {MOST_SEEDS}; 10 give a confidence interval", param_hint="--seeds"
+        )
+    if first is None:
+        return count
+    if not 0 <= first <= MOST_SEED - (count - 1):
+        message = f"{first}: must be 0 .. {MOST_SEED - (count - 1)} with --seeds {count}"
+        raise typer.BadParameter(message, param_hint="--seed")
+    return range(first, first + count)
 
 
 def _with_changes(names: Sequence[str], changes: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The keys that each policy changes."""
     found: dict[str, dict[str, Any]] = {}
+    labels: dict[str, str] = {}
     for text in names:
-        if text in found and text.strip():
-            raise typer.BadParameter(
-                f"{text} is given twice; write mine={text} for one of them", param_hint="--policies"
-            )
+        label, policy = label_and_policy(text)
+        if label in labels:
+            message = f"{label} is given twice; give one of them another label, like mine={policy or label}"
+            raise typer.BadParameter(message, param_hint="--policies")
+        labels[label] = text
         found[text] = {}
-    labels = {text.partition("=")[0].strip(): text for text in names}
     for text in changes:
         path, equals, written = text.partition("=")
         label, dot, key = path.strip().partition(".")
         if not (equals and dot and key):
             raise typer.BadParameter(
-                f"{text}: write POLICY.KEY=VALUE, like drr.class.af.quantum=3kB", param_hint="--set"
+                f'"{text}": write POLICY.KEY=VALUE, like drr.class.af.quantum=3kB', param_hint="--set"
             )
         if label not in labels:
             cure = f"there are {', '.join(labels)}{nearest(label, labels)}"
             raise typer.BadParameter(f"{text}: {label} is not compared; {cure}", param_hint="--set")
-        found[labels[label]][key] = _value(written.strip())
+        changed = found[labels[label]]
+        if key in changed:
+            message = f"{text}: {label}.{key} is given twice; leave one out"
+            raise typer.BadParameter(message, param_hint="--set")
+        changed[key] = _value(written.strip())
     return found
 
 

@@ -68,6 +68,12 @@ def known_policies() -> list[str]:
     return list(_parameters())
 
 
+def keys_of(policy: str) -> dict[str, list[str]]:
+    """The keys that ``scheduler`` and each ``class`` of a scenario of this policy, a built-in one, may have."""
+    of_scheduler, of_classes = _parameters()[policy]
+    return {"scheduler": ["policy", *of_scheduler], "class": [*_CLASS_KEYS, *of_classes]}
+
+
 def fit(scenario: Scenario, policy: str, nominal_bps: float, brought: str | None = None) -> Fitted:
     """The changes that make a scenario one of another policy; none if it has this policy.
 

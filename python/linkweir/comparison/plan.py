@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import itertools
 import os
 import re
 import sys
@@ -31,7 +32,10 @@ else:
 Policies = Sequence[str] | Mapping[str, Mapping[str, Any]]
 """Names of policies, ``LABEL=NAME`` where two entries have the same; or the keys that each changes, by name."""
 
-_PARAMETERS = ("scheduler", "class")
+MOST_SEEDS = 100_000
+"""Each is a run of every policy on every link."""
+_PARAMETERS = {"scheduler": 2, "class": 3}
+"""Where keys of a policy begin, and how many words lead to one."""
 
 
 @dataclass(frozen=True)
@@ -119,12 +123,15 @@ def prepare(
     own = Scenario.from_dict(written, path=path) if isinstance(scenario, Mapping) else Scenario.load(path)
     nominal_bps = _nominal_bps(own)
     links = list(_links_of(written, traces))
+    count = _seeds(seeds, own.seed)
     brought = own.policy if isinstance(written["scheduler"]["policy"], Mapping) else None
     listed = list(_entries(policies, brought))
     variants = []
     cases = []
     for label, policy, changes in listed:
         fitted = fitting.fit(written, policy, nominal_bps, brought)
+        if policy != brought:  # whose parameters are not known here
+            _check_unset(label, policy, changes, fitted.changes, written)
         changed = _changed(written, fitted.changes | changes, label)
         settled: Scenario | None = None
         for link in links:
@@ -135,9 +142,6 @@ def prepare(
             [f"{'set in their place' if fitted.notes else 'set'}: {keys.show_values(changes)}"] if changes else []
         )
         variants.append(_variant(label, policy, (*fitted.notes, *own_keys), settled))
-    count = list(range(own.seed, own.seed + seeds)) if isinstance(seeds, int) else list(seeds)
-    if not count:
-        raise PlanError(f"seeds = {seeds}: must be at least 1")
     copies = {entry["name"]: entry.get("count", 1) for entry in tomllib.loads(own.resolved)["class"]}
     with_tcp = tuple(_with_tcp(own))
     facts = Facts(
@@ -154,7 +158,7 @@ def prepare(
         links=tuple(links),
         promises=(
             *promises_of(written, nominal_bps),
-            *(given_promise(text, list(copies), with_tcp) for text in promises),
+            *_given_promises(promises, list(copies), with_tcp),
         ),
         notes=tuple(_notes(written, links, nominal_bps, copies)),
     )
@@ -176,6 +180,40 @@ def _nominal_bps(scenario: Scenario) -> float:
     return _native.quantity(written, "rate")
 
 
+def _seeds(seeds: int | Sequence[int], first: int) -> list[int]:
+    given = range(first, first + min(seeds, MOST_SEEDS + 1)) if isinstance(seeds, int) else seeds
+    found = list(itertools.islice(given, MOST_SEEDS + 1))
+    if not 1 <= len(found) <= MOST_SEEDS:
+        raise PlanError(f"seeds = {seeds}: must be 1 .. {MOST_SEEDS} seeds; 10 give a confidence interval")
+    return found
+
+
+def _given_promises(texts: Sequence[str], names: Sequence[str], with_tcp: Sequence[str]) -> Iterator[Promise]:
+    seen: dict[Promise, str] = {}
+    for text in texts:
+        promise = given_promise(text, names, with_tcp)
+        if promise in seen:
+            raise PlanError(f"promise {text}: is given twice, first as {seen[promise]}; leave one out")
+        seen[promise] = text
+        yield promise
+
+
+def label_and_policy(text: str) -> tuple[str, str]:
+    """The parts of ``LABEL=NAME``; of ``NAME`` the policy is empty, since a key may set it.
+
+    Raises:
+        PlanError: one of them is missing.
+    """
+    label, equals, policy = (part.strip() for part in text.rpartition("="))
+    if not equals:
+        label, policy = policy, ""
+    if not label or (equals and not policy):
+        missing = "is an empty name" if not equals else "has no label" if not label else "names no policy"
+        known = ", ".join(fitting.known_policies())
+        raise PlanError(f'policies: "{text}" {missing}; write NAME or LABEL=NAME; there are {known}')
+    return label, policy
+
+
 def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str, dict[Key, Any]]]:
     """Label, policy and changes of each; `brought` is the scenario's policy if it comes from a file."""
     known = [*fitting.known_policies(), *([brought] if brought else [])]
@@ -187,13 +225,11 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
         raise PlanError(f"policies: is empty; there are {', '.join(known)}")
     seen = set()
     for text, more in given:
-        label, _, policy = (part.strip() for part in text.rpartition("=")) if "=" in text else (text.strip(), "", "")
+        label, policy = label_and_policy(text)
         try:
             changes = dict(keys.leaves(more))
         except KeyPathError as fault:
             raise PlanError(f"policy {label}: {fault}") from fault
-        if not label:
-            raise PlanError("policies: a name is empty; write names with one comma between them, like pss,drr,fq_codel")
         policy = policy or str(changes.pop(("scheduler", "policy"), label))
         if policy not in known:
             raise PlanError(
@@ -202,7 +238,7 @@ def _entries(policies: Policies, brought: str | None) -> Iterator[tuple[str, str
         if label in seen:
             raise PlanError(f"policies: {label} is given twice; give one another label, like mine={policy}")
         for key in changes:
-            if key[0] not in _PARAMETERS:
+            if len(key) < _PARAMETERS.get(key[0], len(key) + 1):
                 message = "is no parameter of a policy; give keys like class.NAME.KEY or scheduler.KEY"
                 raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
         seen.add(label)
@@ -219,15 +255,21 @@ def _links_of(written: Mapping[str, Any], traces: Sequence[str | os.PathLike[str
     if isinstance(traces, (str, os.PathLike)):
         raise TypeError("traces: is one path; give a list")
     paths = [Path(trace) for trace in traces]
+    seen: dict[str, Path] = {}
     for number, path in enumerate(paths):
         if path in paths[:number]:
-            raise PlanError(f"trace {path}: is given twice; leave one out")
+            raise PlanError(f"traces: {path} is given twice; leave one out")
         try:
             content = path.read_bytes()
         except OSError as error:
-            raise PlanError(f"trace {path}: cannot be read: {error.strerror}") from error
+            cure = "give the paths of capacity traces, or none to keep the scenario's link"
+            raise PlanError(f"traces: {path}: cannot be read: {error.strerror}; {cure}") from error
+        digest = hashlib.sha256(content).hexdigest()
+        if digest in seen:
+            raise PlanError(f"traces: {path} is given twice: {seen[digest]} has the same content; leave one out")
+        seen[digest] = path
         alone = [other.stem for other in paths].count(path.stem) == 1
-        yield Link(path.stem if alone else str(path), str(path), hashlib.sha256(content).hexdigest())
+        yield Link(path.stem if alone else str(path), str(path), digest)
 
 
 def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str) -> dict[str, Any]:
@@ -240,12 +282,29 @@ def _changed(written: Mapping[str, Any], changes: Mapping[Key, Any], label: str)
         raise PlanError(f"policy {label}: {keys.show(fault.key)}: {fault}") from fault
 
 
+def _check_unset(
+    label: str, policy: str, changes: Mapping[Key, Any], fitted: Mapping[Key, Any], written: Mapping[str, Any]
+) -> None:
+    """Refuses to leave out what is not there and what the policy does not know, which is a slip of the pen."""
+    classes = [str(entry["name"]) for entry in written["class"]]
+    for key, value in changes.items():
+        if value is not None or key in fitted or keys.look_up(written, key) is not None:
+            continue
+        if key[0] == "class" and key[1] not in classes:
+            message = f"there is no class named {key[1]}; there are {', '.join(classes)}"
+            raise PlanError(f"policy {label}: {keys.show(key)}: {message}")
+        names = fitting.keys_of(policy)[key[0]]
+        if key[-1] not in names:
+            message = f"cannot be unset, as there is no such key; there are {', '.join(names)}"
+            raise PlanError(f"policy {label}: {keys.show(key)}: {message}{keys.nearest(key[-1], names)}")
+
+
 def _checked(changed: Mapping[str, Any], path: Path, link: Link, label: str, written: Mapping[str, Any]) -> Scenario:
     try:
         return Scenario.from_dict(changed, path=path, trace=link.source or None)
     except _native.ScenarioError as fault:
         key = _named(str(fault.key), written)
-        if not key.startswith(_PARAMETERS):
+        if not key.startswith(tuple(_PARAMETERS)):
             raise
         given = f" = {fault.value}" if fault.value else ""
         raise PlanError(

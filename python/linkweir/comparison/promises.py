@@ -90,7 +90,7 @@ def given_promise(text: str, names: Sequence[str], with_tcp: Sequence[str]) -> P
     found = re.fullmatch(r"(?P<name>.+)\.(?P<measure>\w+)\s*=\s*(?P<value>.+)", text)
     cure = "write one like af.rate=1.5Mbit, ef.delay_p99=50ms or ef.loss=1%"
     if found is None:
-        raise PlanError(f"promise {text}: is not CLASS.MEASURE=VALUE; {cure}")
+        raise PlanError(f"promise {text or chr(34) * 2}: is not CLASS.MEASURE=VALUE; {cure}")
     name, key, value = found["name"].strip(), found["measure"], found["value"].strip()
     if name not in names:
         raise PlanError(f"promise {text}: there is no class named {name}; there are {', '.join(names)}")

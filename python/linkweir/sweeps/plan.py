@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _PLAN_KEYS = ("name", "scenario", "seeds", "grid", "case")
 _SCENARIO: Key = ("scenario",)
-_WIDEST = 2**63
+MOST_SEED = 2**63 - 1
+"""The largest seed."""
 
 
 @dataclass(frozen=True)
@@ -347,8 +348,8 @@ def _is_whole(value: object) -> bool:
 
 
 def _seed(seed: Any, place: _Place) -> int:
-    if not _is_whole(seed) or not 0 <= seed < _WIDEST:
-        raise place.fault("seeds", seed, f"must be a whole number 0 .. {_WIDEST - 1}")
+    if not _is_whole(seed) or not 0 <= seed <= MOST_SEED:
+        raise place.fault("seeds", seed, f"must be a whole number 0 .. {MOST_SEED}")
     return int(seed)
 
 
