@@ -191,6 +191,28 @@ def test_a_reservation_is_missed_if_and_only_if_less_than_it_is_left(
     assert found == ([("reservation_starved", "class af")] if missed else [])
 
 
+@pytest.mark.parametrize("interval", ["20ms", "1s"])
+@pytest.mark.parametrize("memory", ["0s", "1s"])
+@pytest.mark.parametrize("limit", ["50p", "1000p"])
+@pytest.mark.parametrize(
+    "flow",
+    [
+        {"kind": "cbr", "rate": "5Mbit"},
+        {"kind": "poisson", "rate": "4.9Mbit"},
+        {"kind": "onoff", "rate": "10Mbit", "on": "500ms", "off": "500ms"},
+    ],
+    ids=["cbr", "poisson", "onoff"],
+)
+def test_a_class_that_offers_at_most_its_reservation_and_is_left_as_much_misses_nothing(
+    flow: Keys, limit: str, memory: str, interval: str
+) -> None:
+    # EF leaves exactly the 5 Mbit/s at all times. In bins of 1 s the queue may have been empty at times.
+    scenario = pss(
+        "15Mbit", link={"rate": "20Mbit"}, af={"memory": memory, "limit": limit}, interval=interval, flow=flow
+    )
+    assert [kind for kind in kinds(scenario) if kind[0].startswith("reservation")] == []
+
+
 def test_figures_of_a_starved_class() -> None:
     (finding,) = lw.run(pss("17Mbit", link={"rate": "20Mbit"})).warnings
     figures = finding.figures

@@ -3,9 +3,10 @@
 
 The policy remembers what it owes a class as credit below LR, down to 0: LR is what its `memory` holds. If a class
 waits throughout a bin, has a credit of at most one packet (what the last one left) when it begins, and is sent less
-than its reservation, the difference is lost for good. With more credit the class loses at least the part of the
-difference that exceeds the credit, as credit does not fall below 0; this reveals fades within a bin. Service that is
-late but remembered is made up for and not counted.
+than its reservation, the difference is lost for good. Where a bin does not show whether the class waited throughout,
+the difference counts only if less than the reservation was left for it: otherwise the class may have offered less.
+With more credit the class loses at least the part of the difference that exceeds the credit, as credit does not fall
+below 0; this reveals fades within a bin. Service that is late but remembered is made up for and not counted.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ class Account:
         ]
         self._rate_bps = _native.quantity(entry.keys["rate"], "rate")
         self._packet_bits = 8 * resolved.packet_wire_bytes(entry.largest_bytes())
+        above_bytes = max((other.largest_bytes() for other, _ in self._above), default=0.0)
+        self._edge_bits = self._packet_bits + 8 * resolved.packet_wire_bytes(above_bytes)
         self._share = _native.quantity(entry.keys["share"], "fraction")
         self._nominal_bps = _native.quantity(resolved.link["nominal"], "rate")
         self._follow = bool(resolved.link.get("follow", False))
@@ -163,7 +166,9 @@ class Account:
         credit_bits = bins.credit_before_bits[:, n]
         short_bits = (reserved_bps - bins.sent_bps[:, n]) * spans_s
         no_credit = credit_bits <= self._packet_bits
-        used_up = waits & (surely | (bins.waiting_mean_pkts[:, n] >= 1)) & no_credit
+        # A packet of each side falls into a bin or the next by chance.
+        too_little_left = (reserved_bps - left_bps) * spans_s > self._edge_bits
+        used_up = waits & (surely | (too_little_left & (bins.waiting_mean_pkts[:, n] >= 1))) & no_credit
         # Credit is that of the bin's beginning, so it says nothing about a bin that the warm-up cuts.
         whole = np.isclose(spans_s, bins.ends_s - bins.starts_s, rtol=1e-6)
         exceeded = waits & surely & whole & ~no_credit & (short_bits > credit_bits + self._packet_bits)
