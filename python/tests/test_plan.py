@@ -122,6 +122,26 @@ def test_two_reservations_beyond_the_residual() -> None:
     assert any("exceed" in text for text in got["warnings"])
 
 
+def test_a_reservation_of_exactly_what_ef_leaves_fits() -> None:
+    # 0.68 * 3e6 is 2040000.0000000002 and 3e6 - 0.32 * 3e6 is 2040000.0.
+    assert answer("--link", "3Mbit", "--share", "68%", "--ef-expected", "32%")["warnings"] == []
+    assert "exceed" in answer("--link", "3Mbit", "--share", "68.01%", "--ef-expected", "32%")["warnings"][0]
+
+
+def test_reservations_of_exactly_the_link_are_taken() -> None:
+    shares = ("--share", "4%", "--share", "28%", "--share", "68%")  # 3000000.0000000005 in all
+    assert len(answer("--link", "3Mbit", *shares)["queues"]) == 3
+    refused = runner.invoke(app, ["pss", "--link", "3Mbit", *shares[:-1], "68.01%"])
+    assert refused.exit_code == 2
+    assert "reserve less" in refused.output
+
+
+def test_a_memory_of_exactly_the_shortage_is_enough() -> None:
+    fine = sizing.from_target("af", 20e6, 5e6, memory_s=0.3)
+    assert sizing.warnings_about([fine], 0.0, 0.1 + 0.2, 0.1 + 0.2) == []
+    assert "longest shortage" in sizing.warnings_about([fine], 0.0, 0.3001)[0]
+
+
 def test_toml_has_distinct_levels() -> None:
     tomllib = pytest.importorskip("tomllib")
     got = tomllib.loads(answer("--link", "20Mbit", "--rate", "6Mbit", "--rate", "4Mbit")["toml"])

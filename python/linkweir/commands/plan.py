@@ -14,6 +14,7 @@ from linkweir.commands import plan_table
 from linkweir.quantity import OptionError
 from linkweir.sizing import defaults, shortage
 from linkweir.sizing.answer import answer
+from linkweir.sizing.pss import ROUNDING
 from linkweir.sizing.requirements import Memory, Requirements, Weights
 
 app = typer.Typer(
@@ -143,7 +144,7 @@ def _targets(link_bps: float, rates: list[str], shares: list[str]) -> tuple[floa
         if not 10 <= target_bps < link_bps:
             raise OptionError(key, text, f"must be 10 bit/s up to below the link's {quantity.rate_text(link_bps)}")
     total_bps = sum(target_bps for _, _, target_bps in wanted)
-    if total_bps > link_bps:
+    if total_bps > link_bps * (1 + ROUNDING):
         sums = f"are {quantity.rate_text(total_bps)} together, more than the link's {quantity.rate_text(link_bps)}"
         raise OptionError(" ".join(_typed(key, text) for key, text, _ in wanted), "", f"{sums}: reserve less")
     return tuple(target_bps for _, _, target_bps in wanted)

@@ -19,6 +19,9 @@ from linkweir import _native, theory
 from linkweir.quantity import OptionError
 from linkweir.sizing.defaults import BURST_PKTS, MEMORY_S, MTU_BYTES, SAT
 
+ROUNDING = 1e-9
+"""Relative error of sums and products of rates: what differs by less is the same."""
+
 
 @dataclass(frozen=True)
 class Queue:
@@ -178,7 +181,7 @@ def from_weights(
 def check_together(queues: list[Queue]) -> None:
     """Refuses reservations whose sum exceeds the link."""
     total = sum(q.reserved_bps for q in queues)
-    if queues and total > queues[0].link_bps:
+    if queues and total > queues[0].link_bps * (1 + ROUNDING):
         raise OptionError(
             "rate",
             f"{total:g}bit",
@@ -194,12 +197,12 @@ def warnings_about(
     link_bps = queues[0].link_bps
     for q in queues:
         packet_bits = 8 * q.mtu_bytes
-        if q.maximum_bits - q.resume_bits < packet_bits * (1.0 - q.bw):
+        if q.maximum_bits - q.resume_bits < packet_bits * (1.0 - q.bw) - ROUNDING * q.maximum_bits:
             found.append(
                 f"{q.name}: LM - LR is less than the credit of one packet, so every packet switches the level; "
                 "raise burst"
             )
-        if q.resume_bits < q.bw * 2 * packet_bits * (1 - 1e-9):
+        if q.resume_bits < q.bw * 2 * packet_bits * (1 - ROUNDING):
             found.append(
                 f"{q.name}: LR is below BW * 2 packets, so the level empties while other packets are sent and "
                 f"{q.name} gets less than it reserves; raise memory"
@@ -208,17 +211,17 @@ def warnings_about(
             found.append(
                 f"{q.name}: sat=paper keeps the rate only on average over packet patterns; sat=exact keeps it always"
             )
-        if shortage_s is not None and q.memory_s < shortage_s:
+        if shortage_s is not None and q.memory_s < shortage_s * (1 - ROUNDING):
             found.append(
                 f"{q.name}: memory {q.memory_s:g} s is shorter than the longest shortage, {shortage_s:g} s, so what is "
                 "missed beyond it is lost"
             )
-        elif needed_s is not None and q.resume_s < needed_s:
+        elif needed_s is not None and q.resume_s < needed_s * (1 - ROUNDING):
             found.append(
                 f"{q.name}: shortages follow each other; to lose nothing on this trace takes {needed_s:g} s of memory"
             )
     total = sum(q.reserved_bps for q in queues)
-    if total > link_bps - ef_expected_bps:
+    if total - (link_bps - ef_expected_bps) > ROUNDING * link_bps:
         found.append(
             f"reservations of {total:g} bit/s exceed what the expected EF leaves, "
             f"{max(link_bps - ef_expected_bps, 0):g} bit/s: the less urgent ones and CS0 will starve"
