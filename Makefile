@@ -4,6 +4,9 @@
 # make test    every test except the long ones, within 25 minutes on two cores
 # make test-long  the long ones: those marked `long` in Python, those in modules named `long` in Rust
 # make check   format, lint and the fast tests (minutes)
+# make site    the documentation as a site in build/site, checked in a browser (minutes)
+# make notebooks  runs the notebooks of the documentation and keeps what they show
+# make pictures  draws the plots of the documentation again; as root also the picture of the gateway's page
 # make bench   speed, compared with other programs, in one run
 # make fuzz    fuzz the core (SECONDS=60)
 # make prove   prove the absence of run-time errors in the core with Frama-C
@@ -14,8 +17,15 @@
 # make accuracy  how exactly emulated links and an overloaded gateway keep their settings, in real time, as root
 # make endure  the gateway's long tests: 10 million datagrams, 100,000 forged handshakes a second, an outage of a minute, as root
 # make crash   kill -9 at 200 random instants of a sweep of 200 runs; each time it must resume and give the same bytes
+# make manuals  the manual pages and the gateway's completions, of the programs' help
+# make names   the names that docs/reference/stability.md promises to keep, which a test compares
 # make deb     the gateway's Debian package, in build/
+# make release  the files of a release from a commit, in an empty folder (COMMIT=v0.1.0 OUT=DIR): wheels, sdist, .debs, sums
 # make fresh   demo, check and deb on fresh Debian 12 and 13 systems, as root (SYSTEMS="debian-13" for one of them)
+# make fresh-release  installs the files in build/release, or RELEASE=DIR, on bare Debian 12 and 13 systems, as root
+# make sites   does what docs/howto/gateway.md says, on two bare Debian systems with a router between them, as root
+# make tunnel-arm64  a tunnel on Debian's arm64 kernel in QEMU, with the arm64 package in build/release, or RELEASE=DIR
+# make macos   asks Rust's compiler whether the crates that need no Linux compile for macOS (needs rustup and zig)
 # make transport  compares the simulator's TCP with the kernel's over about 90 scenarios, in the laboratory, and records it
 # make robust  tests and scenarios in a kernel that checks memory accesses and locks (KASAN, lockdep)
 
@@ -27,12 +37,13 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 SECONDS ?= 60
 CARGO_DEB := target/tools/bin/cargo-deb
+CARGO_CYCLONEDX := target/tools/bin/cargo-cyclonedx
 
 export CARGO_TERM_COLOR ?= never
 
 NATIVE_SOURCES := $(shell find core/src core/include crates -name '*.[ch]' -o -name '*.def' -o -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 
-.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb fresh transport robust policy
+.PHONY: help demo test test-long check bench fuzz prove mutate format clean build lab accuracy endure crash deb release fresh fresh-release sites tunnel-arm64 transport robust policy site pictures manuals notebooks names macos
 
 help:
 	@sed -n 's/^# \(make .*\)/\1/p' Makefile
@@ -50,12 +61,17 @@ $(VENV)/.packages: requirements.lock setup.sh
 
 $(VENV)/.built: $(VENV)/.packages $(NATIVE_SOURCES) pyproject.toml
 	@echo "Building the core, the simulator and the Python package into $(VENV)"
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
+	VIRTUAL_ENV="$(CURDIR)/$(VENV)" $(VENV)/bin/maturin develop --release --locked --quiet >$(VENV)/maturin.log || { cat $(VENV)/maturin.log; exit 1; }
 	touch $@
 
 $(VENV)/.test-packages: $(VENV)/.packages requirements-test.lock
 	@echo "Installing the Python packages of requirements-test.lock into $(VENV)"
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-test.lock
+	touch $@
+
+$(VENV)/.site-packages: $(VENV)/.packages requirements-site.lock
+	@echo "Installing the Python packages of requirements-site.lock into $(VENV)"
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements-site.lock
 	touch $@
 
 # --- the main job ---------------------------------------------------------------------------------------------------
@@ -74,8 +90,11 @@ test: $(VENV)/.built $(VENV)/.test-packages
 	$(MAKE) -C core check
 	$(MAKE) -C kernel test
 	$(PYTHON) oracle/generate.py --check
+	$(PYTHON) oracle/queues.py --check
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
 	$(PYTHON) -m pytest --quiet -rs -m "not long" oracle python/tests
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then $(MAKE) site; \
+	else echo "test: NOT CHECKED: make site, which needs Python 3.11"; fi
 
 test-long: $(VENV)/.built $(VENV)/.test-packages
 	./setup.sh test lab
@@ -112,6 +131,36 @@ check: $(VENV)/.built $(VENV)/.test-packages
 	$(MAKE) -C core quick
 	cargo test --locked --workspace --quiet -- $(NOT_LONG)
 	$(PYTHON) -m pytest --quiet -m "not slow and not long" oracle python/tests
+
+# --- documentation --------------------------------------------------------------------------------------------------
+
+site: $(VENV)/.built $(VENV)/.site-packages
+	./setup.sh site
+	rm -rf build/site
+	$(PYTHON) docs/site/stage.py build/site-source
+	$(PYTHON) -m sphinx --quiet --fail-on-warning --keep-going --fresh-env --jobs 2 build/site-source build/site
+	$(PYTHON) docs/site/check.py build/site
+
+manuals: $(VENV)/.built
+	$(PYTHON) python/manual.py
+	LINKWEIR_WRITE_MANUALS=1 cargo test --locked --quiet -p linkweir-gateway --test manual
+
+notebooks: $(VENV)/.built $(VENV)/.test-packages
+	$(PYTHON) docs/notebooks/execute.py
+
+macos:
+	machines/macos.sh
+
+names: $(VENV)/.built
+	$(PYTHON) python/tests/stable_names.py
+
+pictures: $(VENV)/.built
+	$(PYTHON) docs/pictures/readme.py
+	$(PYTHON) docs/pictures/report.py
+	$(PYTHON) docs/pictures/policies.py
+	$(PYTHON) docs/pictures/gallery.py --list
+	@if [ "$$(id -u)" = 0 ]; then cargo build --locked --release --quiet -p linkweir-gateway && $(PYTHON) docs/pictures/live_page.py; \
+	else echo "pictures: docs/images/live.png is left as it is: its namespaces need root"; fi
 
 # --- slower proofs and measurements ---------------------------------------------------------------------------------
 
@@ -156,9 +205,34 @@ deb: $(CARGO_DEB)
 	$(CARGO_DEB) --package linkweir-gateway --no-build --locked --output build/linkweir-gateway.deb
 	crates/linkweir-gateway/debian/check.sh build/linkweir-gateway.deb
 
+$(CARGO_CYCLONEDX):
+	./setup.sh build
+	cargo install --locked --quiet --version 0.5.9 --root target/tools cargo-cyclonedx
+
+COMMIT := HEAD
+OUT := build/release
+
+release: $(CARGO_DEB) $(CARGO_CYCLONEDX)
+	./setup.sh build deb kernel-deb release
+	python3 release/release.py --commit "$(COMMIT)" --out "$(OUT)"
+
 fresh:
 	./setup.sh fresh
 	python3 machines/fresh.py $(SYSTEMS)
+
+RELEASE := build/release
+
+fresh-release:
+	./setup.sh fresh
+	python3 machines/installs.py --release "$(RELEASE)" $(SYSTEMS)
+
+sites: deb
+	./setup.sh fresh
+	python3 machines/sites.py
+
+tunnel-arm64:
+	./setup.sh arm64
+	python3 machines/tunnel_arm64.py --release "$(RELEASE)"
 
 # what is stored in runs/transport is not run again; exit code 1 of the program: some scenario is outside its bound
 transport: $(VENV)/.built

@@ -6,7 +6,7 @@
 # As root it installs Debian packages with apt-get; it never calls sudo. Without root it names the packages and the use of
 # each, and fails only if a tool is missing without which the purpose cannot run at all.
 #
-# Purposes: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab
+# Purposes: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab
 set -eu
 
 sources=$(dirname "$0")
@@ -37,6 +37,18 @@ compiles_m32() {
 clang_sanitizes() {
 	echo 'int LLVMFuzzerTestOneInput(const unsigned char *d, unsigned long n){return d && n ? 0 : 0;}' |
 		clang -fsanitize=fuzzer -x c -o /dev/null - 2>/dev/null
+}
+
+have_qemu_user() {
+	command -v qemu-aarch64-static || command -v qemu-aarch64
+}
+
+have_std() { # have_std TARGET: Rust's standard library for it
+	ls "$(rustc --print target-libdir --target "$1")"/libstd-*.rlib
+}
+
+std_package() {
+	echo "libstd-rust$(rust_suffix)-dev:arm64"
 }
 
 headers_of() { # headers_of SERIES: headers of a Debian cloud kernel of this series
@@ -143,9 +155,14 @@ probe() {
 			need may util-linux "ends the processes that the gateway's tests start" command -v setpriv
 			need may wireguard-go "another WireGuard implementation as the gateway's peer" command -v wireguard-go
 			need may iperf3 "TCP traffic between them" command -v iperf3
+			need may iptables "a firewall between two gateways" command -v iptables
+			need may iputils-ping "the tutorial of the gateway" command -v ping
 			need may prometheus "promtool checks the gateway's metrics" command -v promtool
 			need may chromium "the gateway's page in a browser" command -v chromium
 			need may systemd "systemd-analyze checks the gateway's unit" command -v systemd-analyze ;;
+		site)
+			need may chromium "checks the pages in a browser" command -v chromium
+			need may util-linux "ends the browser with its check" command -v setpriv ;;
 		bench)
 			need may ns2 "peer simulator" command -v ns
 			need may libns3-dev "peer simulator" test -e /usr/include/ns3.37/ns3/core-module.h -o -d /usr/include/ns3
@@ -158,11 +175,28 @@ probe() {
 			need must python3 "runs the trial" command -v python3
 			need must git "clones the commit" command -v git
 			need must util-linux "namespaces" command -v unshare
-			need must debootstrap "bare systems" have_sbin debootstrap ;;
+			need must debootstrap "bare systems" have_sbin debootstrap
+			need may buildah "builds the container images of a release" command -v buildah ;;
 		deb)
 			need must dpkg-dev "finds the libraries that the package depends on" command -v dpkg-shlibdeps
 			need must xz-utils "compresses the package" command -v xz
 			need may systemd "systemd-analyze checks the unit" command -v systemd-analyze ;;
+		release)
+			need must git "clones the commit" command -v git
+			need must make "builds the packages" command -v make
+			need must binutils "reads which C library programs need" command -v objdump
+			need must mmdebstrap "cross compilers, and Python for aarch64" command -v mmdebstrap
+			need must qemu-user-static "runs the files for aarch64" have_qemu_user
+			if command -v rustup >/dev/null 2>&1; then rustup --quiet target add aarch64-unknown-linux-gnu || true; fi
+			need must "$(std_package)" "Rust's standard library for aarch64; first dpkg --add-architecture arm64" have_std aarch64-unknown-linux-gnu ;;
+		arm64)
+			need must python3 "runs the machine" command -v python3
+			need must qemu-system-arm "virtual machine" command -v qemu-system-aarch64
+			need must mmdebstrap "kernel and libraries of the machine" command -v mmdebstrap
+			need must kmod "finds modules" have_sbin depmod
+			need must binutils "finds libraries" command -v objdump
+			need must cpio "packs the machine's files" command -v cpio
+			need must xz-utils "unpacks modules" command -v xz ;;
 		prove)
 			need must frama-c-base "proofs" command -v frama-c
 			need must why3 "connects Frama-C with the provers" command -v why3
@@ -209,7 +243,7 @@ probe() {
 			need may busybox-static "user space of that kernel" command -v busybox
 			need may dash "shell of that kernel" command -v dash
 			need may iproute2 "tc" have_sbin tc ;;
-		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench deb fresh prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
+		*) echo "setup: unknown purpose '$purpose'; one of: build check test bench site deb release fresh arm64 prove fuzz kernel kernel-test kernel-deb kernel-install lab" >&2; exit 2 ;;
 		esac
 	done
 }

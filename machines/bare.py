@@ -18,10 +18,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+MIRROR = "http://deb.debian.org/debian"
 NAMESPACES = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 ENTER = """
 mount -t proc proc "$0/proc" && mount -t sysfs -o ro sysfs "$0/sys" || exit
@@ -56,6 +58,22 @@ def bootstrap(suite: str, system: Path, packages: list[str], log: IO[bytes], fro
     command += [from_mirror] if from_mirror else []
     done = subprocess.run(command, env=environment, stdout=log, stderr=log, check=False)
     return done.returncode == 0
+
+
+def unpack(suite: str, architecture: str, folder: Path, packages: Iterable[str]) -> None:
+    """Unpacks packages of an architecture and those that they depend on, and runs nothing of them.
+
+    Raises:
+        RuntimeError: mmdebstrap is missing, or failed.
+    """
+    words = [f"--architectures={architecture}", "--variant=extract", f"--include={','.join(packages)}"]
+    command = ["mmdebstrap", "--quiet", *words, suite, str(folder), mirror("Debian") or MIRROR]
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise RuntimeError("mmdebstrap is missing") from None
+    except subprocess.CalledProcessError as error:
+        raise RuntimeError(f"mmdebstrap: {error.stderr[-2000:]}") from None
 
 
 def run(system: Path, script: str, log: IO[bytes], user: str = "root") -> int:

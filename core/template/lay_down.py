@@ -9,7 +9,7 @@
     docs/reference/policies/NAME.md, kernel/man/tc-NAME.8    its pages
 
 and adds its line to core/include/linkweir/policies.def and to the tables of policies in README.md and
-docs/howto/kernel.md. It overwrites nothing. Every place to fill in is marked FILL IN.
+docs/howto/kernel.md. It overwrites nothing; core/src/NAME.c may be there already. Places to fill in are marked FILL IN.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ PLACES = {
     "page.md": PAGE,
     "man.8": "kernel/man/tc-NAME.8",
 }
+BROUGHT = "policy.c"
+"""May be there already: a file that its author used with `policy = { c = "NAME.c" }`, which stays as it is."""
 ROWS = {
     "README.md": ("| policy | guarantees | source |", "| `NAME` | FILL IN | FILL IN |"),
     "docs/howto/kernel.md": ("| policies | in the module | why |", "| `NAME` | yes | Linux has nothing like it |"),
@@ -57,7 +59,7 @@ def fault(name: str) -> str | None:
         return f'"{name}": {SIMULATOR.relative_to(ROOT)} has it already'
     if f"LW_POLICY({name})\n" in LISTED.read_text(encoding="utf-8"):
         return f'"{name}": {LISTED.relative_to(ROOT)} lists it already'
-    there = [place for place in places(name).values() if place.exists()]
+    there = [place for source, place in places(name).items() if source != BROUGHT and place.exists()]
     return f"{there[0].relative_to(ROOT)} exists already: remove it, or choose another name" if there else None
 
 
@@ -83,7 +85,8 @@ def with_row(text: str, head: str, row: str) -> str:
 
 def lay_down(name: str) -> None:
     """Writes the files and the lines in lists, or nothing at all if one of them cannot be written."""
-    texts = {place: filled(source, name) for source, place in places(name).items()}
+    there = {place for source, place in places(name).items() if source == BROUGHT and place.exists()}
+    texts = {place: filled(source, name) for source, place in places(name).items() if place not in there}
     texts[PLAN] = PLAN.read_text(encoding="utf-8") + "\n" + filled("plan.toml", name)
     for page, (head, row) in ROWS.items():
         texts[ROOT / page] = with_row((ROOT / page).read_text(encoding="utf-8"), head, row.replace("NAME", name))
@@ -104,6 +107,8 @@ def lay_down(name: str) -> None:
         for folder in made:
             shutil.rmtree(folder, ignore_errors=True)
         raise
+    for place in there:
+        print(f"policy: {place.relative_to(ROOT)}: stays as it is")
     for place, old in before.items():
         print(f"policy: {place.relative_to(ROOT)}" + ("" if old is None else ": a line more"))
     print(f"policy: move the line in {LISTED.relative_to(ROOT)} to change its place in lists")

@@ -124,6 +124,7 @@ def run(
     scenario: Scenario,
     on_chunk: Callable[[str, list[_Column]], Any],
     on_progress: Callable[[float], Any] | None = None,
+    on_sent: Callable[[float, list[int]], Any] | None = None,
 ) -> _Outcome: ...
 def run_batch(
     scenarios: Sequence[Scenario],

@@ -41,6 +41,7 @@ _PACKAGES = {
     "plan": ("linkweir.commands.plan", "Compute the parameters of a policy from the rates that you want."),
     "compare": ("linkweir.commands.compare", "Compare policies: who keeps which promise, and what each class gets."),
     "sweep": ("linkweir.commands.sweep", "Run many variants of a scenario and write one data set."),
+    "view": ("linkweir.commands.view", "Open the report of a run, a sweep or a comparison in the browser."),
     "log": ("linkweir.commands.log", "Count the steps in a log of packets, or write it for Wireshark."),
     "lab": ("linkweir.commands.lab", "Run scenarios on real kernels and gateways."),
 }
@@ -96,6 +97,12 @@ _Mos = Annotated[
         help=f"Codec of flows with playout, in place of theirs: {', '.join(linkweir.quality.CODECS)}.",
     ),
 ]
+_Figures = Annotated[
+    str,
+    typer.Option(
+        "--figures", metavar="FORMATS", help="Also write the charts as files for papers: svg, pdf or svg,pdf."
+    ),
+]
 _Wide = Annotated[bool, typer.Option("--wide", help="Show all columns, also those that do not fit.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 
@@ -121,18 +128,37 @@ def _progress(name: str, duration_s: float) -> Iterator[Callable[[float], None] 
         yield lambda simulated_s: bar.update(task, completed=simulated_s)
 
 
+def _formats(figures: str) -> list[str]:
+    """The formats that the option --figures names."""
+    from linkweir.plot import FORMATS
+
+    found = [word.strip() for word in figures.split(",")] if figures else []
+    for form in found:
+        if form not in FORMATS:
+            message = f"{form or repr(figures)}: is no format of figures; give svg, pdf or svg,pdf"
+            raise typer.BadParameter(message, param_hint="--figures")
+    return found
+
+
 def _simulate(
     scenario: linkweir.Scenario,
     out: Path,
     *,
     force: bool,
     as_json: bool,
+    figures: Sequence[str] = (),
+    watch: bool = False,
     codec: str | None = None,
     wide: bool = False,
 ) -> linkweir.Result:
     try:
+        if watch:
+            from linkweir.commands.watch import watching
+
+            with watching(scenario) as watcher:
+                return linkweir.run(scenario, out=out, force=force, figures=figures, watch=watcher)
         with _progress(scenario.name, scenario.duration_s) as progress:
-            return linkweir.run(scenario, out=out, force=force, progress=progress)
+            return linkweir.run(scenario, out=out, force=force, figures=figures, progress=progress)
     except Interrupted as interrupted:
         show_result(interrupted.result, as_json=as_json, codec=codec, wide=wide)
         say(f"linkweir: {interrupted}; the results until then are in {interrupted.result.directory}")
@@ -162,12 +188,17 @@ def _run(
     out: _Out = None,
     force: _Force = False,
     mos: _Mos = None,
+    figures: _Figures = "",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Show the time left and the rates so far while it runs.")
+    ] = False,
     wide: _Wide = False,
     as_json: _Json = False,
 ) -> None:
-    """Simulate a scenario and write a run directory with tables, figures and a report."""
+    """Simulate a scenario and write a run directory with tables and a report."""
     from linkweir.provenance import free_directory
 
+    formats = _formats(figures)
     if mos is not None and mos not in linkweir.quality.CODECS:
         codecs = ", ".join(linkweir.quality.CODECS)
         raise typer.BadParameter(f"no codec is called {mos}; there are {codecs}", param_hint="--mos")
@@ -178,7 +209,9 @@ def _run(
         )
         raise typer.BadParameter(message, param_hint="--mos")
     directory = free_directory(scenario.stem) if out is None else out
-    result = _simulate(sound, directory, force=force, as_json=as_json, codec=mos, wide=wide)
+    result = _simulate(
+        sound, directory, force=force, as_json=as_json, figures=formats, watch=watch, codec=mos, wide=wide
+    )
     show_result(result, as_json=as_json, codec=mos, wide=wide)
 
 
@@ -198,6 +231,27 @@ def _check(
         return
     counts = f"{len(sound.classes)} classes, {len(sound.flows)} flows, {sound.duration_s:g} s, policy {sound.policy}"
     emit(f"{scenario}: valid: {counts}\n")
+
+
+@app.command("init")
+def _init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write into.")] = Path("scenarios"),
+) -> None:
+    """Write a folder with scenarios and a notebook to begin with, and a page that explains them."""
+    from linkweir.commands.init import init
+
+    emit(init(folder))
+
+
+@app.command("schema")
+def _schema(
+    kind: Annotated[str, typer.Argument(metavar="[scenario|gateway]", help="Of what kind of file.")] = "scenario",
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write it to a file.")] = None,
+) -> None:
+    """Print the JSON Schema of scenarios or of the gateway's files, for editors."""
+    from linkweir.commands.schema import schema
+
+    emit(schema(kind, out))
 
 
 @app.command("policies")
@@ -262,19 +316,23 @@ _AnyDirectory = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of
 
 
 @app.command("report")
-def _report(directory: _AnyDirectory, wide: _Wide = False, as_json: _Json = False) -> None:
-    """Draw figures and report of a run, a sweep or a comparison again."""
+def _report(directory: _AnyDirectory, figures: _Figures = "", wide: _Wide = False, as_json: _Json = False) -> None:
+    """Write the report of a run, a sweep or a comparison again."""
     from linkweir.provenance import kind_of, writing
-    from linkweir.report import write_report
+    from linkweir.report import write_figures, write_report
 
+    formats = _formats(figures)
     if kind_of(directory) == "sweep":
         from linkweir.commands.redraw import redraw
 
+        if formats:
+            raise typer.BadParameter("are those of a run; this directory holds several", param_hint="--figures")
         redraw(directory, wide=wide, as_json=as_json)
         return
     result = linkweir.Result.load(directory)
     with writing(directory):
         write_report(result, result.warnings, directory)
+        write_figures(result, formats, directory)
     show_result(result, as_json=as_json, wide=wide)
 
 

@@ -3,7 +3,8 @@
 
 A row of the table is a bucket of an HDR histogram: ``class``, ``flow`` (empty for all flows of the class), ``kind``
 (``queueing`` or ``one-way``), ``lower_s``, ``upper_s`` and ``count_pkts``. The bounds are the same in every run, and a
-bucket is at most 1/128 of its bounds wide. So distributions of several runs are merged without loss by adding counts.
+bucket's width is at most 1/128 of its lower bound. So distributions of several runs are merged without loss by adding
+counts.
 
 >>> import linkweir
 >>> scenario = {"duration": "1s", "link": {"rate": "12Mbit"}, "scheduler": {"policy": "fifo"},

@@ -8,8 +8,8 @@ A run leaves::
     provenance.json    what ran, when and where, and how it ended; nothing of this is in the results
     results/*.parquet  the tables, which grow on disk during the run
     summary.json       totals, with units in the keys
-    figures/*.svg
-    report.html        figures and tables in one file
+    report.html        charts and tables in one file
+    figures/           the charts as files, if they were asked for
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from linkweir.provenance import (
     write_whole,
     writing,
 )
-from linkweir.report import write_report
+from linkweir.report import write_figures, write_report
 from linkweir.result import Result
 from linkweir.scenario import Scenario
 from linkweir.tables import TableFile, read_table, table_files
@@ -77,7 +77,7 @@ class RunDirectory(OwnDirectory):
         }
         super().__init__(path, facts, force=force)
         with writing(path):
-            for folder in (INPUTS, RESULTS, FIGURES):
+            for folder in (INPUTS, RESULTS):
                 (path / folder).mkdir(exist_ok=True)
             for name, _, content in scenario.inputs:
                 (path / name).write_bytes(content)
@@ -101,8 +101,13 @@ class RunDirectory(OwnDirectory):
                 file.close(keep=False)
         super().fail(error)
 
-    def finish(self, outcome: _native._Outcome) -> Result:
-        """Writes tables, summary and report, and last the status, which stays ``running`` until all are there."""
+    def finish(self, outcome: _native._Outcome, figures: Sequence[str] = ()) -> Result:
+        """Writes tables, summary and report, and last the status, which stays ``running`` until all are there.
+
+        Args:
+            outcome: how the run ended.
+            figures: formats in which the charts are drawn as files, too.
+        """
         for file in self._files.values():
             file.close(keep=True)
         status = "complete" if outcome["complete"] else "interrupted"
@@ -126,6 +131,7 @@ class RunDirectory(OwnDirectory):
         }
         self._provenance.update(ended)
         write_report(result, result.warnings, self.path)
+        write_figures(result, figures, self.path)
         self._note(status=status)
         return result
 

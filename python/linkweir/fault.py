@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Base of every error. Ctrl-C (`Interrupted`, `SweepInterrupted`) is no error but a `KeyboardInterrupt`."""
+    """Base class of all errors. Ctrl-C (`Interrupted`, `SweepInterrupted`) is no error but a `KeyboardInterrupt`."""
 
     __module__ = "linkweir"
 
@@ -15,9 +15,9 @@ class ScenarioError(Error, ValueError):
 
     Attributes:
         file: the file; None when it came from none.
-        line: its line, from 1; None when the fault is about the file as a whole.
-        key: such as ``class[1].rate``; empty when none is to blame.
-        value: as written; empty when nothing was.
+        line: its line, from 1; None when the error concerns the whole file.
+        key: the wrong key, such as ``class[1].rate``; empty when the error is not about a key.
+        value: the value as written; empty when there is none.
         message: what is wrong, what is allowed and what to do.
     """
 
@@ -44,7 +44,7 @@ class TableError(Error, KeyError):
 
 
 class DirectoryError(Error):
-    """A run directory cannot be made or is not what it should be; the message says why and what to do."""
+    """A directory cannot be created, read or written, or has the wrong content; the message says why and what to do."""
 
 
 class PlanError(Error, ValueError):

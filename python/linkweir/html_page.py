@@ -9,31 +9,56 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _STYLE = """
-:root { color-scheme: light; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1c1c1c; }
+:root {
+  color-scheme: light dark;
+  --ground: #fff; --ink: #1c1c1c; --faint: #555; --line: #ddd; --raised: #f5f5f5; --link: #0b62c4;
+  --good: #e3f1e3; --bad: #f8dedb; --open: #fbf1d0; --warning: #fff3cd; --edge: #d39e00;
+}
+@media screen and (prefers-color-scheme: dark) { :root:not([data-theme="light"]) {
+  --ground: #14171a; --ink: #e6e9ec; --faint: #a9b1b9; --line: #363c43; --raised: #20252a; --link: #7db7ff;
+  --good: #1d3a24; --bad: #51261f; --open: #463a12; --warning: #3a3212; --edge: #d39e00;
+} }
+:root[data-theme="light"] { color-scheme: light; }
+@media print { :root { color-scheme: light; } }
+body {
+  font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem;
+  background: var(--ground); color: var(--ink); overflow-wrap: break-word;
+}
+a { color: var(--link); }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .2rem .6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap; }
-th { white-space: normal; vertical-align: bottom; position: sticky; top: 0; background: #f5f5f5; }
+th, td { padding: .2rem .45rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { white-space: normal; vertical-align: bottom; position: sticky; top: 0; background: var(--raised); }
 th:first-child, td:first-child { text-align: left; }
+.wide td:first-child { white-space: normal; overflow-wrap: anywhere; min-width: 6rem; }
+.facts td { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 @media (max-width: 40rem) {
   body { margin: 1rem auto; } ul { padding-left: 1.2rem; } table { font-size: .8rem; } th, td { padding: .2rem .35rem; }
   .wide td:first-child, .wide th:first-child {
-    position: sticky; left: 0; background: #fff; white-space: normal; min-width: 5.5rem; max-width: 8rem;
+    position: sticky; left: 0; background: var(--ground); white-space: normal; min-width: 5.5rem; max-width: 8rem;
+    overflow-wrap: anywhere;
   }
   .wide .group td:first-child { max-width: none; }
 }
-.wide { overflow: auto; max-height: 90vh; } @media print { .wide { overflow: visible; max-height: none; } }
-table + .below, .wide + .below { color: #555; font-size: .9rem; margin-top: .3rem; }
-.group td { background: #fafafa; font-weight: 600; }
+.wide { overflow: auto; max-height: 90vh; }
+@media print { .wide { overflow: visible; max-height: none; } th { position: static; } table { font-size: .7rem; }
+  th, td { padding: .1rem .25rem; white-space: normal; }
+  tr, figure { break-inside: avoid; } h2 { break-after: avoid; }
+}
+table + .below, .wide + .below, .below { color: var(--faint); font-size: .9rem; margin-top: .3rem; }
+.group td { background: var(--raised); font-weight: 600; }
 .best { font-weight: 600; }
 .good, .bad, .open { white-space: pre; }
-.good { background: #e3f1e3; } .bad { background: #f8dedb; } .open { background: #fbf1d0; }
+.good { background: var(--good); } .bad { background: var(--bad); } .open { background: var(--open); }
 figure { margin: 1rem 0; overflow-x: auto; } figure svg { max-width: 100%; min-width: 34rem; height: auto; }
-.warning { background: #fff3cd; border-left: 4px solid #d39e00; padding: .5rem 1rem; }
-pre { background: #f5f5f5; padding: .7rem 1rem; overflow-x: auto; }
+figure > svg { background: #fff; }
+.warning { background: var(--warning); border-left: 4px solid var(--edge); padding: .5rem 1rem; }
+summary { cursor: pointer; }
+pre { background: var(--raised); padding: .7rem 1rem; overflow-x: auto; }
 pre.command { white-space: pre-wrap; overflow-wrap: anywhere; }
 """
+_FOLDED = 20
+"""Tables with more rows than these may be folded."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +81,19 @@ class Group:
     text: str
 
 
-def document(title: str, body: str) -> str:
+def document(title: str, body: str, head: str = "") -> str:
     """A page.
 
     Args:
         title: its title and first heading, as plain text.
         body: what follows the heading, as HTML.
+        head: what else its head holds, as HTML.
     """
     shown = html.escape(title)
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{shown}</title><style>{_STYLE}</style></head><body>
+<title>{shown}</title><style>{_STYLE}</style>{head}</head><body>
 <h1>{shown}</h1>
 {body}
 </body></html>
@@ -83,7 +109,17 @@ def table(headings: Sequence[str], lines: Iterable[Sequence[str | Cell] | Group]
     """
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
     rows = "".join(_line(line, len(headings)) for line in lines)
-    return f'<div class="wide"><table>{f"<tr>{head}</tr>" if head else ""}{rows}</table></div>'
+    if not headings:
+        return f'<table class="facts">{rows}</table>'
+    return f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+def folded(headings: Sequence[str], lines: Sequence[Sequence[str | Cell]]) -> str:
+    """A table that a click unfolds if it is long: more than 20 rows."""
+    shown = table(headings, lines)
+    if len(lines) <= _FOLDED:
+        return shown
+    return f"<details><summary>Table of {len(lines):,} rows</summary>{shown}</details>"
 
 
 def _line(line: Sequence[str | Cell] | Group, columns: int) -> str:

@@ -35,10 +35,10 @@ class Outline:
         open_rows: dict[str, Values] = {name: np.empty((len(names), 0)) for name in classes or [""]}
         parts: dict[str, list[Values]] = {name: [] for name in open_rows}
         for batch in batches:
-            of = np.asarray(batch.column("class").to_pylist(), dtype=object) if classes else None
+            of = _places(batch.column("class"), classes) if classes else None
             rows = np.array([batch.column(name).to_numpy(zero_copy_only=False).astype(float) for name in names])
-            for name in open_rows:
-                mine = np.hstack([open_rows[name], rows if of is None else rows[:, of == name]])
+            for place, name in enumerate(open_rows):
+                mine = np.hstack([open_rows[name], rows if of is None else rows[:, of == place]])
                 whole = mine.shape[1] // step * step
                 if whole:
                     parts[name].append(self._means(mine[:, :whole]))
@@ -54,6 +54,10 @@ class Outline:
         values: Values = self._kept[of][self._index[column]]
         return values
 
+    def has(self, of: str) -> bool:
+        """Whether there are rows of a class."""
+        return of in self._kept
+
     @property
     def any(self) -> bool:
         """Whether there are rows."""
@@ -68,3 +72,13 @@ class Outline:
         means: Values = np.divide(sums, count, out=np.full(count.shape, np.nan), where=count > 0)
         means[0] = blocks[0, :, 0]
         return means
+
+
+def _places(names: pa.Array, classes: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The place of each name among the classes, -1 for others: places are compared much faster than names."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.index_in(names.cast(pa.string()), value_set=pa.array(list(classes), pa.string()))
+    places: np.ndarray[Any, np.dtype[np.int64]] = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+    return places

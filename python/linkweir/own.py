@@ -6,9 +6,6 @@ A class has the calls of the core's contract, with the same meaning. Only `pick`
 >>> class LongestQueue:
 ...     "Serves the queue in which most bytes wait."
 ...
-...     def __init__(self, view, params, classes):
-...         pass
-...
 ...     def pick(self, view):
 ...         ready = [q for q, queue in enumerate(view.queues) if queue.ready]
 ...         return max(ready, key=lambda q: view.queues[q].backlog_bytes, default=None)
@@ -17,16 +14,16 @@ A class has the calls of the core's contract, with the same meaning. Only `pick`
 class. Times are in ns, rates in bit/s, lengths in bytes. A class that does not like the values raises `ValueError`, and
 the scenario is refused.
 
-| call | answer |
-|---|---|
-| ``pick(view)`` | the queue whose first packet goes next; None: none; ``(None, ns)``: none, ask again then |
-| ``enqueued(view, q, size)`` | none: a packet of `size` bytes is in queue `q` now |
-| ``sent(view, q, size)``, ``dropped(view, q, size)`` | none: it left queue `q`, or was dropped from it |
-| ``rated(view)`` | none: the capacity, or the rate of a queue, changed |
-| ``victim(view, q, size)`` | the queue that drops its last packet, ``(queue, "head")``: its first; or None |
-| ``leaving(view, q, ecn)`` | whether the packet picked may leave: ``"pass"``, ``"drop"``, or ``"mark"`` if `ecn` |
-| ``expired(view, q)`` | whether the first packet of the full queue `q` may be dropped to make room |
-| ``observe(view, q)`` | a whole number for each entry of `stats` |
+The calls and their answers:
+
+- ``pick(view)``: the queue whose first packet goes next; None: none; ``(None, ns)``: none, ask again then
+- ``enqueued(view, q, size)``: none: a packet of `size` bytes is in queue `q` now
+- ``sent(view, q, size)``, ``dropped(view, q, size)``: none: it left queue `q`, or was dropped from it
+- ``rated(view)``: none: the capacity, or the rate of a queue, changed
+- ``victim(view, q, size)``: the queue that drops its last packet, ``(queue, "head")``: its first; or None
+- ``leaving(view, q, ecn)``: whether the packet picked may leave: ``"pass"``, ``"drop"``, or ``"mark"`` if `ecn`
+- ``expired(view, q)``: whether the first packet of the full queue `q` may be dropped to make room
+- ``observe(view, q)``: a whole number for each entry of `stats`
 
 `view` has ``now_ns``, ``link_bps`` and ``queues``; a queue has ``backlog_pkts``, ``backlog_bytes``, ``head_bytes`` and
 ``head_arrival_ns`` (None if it is empty), ``rate_bps`` (0: blocked) and ``ready``.
@@ -45,17 +42,22 @@ import importlib.util
 import inspect
 import re
 import sys
+import threading
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from linkweir import _native
 
 UNITS = ("number", "rate", "time", "size", "bits", "packets", "fraction", "choice")
 _TO_BASE = {"time": 1e9, "fraction": 1e6}
+MODULES_OF_USERS = "linkweir_own_"
+"""With this the names of modules begin that are files of users."""
+_LOADING = threading.RLock()
 _MOST = {
     "time": "100000s",
     "rate": "1000Gbit",
@@ -64,7 +66,7 @@ _MOST = {
     "packets": "4294967295",
     "fraction": "100%",
 }
-_TAKEN = ("policy", "name", "count", "limit", "limit_bytes")
+_TAKEN = ("policy", "name", "count", "limit", "limit_bytes", "max_age", "full", "least")
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def parameter(
 
 
 def _base(unit: str, value: str | int) -> int:
+    if isinstance(value, float):
+        raise ValueError(f'{value}: must be a whole number, or a text with a unit such as "100ms"')
     if unit == "number" or (unit == "packets" and not isinstance(value, str)) or value == 0:
         return int(value)
     return round(_native.quantity(str(value), unit) * _TO_BASE.get(unit, 1))
@@ -132,15 +136,20 @@ def describe(path: str, content: bytes, name: str) -> dict[str, Any]:
     Raises:
         ValueError: the file cannot be run, or the class is no policy.
     """
-    found = getattr(_module(Path(path), content), name, None)
+    module = _module(Path(path), content)
+    found = getattr(module, name, None)
     if not inspect.isclass(found):
-        raise ValueError(f"there is no class {name} in {path}")
+        policies = [key for key, value in vars(module).items() if inspect.isclass(value) and hasattr(value, "pick")]
+        cure = f"its policies are {', '.join(policies)}" if policies else "and none with a method pick"
+        raise ValueError(f"there is no class {name} in {path}; {cure}")
     if not callable(getattr(found, "pick", None)):
         raise ValueError(f"{name} has no method pick(self, view), which a policy needs")
+    if getattr(found, "stats", {}) and not callable(getattr(found, "observe", None)):
+        raise ValueError(f"{name} has stats, but no method observe(self, view, queue), which tells their values")
     return {
-        "class": found,
+        "make": found if found.__init__ is not object.__init__ else lambda _view, _params, _classes: found(),
         "name": name,
-        "help": inspect.cleandoc(found.__doc__ or name).splitlines()[0],
+        "help": (inspect.cleandoc(found.__doc__ or "").splitlines() or [name])[0],
         "params": _params(found, "params"),
         "class_params": _params(found, "class_params"),
         "stats": _stats(found),
@@ -150,9 +159,12 @@ def describe(path: str, content: bytes, name: str) -> dict[str, Any]:
 
 def _module(path: Path, content: bytes) -> Any:
     """The file as a module, with a name of its own for each content. It may import others of its folder."""
-    name = f"linkweir_own_{sha256(str(path).encode() + content).hexdigest()[:16]}"
-    if name in sys.modules:
-        return sys.modules[name]
+    name = f"{MODULES_OF_USERS}{sha256(str(path).encode() + content).hexdigest()[:16]}"
+    with _LOADING:
+        return sys.modules.get(name) or _loaded(name, path, content)
+
+
+def _loaded(name: str, path: Path, content: bytes) -> Any:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"{path} is no Python file; its name must end in .py")
@@ -162,8 +174,13 @@ def _module(path: Path, content: bytes) -> Any:
     sys.path.insert(0, folder)
     try:
         exec(compile(content, str(path), "exec"), module.__dict__)
-    except Exception as error:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, SystemExit):
+            cure = 'put that below `if __name__ == "__main__":`'
+            raise ValueError(f"{path} ends the program when it is loaded; {cure}") from error
+        if not isinstance(error, Exception):
+            raise
         raise ValueError(f"{path} cannot be run: {told(error)}") from error
     finally:
         sys.path.remove(folder)
@@ -203,8 +220,17 @@ def _stats(found: type) -> list[dict[str, Any]]:
 
 def told(error: BaseException) -> str:
     """An exception as one line, with the line of the file that raised it; for the native module."""
-    where = traceback.extract_tb(error.__traceback__)
-    line = error.lineno if isinstance(error, SyntaxError) else where[-1].lineno if where else None
-    text = str(error).partition("\n")[0] or "no message"
+    if isinstance(error, KeyboardInterrupt):
+        return "had not returned when Ctrl-C stopped it"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in traceback.walk_tb(error.__traceback__) if _is_users(frame[0])]
+    line = (
+        error.lineno if isinstance(error, SyntaxError) else own[-1][1] if own else frames[-1].lineno if frames else None
+    )
+    text = (error.msg if isinstance(error, SyntaxError) else str(error)).partition("\n")[0] or "no message"
     place = "" if line is None else f" (line {line})"
-    return f"{type(error).__name__}: {text}{place}" if where or line else text
+    return f"{type(error).__name__}: {text}{place}" if frames or line else text
+
+
+def _is_users(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(MODULES_OF_USERS)

@@ -1,27 +1,30 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of a run: rates with the capacity, delays, drops, and what the policy shows, over time."""
+"""Figures of a run for papers and notebooks, drawn by matplotlib from the panels that the report shows, too."""
 
 from __future__ import annotations
 
 import io
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from linkweir import delays
-from linkweir.policy import Statistic, policies
+from linkweir import panels
+from linkweir.panels import Line, Panel
 from linkweir.tables import RunTables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from linkweir.outline import Outline, Values
-
 _MOST_CLASSES = 12
+_MOST_POINTS = 5_000
 _MOST_LETTERS = 24
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#8C3B6E")
+"""Those of report.css on white: blue, vermilion and green of Okabe and Ito, and their purple, darker."""
+DASHES = ("-", "--", ":", "-.")
+"""Styles of the lines 1 to 4, 5 to 8, and so on."""
+FORMATS = ("svg", "pdf")
 STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.spines.right": False,
@@ -31,6 +34,7 @@ STYLE: dict[Any, Any] = {
     "legend.fontsize": 8,
     "legend.frameon": False,
     "lines.linewidth": 1.2,
+    "pdf.fonttype": 42,  # letters stay letters: journals refuse fonts of type 3
     "svg.fonttype": "path",
     "svg.hashsalt": "linkweir",
     "text.parse_math": False,  # a name may hold a dollar sign
@@ -49,45 +53,78 @@ class Chart:
     """The horizontal axis begins at 0, as time does."""
 
 
-class _Classes:
-    """The series of a table that are drawn, by class; classes beyond the twelfth are left out."""
-
-    def __init__(self, run: RunTables, table: str, columns: Sequence[str]) -> None:
-        self.classes = run.scenario.classes[:_MOST_CLASSES]
-        self.left_out = len(run.scenario.classes) - len(self.classes)
-        self._outline = _outline(run, table, columns, self.classes)
-
-    def get(self, name: str, column: str) -> Values:
-        return self._outline.get(column, name)
-
-    def times(self, name: str) -> Values:
-        return self._outline.get("t_s", name)
-
-    @property
-    def any(self) -> bool:
-        return self._outline.any
+def charts(run: RunTables) -> list[Chart]:
+    """The charts of a run over time, and those of a beam; those without data are left out."""
+    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
+    return [_chart(run, panel, selection) for panel in panels.over_time(run, selection)]
 
 
-def _outline(run: RunTables, table: str, columns: Sequence[str], classes: Sequence[str] = ()) -> Outline:
-    from linkweir.outline import MOST_POINTS, Outline
-
-    bins = math.ceil(run.simulated_s / run.scenario.interval_s)
-    read = [*(["class"] if classes else []), "t_s", *columns]
-    return Outline(run.batches(table, read), columns, classes, max(1, math.ceil(bins / MOST_POINTS)))
+def delay_charts(run: RunTables) -> list[Chart]:
+    """The distributions of delays of a run; none if it has no packets."""
+    selection = panels.select(run, _MOST_CLASSES, _MOST_POINTS)
+    return [_chart(run, panel, selection) for panel in panels.distributions(run, selection)]
 
 
-def _steps(times: Values, values: Values, end_s: float) -> tuple[Values, Values]:
-    """The points of a step curve whose last value lasts until `end_s`."""
-    import numpy as np
+def _chart(run: RunTables, panel: Panel, selection: panels.Selection) -> Chart:
+    def draw(axes: Axes) -> None:
+        _draw(axes, panel, selection)
+        if panel.over_time and 0 < run.scenario.warmup_s < run.simulated_s:
+            axes.axvspan(0, run.scenario.warmup_s, color="black", alpha=0.07, linewidth=0)
 
-    if not len(times) or times[-1] >= end_s:
-        return times, values
-    return np.append(times, end_s), np.append(values, values[-1])
+    return Chart(panel.name, panel.title, draw, from_zero=not panel.log_x)
 
 
-def _legend(axes: Axes, left_out: int) -> None:
+def _draw(axes: Axes, panel: Panel, selection: panels.Selection) -> None:
+    own = [line.label for line in panel.lines if line.of is None and line.look == "line"][:_MOST_CLASSES]
+    for line in panel.lines:
+        if line.off:
+            continue
+        if line.of is not None:
+            _line(axes, panel, line, selection.classes.index(line.of))
+        elif line.look != "line":
+            _line(axes, panel, line, 0)
+        elif line.label in own:
+            _line(axes, panel, line, own.index(line.label))
+    axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
+    if panel.log_x and panel.x[-1] > 10 * panel.x[0]:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    if panel.log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda _, __: "")
+    elif panel.y_range is not None:
+        low, high = panel.y_range
+        axes.set_ylim(low, high + (high - low) * 0.01)
+    elif panel.from_zero:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]) if _below_zero(panel) else 0.0)
+    of_classes = any(line.of is not None and line.look == "line" for line in panel.lines)
+    left_out = selection.left_out if of_classes else 0
     title = f"and {left_out} more" if left_out > 0 else None
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), title=title)
+
+
+def _below_zero(panel: Panel) -> bool:
+    return any((line.y < 0).any() for line in panel.lines)
+
+
+_BOUNDS = {"upper": (0, (6, 3)), "lower": (0, (1, 2))}
+
+
+def _line(axes: Axes, panel: Panel, line: Line, number: int) -> None:
+    style: dict[str, Any] = {"drawstyle": "steps-post"} if panel.steps else {}
+    colour = COLOURS[number % len(COLOURS)]
+    if line.look == "area":
+        axes.fill_between(panel.x, line.y, step="post", color="0.88", label=line.label, linewidth=0)
+    elif line.look == "points":
+        axes.plot(panel.x, line.y, "o", markersize=3, color=colour, label=line.label)
+    elif line.look == "guide":
+        axes.plot(panel.x, line.y, color="0.6", linewidth=1, label=line.label)
+    elif line.look in _BOUNDS:
+        axes.plot(panel.x, line.y, color=colour, linewidth=0.8, linestyle=_BOUNDS[line.look], label=_label(line.label))
+    else:
+        dashes = DASHES[number // len(COLOURS) % len(DASHES)]
+        axes.plot(panel.x, line.y, color=colour, linestyle=dashes, label=_label(line.label), **style)
 
 
 def _label(name: str) -> str:
@@ -95,186 +132,6 @@ def _label(name: str) -> str:
     line = " ".join(name.split())
     line = line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 1]}\N{HORIZONTAL ELLIPSIS}"
     return f" {line}" if line.startswith("_") else line or "?"
-
-
-def charts(run: RunTables) -> list[Chart]:
-    """The charts of a run; those without data are left out."""
-    import numpy as np
-
-    series = _Classes(run, "series", ["sent_bps", "delay_mean_s", *_GONE])
-    found: list[Chart] = []
-    if series.any:
-        found += [
-            Chart("rates", "Rate of each class and capacity of the link", lambda axes: _rates(axes, run, series)),
-            Chart("delays", "Mean queueing delay of the packets sent", lambda axes: _delays(axes, series)),
-            Chart("drops", "Packets dropped and lost", lambda axes: _drops(axes, run, series)),
-        ]
-    found += _beam_charts(run)
-    stats = [stat for policy in policies() if policy.name == run.scenario.policy for stat in policy.stats]
-    levels = _Classes(run, "levels", [stat.column for stat in stats])
-    if levels.any:
-        shown = {
-            stat.column: stat
-            for stat in stats
-            if any(np.any(levels.get(of, stat.column) != 0) for of in levels.classes)
-        }
-        found += [
-            Chart(f"levels-{column}", stat.help[:1].upper() + stat.help[1:], _level_drawer(levels, stat))
-            for column, stat in shown.items()
-        ]
-    return found
-
-
-def delay_charts(run: RunTables) -> list[Chart]:
-    """The distributions of delays of a run; none if it has no packets."""
-    titles = {"queueing": "Distribution of the queueing delay", "one-way": "Distribution of the one-way delay"}
-    found = {kind: list(delays.distributions(run.table("delays"), kind)) for kind in titles}
-    return [
-        Chart(f"distribution-{kind}", title, _distribution_drawer(found[kind]), from_zero=False)
-        for kind, title in titles.items()
-        if found[kind]
-    ]
-
-
-_SHORTEST_MS = 0.01
-"""Delays below are drawn here, as a logarithmic axis has no 0."""
-
-
-def _distribution_drawer(shown: Sequence[delays.Distribution]) -> Callable[[Axes], None]:
-    def draw(axes: Axes) -> None:
-        import numpy as np
-
-        left_out = len(shown) - _MOST_CLASSES
-        least, most = math.inf, 0.0
-        for one in shown[:_MOST_CLASSES]:
-            delay_ms = np.maximum(one.upper_s * 1e3, _SHORTEST_MS)
-            axes.plot(delay_ms, one.cdf() * 100, drawstyle="steps-post", label=_label(one.name))
-            least, most = min(least, float(delay_ms[0])), max(most, float(delay_ms[-1]))
-        if most > 10 * least:
-            axes.set_xscale("log")
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.set(xlabel="delay (ms)", ylabel="packets with at most this delay (%)")
-        axes.set_ylim(0, 101)
-        _legend(axes, left_out)
-
-    return draw
-
-
-def _beam_charts(run: RunTables) -> list[Chart]:
-    """The charts of a beam; none without one."""
-    channel = _Classes(run, "channel", ["rate_bps"])
-    if not channel.any:
-        return []
-    return [
-        Chart("channel", "Rate that its channel gives each terminal", lambda axes: _channel(axes, run, channel)),
-        Chart("carrier", "Time the carrier sends, and terminals in outage", lambda axes: _carrier(axes, run)),
-        Chart("terminals", "What each terminal got of the rate its channel gave", lambda axes: _terminals(axes, run)),
-    ]
-
-
-def _channel(axes: Axes, run: RunTables, channel: _Classes) -> None:
-    for name in channel.classes:
-        rate = channel.get(name, "rate_bps") / 1e6
-        axes.plot(*_steps(channel.times(name), rate, run.simulated_s), drawstyle="steps-post", label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
-    axes.set_ylim(bottom=0)
-    _legend(axes, channel.left_out)
-
-
-def _carrier(axes: Axes, run: RunTables) -> None:
-    shown = {"occupancy": "carrier sends", "outage": "terminals in outage"}
-    carrier = _outline(run, "carrier", list(shown))
-    for column, label in shown.items():
-        part = carrier.get(column) * 100
-        axes.plot(*_steps(carrier.get("t_s"), part, run.simulated_s), drawstyle="steps-post", label=label)
-    axes.set(xlabel="time (s)", ylabel="share (%)")
-    axes.set_ylim(0, 105)
-    _legend(axes, 0)
-
-
-def _terminals(axes: Axes, run: RunTables) -> None:
-    import numpy as np
-
-    if "terminals" in run.tables and "classes" in run.tables:
-        given = run.table("terminals")["channel_rate_bps"].to_numpy().astype(float) / 1e6
-        got = run.table("classes")["rate_bps"].to_numpy().astype(float) / 1e6
-        airtime = run.table("terminals")["airtime"].to_numpy().astype(float)
-        axes.plot(given, got, "o", markersize=3, label="rate")
-        # On this line each terminal would get the same time.
-        ends = np.array([0.0, float(np.nanmax(given))])
-        axes.plot(ends, ends * np.nanmean(airtime), color="0.6", linewidth=1, label="equal time")
-    axes.set(xlabel="rate its channel gives, alone (Mbit/s)", ylabel="rate (Mbit/s)")
-    axes.set_ylim(bottom=0)
-    _legend(axes, 0)
-
-
-def _rates(axes: Axes, run: RunTables, series: _Classes) -> None:
-    if "link" in run.tables:
-        link = _outline(run, "link", ["capacity_bps"])
-        steps = _steps(link.get("t_s"), link.get("capacity_bps") / 1e6, run.simulated_s)
-        axes.fill_between(*steps, step="post", color="0.9", label="capacity", linewidth=0)
-    for name in series.classes:
-        rate = series.get(name, "sent_bps") / 1e6
-        axes.plot(*_steps(series.times(name), rate, run.simulated_s), drawstyle="steps-post", label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="rate (Mbit/s)")
-    axes.set_ylim(bottom=0)
-    _legend(axes, series.left_out)
-
-
-def _delays(axes: Axes, series: _Classes) -> None:
-    for name in series.classes:
-        axes.plot(series.times(name), series.get(name, "delay_mean_s") * 1e3, label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="delay (ms)")
-    axes.set_ylim(bottom=0)
-    _legend(axes, series.left_out)
-
-
-def _drops(axes: Axes, run: RunTables, series: _Classes) -> None:
-    import numpy as np
-
-    interval_s = run.scenario.interval_s
-    for name in series.classes:
-        gone = np.sum([series.get(name, column) for column in _GONE], axis=0) / interval_s
-        axes.plot(*_steps(series.times(name), gone, run.simulated_s), drawstyle="steps-post", label=_label(name))
-    axes.set(xlabel="time (s)", ylabel="drops and losses (packets/s)")
-    axes.set_ylim(bottom=0)
-    _legend(axes, series.left_out)
-
-
-_GONE = ("dropped_limit_pkts", "dropped_policy_pkts", "lost_link_pkts")
-
-
-def _level_drawer(levels: _Classes, stat: Statistic) -> Callable[[Axes], None]:
-    def draw(axes: Axes) -> None:
-        import numpy as np
-        from matplotlib.ticker import EngFormatter, MaxNLocator
-
-        for name in levels.classes:
-            values = levels.get(name, stat.column)
-            if np.any(values != 0):
-                axes.plot(levels.times(name), values, drawstyle="steps-post", label=_label(name))
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
-        axes.set(xlabel="time (s)", ylabel=_quantity(stat))
-        _legend(axes, levels.left_out)
-
-    return draw
-
-
-def _quantity(stat: Statistic) -> str:
-    """The label of an axis: the name of what is shown in words, and its unit.
-
-    >>> _quantity(Statistic("credit_bits", "bits sent ahead", "bits")), _quantity(Statistic("low", "1 or 0", "number"))
-    ('credit (bits)', 'low')
-    """
-    words = stat.column.split("_")
-    if len(words) > 1 and words[-1] in _UNITS:
-        return f"{' '.join(words[:-1])} ({_UNITS[words[-1]]})"
-    return " ".join(words)
-
-
-_UNITS = {"bits": "bits", "bytes": "bytes", "pkts": "packets", "bps": "bit/s", "s": "s", "ns": "ns"}
-"""Units by the suffix of a column."""
 
 
 def overview(run: RunTables) -> Figure:
@@ -300,11 +157,17 @@ def _figure(shown: Sequence[Chart]) -> Figure:
 
 def svg(chart: Chart) -> str:
     """A chart as an SVG document, the same bytes for the same values."""
+    return drawn(chart, "svg").decode()
+
+
+def drawn(chart: Chart, form: str) -> bytes:
+    """A chart as a document of one of `FORMATS`, the same bytes for the same values."""
     from matplotlib import rc_context
 
-    buffer = io.StringIO()
+    buffer = io.BytesIO()
+    dates = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None, "Creator": None}}
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name may use any script
         figure = _figure([chart])
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(buffer, format=form, metadata=dates[form])
     return buffer.getvalue()

@@ -23,7 +23,7 @@ class Parameter:
         choices: the words of a choice.
         min: smallest value.
         max: largest value.
-        default: value when the key is left out; None when it may stay away.
+        default: value when the key is left out; None if there is none.
     """
 
     name: str
@@ -64,10 +64,10 @@ class Policy:
     Attributes:
         name: value of ``scheduler.policy``.
         help: what it does.
-        max_classes: how many classes it serves at most.
+        max_classes: largest number of classes.
         params: further keys of ``[scheduler]``.
         class_params: its keys in every ``[[class]]``.
-        stats: what it shows of each class over time.
+        stats: state of each class that it shows over time.
     """
 
     name: str

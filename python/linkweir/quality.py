@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The quality of conversations: the E-model of ITU-T G.107 (06/2015), a simpler one, and their inputs.
 
-The rating R runs from 0 to about 100; 93.2 is what all defaults give. The mean opinion score (MOS) runs from 1 to 4.5.
+The rating R runs from 0 to about 100; with all defaults it is 93.2. The mean opinion score (MOS) runs from 1 to 4.5.
 
-A packet call suffers from delay and loss. How it suffers from varying delays depends on its play-out buffer, which
-turns them into a longer delay and more loss. A run follows the buffers of flows with the key ``playout`` packet by
-packet; `intervals` and `voice` rate what they leave.
+Delay and loss impair a packet call. The effect of varying delays depends on the play-out buffer, which turns them into
+a longer delay and more loss. A run follows the buffers of flows with the key ``playout`` packet by packet; `intervals`
+and `voice` rate the delay and loss behind these buffers.
 
 >>> round(e_model().rating, 1), round(e_model().mos, 2)
 (93.2, 4.41)

@@ -32,7 +32,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended a run early.
 
     Attributes:
-        result: what was recorded until then, with ``status == "interrupted"``.
+        result: the results up to the interruption, with ``status == "interrupted"``.
     """
 
     def __init__(self, result: Result) -> None:
@@ -43,16 +43,17 @@ class Interrupted(KeyboardInterrupt):
 class Result(RunTables):
     """The result of a run.
 
-    Tables are `pyarrow.Table`. Their columns carry units (`_s`, `_bps`, `_bytes`, `_pkts`); what is undefined is null.
-    A table that a run does not have, as `harq` without a satellite, is there with its columns and without rows.
+    Tables are `pyarrow.Table`. The names of columns end in their units (`_s`, `_bps`, `_bytes`, `_pkts`); undefined
+    values are null. A table that does not apply to a run, such as `harq` without a satellite, has its columns and no
+    rows.
 
     Attributes:
-        scenario: what was run.
+        scenario: the scenario that was run.
         status: ``complete`` or ``interrupted``.
         simulated_s: simulated time reached, s.
         events: events the simulator ran.
         packets: packets the scheduler handed to the link.
-        log_cut_s: when the log of packets was full, if it was; later steps are not in it.
+        log_cut_s: simulated time at which the log of packets was full, if it was; later events are not in it.
         directory: the run directory, if one was written.
         tables: the tables the run has, by name.
     """
@@ -83,18 +84,18 @@ class Result(RunTables):
             directory: a run directory whose run is complete or was interrupted.
 
         Raises:
-            DirectoryError: it is no run directory, or its run did not end.
+            DirectoryError: it is not a run directory, or its run did not end.
         """
         return open_result(Path(directory))
 
     @property
     def series(self) -> pa.Table:
-        """One row per bin and class: packets and bytes that came, left and were lost, sent_bps, delay, backlog."""
+        """One row per bin and class: packets and bytes that arrived, left and were lost, sent_bps, delay, backlog."""
         return self.table("series")
 
     @property
     def link(self) -> pa.Table:
-        """One row per bin: mean capacity_bps and used_bps. A beam's capacity is that of its best terminal alone."""
+        """One row per bin: mean capacity_bps and used_bps. A beam's capacity is the rate of its best terminal."""
         return self.table("link")
 
     @property
@@ -104,31 +105,31 @@ class Result(RunTables):
 
     @property
     def levels(self) -> pa.Table:
-        """One row per instant and class: what the policy shows, such as credits; no rows if it shows nothing."""
+        """One row per instant and class: the policy's state, such as credits; no rows if it shows none."""
         return self.table("levels")
 
     @property
     def classes(self) -> pa.Table:
         """One row per class over warmup .. duration: counts, rate_bps, loss, queueing delay and jitter.
 
-        ``loss`` is the part of the packets that arrived at the queue in this time which were dropped there by the end
-        of the run. Those that still wait then are not lost, and what the link loses is in ``lost_link_pkts`` only. The
-        counts are of what happened in this time, so ``dropped_limit_pkts`` and ``dropped_policy_pkts`` include packets
-        that arrived during the warm-up. In the laboratory, whose kernel counts no single packets, ``loss`` is the most
-        that it can have been.
+        ``loss`` is a fraction: of the packets that arrived at the queue in this time, those that the queue dropped
+        until the end of the run. Packets that still wait at the end are not lost, and losses on the link are in
+        ``lost_link_pkts`` only. The counts are of events in this time, so ``dropped_limit_pkts`` and
+        ``dropped_policy_pkts`` include packets that arrived during the warm-up. In the laboratory, whose kernel does
+        not track single packets, ``loss`` is an upper bound.
 
-        Jitter is the absolute difference between the one-way delays of packets that a flow of the class delivers one
-        after the other: mean (``jitter_mad_s``), 50th, 95th and 99th percentile.
+        Jitter is the absolute difference between the one-way delays of consecutive packets of a flow, in order of
+        delivery: mean (``jitter_mad_s``), 50th, 95th and 99th percentile over all flows of the class.
         """
         return self.table("classes")
 
     @property
     def flows(self) -> pa.Table:
-        """One row per flow over warmup .. duration: counts, rates, one-way delay and jitter, what TCP did.
+        """One row per flow over warmup .. duration: counts, rates, one-way delay, jitter, and statistics of TCP.
 
-        Of TCP: ``transmitted_pkts`` are segments sent, ``retransmitted_pkts`` those of them sent again, in fast
-        recovery (``_fast_``) or after a timeout (``_rto_``); ``spurious_pkts`` are segments received twice, so that one
-        of the two need not have been sent.
+        For TCP, ``transmitted_pkts`` counts all segments sent and ``retransmitted_pkts`` the retransmissions among
+        them, in fast recovery (``_fast_``) or after a timeout (``_rto_``); ``spurious_pkts`` counts segments that were
+        received twice, so that one of the two was sent in vain.
 
         ``jitter_mad_s`` and the percentiles are of the absolute difference between successive delays, and
         ``jitter_rfc3550_s`` is the last running estimate of RFC 3550, section 6.4.1.
@@ -139,9 +140,9 @@ class Result(RunTables):
     def delays(self) -> pa.Table:
         """Distributions over warmup .. duration, one row per bucket: ``lower_s``, ``upper_s`` and ``count_pkts``.
 
-        They are of every class, with an empty ``flow``, and of each flow with ``delays = true``: the delay in the queue
-        of packets sent (``kind`` is ``queueing``), and that from source to receiver of packets delivered (``one-way``).
-        `linkweir.delays` computes quantiles, cumulates, and merges several runs.
+        There are rows for every class, with an empty ``flow``, and for each flow with ``delays = true``. The ``kind``
+        ``queueing`` is the delay in the queue, of packets sent; ``one-way`` is the delay from source to receiver, of
+        packets delivered. `linkweir.delays` computes quantiles and cumulative distributions, and merges several runs.
         """
         return self.table("delays")
 
@@ -149,9 +150,9 @@ class Result(RunTables):
     def voice(self) -> pa.Table:
         """One row per interval of 10 s, flow and play-out buffer (the key ``playout``) over warmup .. duration.
 
-        Of the packets whose time to be played has come, ``lost_pkts`` were dropped or lost and ``late_pkts`` came too
-        late; ``gaps`` are runs of them, ``loss`` is their part, ``burst_r`` how much they cluster, and ``delay_s`` the
-        mean delay from creation to play-out. `linkweir.quality` rates them.
+        Of the packets that were due to be played, ``lost_pkts`` were dropped or lost and ``late_pkts`` came too late.
+        ``gaps`` counts the runs of such packets, ``loss`` is their fraction, ``burst_r`` measures how bursty they are,
+        and ``delay_s`` is the mean delay from creation to play-out. `linkweir.quality` rates the intervals.
         """
         return self.table("voice")
 
@@ -166,8 +167,8 @@ class Result(RunTables):
     def channel(self) -> pa.Table:
         """One row per bin and terminal of a beam: means of esn0_db, attenuation_db and the channel's rate_bps.
 
-        ``outage`` is the part of the time without a rate, ``airtime`` the part in which the carrier sent to this
-        terminal, ``modcod`` what the terminal had at the end (``none`` in an outage).
+        ``outage`` is the fraction of the time without a rate, ``airtime`` the fraction in which the carrier sent to
+        this terminal, and ``modcod`` the terminal's ModCod at the end of the bin (``none`` in an outage).
         """
         return self.table("channel")
 
@@ -180,16 +181,16 @@ class Result(RunTables):
     def terminals(self) -> pa.Table:
         """One row per terminal of a beam over warmup .. duration: Es/N0, attenuation, its channel, outage, airtime.
 
-        ``modcod_changes`` counts changes of modulation and code, outages among them.
+        ``modcod_changes`` counts changes of the ModCod; the beginning and the end of an outage count as changes.
         """
         return self.table("terminals")
 
     @property
     def log(self) -> pa.Table:
-        """One row per step of a packet, with ``log = "packets"``; large logs are better read with `batches`.
+        """One row per event of a packet, with ``log = "packets"``; read large logs with `batches`.
 
         ``event`` is ``created``, ``enqueued``, ``sent`` (the scheduler handed it to the link), ``delivered`` or
-        ``dropped``; docs/reference/log.md says more.
+        ``dropped``; docs/reference/log.md has the details.
         """
         return self.table("packets")
 
@@ -202,8 +203,8 @@ class Result(RunTables):
     def completions(self) -> pa.Table:
         """One row per application: transfers, responses, pages or segments that began in warmup .. duration.
 
-        ``finished`` counts those of them that were complete at the end of the run, and the mean and percentiles of the
-        completion times are theirs. ``refused`` counts transfers that would have been more than ``concurrent``.
+        ``finished`` counts those that were complete at the end of the run; the mean and percentiles of the completion
+        times are over these. ``refused`` counts transfers that would have exceeded ``concurrent``.
         """
         return self.table("completions")
 
@@ -237,10 +238,10 @@ class Result(RunTables):
         """The run in a few numbers, for JSON: no NaN, units in the keys.
 
         ``classes`` has one entry per class, the columns of the table `classes`; ``link`` the means of capacity and use;
-        ``carrier``, of a beam only, those of the table `carrier`. These means are over time, warmup .. duration; a bin
-        that the warm-up cuts counts with its mean for the part after it. ``completions`` and ``video``, of applications
-        only, are the tables of these names. ``notes`` are those of the run, and
-        ``warnings`` what `warnings` has.
+        ``carrier``, of a beam only, those of the table `carrier`. These means are over the time warmup .. duration; a
+        bin in which the warm-up ends counts with its mean, weighted by the part after the warm-up. ``completions`` and
+        ``video``, of applications only, are the tables of these names. ``notes`` are the notes of the run, and
+        ``warnings`` those of `warnings`.
         """
         totals = self.tables["classes"].to_pylist() if "classes" in self.tables else []
         carrier = ("occupancy", "rate_mean_bps", "outage")
@@ -282,10 +283,10 @@ class Result(RunTables):
         )
 
     def plot(self) -> Figure:
-        """One figure over time: rates with the capacity, delays, drops, and what the policy shows.
+        """One figure over time: rates with the capacity, delays, drops, and the policy's state.
 
-        A notebook shows it where it is the last value of a cell, or with ``display(result.plot())``. Elsewhere, save it
-        with ``result.plot().savefig("run.pdf")``.
+        A notebook shows the figure if it is the last value of a cell, or with ``display(result.plot())``. Elsewhere,
+        save it with ``result.plot().savefig("run.pdf")``.
         """
         from linkweir.plot import overview
 
@@ -305,7 +306,7 @@ def open_result(directory: Path) -> Result:
     """Opens the result in a run directory.
 
     Raises:
-        DirectoryError: it is no run directory, or its run did not end.
+        DirectoryError: it is not a run directory, or its run did not end.
     """
     provenance = read_provenance(directory)
     status = provenance["status"]

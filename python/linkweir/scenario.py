@@ -21,7 +21,7 @@ _WIDEST = 2**63
 
 
 class Scenario:
-    """A scenario that was read and checked; nothing in it needs a further check.
+    """A scenario that has been read and checked completely.
 
     Make one with `load`, `parse` or `from_dict`; all raise `linkweir.ScenarioError`, whose message names file, line,
     key, value, the range allowed and what to do.
@@ -59,7 +59,7 @@ class Scenario:
 
         Args:
             text: the scenario.
-            path: a name for messages, whose folder is where paths of the scenario start; the file need not exist.
+            path: a file name for messages; paths in the scenario are relative to its folder. The file need not exist.
             seed: takes the place of the text's seed.
             trace: as for `load`.
 
@@ -125,7 +125,7 @@ class Scenario:
 
     @property
     def capacity_length_s(self) -> float | None:
-        """How long the link's capacity is given for, s, if it comes in steps or from a trace; None for other rates.
+        """Length of the link's capacity over time, s, if it has steps or comes from a trace; None for other rates.
 
         The last value of a trace that is held counts as long as the one before it.
         """
@@ -163,8 +163,8 @@ class Scenario:
 
     @property
     def notes(self) -> list[str]:
-        """Effects of the models that the writer of the scenario may not expect: outages of a constellation, pairs of
-        rain that its model misses. A sentence each, beginning with the key.
+        """Effects of the models that the author of the scenario may not expect: outages of a constellation, or pairs of
+        ``exceeded`` that the rain model misses. Each note is one sentence that begins with the key.
         """
         return self._native.notes
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from linkweir import _native
+from linkweir.own import MODULES_OF_USERS
 from linkweir.result import Interrupted, Result
 from linkweir.scenario import AnyTrace, Scenario, as_scenario
 
@@ -20,14 +23,22 @@ if TYPE_CHECKING:
 
 AnyScenario = Scenario | Mapping[str, Any] | str | os.PathLike[str]
 """A scenario to run: a `Scenario`, a dict, or the path of a TOML file."""
+_PATIENCE_S = 1.0
+"""How long after Ctrl-C a policy in Python may take to return."""
+_Watch = Callable[[float, Sequence[int]], None]
 
 
 class _DeferredInterrupt:
-    """Defers Ctrl-C to a safe point, so that no table is cut in the middle; a second Ctrl-C acts at once."""
+    """Defers Ctrl-C to a safe point, so that no table is cut in the middle; a second Ctrl-C acts at once.
+
+    A user's policy in Python may never let the run get there. If its call has not returned a second after Ctrl-C, it is
+    interrupted, and the error names it.
+    """
 
     def __init__(self) -> None:
         self.pressed = False
         self._before: Any = None
+        self._impatient: threading.Timer | None = None
 
     def __enter__(self) -> _DeferredInterrupt:
         if threading.current_thread() is threading.main_thread():
@@ -41,10 +52,23 @@ class _DeferredInterrupt:
         if self.pressed:
             self._before(number, frame)
         self.pressed = True
+        self._impatient = threading.Timer(_PATIENCE_S, self._interrupt_policy)
+        self._impatient.daemon = True
+        self._impatient.start()
+
+    def _interrupt_policy(self) -> None:
+        frame = sys._current_frames().get(threading.main_thread().ident or 0)
+        while frame is not None:
+            if str(frame.f_globals.get("__name__")).startswith(MODULES_OF_USERS):
+                _thread.interrupt_main()
+                return
+            frame = frame.f_back
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._impatient is not None:
+            self._impatient.cancel()
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
@@ -56,7 +80,9 @@ def run(
     trace: AnyTrace | None = None,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
+    figures: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
+    watch: Callable[[float, Sequence[int]], None] | None = None,
 ) -> Result:
     """Simulates a scenario.
 
@@ -67,21 +93,39 @@ def run(
             `linkweir.traces.Trace`, or a data frame; see `Scenario.load`.
         out: directory for the results, made by the run; without it they are kept in memory.
         force: `out` may be an earlier run directory, which is overwritten.
-        progress: called now and then with the simulated time reached, in seconds.
+        figures: ``svg``, ``pdf`` or both: the charts of the report are also drawn as files in `out`, for papers.
+        progress: called from time to time with the simulated time reached, in seconds.
+        watch: called at most five times a second with the simulated time, in seconds, and the bytes that each class has
+            sent since the start, in the scenario's order.
 
     Returns:
         The result. The same scenario and seed give the same tables on any machine.
 
     Raises:
         ScenarioError: the scenario is wrong; nothing was run or written.
+        ValueError: there is no such format of figures, or no `out` for them; nothing was run.
         DirectoryError: `out` cannot be written; nothing was run.
         RunError: the run failed; `out` is marked ``failed``.
-        Interrupted: Ctrl-C; its `result` holds what was recorded, and `out` is marked ``interrupted``.
+        Interrupted: Ctrl-C; its `result` holds the results so far, and `out` is marked ``interrupted``.
     """
     sound = as_scenario(scenario, seed=seed, trace=trace)
+    forms = _known_formats(figures, out)
     if out is None:
-        return _run_in_memory(sound, progress)
-    return _run_to_disk(sound, Path(out), force, progress)
+        return _run_in_memory(sound, progress, watch)
+    return _run_to_disk(sound, Path(out), force, forms, progress, watch)
+
+
+def _known_formats(figures: Sequence[str], out: str | os.PathLike[str] | None) -> Sequence[str]:
+    """Formats of figures, refused before the run if they are none."""
+    from linkweir.plot import FORMATS
+
+    forms = [figures] if isinstance(figures, str) else list(figures)
+    for form in forms:
+        if form not in FORMATS:
+            raise ValueError(f"figures: no format is called {form!r}; there are {', '.join(FORMATS)}")
+    if forms and out is None:
+        raise ValueError("figures: are files in the run directory; give out, too")
+    return forms
 
 
 def _simulate(
@@ -89,6 +133,7 @@ def _simulate(
     take: Callable[[str, list[_native._Column]], None],
     interrupt: _DeferredInterrupt,
     progress: Callable[[float], None] | None,
+    watch: _Watch | None,
 ) -> _native._Outcome:
     def look(simulated_s: float) -> None:
         if progress is not None:
@@ -96,23 +141,30 @@ def _simulate(
         if interrupt.pressed:
             raise KeyboardInterrupt
 
-    return _native.run(scenario.native, take, look)
+    return _native.run(scenario.native, take, look, watch)
 
 
-def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None) -> Result:
+def _run_in_memory(scenario: Scenario, progress: Callable[[float], None] | None, watch: _Watch | None) -> Result:
     from linkweir import arrow
 
     chunks: dict[str, list[list[_native._Column]]] = {}
     with _DeferredInterrupt() as interrupt:
         outcome = _simulate(
-            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, progress
+            scenario, lambda name, columns: chunks.setdefault(name, []).append(columns), interrupt, progress, watch
         )
         sources = {name: _kept(arrow.joined(parts)) for name, parts in chunks.items()}
         result = _in_memory(scenario, outcome, sources)
     return _unless_interrupted(result, interrupt)
 
 
-def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[[float], None] | None) -> Result:
+def _run_to_disk(
+    scenario: Scenario,
+    out: Path,
+    force: bool,
+    figures: Sequence[str],
+    progress: Callable[[float], None] | None,
+    watch: _Watch | None,
+) -> Result:
     from linkweir import arrow
     from linkweir.directory import RunDirectory
 
@@ -120,9 +172,9 @@ def _run_to_disk(scenario: Scenario, out: Path, force: bool, progress: Callable[
         directory = RunDirectory(out, scenario, force=force)
         try:
             outcome = _simulate(
-                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, progress
+                scenario, lambda name, columns: directory.add(name, arrow.table(columns)), interrupt, progress, watch
             )
-            result = directory.finish(outcome)
+            result = directory.finish(outcome, figures)
         except BaseException as error:
             directory.fail(error)
             raise
@@ -167,15 +219,15 @@ def run_many(
     progress: Callable[[int, int], None] | None = None,
     on_result: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Simulates scenarios in parallel, results in memory.
+    """Simulates several scenarios in parallel and keeps the results in memory.
 
-    All are checked before the first one runs. Results do not depend on `jobs` or on the order of ending.
+    All are checked before the first one runs. Results do not depend on `jobs` or on the order in which runs end.
 
     Args:
-        scenarios: what `run` takes, each.
-        jobs: how many at a time; as many as there are processors when None.
-        progress: called after each with how many are done, of how many.
-        on_result: called with the number and result of each as it ends, from the calling thread.
+        scenarios: each in one of the forms that `run` takes.
+        jobs: how many run at a time; as many as there are processors when None.
+        progress: called after each run with the number of finished runs and the number of all.
+        on_result: called with the index and result of each run when it ends, from the calling thread.
 
     Returns:
         The results, in the order of the scenarios.
@@ -183,8 +235,8 @@ def run_many(
     Raises:
         ScenarioError: one of them is wrong; nothing was run.
         TypeError: `scenarios` is one scenario instead of several.
-        RunError: the first that failed; the others are stopped.
-        KeyboardInterrupt: Ctrl-C; the results that `on_result` got are whole.
+        RunError: the first failure; the other runs are stopped.
+        KeyboardInterrupt: Ctrl-C; the results that `on_result` received are complete.
 
     >>> base = {"duration": "1s", "scheduler": {"policy": "fifo"}, "class": [{"name": "all"}],
     ...         "flow": [{"class": "all", "kind": "greedy"}]}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tables that fit a terminal: headings break only between words, values never; columns that do not fit are left out.
 
->>> fitting([6, 30, 10], 48), fitting([6, 30, 10], 40), fitting([6, 30, 10], 40, importance=[2, 1])
+>>> fitting([6, 30, 10], 50), fitting([6, 30, 10], 40), fitting([6, 30, 10], 40, importance=[2, 1])
 ([0, 1, 2], [0, 1], [0, 2])
 """
 
@@ -17,6 +17,15 @@ from rich.text import Text
 
 _GAP = 2
 _LEAST_FIRST = 12
+
+
+def one_line(text: str) -> str:
+    r"""A name of a user's on one line, without letters that would control the terminal.
+
+    >>> one_line("two\nlines"), one_line("\x1b[2J")
+    ('two lines', '�[2J')
+    """
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in " ".join(text.split()))
 
 
 def room() -> int | None:
@@ -89,7 +98,7 @@ def _print(
     left: int,
 ) -> list[int]:
     """Prints a table and returns which columns it has: all if they fit into `most`, else those that `choose` names."""
-    cells = [[" ".join(cell.split()) for cell in row] for row in rows]
+    cells = [[one_line(cell) for cell in row] for row in rows]
     content = [max((cell_len(row[i]) for row in cells), default=0) for i in range(len(headings))]
     whole = [max(width, cell_len(heading)) for width, heading in zip(content, headings, strict=True)]
     if most is None or sum(whole) + _GAP * (len(whole) - 1) <= most:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Capacity traces in Python, and seeded generators of some with the statistical shape of real links.
+"""Capacity traces in Python, and seeded generators of traces with the statistics of real links.
 
-The generators replace recordings, which may not be shipped: an LTE modem in a moving car and a Starlink terminal
-on the road. Both give the same rows for the same seed on every machine and every Python.
+The generators replace recordings that we may not distribute: an LTE modem in a moving car and a Starlink terminal
+on the road. Both give the same rows for the same seed on every machine and with every version of Python.
 
-Shapes they follow. LTE in a car (recordings of Winstein, Sivaraman and Balakrishnan 2013 and their successors): rates
-spread over a decade, correlated over some ten seconds, with fades of seconds and gaps of tenths of a second at
-handovers. Starlink (Mohan et al. 2024; Laniewski et al. 2025): satellites are reassigned every 15 s and the rate steps
-with them, it scatters within seconds, and obstructions cut the link for seconds.
+The generated traces follow these statistics. LTE in a car (recordings of Winstein, Sivaraman and Balakrishnan 2013 and
+their successors): rates spread over a decade, correlated over about ten seconds, with fades of seconds and gaps of
+tenths of a second at handovers. Starlink (Mohan et al. 2024; Laniewski et al. 2025): satellites are reassigned every 15
+s and the rate steps with them, it scatters within seconds, and obstructions cut the link for seconds.
 """
 
 from __future__ import annotations

@@ -7,10 +7,15 @@ import contextlib
 import io
 import json
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import dataclass
+from fcntl import ioctl
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -107,6 +112,26 @@ def await_status(directory: Path, status: str, process: subprocess.Popen[str]) -
             pass
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
+
+
+def on_a_terminal(width: int, *arguments: object, cwd: Path | None = None, errors: bool = False) -> str:
+    """What the command prints on a terminal that wide, without its colours; with `errors` also its warnings."""
+    ours, theirs = pty.openpty()
+    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    words = [*COMMAND, *map(str, arguments)]
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        words,
+        stdout=theirs,
+        stderr=theirs if errors else subprocess.DEVNULL,
+        stdin=theirs,
+        cwd=cwd,
+        env={**environment, "TERM": "xterm"},
+    )
+    os.close(theirs)
+    shown = read_terminal(ours)
+    assert process.wait() == 0, shown
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
 
 
 def read_terminal(ours: int) -> bytes:

@@ -68,7 +68,7 @@ def test_a_film_is_played_or_waits_or_stands_still(home: Result) -> None:
 def test_the_report_shows_completion_times_and_video(home: Result) -> None:
     assert home.directory is not None
     page = (home.directory / "report.html").read_text()
-    assert page.index("<h2>Completion times</h2>") < page.index("<h2>Video</h2>") < page.index("<h2>Over time</h2>")
+    assert page.index("<h2>Over time</h2>") < page.index("<h2>Completion times</h2>") < page.index("<h2>Video</h2>")
     assert "reader-3" in page
 
 

@@ -222,7 +222,7 @@ def test_a_directory_has_it_all(tmp_path: Path) -> None:
     scenario = json.dumps(beam(attenuation="fade.csv"))
     text = "\n".join(_toml(json.loads(scenario)))
     (tmp_path / "beam.toml").write_text(text)
-    done = linkweir("run", tmp_path / "beam.toml", "--out", tmp_path / "out", "--json")
+    done = linkweir("run", tmp_path / "beam.toml", "--out", tmp_path / "out", "--json", "--figures", "svg")
     assert done.returncode == 0, done.stderr
     assert strict_json(done.stdout)["carrier"]["occupancy"] == pytest.approx(1.0)
     loaded = Result.load(tmp_path / "out")

@@ -3,38 +3,17 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
-from fcntl import ioctl
 from pathlib import Path
 
 import pytest
-from command import COMMAND, SMALL, linkweir, read_terminal
+from command import SMALL, linkweir, on_a_terminal
 
 from linkweir import policies
 from linkweir.report import CLASS_COLUMNS
 
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 TALKING = SMALL.replace('kind = "poisson"', 'kind = "poisson"\nplayout = "60ms"')
-
-
-def on_a_terminal(width: int, *arguments: object) -> str:
-    """What the command prints on a terminal that wide, without its colours."""
-    ours, theirs = pty.openpty()
-    ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    words = [*COMMAND, *map(str, arguments)]
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        words, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, env={**environment, "TERM": "xterm"}
-    )
-    os.close(theirs)
-    shown = read_terminal(ours)
-    assert process.wait() == 0, shown
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
 
 
 def table_of(text: str, last: str) -> list[str]:

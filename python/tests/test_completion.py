@@ -10,10 +10,23 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import linkweir_process
+from command import REPOSITORY, linkweir_process
 
 BIN = Path(sys.executable).parent
-COMMANDS = {"run", "check", "policies", "report", "rerun", "reproduce", "plan", "compare", "sweep", "lab"}
+COMMANDS = {
+    "run",
+    "check",
+    "policies",
+    "report",
+    "rerun",
+    "reproduce",
+    "plan",
+    "compare",
+    "sweep",
+    "lab",
+    "init",
+    "schema",
+}
 
 
 @pytest.fixture(scope="module")
@@ -86,3 +99,34 @@ def test_only_the_whole_command_offers_to_install_it() -> None:
     assert "--install-completion" in linkweir_process("--help").stdout
     for package in ("reproduce", "plan", "sweep", "lab"):
         assert "completion" not in linkweir_process(package, "--help").stdout
+
+
+GATEWAY = REPOSITORY / "crates/linkweir-gateway/manual/bash/linkweir-gateway"
+
+
+def completed_of_the_gateway(*words: str) -> set[str]:
+    script = """
+    source "$FILE"
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${#COMP_LINE}
+    registered=$(complete -p linkweir-gateway); registered=${registered##* -F }
+    ${registered%% *} linkweir-gateway "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+    printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    environment = {**os.environ, "FILE": str(GATEWAY)}
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script, "bash", "linkweir-gateway", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return set(done.stdout.split())
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="COMPLETION IS NOT TRIED: bash is missing")
+def test_bash_completes_the_gateway() -> None:
+    assert completed_of_the_gateway("em") == {"emulate"}
+    assert completed_of_the_gateway("") >= {"keygen", "check", "up", "show", "page", "metrics", "emulate", "set"}
+    assert completed_of_the_gateway("up", "--cl") == {"--cleartext"}
+    assert completed_of_the_gateway("set", "cap") == {"capacity"}

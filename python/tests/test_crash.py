@@ -24,7 +24,7 @@ from command import COMMAND, SMALL, linkweir, strict_json
 
 from linkweir.sweeps import Plan, Sweep
 
-INSTANTS = int(os.environ.get("LINKWEIR_CRASHES", "10"))
+INSTANTS = int(os.environ.get("LINKWEIR_CRASHES", "5"))
 SEED = int(os.environ.get("LINKWEIR_CRASH_SEED", "1"))
 
 BASE = SMALL.replace('"5s"', '"1s"').replace('rate = "2Mbit"', 'trace = "trace.csv"', 1)

@@ -85,7 +85,7 @@ def test_merged_runs_hold_the_packets_of_all(runs: list[Result]) -> None:
 
 
 def test_the_report_shows_them(tmp_path: Path) -> None:
-    result = linkweir.run(Scenario.parse(ASKED), out=tmp_path / "run")
+    result = linkweir.run(Scenario.parse(ASKED), out=tmp_path / "run", figures=["svg"])
     report = (tmp_path / "run" / "report.html").read_text()
     assert "Distribution of the queueing delay" in report
     assert "p99.9 (ms)" in report

@@ -320,7 +320,7 @@ def test_a_trace_that_is_short_by_milliseconds_is_no_fault(tmp_path: Path) -> No
     scenario = one(FIFO, SLOW, link={"trace": str(trace)})
     assert kinds(scenario | {"duration": "10.004s"}) == []
     (finding,) = lw.run(scenario | {"duration": "10.2s"}).warnings
-    assert 'Set duration = "10002ms"' in finding.cure
+    assert 'Set duration = "10.002s"' in finding.cure
     assert kinds(scenario | {"duration": "10002ms"}) == []
 
 
@@ -399,6 +399,7 @@ EXPECTED = {
         "delay": "200 packets are 1 s at 2.4 Mbit/s; the film's are held up by fades, and its player does not mind"
     },
     "pds": {"offered": "classes differ in losses under overload, which is shown here"},
+    "voice-admit": {"offered": "the calls that were not admitted are more than the link carries, which is shown here"},
 }
 """What is to be warned of in shipped scenarios, and why it is there."""
 

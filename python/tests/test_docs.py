@@ -32,21 +32,24 @@ DOCUMENTATION = "crates/linkweir-gateway/tests/documentation.rs runs it, where c
 LABORATORY = "needs a kernel built for the laboratory; test_laboratory.py and test_tunnel.py run such"
 REAL = "needs root and real time; test_tunnel.py runs such"
 MINUTES = "takes minutes"
+WINDOW = "opens a window; test_view.py runs it"
 DASK = "needs a Dask cluster at this address; test_sweep.py starts one"
 
 NOT_RUN: dict[tuple[str, str], str] = {
     ("README.md", "make demo"): "installs packages and takes minutes",
-    ("docs/tutorial/first-scenario.md", "make demo"): "installs packages and takes minutes",
     ("README.md", "make test"): "is what runs this",
     ("README.md", ".venv/bin/linkweir reproduce codes --table 2 --mode both"): MINUTES,
     ("README.md", ".venv/bin/linkweir reproduce pss --where virtual --quick"): LABORATORY,
     ("bench/README.md", "apt-get install *"): "installs packages",
     ("bench/README.md", "bench/*.py"): "measures for minutes, on a machine that does nothing else",
+    ("docs/reference/report.md", "linkweir view *"): WINDOW,
     ("docs/results/voice.md", "bench/voice.py *"): "needs recorded traces that are not ours to distribute",
     ("docs/results/transport.md", "python lab/transport/transport.py *"): LABORATORY,
     ("docs/howto/gateway.md", "cargo build --release -p linkweir-gateway"): MINUTES,
     ("docs/howto/gateway.md", "linkweir-gateway keygen *"): DOCUMENTATION,
     ("docs/howto/gateway.md", "linkweir-gateway check *"): DOCUMENTATION,
+    ("docs/howto/gateway.md", "linkweir-gateway import *"): "its tests run it, with a file of their own",
+    ("docs/howto/gateway.md", "wg-quick down wg0"): "changes this machine",
     ("docs/howto/gateway.md", "linkweir-gateway up *"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway show"): GATEWAY,
     ("docs/howto/gateway.md", "linkweir-gateway page"): GATEWAY,
@@ -56,17 +59,24 @@ NOT_RUN: dict[tuple[str, str], str] = {
     ("docs/howto/gateway.md", "kill -HUP PID"): GATEWAY,
     ("docs/howto/gateway.md", "apt install ./build/linkweir-gateway.deb"): "installs; make deb checks the package",
     ("docs/howto/gateway.md", "mkdir -p /etc/linkweir"): "changes this machine",
+    ("docs/howto/gateway.md", "useradd *"): "changes this machine",
     ("docs/howto/gateway.md", "editor /etc/linkweir/ground.toml"): "waits for a person",
     (
         "docs/howto/gateway.md",
-        "systemctl * linkweir-gateway@ground",
-    ): "needs systemd; test_package.py reads the unit",
+        "systemctl * linkweir-gateway*@*",
+    ): "needs systemd; test_package.py reads the units",
     ("docs/howto/gateway.md", "ip netns add ground; ip netns add ship"): GATEWAY,
     (
         "docs/results/geo-beam.md",
         ".venv/bin/python scenarios/geo_beam_policies.py *",
     ): "takes longer; test_beam.py runs it shortened",
     ("docs/explanation/geo-beam.md", "*itu*"): "needs the package itur, which nothing else here does",
+    ("docs/howto/install.md", "*"): "installs; machines/installs.py does this in systems of its own",
+    (
+        "docs/howto/release.md",
+        "make *",
+    ): "takes minutes; test_release.py has the rules, docs/results/release.md the record",
+    ("docs/howto/release.md", "diff *"): "compares two releases",
     ("docs/howto/kernel.md", "make -C kernel*"): "needs kernel headers; make -C kernel test does this",
     ("docs/howto/kernel.md", "sudo *"): "installs; make -C kernel test-install does this in a system of its own",
     ("docs/howto/kernel.md", "tc *"): KERNEL,
@@ -103,7 +113,8 @@ NOT_RUN: dict[tuple[str, str], str] = {
 """Commands and Python statements that are not run: page and a pattern of the command, and why."""
 
 PRINTS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("README.md", ".venv/bin/linkweir run *"): ("class", "rate (Mbit/s)", "ef ", "af ", "cs0 ", "report: runs/geo"),
+    ("README.md", ".venv/bin/linkweir run scenarios/geo.toml"): ("class", "ef ", "af ", "cs0 ", "report: runs/geo"),
+    ("README.md", ".venv/bin/linkweir run scenarios/lte-home.toml *"): ("voice ", "film ", "report: runs/lte-home"),
     ("README.md", ".venv/bin/linkweir policies pss"): ("key", "default", "allowed", "meaning", "memory"),
     ("README.md", ".venv/bin/linkweir plan pss --help"): ("--rate", "WRR"),
     ("README.md", ".venv/bin/linkweir reproduce pss --figure 6"): ("Figure 6", "K_AF", "Largest distance from theory"),
@@ -193,9 +204,6 @@ GIVEN = {
         }
     ),
     "README.md": Given(files=lambda: {"my.csv": "t_s,capacity_bps\n0,20e6\n50,10e6\n100,0\n"}),
-    "docs/tutorial/first-scenario.md": Given(
-        files=lambda: {"mine.toml": _blocks_text("docs/tutorial/first-scenario.md", "toml")[0]}
-    ),
     "docs/reference/log.md": Given(files=lambda: {"mine.toml": 'log = "packets"\n' + VOICE}, names=_quality),
     "docs/reference/quality.md": Given(files=lambda: {"scenario.toml": VOICE}, names=_quality),
     "docs/howto/sweep.md": Given(
@@ -229,7 +237,8 @@ def pages() -> list[Path]:
     """Every page of the project."""
     folders = ("docs", "bench", "kernel", "lab", "vectors", "scenarios")
     found = [*REPOSITORY.glob("*.md"), *(path for folder in folders for path in (REPOSITORY / folder).rglob("*.md"))]
-    return sorted(path for path in found if "build" not in path.relative_to(REPOSITORY).parts)
+    # the site's front page is checked where the site is built, as its links are those of the site
+    return sorted(path for path in found if not {"build", "site"} & set(path.relative_to(REPOSITORY).parts))
 
 
 @functools.cache
@@ -272,8 +281,10 @@ def is_shell(block: Block) -> bool:
     return block.language in ("", "sh", "console") and not listed(NOT_COMMANDS, block.page, block.first)
 
 
-ALL = [block for path in pages() for block in blocks(path)]
-SCENARIO_PAGES = ("docs/reference/scenarios.md", "docs/tutorial/first-scenario.md")
+TUTORIALS = REPOSITORY / "docs/tutorial"
+"""test_tutorials.py runs these, each from top to bottom."""
+ALL = [block for path in pages() if path.parent != TUTORIALS for block in blocks(path)]
+SCENARIO_PAGES = ("docs/reference/scenarios.md",)
 """Pages whose TOML is of scenarios."""
 RUN = sorted({block.page for block in ALL if block.language == "python" or is_shell(block)})
 
@@ -300,13 +311,14 @@ def broken_links(path: Path) -> list[str]:
     """The links and pictures of a page within the repository that lead nowhere, with their lines."""
     text = without_blocks(path)
     broken = []
-    for link in re.finditer(r"\]\(([^)\s]+)\)", text):
-        target, _, anchor = link[1].partition("#")
+    for link in re.finditer(r"""\]\(([^)\s]+)\)|<img src="([^"]+)\"""", text):
+        address = link[1] or link[2]
+        target, _, anchor = address.partition("#")
         if re.match(r"[a-z]+:", target):
             continue
         page = (path.parent / target).resolve() if target else path
         if not page.exists() or (anchor and (page.suffix != ".md" or anchor not in anchors(page))):
-            broken.append(f"{path}:{text[: link.start()].count(chr(10)) + 1}: {link[1]}")
+            broken.append(f"{path}:{text[: link.start()].count(chr(10)) + 1}: {address}")
     return broken
 
 
@@ -321,6 +333,7 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "# Here\n[a](other.md) [b](other.md#two-too) [c](other.md#two-too-1) [d](#here) [e](other.md#one-x)\n"
         "[f](none.md)\n```\n[not a link](none.md)\n```\n[g](other.md#two) ![h](none.svg) [i](#there)\n"
         "[j](other.md#three)\n"
+        '<img src="none.png" width="9" alt="">\n'
     )
     lines = [link.removeprefix(str(tmp_path)) for link in broken_links(tmp_path / "page.md")]
     assert lines == [
@@ -329,20 +342,22 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
         "/page.md:7: none.svg",
         "/page.md:7: #there",
         "/page.md:8: other.md#three",
+        "/page.md:9: none.png",
     ]
 
 
 def test_docs_are_sorted_into_rooms_and_listed() -> None:
-    rooms = {"tutorial", "howto", "reference", "explanation", "results"}
+    rooms = {"tutorial", "notebooks", "howto", "reference", "explanation", "results"}
     docs = REPOSITORY / "docs"
-    assert {path.name for path in docs.iterdir()} == rooms | {"README.md"}
+    assert {path.name for path in docs.iterdir()} == rooms | {"README.md", "images", "pictures", "site"}
     shown = {
         (page.parent / link).resolve()
         for page in (docs / "README.md", docs / "results" / "README.md")
         for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
     }
     # a folder of pages of one kind, such as the policies', is linked as a whole
-    hidden = {path for path in docs.rglob("*.md") if not {path, path.parent} & shown}
+    pages = {path for path in docs.rglob("*.md") if path.parent != docs / "site"}
+    hidden = {path for path in pages if not {path, path.parent} & shown}
     assert hidden == {docs / "README.md"}
 
 
@@ -470,6 +485,7 @@ def test_plans_and_gateways_in_toml_are_checked_elsewhere() -> None:
         "docs/results/geo-beam.md": "python/tests/test_beam.py",
         "docs/howto/gateway.md": "crates/linkweir-gateway/tests/documentation.rs",
         "docs/howto/own-policy.md": "python/tests/test_own_policies.py",
+        "docs/howto/editor.md": "python/tests/test_schema.py",
     }
     assert {block.page for block in ALL if block.language == "toml"} == {*SCENARIO_PAGES, *elsewhere}
     for page, test in elsewhere.items():

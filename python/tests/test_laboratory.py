@@ -6,7 +6,9 @@ What needs a kernel builds it (minutes, once; it stays in the cache) or is skipp
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from processes import wait_until
 
 import linkweir
 from linkweir.directory import compare
@@ -431,6 +434,32 @@ def test_two_runs_of_a_seed_give_the_same_bytes(laboratory: Laboratory, tmp_path
 def test_a_job_that_fails_says_why(laboratory: Laboratory) -> None:
     with pytest.raises(LaboratoryError, match=r"Cannot find device \"eth7\""):
         host.start(laboratory.guest, {"run": b"set -e\nip link set eth7 up\n"}, 1)
+
+
+@pytest.mark.slow
+def test_the_kernel_ends_with_the_program_that_started_it(laboratory: Laboratory, tmp_path: Path) -> None:
+    program = """
+from linkweir.lab import guest, host, kernel
+host.start(guest.prepare(kernel.build("fast")), {"run": b"while :; do sleep 1; done"}, 1)
+"""
+    started = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)})
+    try:
+        wait_until(lambda: bool(users_of(tmp_path)), 300)
+        started.kill()
+        wait_until(lambda: not users_of(tmp_path))
+    finally:
+        started.kill()
+        started.wait()
+
+
+def users_of(folder: Path) -> list[str]:
+    """The processes that work in a folder below this one."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if folder in path.readlink().parents:
+                found.append(path.parent.name)
+    return found
 
 
 @pytest.mark.slow

@@ -13,11 +13,11 @@ import pytest
 from command import REPOSITORY
 
 TEXT = (REPOSITORY / "Makefile").read_text()
-RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z-]*):((?:[^\n]*\n)(?:\t[^\n]*\n)*)", TEXT, re.MULTILINE))
+RULES: dict[str, str] = dict(re.findall(r"^([a-z][a-z0-9-]*):((?:[^\n]*\n)(?:\t[^\n]*\n)*)", TEXT, re.MULTILINE))
 # continuous integration runs the first, every change the second
 CHECKS = {"test", "check"}
-# by this file, and `policy` by test_new_policy.py
-RUN_HERE = {"help", "policy"}
+# by this file; `policy` by test_new_policy.py; test_manual_pages.py compares what `manuals` writes
+RUN_HERE = {"help", "policy", "manuals"}
 PAGE = (REPOSITORY / "docs/reference/ci.md").read_text()
 TIME = re.compile(r"\d (?:s|min|h)\b")
 # records older than the rule that each has its time; no other may be "not noted"
@@ -33,7 +33,7 @@ UNTIMED = {
 def makes(text: str) -> set[str]:
     """The targets that a text of commands makes. After `-` make ignores a failure, so that proves nothing."""
     counted = "\n".join(line for line in text.splitlines() if not re.match(r"\t[@+]*-", line))
-    return set(re.findall(r"(?:\bmake|\$\(MAKE\)) ([a-z][a-z-]*)", counted)) & RULES.keys()
+    return set(re.findall(r"(?:\bmake|\$\(MAKE\)) ([a-z][a-z0-9-]*)", counted)) & RULES.keys()
 
 
 def reached_from(targets: set[str]) -> set[str]:
@@ -51,13 +51,13 @@ def reached_from(targets: set[str]) -> set[str]:
 
 def on_bare_systems() -> set[str]:
     """Targets that `make fresh` runs and no check; the record of `make fresh` is theirs."""
-    run = re.findall(r"cd linkweir; make ([a-z-]+)", (REPOSITORY / "machines/fresh.py").read_text())
+    run = re.findall(r"cd linkweir; make ([a-z0-9-]+)", (REPOSITORY / "machines/fresh.py").read_text())
     return reached_from(set(run)) - reached_from(CHECKS)
 
 
 def recorded() -> dict[str, tuple[str, str, str]]:
     """Target, and date, time and result of its last run."""
-    rows = re.findall(r"^\| `make ([a-z-]+)` \| (\d[-\d]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| `make ([a-z0-9-]+)` \| (\d[-\d]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
     return {target: (day.strip(), took.strip(), result.strip()) for target, day, took, result in rows}
 
 
@@ -83,7 +83,7 @@ def test_a_target_whose_failure_make_ignores_is_not_checked_by_that() -> None:
 def test_the_page_names_the_targets_that_only_make_fresh_runs() -> None:
     sentence = re.search(r"The row of `make fresh` is also the record of ([^.]*)\.", PAGE)
     assert sentence is not None
-    assert set(re.findall(r"`make ([a-z-]+)`", sentence[1])) == on_bare_systems()
+    assert set(re.findall(r"`make ([a-z0-9-]+)`", sentence[1])) == on_bare_systems()
 
 
 def test_help_names_every_target_that_a_user_calls() -> None:
@@ -139,10 +139,15 @@ def test_another_rust_may_warn_but_its_errors_fail_the_check(
     assert ("only Rust 1.95 warnings fail the check" in done.stdout) == (passes and rust[:4] != "1.95")
 
 
-@pytest.mark.parametrize(("target", "purposes"), [("deb", "build deb"), ("format", "check")])
+@pytest.mark.parametrize(("target", "purposes"), [("deb", "build deb"), ("release", "build deb"), ("format", "check")])
 def test_what_a_target_needs_is_installed_before_cargo_runs(target: str, purposes: str) -> None:
     # as in a new clone: without cargo-deb
     command = ["make", "--no-print-directory", "--dry-run", "CARGO_DEB=not-there/cargo-deb", target]
     shown = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout.splitlines()
     cargo = [line.startswith("cargo ") for line in shown].index(True)
     assert f"./setup.sh {purposes}" in shown[:cargo]
+
+
+def test_folders_may_have_spaces_in_their_names() -> None:
+    unquoted = [line for line in TEXT.splitlines() if re.search(r'(?<!")\$\(CURDIR\)', line)]
+    assert unquoted == []

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,11 @@ from command import REPOSITORY
 import linkweir
 from linkweir.policy import Parameter
 
+sys.path.insert(0, str(REPOSITORY / "python"))
+import manual
+
 KERNEL = REPOSITORY / "kernel"
+PAGES = [manual.PAGE, REPOSITORY / "crates/linkweir-gateway/manual/linkweir-gateway.8"]
 MAKEFILE = (KERNEL / "Makefile").read_text()
 POLICIES = {policy.name: policy for policy in linkweir.policies()}
 LEFT_OUT = re.findall(r"^IN_TREE := (.*)$", MAKEFILE, re.MULTILINE)[0].split()
@@ -103,4 +108,26 @@ def test_a_page_is_well_formed(kind: str, formatter: list[str]) -> None:
         pytest.skip(f"{formatter[0]} is not installed")
     path = Path("man") / f"tc-{kind}.8"
     done = subprocess.run([*formatter, str(path)], cwd=KERNEL, capture_output=True, text=True, check=False)
+    assert (done.stdout + done.stderr).strip() == ""
+
+
+def test_the_page_of_the_command_is_made_of_its_help() -> None:
+    assert manual.PAGE.read_text() == manual.page(), "the help has changed: make manuals"
+    words = [words for words, _ in manual.commands()]
+    assert {"run", "sweep", "reproduce pss", "lab run"} <= set(words)
+    assert len(words) == len(set(words)) > 15
+
+
+def test_an_option_is_described_with_value_and_default() -> None:
+    text = manual.page()
+    assert "\n\\fB\\-\\-seeds\\fR \\fIN\\fR\nHow many runs of each" in text
+    assert "(default 10)" in text
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("formatter", [["groff", "-man", "-ww", "-z", "-Tutf8"], ["mandoc", "-Tlint", "-Wwarning"]])
+def test_a_page_of_a_program_is_well_formed(path: Path, formatter: list[str]) -> None:
+    if shutil.which(formatter[0]) is None:
+        pytest.skip(f"{formatter[0]} is not installed")
+    done = subprocess.run([*formatter, path], capture_output=True, text=True, check=False)
     assert (done.stdout + done.stderr).strip() == ""

@@ -18,7 +18,7 @@ ANY = "*"
 VALUES = {"linkweir_config::signal"}
 READER = {
     f"linkweir_config::{name}"
-    for name in ("Fault", "fault", "limits", "link", "parameters", "reader", "trace", "units", "values")
+    for name in ("Fault", "fault", "limits", "link", "parameters", "queue", "reader", "trace", "units", "values")
 }
 MAY_USE: dict[str, dict[str, set[str]]] = {
     "linkweir-core": {
@@ -80,6 +80,8 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "bytes": set(),
         "routing": set(),
         "tos": set(),
+        "waits": set(),
+        "starved": {"linkweir_core"},
         "classify": {"bytes"},
         "mss": {"bytes"},
         "pace": VALUES,
@@ -92,7 +94,8 @@ MAY_USE: dict[str, dict[str, set[str]]] = {
         "show": {"linux", "config", "linkweir_plane", "linkweir_core", "linkweir_config"},
         "run": {"tunnel", "linux", "config", "show", "linkweir_plane", "linkweir_core", "linkweir_config"},
         "lib": set(),
-        "main": {"linkweir_gateway", "linkweir_config"},
+        "arguments": {"linkweir_gateway", "linkweir_config"},
+        "main": {"arguments", "linkweir_gateway", "linkweir_config"},
     },
 }
 # Crates whose table also holds for code that is built for tests only.

@@ -6,12 +6,16 @@ from __future__ import annotations
 import doctest
 import os
 import re
+import signal
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import REPOSITORY, linkweir
+from command import COMMAND, REPOSITORY, linkweir
+from processes import wait_until
 
 import linkweir as lw
 from linkweir import own
@@ -101,6 +105,17 @@ class Broken:
 
 class NoPick:
     pass
+
+
+class NoObserve(Broken):
+    stats = {"late": ("packets", "packets after the deadline")}
+
+
+class First:
+    "   "
+
+    def pick(self, view):
+        return next((q for q, queue in enumerate(view.queues) if queue.ready), None)
 '''
 
 EDF = (REPOSITORY / "python" / "linkweir" / "templates" / "policy.c").read_text().replace("NAME", "edf")
@@ -169,11 +184,19 @@ def test_what_a_class_declares_is_read_shown_and_used(mine: Path) -> None:
     assert max(row["delay_max_s"] for row in result.rows("classes")[:1]) <= 0.003
 
 
+def test_a_class_needs_pick_only(mine: Path) -> None:
+    result = lw.run(scenario(mine, {"python": "mine.py:First"}))
+    assert [row["sent_bytes"] > 0 for row in result.rows("classes")] == [True, True, True]
+
+
 @pytest.mark.parametrize(
     ("policy", "keys", "words"),
     [
         ({"python": "mine.py"}, {}, 'must be a file and a class in it: "mine.py:EarliestDeadline"'),
         ({"python": "mine.py:Nothing"}, {}, "there is no class Nothing in"),
+        ({"python": "mine.py:Deadlin"}, {}, "its policies are RoundRobin, Deadline, Broken, NoObserve, First"),
+        ({"python": "mine.py:NoObserve"}, {}, "NoObserve has stats, but no method observe(self, view, queue)"),
+        ({"python": "half.py:Mine"}, {}, "1.5: must be a whole number, or a text with a unit"),
         ({"python": "mine.py:NoPick"}, {}, "NoPick has no method pick(self, view)"),
         ({"python": "none.py:Mine"}, {}, "none.py"),
         ({"python": "wrong.py:Mine"}, {}, "cannot be run: SyntaxError"),
@@ -193,6 +216,7 @@ def test_what_a_class_declares_is_read_shown_and_used(mine: Path) -> None:
 def test_what_is_no_policy_is_refused_with_the_cure(mine: Path, policy: Any, keys: dict[str, str], words: str) -> None:
     (mine / "wrong.py").write_text("class Mine(:\n")
     (mine / "raises.py").write_text("\nx = 1 / 0\n")
+    (mine / "half.py").write_text("from linkweir.own import parameter\nparameter('number', default=1.5)\n")
     with pytest.raises(lw.ScenarioError, match=re.escape(words)):
         scenario(mine, policy, scheduler=keys)
 
@@ -204,6 +228,7 @@ def test_what_is_no_policy_is_refused_with_the_cure(mine: Path, policy: Any, key
         ("return -1", "returned -1; it must return a queue's number, None, or (None, time in ns to ask again)"),
         ('return "a"', "returned 'a'"),
         ("return None", "named no queue and no time to ask again, though a packet of queue"),
+        ("return (None, 2**64 - 1)", "named no queue and no time to ask again, though a packet of queue"),
         ("return (None, view.now_ns)", "a time to ask again that is not in the future"),
         ("return {}['x']", "KeyError: 'x' (line "),
         ("view.queues[0].backlog_pkts = 3", "AttributeError"),
@@ -342,3 +367,72 @@ rate = "900kbit"
         first, _, after = rest.partition("[link]")
         text = f"{first}{whole}\n[link]{after}"
         assert lw.run(lw.Scenario.parse(text, path=tmp_path / "own.toml")).packets > 0
+
+
+ONE_CLASS = """\
+duration = "5s"
+link = { rate = "1Mbit" }
+scheduler = { policy = { POLICY } }
+class = [{ name = "all" }]
+flow = [{ class = "all", kind = "cbr", rate = "500kbit" }]
+"""
+
+
+def test_ctrl_c_stops_a_call_that_does_not_return_and_names_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "class Mine:\n    def __init__(self, view, params, classes): ...\n    def pick(self, view):\n"
+        "        print('begun', flush=True)\n        while True: pass\n"
+    )
+    (tmp_path / "own.toml").write_text(ONE_CLASS.replace("POLICY", 'python = "mine.py:Mine"'))
+    words = [*COMMAND, "run", "own.toml", "--out", "out"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert "mine.py:Mine: pick() at " in errors
+    assert "had not returned when Ctrl-C stopped it" in errors
+
+
+def test_a_file_that_ends_the_program_is_refused_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import sys\nsys.exit(0)\n")
+    with pytest.raises(ValueError, match="ends the program when it is loaded; put that below"):
+        own.describe(str(tmp_path / "mine.py"), (tmp_path / "mine.py").read_bytes(), "Mine")
+
+
+def test_a_file_is_loaded_once_though_several_threads_ask_for_it(tmp_path: Path) -> None:
+    methods = b"    def __init__(self, view, params, classes): ...\n    def pick(self, view): ...\n"
+    text = b"import time\ntime.sleep(0.2)\nclass Mine:\n" + methods
+    (tmp_path / "mine.py").write_bytes(text)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: own.describe(str(tmp_path / "mine.py"), text, "Mine")["make"], range(4)))
+    assert len(set(map(id, found))) == 1
+
+
+def test_the_process_of_a_policy_that_sleeps_ends_when_its_run_is_killed(tmp_path: Path) -> None:
+    done = linkweir("policies", "--new", tmp_path / "sleeper.c")
+    assert done.returncode == 0, done.stderr
+    text = (
+        (tmp_path / "sleeper.c")
+        .read_text()
+        .replace("uint32_t q, best = LW_NONE;", "uint32_t q, best = LW_NONE; for (;;) sleep(9);")
+    )
+    (tmp_path / "sleeper.c").write_text(f"#include <unistd.h>\n{text}")
+    (tmp_path / "own.toml").write_text(ONE_CLASS.replace("POLICY", 'c = "sleeper.c"'))
+    process = subprocess.Popen([*COMMAND, "run", "own.toml", "--out", "out"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+
+    def children() -> set[int]:
+        lists = [path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children")]
+        return {int(pid) for pid in " ".join(lists).split() if "(deleted)" in str(Path(f"/proc/{pid}/exe").readlink())}
+
+    try:
+        wait_until(lambda: (tmp_path / "out").exists() and len(children()) > 0)
+        left = children()
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in left))

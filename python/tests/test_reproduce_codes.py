@@ -123,13 +123,16 @@ def test_table_2_stands_beside_the_paper() -> None:
     results = [(labelled("RR", users), by_hand()) for users in (450, 300)] + [(labelled(codes.CODES), by_hand())]
     columns, lines = summary(codes.rows(JOURNAL, 0.5, results))
     assert columns[:4] == ["users", "policy", "channels", "first, %"]
-    printed = ["50.00 (50.96)", "30.00 (25.73)", "10.00 (19.07)", "6.00 (3.82)", "4.00 (0.42)"]
+    beside = (("50.96", "-0.96"), ("25.73", "+4.27"), ("19.07", "-9.07"), ("3.82", "+2.18"), ("0.42", "+3.58"))
     ours = ["50.00", "30.00", "10.00", "6.00", "4.00"]
     assert lines == [
-        ["300", "RR", "1", *printed, "20.00"],
+        ["300", "RR", "1", *(f"{own} ({of}; {gap})" for own, (of, gap) in zip(ours, beside, strict=True)), "20.00"],
         ["300", codes.CODES, "1", *ours, "20.00"],
         ["450", "RR", "1", *ours, "20.00"],
     ]
+    # As corrected something else is simulated, so there is nothing to subtract.
+    _, lines = summary(codes.rows(JOURNAL, 0.5, [(labelled("RR", 300, mode="corrected"), by_hand())]))
+    assert lines[0][3] == "50.00 (50.96)"
 
 
 def test_causes_are_full_queues_and_late_packets() -> None:

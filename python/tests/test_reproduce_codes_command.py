@@ -134,7 +134,7 @@ def test_documents_get_what_has_a_place(faked: Path) -> None:
     assert answer.exit_code == 0
     assert "no place for codes-journal-2-corrected" in answer.stderr
     assert "codes-journal-2," not in answer.stderr
-    assert "| 300 | RR | 14 | 50.00 ± 0.00 (50.96) |" in document.read_text()
+    assert "| 300 | RR | 14 | 50.00 ± 0.00 (50.96; -0.96) |" in document.read_text()
 
 
 def test_documents_without_any_place_are_a_fault(faked: Path) -> None:

@@ -150,10 +150,14 @@ def test_fairness_stands_beside_the_paper() -> None:
     _, lines = summary(codes_tcp.rows(10.0, results))
     jain = f"{1.5**2 / (2 * 1.25):.4f}"
     assert lines == [
-        ["20", "PF", "0.500 (0.45)", "1.000 (0.60)", "0.750 (0.55)", "0.250 (0.028)", jain],
-        ["20", "RR", "0.500 (0.56)", "1.000 (0.72)", "0.750 (0.68)", "0.250 (0.027)", jain],
+        ["20", "PF", *_beside("0.45; +0.050", "0.60; +0.400", "0.55; +0.200", "0.028; +0.222"), jain],
+        ["20", "RR", *_beside("0.56; -0.060", "0.72; +0.280", "0.68; +0.070", "0.027; +0.223"), jain],
         ["20", "M-LWDF", "0.500", "1.000", "0.750", "0.250", jain],
     ]
+
+
+def _beside(*printed: str) -> list[str]:
+    return [f"{ours} ({of})" for ours, of in zip(("0.500", "1.000", "0.750", "0.250"), printed, strict=True)]
 
 
 def test_retransmissions_by_cause() -> None:

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import doctest
 import functools
 import re
 from collections.abc import Callable
 
 import pytest
-from command import REPOSITORY
+import recorded
+from recorded import MEASURED, PAGES, RESULTS, Block, blocks
 
-from linkweir.reproduce.figure import Figure
-from linkweir.reproduce.page import FigureResult, report
+from linkweir.reproduce import plot, printed
+from linkweir.reproduce.figure import Figure, Panel
+from linkweir.reproduce.page import FigureResult, published, report
+from linkweir.reproduce.papers import codes_printed
+from linkweir.reproduce.printed import Comparison, Number, Printed
 
-RESULTS = REPOSITORY / "docs" / "results"
 PDS = "pss pds pss-pds-kernel pss-gateways"
 CODES = "codes codes-journal codes-conference"
 CORRECTED = "codes-corrected codes-journal-corrected codes-conference-corrected"
@@ -320,3 +324,201 @@ def test_pictures_of_a_report_keep_their_identifiers_apart() -> None:
         assert page.count(f'id="{name}-a"') == page.count(f'href="#{name}-a"') == page.count(f"url(#{name}-a)") == 1
     assert 'id="a"' not in page
     assert '<p class="warning">Interrupted: only the runs that had finished are shown.</p>' in page
+
+
+# --- What the papers print ------------------------------------------------------------------------------------------
+
+BLOCKS = [(page, block) for page in (*PAGES, *MEASURED) for block in blocks(page) if block.figure.printed is not None]
+NAMES = [f"{page} {block.name}" for page, block in BLOCKS]
+
+
+def of_figures() -> list[tuple[str, Printed]]:
+    """What is printed of each figure and table of the papers."""
+    return [(name, figure.printed) for name, figure in recorded.figures().items() if figure.printed is not None]
+
+
+def test_every_printed_number_names_its_source_and_unit() -> None:
+    source = re.compile(r"(Sections? [\w.-]+( and [\w.-]+)?|Table \w+|Equation \(\d\)|Abstract|axis of Figure \d+)")
+    for name, of in of_figures():
+        for number in of.numbers:
+            assert number.unit in printed.UNITS, (name, number)
+            assert source.fullmatch(number.source), (name, number)
+            assert number.what
+            assert number.column or number.measure is not None, (name, number)
+            assert bool(number.upper) == (number.how == "between"), (name, number)
+            assert number.value != 0
+
+
+def test_every_figure_says_what_could_be_read_of_it() -> None:
+    names = {name for name, _ in of_figures()}
+    assert {f"pss-{n}" for n in range(5, 14)} | {f"pds-{n}" for n in range(4, 12)} <= names
+    assert {f"codes-journal-{n}" for n in (2, *range(4, 29), "table-3", "table-4", "table-5")} <= names
+    assert {f"codes-conference-{n}" for n in range(2, 15)} <= names
+    for name, figure in recorded.figures().items():
+        of = figure.printed
+        assert (of is None) == (name not in names)
+        if of is None or (of.table and of.numbers):
+            continue
+        assert of.table or of.sentence.startswith(printed.UNREAD), name
+        if not of.numbers and figure.panels:
+            assert "which prints no value of it" in of.sentence, name
+
+
+def test_pictures_say_so_too() -> None:
+    rows = [{"users": n, "policy": "PF", "y": float(n)} for n in (10, 20)]
+    panel = Panel("y", "users", "y", "users", "y", ("policy",), lines=True)
+    at_20 = {"users": 20, "policy": "PF"}
+
+    def drawn(*numbers: Number) -> str:
+        figure = Figure("1", "One", "claim", (), lambda _: rows, (panel,), ("y",), printed=Printed(numbers))
+        canvas = plot.canvas(figure, rows)
+        legend = canvas.axes[0].get_legend()
+        marks = [(line.get_marker(), *line.get_xydata().tolist()) for line in canvas.axes[0].lines]
+        return f"{[text.get_text() for text in legend.get_texts()]} {marks} {canvas.get_supxlabel()}"
+
+    without = drawn()
+    assert "which prints no value of it" in without.replace("\n", " ")
+    assert "published" not in without.split("The published")[0]
+    both = drawn(
+        Number("y", "17", "ms", "Section 5", "y", at_20),
+        Number("y", "15", "ms", "Section 6", "y", at_20, how="at least"),
+        Number("z", "15", "ms", "Section 7", "z", at_20),
+    )
+    assert "'published (text, Sec. 5)', 'published (text, Sec. 6; more than)'" in both
+    assert "('*', [20.0, 17.0])" in both
+    assert "('^', [20.0, 15.0])" in both
+    assert "Sec. 7" not in both
+
+
+def test_points_of_tables_are_drawn_into_figures() -> None:
+    expected = {
+        "journal-5": 4,
+        "journal-17": 18,
+        "journal-20": 12,
+        "journal-26": 12,
+        "journal-27": 6,
+        "conference-4": 4,
+    }
+    for name, count in expected.items():
+        figure = recorded.figures()[f"codes-{name}"]
+        assert figure.printed is not None
+        places = [plot._place(panel, number) for panel in figure.panels for number in figure.printed.numbers]
+        assert sum(place is not None for place in places) == count, name
+    cdf = recorded.figures()["codes-journal-27"]
+    assert cdf.printed is not None
+    assert plot._place(cdf.panels[0], cdf.printed.numbers[0]) == (0.38, 1 / 40)
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=NAMES)
+def test_pages_compare_what_the_papers_print(page: str, block: Block) -> None:
+    """The printed numbers are those of the data, ours those of the page's own table, and the differences follow."""
+    of = block.figure.printed
+    assert of is not None
+    compared = of.compare(block.rows)
+    known = {_key(number): number for number in of.numbers}
+    listed = [Comparison(known[line["printed number"]], float(line["ours"])) for line in _lines(block)]
+    assert of.said(listed or compared) in block.text
+    assert printed.grid(listed)[1] == [[*line.values()] for line in block.published]
+    missing = [one.number for one in compared if one.number not in [other.number for other in listed]]
+    assert not missing or of.in_brackets
+    for one in listed:
+        table = one.number.ours(block.rows)
+        if table is not None:
+            last = 10.0 ** -printed.decimals(one.number, one.ours)
+            # What follows from several values of the table has the rounding of each.
+            allowed = 1.01 * last if one.number.measure is None else 0.01 * abs(table)
+            assert one.ours == pytest.approx(table, abs=allowed), one.number.what
+    if of.in_brackets:
+        _check_brackets(block, compared)
+
+
+def _lines(block: Block) -> list[dict[str, str]]:
+    """Lines on printed numbers; a number of two tables is told apart by its source."""
+    return [{**line, "printed number": f"{line['printed number']}, {line['source']}"} for line in block.published]
+
+
+def _key(number: Number) -> str:
+    return f"{number.what}, {number.source}"
+
+
+def _check_brackets(block: Block, compared: list[Comparison]) -> None:
+    cells = re.findall(r"(\d+\.\d+) ± \d+\.\d+ \((\d+\.\d+); ([+-]\d+\.\d+)\)", block.text)
+    values = [one for one in compared if one.number.measure is None]
+    assert sorted((one.ours, one.number.value) for one in values) == sorted((float(a), float(b)) for a, b, _ in cells)
+    for ours, of, gap in cells:
+        assert float(gap) == pytest.approx(float(ours) - float(of), abs=1e-9)
+    assert printed.tally(values) in block.text
+
+
+def simulated() -> list[Comparison]:
+    """What the pages of the simulator compare, each printed number once."""
+    once = [block for page in PAGES for block in blocks(page) if not block.name.endswith("-tcp")]
+    found: list[Comparison] = []
+    for block in once:
+        of = block.figure.printed
+        if of is None:
+            continue
+        known = {_key(number): number for number in of.numbers}
+        listed = [Comparison(known[line["printed number"]], float(line["ours"])) for line in _lines(block)]
+        if of.in_brackets:
+            listed += [one for one in of.compare(block.rows) if one.number.measure is None]
+        found += [one for one in listed if not one.number.again]
+    return found
+
+
+def test_the_summary_counts_what_the_pages_compare() -> None:
+    verdicts = re.sub(r"\s+", " ", text(VERDICTS))
+    every = simulated()
+    tables = [one for one in every if one.number.source.startswith("Table ")]
+    assert len(tables) == 184
+    assert printed.tally(tables) in verdicts
+    rest = [one for one in every if one not in tables]
+    assert printed.tally(rest) in verdicts
+    assert f"print {len(every)} numbers" in verdicts
+    silent = [name for name, of in of_figures() if not of.numbers]
+    assert f"Of {len(silent)} of the {len(of_figures())} figures and tables" in verdicts
+    for one in every:
+        if one.holds is False:
+            outside = rf"{re.escape(one.number.text)}; ours( reach)? {one.ours:g}\b"
+            assert re.search(outside, verdicts), one.number
+
+
+def test_the_summary_counts_means_spreads_and_shares() -> None:
+    def near(*columns: str) -> tuple[int, int]:
+        found = [one for one in simulated() if one.number.column in columns and one.number.source.startswith("Table ")]
+        return sum(one.part <= 0.1 + 1e-9 for one in found), len(found)
+
+    verdicts = re.sub(r"\s+", " ", text(VERDICTS))
+    assert "{} of the {} means of goodput".format(*near("goodput_mbps_mean")) in verdicts
+    assert "{} of the {} standard deviations".format(*near("goodput_mbps_sd")) in verdicts
+    assert "{} of the {} shares of packets".format(*near(*codes_printed.SPLIT)) in verdicts
+
+
+def test_figures_without_a_table_say_so_in_prose() -> None:
+    for page, heading in (("pss", "## Figure 13"), ("pds", "## Figures 10 and 11")):
+        section = text(page).split(heading)[1].split("\n## ")[0]
+        assert "which prints no value of it" in re.sub(r"\s+", " ", section)
+
+
+def test_examples_in_the_documentation() -> None:
+    assert doctest.testmod(printed).failed == doctest.testmod(plot).failed == 0
+
+
+def test_misprints_are_named() -> None:
+    remarks = {one.remark for name, of in of_figures() for one in of.numbers if name.startswith("codes-journal")}
+    assert set(codes_printed.MISPRINTS.values()) <= remarks
+
+
+def test_a_report_has_the_comparison_next_to_the_values() -> None:
+    rows = [{"x": 1.0, "y": 2.0}]
+    number = Number("y at 1", "4", "Mbit/s", "Section 5", "y", {"x": 1.0})
+    figure = Figure("1", "One", "claim", (), lambda _: rows, (), ("x", "y"), printed=Printed((number,)))
+    shown = FigureResult(figure, rows)
+    page = report("title", "command", {}, [shown], complete=True)
+    assert "<td>-2.00 (-50.0 %)</td>" in page
+    assert printed.UNREAD in page.replace("&#x27;", "'")
+    assert published(shown)[1].splitlines()[-1] == "| y at 1 | 4 Mbit/s | Section 5 | 2.00 | -2.00 (-50.0 %) |"
+    elsewhere = FigureResult(figure, [{"x": 3.0, "y": 2.0}])
+    assert published(elsewhere) == [
+        f"{printed.UNREAD}; the numbers that it prints belong to cases that were not run here."
+    ]

@@ -13,12 +13,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import wait_until
 
 from linkweir.lab import LaboratoryError, collect, gateways, guest, kernel, namespaces, tunnel
 from linkweir.lab.gateways import Gateways, VirtualGateways
@@ -271,13 +270,6 @@ def test_a_job_that_fails_says_what_it_printed(real: Gateways) -> None:
     job = {"run": b"echo the reason >&2\nexit 3\n"}
     with pytest.raises(LaboratoryError, match="the reason"):
         namespaces.start(real.tools, job, 1.0)
-
-
-def wait_until(fulfilled: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not fulfilled():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def users_of(namespace: str) -> list[str]:

@@ -18,7 +18,9 @@ from command import REPOSITORY, SMALL, strict_json
 import linkweir
 
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-LICENCES = {"BSD-3-Clause.txt", "GPL-2.0-only.txt"}
+START = REPOSITORY / "python/linkweir/templates/start"
+LICENCES = {"BSD-3-Clause.txt", "GPL-2.0-only.txt", "MIT-uPlot.txt", "THIRD-PARTY-wheel.txt"}
+DRAWN_WITH = ("report.js", "report.css", "uPlot.iife.min.js", "uPlot.min.css", "uPlot.notice.js")
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 HERE_ALONE = ("CARGO_TARGET_DIR", "PYTHONPATH")
 NO_INDEX = ("NewConnectionError", "NameResolutionError", "ProxyError", "ConnectTimeoutError", "ReadTimeoutError")
@@ -93,6 +95,12 @@ def runs_a_scenario(python: str, package: Path, folder: Path) -> None:
     here = linkweir.run(folder / "small.toml").summary
     assert {key: summary[key] for key in here} == here
     assert (folder / "out/report.html").is_file()
+    run(scripts / "linkweir", "init", folder / "start")
+    for path in (path for path in START.rglob("*") if path.is_file() and path.name != "README.md"):
+        assert (folder / "start" / path.relative_to(START)).read_bytes() == path.read_bytes()
+    run(scripts / "linkweir", "check", folder / "start/lte-drive.toml")
+    assert (folder / "venv/share/man/man1/linkweir.1").is_file()
+    assert "properties" in strict_json(run(scripts / "linkweir", "schema"))
 
 
 def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
@@ -102,11 +110,12 @@ def test_the_source_distribution_holds_what_a_build_needs(sdist: Path) -> None:
         described = archive.extractfile(f"{top}/PKG-INFO")
         assert described is not None
         about = HeaderParser().parsestr(described.read().decode())
-    core = REPOSITORY / "core"
-    needed = [path for part in ("src", "include") for path in (core / part).rglob("*") if path.is_file()]
+    parts = ("core/src", "core/include", "python/wheel")
+    needed = [path for part in parts for path in (REPOSITORY / part).rglob("*") if path.is_file()]
     assert {str(path.relative_to(REPOSITORY)) for path in needed} <= names
     assert {f"LICENSES/{name}" for name in LICENCES} <= names
-    assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause)"
+    assert {f"python/linkweir/report/{name}" for name in DRAWN_WITH} <= names
+    assert about["License-Expression"] == "BSD-3-Clause AND (GPL-2.0-only OR BSD-3-Clause) AND MIT"
 
 
 @pytest.mark.slow

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
-/* math.h - exact 64-bit arithmetic: from lengths to times without division, 128-bit products and quotients. */
+/* math.h - exact 64-bit arithmetic: transmission times of lengths without division, 128-bit products and quotients. */
 #ifndef LINKWEIR_MATH_H
 #define LINKWEIR_MATH_H
 
 #include "port.h"
 
 /*
- * The time of a length at a rate, bytes * 8e9 / rate ns, as one multiplication: ns = (bytes * mult) >> shift, with
- * mult = 8e9 * 2^shift / rate rounded to nearest (halves up) and shift the largest <= 63 that keeps mult < 2^32. From
- * 2 bit/s up the relative error is below 2^-31 and bytes * mult below 2^52; at 1 bit/s mult is 8e9 and shift 0.
+ * The transmission time of a length at a rate, bytes * 8e9 / rate ns, as one multiplication:
+ * ns = (bytes * mult) >> shift, with mult = 8e9 * 2^shift / rate rounded to nearest (halves up) and shift the largest
+ * <= 63 that keeps mult < 2^32. From 2 bit/s up the relative error is below 2^-31 and bytes * mult below 2^52; at 1 bit/s
+ * mult is 8e9 and shift 0.
  */
 struct lw_pace {
 	uint64_t mult;
@@ -42,7 +43,7 @@ static inline bool lw_product_less(uint64_t a, uint64_t b, uint64_t c, uint64_t 
 	return x.hi != y.hi ? x.hi < y.hi : x.lo < y.lo;
 }
 
-/* floor(a * b / c), or UINT64_MAX if that does not fit or c is 0; up to 64 steps, for control paths only */
+/* floor(a * b / c), or UINT64_MAX if the result does not fit or c is 0; up to 64 steps, so for control paths only */
 /*@ assigns \result \from a, b, c;
     ensures at_most: c != 0 ==> \result <= a * b / c; */
 static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
@@ -70,7 +71,7 @@ static inline uint64_t lw_mul_div(uint64_t a, uint64_t b, uint64_t c)
 	return quotient;
 }
 
-/* for control paths only, since it divides; a rate of 0 gives a pace of 0 ns per byte */
+/* The pace of a rate; for control paths only, because it divides. A rate of 0 gives a pace of 0 ns per byte. */
 /*@ assigns \result \from rate_bps;
     ensures shift: \result.shift <= 63;
     ensures mult: \result.mult <= 8000000000 && (rate_bps != 1 ==> \result.mult <= UINT32_MAX); */
@@ -101,7 +102,7 @@ static inline struct lw_pace lw_pace_of(uint64_t rate_bps)
 	return pace;
 }
 
-/* the time of `bytes` in ns, rounded down */
+/* the transmission time of `bytes` in ns, rounded down */
 static inline uint64_t lw_pace_ns(const struct lw_pace *pace, uint32_t bytes)
 {
 	return (bytes * pace->mult) >> pace->shift;

@@ -3,26 +3,27 @@
  * policy.h - the contract between a scheduling policy and the data plane that carries the packets.
  *
  * The data plane (simulator, gateway, qdisc, ns-3) owns clocks, packets and queues. It keeps a view of the queues up to
- * date, asks the policy questions (pick, victim, expired), reports events to it (enqueued, sent, dropped, rated), and has it
- * judge each packet that is about to leave (leaving). The policy owns one block of state and nothing else: it does not
- * allocate, read a clock, draw random numbers, call back or touch a packet.
+ * date, asks the policy questions (pick, victim, expired), reports events to it (enqueued, sent, dropped, rated), and asks
+ * it for a verdict on each packet that is about to leave (leaving). The policy owns one block of state and nothing else: it
+ * does not allocate memory, read a clock, draw random numbers, call the data plane or access a packet.
  *
  * Rules
  *   State     owned by the caller, 8-byte aligned, without pointers: memcpy takes a snapshot.
  *   Time      view->now_ns should not decrease. If it does, the policy uses the largest value it has seen.
  *   Calls     are serialised by the data plane. A question may cache its answer, so it takes writable state; but the same
- *             question, asked twice with the same view and no event between, gives the same answer.
- *   Events    are reported after they happened: the view already shows them.
- *   Bounds    every call has a stated bound of steps. 64-bit division happens only in init, change, rated and observe, and
- *             in a pick that looks at every queue anyway. The time of init() and change() depends on the number of queues
- *             only.
- *   Repeats   rated() with an unchanged view, or change() with the values in force, changes no later answer if it comes at
- *             the time of the last event. At a later time it may round means once more.
+ *             question, asked twice with the same view and without an event in between, gives the same answer.
+ *   Events    are reported after they happened: the view already includes them.
+ *   Bounds    the number of steps of every call has a stated bound. 64-bit division happens only in init, change, rated and
+ *             observe, and in a pick that looks at every queue anyway. The time of init() and change() depends on the number
+ *             of queues only.
+ *   Repeats   rated() with an unchanged view, or change() with the present values, does not change any later answer if it
+ *             is called at the time of the last event. If it is called later, it may round means once more.
  *   Blocked   a queue with rate_bps == 0 is never picked.
- *   Heads     head_bytes and head_arrival_ns of a queue change with an event of that queue only. A data plane whose queues are
- *             schedulers themselves, so that another packet may become the head as time passes, calls rated() then.
- *   Numbers   what a view may show is bounded by the constants LW_MAX_* and LW_MIN_RATE_BPS below. Every data plane refuses,
- *             with a reason, settings that would exceed them; the proofs assume them and nothing more.
+ *   Heads     head_bytes and head_arrival_ns of a queue change only with an event of that queue. If the queues of a data
+ *             plane are schedulers themselves, another packet may become the head as time passes; the data plane then calls
+ *             rated().
+ *   Numbers   the values in a view are bounded by the constants LW_MAX_* and LW_MIN_RATE_BPS below. Every data plane refuses,
+ *             with a reason, settings that would exceed them; the proofs assume these bounds and nothing more.
  *   Stack     no call needs more than 512 bytes of stack. Memory is cleared queue by queue, never the whole state at once.
  *
  * An arrival, in every data plane:
@@ -37,16 +38,16 @@
  *
  * A departure, in every data plane:
  *   1. pick() names a queue.
- *   2. leaving(), if the policy has it, judges the HEAD packet of that queue. On LW_DROP the data plane drops the packet,
- *      calls dropped() and starts again with pick(). A verdict counts once, so a packet that is not dropped must now leave.
- *      The kernel holds the root lock meanwhile: after LW_MOST_DROPS drops it returns without a packet, and the device asks
- *      again at once. The gateway does the same, and receives in between. The simulator repeats until a packet leaves,
- *      since its time stands still.
- *   3. The HEAD packet is taken; sent().
+ *   2. leaving(), if the policy has it, gives the verdict on the HEAD packet of that queue. On LW_DROP the data plane drops
+ *      the packet, calls dropped() and starts again with pick(). The policy counts each verdict, so a packet that is not
+ *      dropped must now leave. The kernel holds the root lock during these steps: after LW_MOST_DROPS drops it returns
+ *      without a packet, and the device asks again at once. The gateway does the same, and receives packets in between. The
+ *      simulator repeats until a packet leaves, because no simulated time passes.
+ *   3. The data plane dequeues the HEAD packet and calls sent().
  *
  * When q's own limit is about to refuse a packet and the policy has expired(), the data plane asks expired(q) first. While
- * the answer is yes, at most LW_MOST_DROPS times, it drops q's HEAD packet and calls dropped(). It refuses the new packet
- * only if this makes no room.
+ * the answer is yes, but at most LW_MOST_DROPS times, it drops q's HEAD packet and calls dropped(). It refuses the new
+ * packet only if there is still no room for it.
  */
 #ifndef LINKWEIR_POLICY_H
 #define LINKWEIR_POLICY_H
@@ -61,7 +62,7 @@ extern "C" {
 #define LW_NONE UINT32_MAX
 #define LW_NEVER UINT64_MAX             /* retry_ns when only an event can change the answer */
 #define LW_FROM_HEAD 0x80000000u        /* flag in the answer of victim(): drop the head, not the tail */
-#define LW_MOST_DROPS 64u               /* in one call of the data plane; fq_codel's batch as well */
+#define LW_MOST_DROPS 64u               /* in one call of the data plane; also the size of fq_codel's batch */
 #define LW_UNSET UINT64_MAX             /* a parameter that was not given */
 #define LW_MAX_QUEUES 65536u
 #define LW_MAX_PACKET_BYTES (1u << 20)  /* exclusive */
@@ -102,7 +103,7 @@ enum lw_unit {
 };
 
 enum lw_param_flag {
-	LW_AT_INIT = 1                  /* it sizes the state, so change() keeps the value given to init() */
+	LW_AT_INIT = 1                  /* it determines state_size, so change() keeps the value given to init() */
 };
 
 /* The only place that declares a parameter's name, meaning, unit, range and default. */
@@ -116,14 +117,14 @@ struct lw_param {
 	uint32_t flags;
 };
 
-/* One value a policy shows of each queue, for traces and statistics. */
+/* One value of each queue's state that the policy reports, for time series and statistics. */
 struct lw_stat {
 	const char *name;
 	const char *help;
 	enum lw_unit unit;
 };
 
-/* What data planes must know of a policy besides its parameters. */
+/* Properties of a policy that data planes must know, in addition to its parameters. */
 enum lw_trait {
 	LW_IGNORES_RATES = 1            /* link_bps and rate_bps do not influence its choices, except that a rate_bps of 0 blocks */
 };
@@ -149,25 +150,25 @@ struct lw_policy {
 	uint32_t nparams, nqparams, nstats;
 	const struct lw_param *params, *qparams;
 	const struct lw_stat *stats;
-	const char *shared_limit;       /* the parameter that says how many packets all queues hold together; NULL: there is none */
+	const char *shared_limit;       /* name of the parameter that limits all queues together, in packets; NULL: none */
 
 	/* Bytes of state for 1 .. max_queues queues, at least 1. Of the parameters only those with LW_AT_INIT matter. */
 	size_t (*state_size)(uint32_t nqueues, const uint64_t *params);
-	/* optional: rules across parameters; false and *fault filled when refused */
+	/* optional: checks rules about several parameters; if one is broken, fills *fault and returns false */
 	bool (*check)(const struct lw_view *v, const uint64_t *params, const uint64_t *qparams, struct lw_fault *fault);
 	void (*init)(void *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
-	/* The queue whose head packet is sent next. LW_NONE: nothing to send now, and *retry_ns is when to ask again at the latest,
-	 * or LW_NEVER; otherwise *retry_ns stays as it is. */
+	/* The queue whose head packet is sent next. LW_NONE: nothing can be sent now, and *retry_ns is the latest time to ask again,
+	 * or LW_NEVER. In all other cases *retry_ns is not written. */
 	uint32_t (*pick)(void *st, const struct lw_view *v, uint64_t *retry_ns);
 
 	/* optional events */
 	void (*enqueued)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
 	void (*sent)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
 	void (*dropped)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
-	void (*rated)(void *st, const struct lw_view *v);       /* link_bps, a rate_bps, or a head without an event changed */
+	void (*rated)(void *st, const struct lw_view *v);       /* link_bps, a rate_bps, or (without an event) a head changed */
 	void (*change)(void *st, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams);
 
-	/* optional: a packet of `bytes` has joined q: the queue that must drop a packet (| LW_FROM_HEAD), or LW_NONE */
+	/* optional: after a packet of `bytes` has joined q: the queue that must drop a packet (| LW_FROM_HEAD), or LW_NONE */
 	uint32_t (*victim)(void *st, const struct lw_view *v, uint32_t q, uint32_t bytes);
 	/* optional: the verdict on the head packet of q, which was picked; `ecn`: the packet can carry a mark */
 	enum lw_verdict (*leaving)(void *st, const struct lw_view *v, uint32_t q, bool ecn);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
- * port.h - the only header that knows where the core runs.
+ * port.h - the only header that depends on the environment in which the core runs.
  *
- * It gives the same names in user space, C++ and the Linux kernel; no other file of the core has an #ifdef for its host.
+ * It defines the same names in user space, in C++ and in the Linux kernel; no other file of the core has an #ifdef for its
+ * host.
  */
 #ifndef LINKWEIR_PORT_H
 #define LINKWEIR_PORT_H

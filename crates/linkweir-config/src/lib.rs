@@ -9,6 +9,7 @@ pub mod fault;
 pub mod limits;
 pub mod link;
 pub mod parameters;
+pub mod queue;
 pub mod reader;
 pub mod signal;
 mod spelling;

@@ -106,7 +106,7 @@ pub fn check_with(
             .unwrap_or(section);
         let nominal = if fault.cure.contains("link") {
             format!(
-                ", link.nominal = \"{}\"",
+                ", link.nominal = \"{}\", the mean capacity unless you give it",
                 units::show_whole(link_bps, Kind::Rate)
             )
         } else {

@@ -462,6 +462,24 @@ impl<'s, 'i> Section<'s, 'i> {
         Some(self.unknown(written, value, &format!("did you mean {shown}?")))
     }
 
+    /// Refuses keys as other programs write them: `names` lists theirs, in small letters and without underscores, with the
+    /// key here and how it is written.
+    ///
+    /// # Errors
+    /// The first such key, with its name here.
+    pub fn renamed(&self, names: &[(&str, &str, &str)]) -> Result<(), Fault> {
+        for (written, value) in self.table {
+            let folded = written.get_ref().to_lowercase().replace('_', "");
+            let known = |(theirs, key, _): &&(&str, &str, &str)| {
+                folded == *theirs && written.get_ref() != *key
+            };
+            if let Some((_, _, shown)) = names.iter().find(known) {
+                return Err(self.unknown(written, value, &format!("did you mean {shown}?")));
+            }
+        }
+        Ok(())
+    }
+
     fn unknown(
         &self,
         key: &Spanned<Cow<'i, str>>,

@@ -20,6 +20,9 @@ use crate::ffi;
 use crate::info::{self, Declaration, Param, PolicyInfo, MAX_PACKET_BYTES, MAX_RATE_BPS};
 use crate::policy::{Broken, Pick, Policy, Verdict, Victim, View};
 
+/// Most bytes of a policy's state. The core's own stay far below it; a user's file may return anything.
+const MOST_STATE_BYTES: usize = 1 << 30;
+
 /// A running policy of the core.
 pub struct CorePolicy {
     info: &'static PolicyInfo,
@@ -95,6 +98,16 @@ impl CorePolicy {
     ) -> Result<CorePolicy, Fault> {
         check(info, view, params, qparams)?;
         let size = state_size(info, view.queues.len(), params);
+        if !(1..=MOST_STATE_BYTES).contains(&size) {
+            return Err(Fault {
+                policy: info.name,
+                queue: None,
+                param: None,
+                value: None,
+                range: None,
+                cure: "state_size() must be 1 byte .. 1 GiB".to_owned(),
+            });
+        }
         let mut policy = CorePolicy {
             info,
             state: vec![0; size.div_ceil(8)],

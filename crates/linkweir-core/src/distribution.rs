@@ -16,8 +16,8 @@ const NOTED: usize = 32;
 pub struct Distribution {
     noted: [u64; NOTED],
     nnoted: usize,
-    /// Grows with the largest value seen, to [`Distribution::MOST_BYTES`] at the very most.
-    counted: Histogram<u64>,
+    /// Grows with the largest value seen, to [`Distribution::MOST_BYTES`] at the very most. None before the first is counted.
+    counted: Option<Histogram<u64>>,
 }
 
 impl Default for Distribution {
@@ -25,7 +25,7 @@ impl Default for Distribution {
         Distribution {
             noted: [0; NOTED],
             nnoted: 0,
-            counted: Histogram::new(2).expect("two significant figures are allowed"),
+            counted: None,
         }
     }
 }
@@ -50,13 +50,14 @@ impl Distribution {
         if times == 1 {
             self.record(ns);
         } else {
-            count(&mut self.counted, ns, times);
+            count(self.counted.get_or_insert_with(empty), ns, times);
         }
     }
 
     /// Adds all values of another distribution.
     pub fn add(&mut self, other: &Distribution) {
         self.counted
+            .get_or_insert_with(empty)
             .add(&*other.whole())
             .expect("a growing histogram takes every value");
     }
@@ -64,13 +65,18 @@ impl Distribution {
     /// Forgets all values and keeps its memory.
     pub fn reset(&mut self) {
         self.nnoted = 0;
-        self.counted.reset();
+        if let Some(counted) = &mut self.counted {
+            counted.reset();
+        }
     }
 
     /// All values so far.
     #[must_use]
     pub fn whole(&self) -> Cow<'_, Histogram<u64>> {
-        let mut whole = Cow::Borrowed(&self.counted);
+        let mut whole = self
+            .counted
+            .as_ref()
+            .map_or_else(|| Cow::Owned(empty()), Cow::Borrowed);
         for &ns in &self.noted[..self.nnoted] {
             count(whole.to_mut(), ns, 1);
         }
@@ -81,10 +87,14 @@ impl Distribution {
     #[inline(never)]
     pub fn settle(&mut self) {
         for &ns in &self.noted[..self.nnoted] {
-            count(&mut self.counted, ns, 1);
+            count(self.counted.get_or_insert_with(empty), ns, 1);
         }
         self.nnoted = 0;
     }
+}
+
+fn empty() -> Histogram<u64> {
+    Histogram::new(2).expect("two significant figures are allowed")
 }
 
 fn count(histogram: &mut Histogram<u64>, ns: u64, times: u64) {

@@ -20,5 +20,5 @@ pub use info::{
 };
 pub use loaded::load;
 pub use maker::Maker;
-pub use mux::{Counters, Departure, DropReason, Limit, Mux, Step};
+pub use mux::{Counters, Departure, DropReason, Full, Limit, Mux, Step, TimeLimit};
 pub use policy::{Broken, Pick, Policy, Verdict, Victim, View};

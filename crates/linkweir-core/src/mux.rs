@@ -8,7 +8,7 @@
 //! use linkweir_core::{policy, CorePolicy, Limit, Mux};
 //!
 //! let strict = policy("strict").unwrap();
-//! let limits = [Limit { pkts: Some(100), bytes: None }; 3];
+//! let limits = [Limit { pkts: Some(100), ..Limit::NONE }; 3];
 //! let mut mux = Mux::new(0, 20_000_000, &limits, |view| {
 //!     CorePolicy::new(strict, view, &strict.default_params(), &strict.default_qparams(3))
 //! })
@@ -28,13 +28,54 @@ use crate::ffi::Queue;
 use crate::info::{MAX_PACKET_BYTES, MOST_DROPS};
 use crate::policy::{Pick, Policy, Verdict, View};
 
-/// Most a class may hold; a packet that would exceed either is dropped on arrival.
+/// Most a class may hold, for how long, and what is dropped where there is no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
     /// Packets.
     pub pkts: Option<u32>,
     /// Accounted bytes.
     pub bytes: Option<u64>,
+    /// Accounted bytes, by the time in which the link carries them.
+    pub time: Option<TimeLimit>,
+    /// How long a packet may wait, ns: one that has waited longer is dropped.
+    pub max_age_ns: Option<u64>,
+    /// What is dropped where there is no room.
+    pub full: Full,
+    /// Least share of what leaves while packets of the class wait, millionths; 0: what the policy gives it. Once the class
+    /// is owed its next packet, that goes before the policy is asked, whatever else waits.
+    pub least_ppm: u32,
+}
+
+impl Limit {
+    /// No limit.
+    pub const NONE: Limit = Limit {
+        pkts: None,
+        bytes: None,
+        time: None,
+        max_age_ns: None,
+        full: Full::Tail,
+        least_ppm: 0,
+    };
+}
+
+/// As many bytes as the link carries in a time, at the capacity reported to the scheduler. Where classes have channels of
+/// their own ([`Mux::set_rate`]), the rate is that of the class's channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// The time, ns.
+    pub ns: u64,
+    /// The limit is never below these bytes, however low the capacity is.
+    pub least_bytes: u64,
+}
+
+/// What a class drops when it has no room for a packet that comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Full {
+    /// The packet that comes.
+    #[default]
+    Tail,
+    /// Its oldest packets, until the new one has room.
+    Head,
 }
 
 /// Why a packet was dropped.
@@ -42,6 +83,10 @@ pub struct Limit {
 pub enum DropReason {
     /// The limit of its class refused it on arrival.
     Limit,
+    /// It was the oldest of its class, whose limit had no room for a newer one ([`Full::Head`]).
+    Head,
+    /// It had waited longer than its class lets it ([`Limit::max_age_ns`]).
+    Age,
     /// The policy named its class as victim, or dropped it because it had waited too long.
     Policy,
 }
@@ -74,6 +119,8 @@ pub enum Step<T> {
         item: T,
         /// Its accounted length.
         bytes: u32,
+        /// Why.
+        reason: DropReason,
     },
 }
 
@@ -88,15 +135,19 @@ pub struct Counters {
     pub sent_pkts: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets refused by the limit.
+    /// Packets dropped by the limit: refused, or the oldest to make room.
     pub dropped_limit_pkts: u64,
     /// Their bytes.
     pub dropped_limit_bytes: u64,
+    /// Packets that had waited too long.
+    pub dropped_age_pkts: u64,
+    /// Their bytes.
+    pub dropped_age_bytes: u64,
     /// Packets the policy dropped.
     pub dropped_policy_pkts: u64,
     /// Their bytes.
     pub dropped_policy_bytes: u64,
-    /// Waiting times of the packets that left.
+    /// Waiting times of the packets that left; empty where they are not measured ([`Mux::unmeasured`]).
     pub sojourn_ns: Distribution,
 }
 
@@ -109,6 +160,8 @@ impl Counters {
             sent_bytes: 0,
             dropped_limit_pkts: 0,
             dropped_limit_bytes: 0,
+            dropped_age_pkts: 0,
+            dropped_age_bytes: 0,
             dropped_policy_pkts: 0,
             dropped_policy_bytes: 0,
             sojourn_ns: Distribution::default(),
@@ -132,7 +185,21 @@ pub struct Mux<P, T> {
     scene: Scene,
     classes: Vec<Class<T>>,
     retry_ns: Option<u64>,
+    /// No packet is too old before this time, ns; [`NEVER`] where no class has a bound. It is looked for when this time has
+    /// come, not on each packet.
+    aged_ns: u64,
+    /// Whether a class has a least share.
+    assured: bool,
+    /// Whether a class has a limit by time.
+    timed: bool,
+    /// Whether classes have channels of their own.
+    channels: bool,
+    /// Whether waiting times are counted.
+    measured: bool,
 }
+
+const NEVER: u64 = u64::MAX;
+const MILLION: u64 = 1_000_000;
 
 /// The view for the policy.
 #[derive(Debug)]
@@ -159,7 +226,24 @@ struct Class<T> {
     /// Packets that wait, each of a train counted.
     waiting_pkts: u32,
     limit: Limit,
+    /// Most bytes now, by the limits in bytes and by time.
+    most_bytes: u64,
+    /// What the class is owed of its least share, millionths of a byte.
+    owed: u64,
     counters: Counters,
+}
+
+impl<T> Class<T> {
+    /// Sets the most bytes for a link or channel of this rate.
+    fn limit_at(&mut self, bps: u64) {
+        let by_time = self.limit.time.map_or(u64::MAX, |time| {
+            let bytes = u128::from(bps) * u128::from(time.ns) / 8_000_000_000;
+            u64::try_from(bytes)
+                .unwrap_or(u64::MAX)
+                .max(time.least_bytes)
+        });
+        self.most_bytes = self.limit.bytes.unwrap_or(u64::MAX).min(by_time);
+    }
 }
 
 #[derive(Debug)]
@@ -199,20 +283,36 @@ impl<P: Policy, T> Mux<P, T> {
                 waiting: VecDeque::new(),
                 waiting_pkts: 0,
                 limit,
+                most_bytes: u64::MAX,
+                owed: 0,
                 counters: Counters::new(),
             })
             .collect();
-        Ok(Mux {
+        let mut mux = Mux {
             policy,
             scene,
             classes,
             retry_ns: None,
-        })
+            aged_ns: NEVER,
+            assured: false,
+            timed: false,
+            channels: false,
+            measured: true,
+        };
+        mux.limits_changed();
+        Ok(mux)
+    }
+
+    /// Counts no waiting times from now on; each departure still has its own.
+    #[must_use]
+    pub fn unmeasured(mut self) -> Mux<P, T> {
+        self.measured = false;
+        self
     }
 
     /// Takes a packet that arrives. Every packet dropped because of it, this one or another, goes to `dropped` with its
-    /// class and the reason. These are at most [`MOST_DROPS`] victims and as many expired packets; later arrivals drop the
-    /// rest.
+    /// class and the reason. These are at most [`MOST_DROPS`] packets that are too old, as many expired ones, as many that
+    /// make room at the head, and as many victims; later arrivals drop the rest.
     ///
     /// # Panics
     /// When there is no such class, or `bytes` is [`MAX_PACKET_BYTES`] or more.
@@ -248,7 +348,7 @@ impl<P: Policy, T> Mux<P, T> {
             "a packet of {bytes} bytes is too long to be scheduled"
         );
         assert!(pkts > 0, "a train has at least one packet");
-        self.clock(now_ns);
+        self.drop_aged(now_ns, MOST_DROPS, &mut dropped);
         let mut room = self.has_room_for(class, pkts, bytes);
         // `expired` is asked only while the class's own limit refuses the packet. One arrival drops at most MOST_DROPS here
         // and as many after `enqueued`, so its time is bounded however far a limit was lowered.
@@ -259,18 +359,16 @@ impl<P: Policy, T> Mux<P, T> {
             {
                 break;
             }
-            let Some(item) = self.drop_one(class, VecDeque::pop_front) else {
+            let Some(item) = self.drop_one(class, DropReason::Policy, VecDeque::pop_front) else {
                 break;
             };
             dropped(item, class, DropReason::Policy);
             room = self.has_room_for(class, pkts, bytes);
         }
-        let Class {
-            waiting,
-            waiting_pkts,
-            counters,
-            ..
-        } = &mut self.classes[class];
+        if !room && self.classes[class].limit.full == Full::Head {
+            room = self.make_room(class, pkts, bytes, &mut dropped);
+        }
+        let counters = &mut self.classes[class].counters;
         counters.arrived_pkts += u64::from(pkts);
         counters.arrived_bytes += u64::from(bytes);
         if !room {
@@ -283,9 +381,17 @@ impl<P: Policy, T> Mux<P, T> {
         if queue.backlog_pkts == 0 {
             queue.head_arrival_ns = self.scene.now_ns;
             queue.head_bytes = bytes;
+            if let Some(most_ns) = self.classes[class].limit.max_age_ns {
+                self.aged_ns = self.aged_ns.min(aged_at(self.scene.now_ns, most_ns));
+            }
         }
         queue.backlog_pkts += 1;
         queue.backlog_bytes += u64::from(bytes);
+        let Class {
+            waiting,
+            waiting_pkts,
+            ..
+        } = &mut self.classes[class];
         *waiting_pkts += pkts;
         waiting.push_back(Waiting {
             arrival_ns: self.scene.now_ns,
@@ -306,7 +412,7 @@ impl<P: Policy, T> Mux<P, T> {
             } else {
                 VecDeque::pop_back
             };
-            let Some(item) = self.drop_one(victim.queue, pop) else {
+            let Some(item) = self.drop_one(victim.queue, DropReason::Policy, pop) else {
                 debug_assert!(false, "the policy named an empty queue as victim");
                 break;
             };
@@ -315,7 +421,7 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     /// The packet that goes next, or none when there is nothing to send now. `ecn` says which packets can carry a
-    /// congestion mark. Packets that the policy drops meanwhile go to `dropped`, with class and reason. Their number has no
+    /// congestion mark. Packets that are too old or that the policy drops go to `dropped`, with class and reason. Their number has no
     /// bound; a caller that needs one uses [`Mux::step`].
     #[inline]
     pub fn dequeue(
@@ -327,7 +433,12 @@ impl<P: Policy, T> Mux<P, T> {
         loop {
             match self.step(now_ns, &ecn)? {
                 Step::Leaves(departure) => return Some(departure),
-                Step::Dropped { class, item, .. } => dropped(item, class, DropReason::Policy),
+                Step::Dropped {
+                    class,
+                    item,
+                    reason,
+                    ..
+                } => dropped(item, class, reason),
             }
         }
     }
@@ -336,11 +447,33 @@ impl<P: Policy, T> Mux<P, T> {
     /// them again.
     #[inline]
     pub fn step(&mut self, now_ns: u64, ecn: impl Fn(&T) -> bool) -> Option<Step<T>> {
-        let class = self.next_class(now_ns)?;
+        self.clock(now_ns);
+        if self.aged_ns <= self.scene.now_ns {
+            let mut aged = None;
+            self.look_for_aged(1, |item, class, bytes| {
+                let reason = DropReason::Age;
+                aged = Some(Step::Dropped {
+                    class,
+                    item,
+                    bytes,
+                    reason,
+                });
+            });
+            if aged.is_some() {
+                return aged;
+            }
+        }
+        let (class, picked) = self.choose(now_ns)?;
         let head = self.classes[class].waiting.front();
         let ecn = head.is_some_and(|head| ecn(&head.item));
-        // Asked once for each departure, while the head is still in the view: a policy counts its judgements.
-        let marked = match self.policy.leaving(&self.scene.view(), class, ecn) {
+        // Asked once for each departure, while the head is still in the view: a policy counts its judgements. What it did
+        // not pick it does not judge.
+        let verdict = if picked {
+            self.policy.leaving(&self.scene.view(), class, ecn)
+        } else {
+            Verdict::Pass
+        };
+        let marked = match verdict {
             Verdict::Pass => false,
             Verdict::Mark => true,
             Verdict::Drop => return self.drop_head(now_ns, class),
@@ -365,13 +498,18 @@ impl<P: Policy, T> Mux<P, T> {
         *waiting_pkts -= pkts;
         counters.sent_pkts += u64::from(pkts);
         counters.sent_bytes += u64::from(bytes);
-        counters.sojourn_ns.record_n(sojourn_ns, pkts.into());
+        if self.measured {
+            counters.sojourn_ns.record_n(sojourn_ns, pkts.into());
+        }
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
         if let Some(head) = waiting.front() {
             queue.head_arrival_ns = head.arrival_ns;
             queue.head_bytes = head.bytes;
+        }
+        if self.assured {
+            self.pay_shares(class, bytes);
         }
         // `sent` comes after the view shows the queue without the packet.
         self.policy.sent(&self.scene.view(), class, bytes);
@@ -387,16 +525,61 @@ impl<P: Policy, T> Mux<P, T> {
     /// The class that would go next, if any. Nothing is taken out, but [`Mux::retry_ns`] is set.
     #[inline]
     pub fn next_class(&mut self, now_ns: u64) -> Option<usize> {
+        self.choose(now_ns).map(|(class, _)| class)
+    }
+
+    /// The class that goes next, and whether the policy picked it.
+    #[inline]
+    fn choose(&mut self, now_ns: u64) -> Option<(usize, bool)> {
         self.clock(now_ns);
+        if self.assured {
+            if let Some(class) = self.owed_class() {
+                self.retry_ns = None;
+                return Some((class, false));
+            }
+        }
         match self.policy.pick(&self.scene.view()) {
             Pick::Queue(class) => {
                 self.retry_ns = None;
-                Some(class)
+                Some((class, true))
             }
             Pick::Nothing { retry_ns } => {
                 self.retry_ns = retry_ns;
                 None
             }
+        }
+    }
+
+    /// The class that is owed its head; of several the one that is owed most.
+    fn owed_class(&self) -> Option<usize> {
+        let queues = self.scene.queues.iter().zip(&self.classes).enumerate();
+        let owed = queues.filter(|(_, (queue, class))| {
+            class.limit.least_ppm > 0
+                && queue.backlog_pkts > 0
+                && queue.rate_bps > 0
+                && class.owed >= u64::from(queue.head_bytes) * MILLION
+        });
+        owed.max_by_key(|(at, (_, class))| (class.owed, std::cmp::Reverse(*at)))
+            .map(|(at, _)| at)
+    }
+
+    /// Counts a packet that left in what classes are owed of their least shares.
+    fn pay_shares(&mut self, sent: usize, bytes: u32) {
+        let queues = self.scene.queues.iter();
+        for (at, (class, queue)) in self.classes.iter_mut().zip(queues).enumerate() {
+            if class.limit.least_ppm == 0 {
+                continue;
+            }
+            let mut owed = class.owed + u64::from(bytes) * u64::from(class.limit.least_ppm);
+            if at == sent {
+                owed = owed.saturating_sub(u64::from(bytes) * MILLION);
+            }
+            // Who has nothing to send is owed nothing.
+            class.owed = if queue.backlog_pkts > 0 {
+                owed.min(u64::from(MAX_PACKET_BYTES) * MILLION)
+            } else {
+                0
+            };
         }
     }
 
@@ -410,8 +593,101 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn drop_head(&mut self, now_ns: u64, class: usize) -> Option<Step<T>> {
         self.clock(now_ns);
         let bytes = self.scene.queues[class].head_bytes;
-        let item = self.drop_one(class, VecDeque::pop_front)?;
-        Some(Step::Dropped { class, item, bytes })
+        let reason = DropReason::Policy;
+        let item = self.drop_one(class, reason, VecDeque::pop_front)?;
+        Some(Step::Dropped {
+            class,
+            item,
+            bytes,
+            reason,
+        })
+    }
+
+    /// Drops packets that have waited longer than their class lets them, `most` of them at most; each goes to `dropped`
+    /// with its class and [`DropReason::Age`]. Returns how many were dropped. Arrivals and departures do this as well; a
+    /// caller whose queues must hold nothing too old meanwhile calls it at [`Mux::aged_ns`].
+    #[inline]
+    pub fn drop_aged(
+        &mut self,
+        now_ns: u64,
+        most: u32,
+        mut dropped: impl FnMut(T, usize, DropReason),
+    ) -> u32 {
+        self.clock(now_ns);
+        if self.scene.now_ns < self.aged_ns {
+            return 0;
+        }
+        self.look_for_aged(most, |item, class, _| dropped(item, class, DropReason::Age))
+    }
+
+    /// Class by class, oldest first; `dropped` is given class and bytes.
+    #[cold]
+    fn look_for_aged(&mut self, most: u32, mut dropped: impl FnMut(T, usize, u32)) -> u32 {
+        let now_ns = self.scene.now_ns;
+        let mut count = 0;
+        let mut next_ns = NEVER;
+        for class in 0..self.classes.len() {
+            let Some(most_ns) = self.classes[class].limit.max_age_ns else {
+                continue;
+            };
+            loop {
+                let queue = &self.scene.queues[class];
+                let at_ns = aged_at(queue.head_arrival_ns, most_ns);
+                if queue.backlog_pkts == 0 {
+                    break;
+                }
+                if now_ns < at_ns {
+                    next_ns = next_ns.min(at_ns);
+                    break;
+                }
+                if count == most {
+                    // It stays due.
+                    return count;
+                }
+                let bytes = queue.head_bytes;
+                let Some(item) = self.drop_one(class, DropReason::Age, VecDeque::pop_front) else {
+                    break;
+                };
+                count += 1;
+                dropped(item, class, bytes);
+            }
+        }
+        self.aged_ns = next_ns;
+        count
+    }
+
+    /// When the next packet may become too old, ns; it may leave before. None: nothing that waits ever does.
+    #[inline]
+    #[must_use]
+    pub fn aged_ns(&self) -> Option<u64> {
+        (self.aged_ns != NEVER).then_some(self.aged_ns)
+    }
+
+    /// Drops heads of a class for a packet that its limit has no room for; returns whether it has room then.
+    #[cold]
+    fn make_room(
+        &mut self,
+        class: usize,
+        pkts: u32,
+        bytes: u32,
+        mut dropped: impl FnMut(T, usize, DropReason),
+    ) -> bool {
+        let Class {
+            limit, most_bytes, ..
+        } = &self.classes[class];
+        let fits_alone =
+            limit.pkts.is_none_or(|most| pkts <= most) && u64::from(bytes) <= *most_bytes;
+        for _ in 0..MOST_DROPS {
+            // What would not fit into an empty queue drives nothing out.
+            if !fits_alone || self.has_room_for(class, pkts, bytes) {
+                break;
+            }
+            let Some(item) = self.drop_one(class, DropReason::Head, VecDeque::pop_front) else {
+                break;
+            };
+            dropped(item, class, DropReason::Head);
+        }
+        self.has_room_for(class, pkts, bytes)
     }
 
     /// Drops packets at the head of a class that have waited longer than `most_ns`; each goes to `dropped`. These drops
@@ -424,7 +700,7 @@ impl<P: Policy, T> Mux<P, T> {
             if queue.backlog_pkts == 0 || waited_ns <= most_ns {
                 return;
             }
-            match self.drop_one(class, VecDeque::pop_front) {
+            match self.drop_one(class, DropReason::Policy, VecDeque::pop_front) {
                 Some(item) => dropped(item),
                 None => return,
             }
@@ -452,14 +728,13 @@ impl<P: Policy, T> Mux<P, T> {
         let queue = &self.scene.queues[class];
         let Class {
             limit,
+            most_bytes,
             waiting_pkts,
             ..
         } = &self.classes[class];
         let waiting_pkts = u64::from(*waiting_pkts) + u64::from(pkts);
         limit.pkts.is_none_or(|most| waiting_pkts <= most.into())
-            && limit
-                .bytes
-                .is_none_or(|most| queue.backlog_bytes + u64::from(bytes) <= most)
+            && queue.backlog_bytes + u64::from(bytes) <= *most_bytes
             && waiting_pkts <= u32::MAX.into()
     }
 
@@ -474,6 +749,7 @@ impl<P: Policy, T> Mux<P, T> {
     pub fn set_rate(&mut self, now_ns: u64, class: usize, rate_bps: u64) {
         self.clock(now_ns);
         self.scene.queues[class].rate_bps = rate_bps;
+        self.channels = true;
         self.rated();
     }
 
@@ -483,12 +759,46 @@ impl<P: Policy, T> Mux<P, T> {
         for (queue, rate_bps) in self.scene.queues.iter_mut().zip(rates_bps) {
             queue.rate_bps = rate_bps;
         }
+        self.channels = true;
         self.rated();
     }
 
-    /// Sets the limits of a class; packets that wait already stay.
+    /// Sets the limits of a class. Packets that wait already stay unless they are too old.
     pub fn set_limit(&mut self, class: usize, limit: Limit) {
         self.classes[class].limit = limit;
+        self.classes[class].owed = 0;
+        self.limits_changed();
+    }
+
+    fn limits_changed(&mut self) {
+        let mut limits = self.classes.iter().map(|class| &class.limit);
+        self.aged_ns = if limits.any(|limit| limit.max_age_ns.is_some()) {
+            self.scene.now_ns
+        } else {
+            NEVER
+        };
+        let mut limits = self.classes.iter().map(|class| &class.limit);
+        self.timed = limits.any(|limit| limit.time.is_some());
+        let mut limits = self.classes.iter().map(|class| &class.limit);
+        self.assured = limits.any(|limit| limit.least_ppm > 0);
+        self.limit_by_rate();
+    }
+
+    /// Sets the most bytes of each class for the present rates.
+    fn limit_by_rate(&mut self) {
+        for (class, queue) in self.classes.iter_mut().zip(&self.scene.queues) {
+            class.limit_at(if self.channels {
+                queue.rate_bps
+            } else {
+                self.scene.link_bps
+            });
+        }
+    }
+
+    /// Most bytes that a class may hold now, by its limits in bytes and by time; none: no such limit.
+    #[must_use]
+    pub fn most_bytes(&self, class: usize) -> Option<u64> {
+        Some(self.classes[class].most_bytes).filter(|most| *most != u64::MAX)
     }
 
     /// Packets of a class that wait, each of a train counted.
@@ -550,6 +860,7 @@ impl<P: Policy, T> Mux<P, T> {
     fn drop_one(
         &mut self,
         class: usize,
+        reason: DropReason,
         pop: impl FnOnce(&mut VecDeque<Waiting<T>>) -> Option<Waiting<T>>,
     ) -> Option<T> {
         let Class {
@@ -562,8 +873,22 @@ impl<P: Policy, T> Mux<P, T> {
             bytes, pkts, item, ..
         } = pop(waiting)?;
         *waiting_pkts -= pkts;
-        counters.dropped_policy_pkts += u64::from(pkts);
-        counters.dropped_policy_bytes += u64::from(bytes);
+        let (counted_pkts, counted_bytes) = match reason {
+            DropReason::Policy => (
+                &mut counters.dropped_policy_pkts,
+                &mut counters.dropped_policy_bytes,
+            ),
+            DropReason::Age => (
+                &mut counters.dropped_age_pkts,
+                &mut counters.dropped_age_bytes,
+            ),
+            DropReason::Limit | DropReason::Head => (
+                &mut counters.dropped_limit_pkts,
+                &mut counters.dropped_limit_bytes,
+            ),
+        };
+        *counted_pkts += u64::from(pkts);
+        *counted_bytes += u64::from(bytes);
         let queue = &mut self.scene.queues[class];
         queue.backlog_pkts -= 1;
         queue.backlog_bytes -= u64::from(bytes);
@@ -576,6 +901,9 @@ impl<P: Policy, T> Mux<P, T> {
     }
 
     fn rated(&mut self) {
+        if self.timed {
+            self.limit_by_rate();
+        }
         self.policy.rated(&self.scene.view());
     }
 
@@ -584,6 +912,12 @@ impl<P: Policy, T> Mux<P, T> {
     fn clock(&mut self, now_ns: u64) {
         self.scene.now_ns = self.scene.now_ns.max(now_ns);
     }
+}
+
+/// When a packet that arrived then is first older than `most_ns`, ns.
+#[inline]
+fn aged_at(arrival_ns: u64, most_ns: u64) -> u64 {
+    arrival_ns.saturating_add(most_ns).saturating_add(1)
 }
 
 impl<T> Mux<CorePolicy, T> {

@@ -47,8 +47,11 @@ fn steps(nclasses: usize) -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn limit() -> impl Strategy<Value = Limit> {
-    (prop::option::of(0..20u32), prop::option::of(0..20_000u64))
-        .prop_map(|(pkts, bytes)| Limit { pkts, bytes })
+    (prop::option::of(0..20u32), prop::option::of(0..20_000u64)).prop_map(|(pkts, bytes)| Limit {
+        pkts,
+        bytes,
+        ..Limit::NONE
+    })
 }
 
 /// Parameters that the policy accepts for these classes, with limits small enough to be reached.
@@ -381,6 +384,7 @@ fn the_packets_of_a_train_are_counted_and_scheduled_as_one() {
     let limits = [Limit {
         pkts: Some(11),
         bytes: Some(9000),
+        ..Limit::NONE
     }];
     let mut mux = Mux::new(0, 1_000_000, &limits, |view| {
         let (params, qparams) = (strict.default_params(), strict.default_qparams(1));
@@ -498,7 +502,7 @@ fn a_bounded_number_of_old_packets_makes_room_for_one_that_comes() {
     let codes = linkweir_core::policy("codes").unwrap();
     let limit = |pkts| Limit {
         pkts: Some(pkts),
-        bytes: None,
+        ..Limit::NONE
     };
     let mut mux = Mux::new(0, 1_000_000, &[limit(200)], |view| {
         CorePolicy::new(

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use linkweir_gateway::linux::device::Device;
 use linkweir_gateway::linux::poll::Poll;
 use linkweir_gateway::linux::underlay::Underlay;
-use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::outbox::{Outbox, Source, Way};
 use linkweir_plane::bytes::packet;
 
 const DEVICE: u64 = 0;
@@ -38,6 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let way = Way {
         station: 0,
         to: address(peer)?,
+        from: Source::default(),
         tos: 0,
     };
     let mut poll = Poll::new()?;

@@ -75,8 +75,8 @@ function showClasses(peer, rates) {
     cell(line, levelled ? `${levels[at]}${"low" in row.state && "low_level" in row.parameters ? (row.state.low ? " (low)" : " (high)") : ""}` : "–");
     cell(line, rates.classes[at] === null ? "–" : rate(rates.classes[at]));
     cell(line, `${row.backlog_pkts}`);
-    for (const ns of [row.sojourn_p50_ns, row.sojourn_p99_ns, row.sojourn_max_ns]) cell(line, time(ns));
-    cell(line, `${row.dropped_limit_pkts + row.dropped_policy_pkts}`);
+    for (const ns of [row.recent_p50_ns, row.recent_p99_ns, row.recent_max_ns]) cell(line, time(ns));
+    cell(line, `${row.dropped_limit_pkts + row.dropped_policy_pkts + row.dropped_age_pkts}`);
     cell(line, Object.entries(row.state).map(([key, value]) => `${key} ${value}`).join(", "));
     return line;
   }));

@@ -1,134 +1,33 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `linkweir-gateway`: the command line. Exit codes: 0 done, 1 failed, 2 bad input.
 
+mod arguments;
+
 use std::io::{self, IsTerminal, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use arguments::{Arguments, Command, Running, Setting};
+use clap::Parser;
 use ipnet::IpNet;
+use linkweir_config::queue;
 use linkweir_config::units::{self, Kind};
 use linkweir_gateway::config::emulate::Emulation;
 use linkweir_gateway::config::paths::CONTROL_FOLDER;
-use linkweir_gateway::config::{self, Config, Mode};
-use linkweir_gateway::linux::privileges;
-use linkweir_gateway::run::emulate;
-use linkweir_gateway::run::Gateway;
+use linkweir_gateway::config::{self, wg_quick, Config, Fault, Mode};
+use linkweir_gateway::linux::{command, privileges};
+use linkweir_gateway::run::secrets::{self, Secrets};
+use linkweir_gateway::run::{emulate, keeper, Gateway};
 use linkweir_gateway::show::control::{self, Request, Response};
 use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::show::{metrics, page};
 use linkweir_gateway::tunnel::seal;
 use linkweir_gateway::tunnel::seal::Identity;
+use zeroize::Zeroizing;
 
 /// Time between figures of `show --watch`.
 const WATCH: Duration = Duration::from_secs(1);
-
-/// A tunnel that schedules the packets it carries
-#[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Make a secret key in a new file and print the public key
-    Keygen {
-        /// File of the secret key
-        file: PathBuf,
-    },
-    /// Read a configuration and report what is wrong with it
-    Check {
-        /// Configuration file
-        config: PathBuf,
-    },
-    /// Carry packets until stopped; SIGHUP reads the configuration again
-    Up {
-        /// Configuration file
-        config: PathBuf,
-        /// Allow mode = "cleartext": anyone on the path can read and forge packets
-        #[arg(long)]
-        cleartext: bool,
-        /// Only report what would be set up; needs no privileges except to read the configuration and the keys
-        #[arg(short = 'n', long)]
-        dry_run: bool,
-    },
-    /// Show the queues, drops, waiting times and capacities of a running gateway
-    Show {
-        /// Print JSON; with --watch one object a line
-        #[arg(long)]
-        json: bool,
-        /// Show it every second until stopped, with the rate of each class
-        #[arg(long)]
-        watch: bool,
-        #[command(flatten)]
-        gateway: Running,
-    },
-    /// Serve a web page with the figures of a running gateway to browsers on this host
-    Page {
-        /// Loopback address to serve it at
-        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9706")]
-        listen: SocketAddr,
-        #[command(flatten)]
-        gateway: Running,
-    },
-    /// Print the figures of a running gateway for Prometheus, or serve them
-    Metrics {
-        /// Serve /metrics at this address, such as 127.0.0.1:9705, until stopped
-        #[arg(long, value_name = "ADDRESS:PORT")]
-        listen: Option<SocketAddr>,
-        #[command(flatten)]
-        gateway: Running,
-    },
-    /// Emulate a link between two devices until stopped; exit with 1 if its rate, delay or loss was not as set
-    Emulate {
-        /// Configuration file of the link
-        config: PathBuf,
-        /// Stop after this time, such as 100s
-        #[arg(long, value_parser = duration_ns)]
-        duration: Option<u64>,
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// Do not ask for real-time priority
-        #[arg(long)]
-        normal_priority: bool,
-        /// Only read the configuration and report what is wrong with it
-        #[arg(long)]
-        check: bool,
-    },
-    /// Change a running gateway
-    Set {
-        #[command(subcommand)]
-        what: Setting,
-    },
-}
-
-#[derive(Subcommand)]
-enum Setting {
-    /// Set the capacity of the link to a peer, until it is set again or `stale` has passed
-    Capacity {
-        /// Rate with its unit, such as 18Mbit; 0bit is an outage
-        #[arg(value_parser = config::capacity_bps)]
-        rate: u64,
-        /// Name of the peer; by default all peers
-        #[arg(long)]
-        peer: Option<String>,
-        #[command(flatten)]
-        gateway: Running,
-    },
-}
-
-/// Which gateway
-#[derive(Args)]
-struct Running {
-    /// Control socket; by default the only one in /run/linkweir
-    #[arg(long, value_name = "PATH")]
-    control: Option<PathBuf>,
-}
 
 /// Why a command failed, which decides its exit code.
 enum Failure {
@@ -143,13 +42,36 @@ impl From<io::Error> for Failure {
 }
 
 fn main() -> ExitCode {
-    let (message, code) = match execute(Arguments::parse().command) {
+    let done = helper().unwrap_or_else(|| execute(Arguments::parse().command));
+    let (message, code) = match done {
         Ok(()) => return ExitCode::SUCCESS,
         Err(Failure::Input(message)) => (message, 2),
         Err(Failure::Failed(message)) => (message, 1),
     };
     eprintln!("linkweir-gateway: {message}");
     ExitCode::from(code)
+}
+
+/// Does what a gateway starts this program for, where it did: to keep privileges for it, or to guard a program. People have
+/// no use for these, so neither help nor completions know them.
+fn helper() -> Option<Result<(), Failure>> {
+    let mut arguments = std::env::args_os().skip(1);
+    let name = arguments.next()?;
+    let name = name.to_str()?;
+    if ![keeper::NAME, command::GUARD].contains(&name) {
+        return None;
+    }
+    let place = PathBuf::from(arguments.next().unwrap_or_default());
+    let done = match name {
+        keeper::NAME => keeper::keep(&place),
+        _ => {
+            let words: Vec<String> = arguments
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect();
+            command::guard(&place, &words)
+        }
+    };
+    Some(done.map_err(Failure::from))
 }
 
 fn execute(command: Command) -> Result<(), Failure> {
@@ -160,6 +82,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Check { config } => {
             let sound = load(&config)?;
+            let denied = secrets::check(&sound).map_err(input)?;
             println!(
                 "{}: valid; {} with {} classes towards {} peers, MTU {} bytes",
                 config.display(),
@@ -168,8 +91,15 @@ fn execute(command: Command) -> Result<(), Failure> {
                 sound.peers.len(),
                 sound.mtu
             );
+            for class in &sound.classes {
+                println!("  class {}: {}", class.name, queue::describe(&class.limit));
+            }
+            for fault in denied {
+                eprintln!("linkweir-gateway: not checked: {fault}");
+            }
             Ok(())
         }
+        Command::Import { file, rate, folder } => import(&file, &rate, &folder),
         Command::Up {
             config,
             cleartext,
@@ -183,13 +113,17 @@ fn execute(command: Command) -> Result<(), Failure> {
         }
         Command::Metrics {
             listen: Some(listen),
+            name,
+            per_peer,
             gateway,
-        } => Ok(metrics::serve(listen, &gateway.path()?)?),
+        } => Ok(metrics::serve(listen, &name, per_peer, &gateway.path()?)?),
         Command::Metrics {
             listen: None,
+            name: _,
+            per_peer,
             gateway,
         } => {
-            print!("{}", metrics::text(&gateway.show()?));
+            print!("{}", metrics::summary(&gateway.show()?, per_peer));
             Ok(())
         }
         Command::Emulate {
@@ -232,6 +166,43 @@ fn execute(command: Command) -> Result<(), Failure> {
     }
 }
 
+/// Writes the configuration and the keys that a file of wg-quick describes; nothing is overwritten.
+fn import(file: &Path, rate: &str, folder: &Path) -> Result<(), Failure> {
+    let fault = |what: String| Failure::Input(format!("{}: {what}", file.display()));
+    let text =
+        std::fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
+    let text = Zeroizing::new(text);
+    let device = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let imported = wg_quick::import(&text, &device, rate)
+        .map_err(|(line, what)| Failure::Input(format!("{}:{line}: {what}", file.display())))?;
+    let target = folder.join(format!("{device}.toml"));
+    // Its keys are looked at later: they have no files yet.
+    config::parse(&imported.text, &target).map_err(|fault| Failure::Input(fault.to_string()))?;
+    let keys = imported.secrets.iter().map(|(name, _)| folder.join(name));
+    for path in keys.chain([target.clone()]) {
+        if path.exists() {
+            return Err(fault(format!(
+                "{} exists; nothing was written: remove it, or choose another --folder",
+                path.display()
+            )));
+        }
+    }
+    for (name, secret) in &imported.secrets {
+        seal::write_key(&folder.join(name), secret)?;
+        println!("{}", folder.join(name).display());
+    }
+    std::fs::write(&target, &imported.text)?;
+    println!("{}", target.display());
+    for line in &imported.left_out {
+        eprintln!("linkweir-gateway: {}: {line}", file.display());
+    }
+    Ok(())
+}
+
 /// Runs a gateway, or reports what it would set up.
 fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
     let config = load(file)?;
@@ -244,7 +215,11 @@ fn up(file: &Path, cleartext: bool, dry_run: bool) -> Result<(), Failure> {
         print!("{}", describe_setup(file, &config)?);
         return Ok(());
     }
-    Ok(Gateway::set_up(file, config)?.run()?)
+    // What a restart does not mend has the exit code of a wrong configuration.
+    let secrets = Secrets::read(&config).map_err(input)?;
+    let (user, group) = (config.user.as_deref(), config.control_group.as_deref());
+    privileges::check(user, group).map_err(|error| Failure::Input(error.to_string()))?;
+    Ok(Gateway::set_up(file, config, secrets)?.run()?)
 }
 
 /// Emulates a link and prints what it did.
@@ -318,11 +293,12 @@ fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
         config.mtu,
         listed(&config.addresses, "no address")
     )];
-    lines.push(match &config.private_key_file {
-        Some(file) => format!(
+    let secrets = Secrets::read(config).map_err(input)?;
+    lines.push(match secrets.private {
+        Some(secret) => format!(
             "listens on {} as {}",
             config.listen,
-            seal::show_key(&Identity::new(seal::read_key(file)?).public())
+            seal::show_key(&Identity::new(secret).public())
         ),
         None => format!("listens on {} in cleartext", config.listen),
     });
@@ -332,9 +308,6 @@ fn describe_setup(file: &Path, config: &Config) -> Result<String, Failure> {
         config.user.as_deref().unwrap_or(privileges::NOBODY)
     ));
     for peer in &config.peers {
-        if let Some(file) = &peer.preshared_key_file {
-            seal::read_key(file)?;
-        }
         let inside = |net: &&IpNet| !config.addresses.iter().any(|own| own.contains(*net));
         let routed: Vec<IpNet> = peer.allowed.iter().filter(inside).copied().collect();
         lines.push(format!(
@@ -364,15 +337,12 @@ fn listed(nets: &[IpNet], none: &str) -> String {
     nets.join(", ")
 }
 
-fn duration_ns(text: &str) -> Result<u64, String> {
-    let (ns, _) = units::parse(text, Kind::Time)?
-        .whole()
-        .ok_or("must be positive")?;
-    Ok(ns)
+fn load(file: &Path) -> Result<Config, Failure> {
+    config::load(file).map_err(input)
 }
 
-fn load(file: &Path) -> Result<Config, Failure> {
-    config::load(file).map_err(|fault| Failure::Input(fault.to_string()))
+fn input(fault: Fault) -> Failure {
+    Failure::Input(fault.to_string())
 }
 
 fn unexpected(response: Response) -> Failure {

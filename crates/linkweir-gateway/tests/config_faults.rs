@@ -2,10 +2,12 @@
 //! Every mistake in a configuration is found, at its line, with what is allowed and what to do.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use linkweir_core::PolicyInfo;
+use linkweir_core::{Full, Limit, PolicyInfo, TimeLimit};
 use linkweir_gateway::config::{self, Config, Fault};
 
 const SHIPPED: &str = include_str!("../configs/ground.toml");
@@ -35,6 +37,10 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nmtu = 1400", "ground.toml:12: gateway.mtu = 1400: needs a unit: one of GB, MB, kB, B, KiB, MiB, GiB, like \"1500B\""),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nunderlay_mtu = \"1300B\"", "ground.toml:12: gateway.underlay_mtu = \"1300B\": leaves 1272 bytes inside the tunnel, and 1280 for IPv6 are needed; raise it to at least 1308B"),
     ("mode = \"cleartext\"", "mode = \"cleartext\"\nuser = \"no body\"", "ground.toml:12: gateway.user = \"no body\": must be one word"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"lw0\"", "ground.toml:12: gateway.listen_device = \"lw0\": is the tunnel itself; name the device towards the peers"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nlisten_device = \"a b\"", "ground.toml:12: gateway.listen_device = \"a b\": must be the name of a network device: 1 .. 15 letters"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nfwmark = 255", "ground.toml:12: gateway.fwmark = 255: must be a whole number 256 .. 4294967295"),
+    ("endpoint =", "probe_mtu = true\nendpoint =", "ground.toml:42: peer[0].probe_mtu = true: is only for mode = \"wireguard\""),
     ("rate = \"20Mbit\"", "rate = 20", "ground.toml:14: link.rate = 20: needs a unit: one of Gbit, Mbit, kbit, bit, like \"20Mbit\""),
     ("rate = \"20Mbit\"", "rate = \"20Mbps\"", "ground.toml:14: link.rate = \"20Mbps\": the suffix bps is refused because in tc it means bytes per second; use one of Gbit, Mbit, kbit, bit"),
     ("rate = \"20Mbit\"", "rate = \"abc\"", "ground.toml:14: link.rate = \"abc\": is not a number; write a rate like \"20Mbit\""),
@@ -85,13 +91,18 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("match = [{ dscp = [\"AF11\"", "# match = [{ dscp = [\"AF11\"", "ground.toml:35: class[2].match: is missing, and only one class takes what no other does, \"af\"; write match = [{ dscp = \"EF\" }]"),
     ("name = \"rest\" ", "name = \"rest\"\nmatch = [{ dscp = 0 }] ", "ground.toml:37: class[2].match = [{ dscp = 0 }]: one class must take what no other does; leave match out there"),
     ("limit = \"100p\"", "limit = \"0p\"", "ground.toml:24: class[0].limit = \"0p\": must be 1p .. 1000000p"),
-    ("limit = \"100p\"", "limit = \"1000000p\"", "ground.toml:20: class = [[class]]: 3 classes towards 1 peers may hold 1584633600B, more than 1GB; lower limit or limit_bytes"),
+    ("limit = \"100p\"", "limit = \"1000000p\"", "ground.toml:20: class = [[class]]: 3 classes towards 1 peers may hold 1589612902B, more than 1GB; lower limit or limit_bytes"),
+    ("limit = \"100p\"", "limit = \"0.1ms\"", "ground.toml:24: class[0].limit = \"0.1ms\": must be 1ms .. 60s"),
+    ("limit = \"100p\"", "max_age = \"2h\"", "ground.toml:24: class[0].max_age = \"2h\": must be 1ms .. 3600s"),
+    ("limit = \"100p\"", "full = \"front\"", "ground.toml:24: class[0].full = \"front\": must be one of tail, head"),
+    ("limit = \"100p\"", "least = \"95%\"", "ground.toml:24: class[0].least = \"95%\": must be "),
+    ("level = 2\n", "level = 2\nleast = \"50%\"\n[[class]]\nname = \"more\"\nmatch = [{ port = 7 }]\nlevel = 4\nleast = \"50%\"\n", "ground.toml:43: class[3].least = \"50%\": must leave the policy something: with the other classes it is "),
     ("low_level = 3", "low_level = 2", "ground.toml:37: class[2].level = 2: another queue has this level"),
     ("rate = \"5Mbit\"", "rate = \"25Mbit\"", "ground.toml:31: class[1].rate = \"25Mbit\": "),
     ("rate = \"5Mbit\"", "rate = \"-5Mbit\"", "ground.toml:31: class[1].rate = \"-5Mbit\": must be "),
     ("rate = \"5Mbit\"", "bw = 0.3", "ground.toml:31: class[1].bw = 0.3: unknown key;"),
     ("192.0.2.2:51820", "ship.example:51820", "ground.toml:42: peer[0].endpoint = \"ship.example:51820\": must be an address and a port, like \"192.0.2.1:51820\" or \"[2001:db8::1]:51820\""),
-    ("192.0.2.2:51820", "[2001:db8::2]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820"),
+    ("192.0.2.2:51820", "[2001:db8::2]:51820", "ground.toml:42: peer[0].endpoint = \"[2001:db8::2]:51820\": must be IPv4, as gateway.listen is 0.0.0.0:51820; \"[::]:51820\" carries both"),
     ("allowed_ips", "alowed_ips", "ground.toml:43: peer[0].alowed_ips = [\"10.77.0.2/32\", \"fd77::2/128\", \"10.78.0.0/16\"]: unknown key; did you mean allowed_ips?"),
     ("allowed_ips", "networks", "ground.toml:40: peer[0].allowed_ips: is missing; write allowed_ips = [\"10.0.0.0/8\"]"),
     ("10.78.0.0/16\"]", "10.78.0.0/16\"]\n[[peer]]\nname = \"ship\"", "ground.toml:45: peer[1].name = \"ship\": two peers have this name; rename one"),
@@ -113,6 +124,15 @@ const MISTAKES: &[(&str, &str, &str)] = &[
     ("mode = \"cleartext\"", "mode = cleartext", "ground.toml:11: gateway.mode = cleartext: needs quotes; write mode = \"cleartext\""),
     ("rate = \"20Mbit\"", "rate = \"20mbit\"", "ground.toml:14: link.rate = \"20mbit\": unknown unit \"mbit\" for a rate; use one of Gbit, Mbit, kbit, bit; did you mean \"20Mbit\"?"),
     ("policy = \"pss\"", "policy = \"wfq\"", "ground.toml:18: scheduler.policy = \"wfq\": must be one of {policies}"),
+    ("[gateway]", "[Interface]", "ground.toml:7: Interface: unknown key; did you mean [gateway]?"),
+    ("listen = \"0.0.0.0:51820\"", "ListenPort = 51820", "ground.toml:10: gateway.ListenPort = 51820: unknown key; did you mean listen = \"0.0.0.0:51820\"?"),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"\nPrivateKey = \"abc\"", "ground.toml:12: gateway.PrivateKey = \"abc\": unknown key; did you mean private_key_file, the file that holds the key?"),
+    ("mode = \"cleartext\"", "mode = \"wireguard\"\nprivate_key_fiel = \"key\"", "ground.toml:12: gateway.private_key_fiel = \"key\": unknown key; did you mean private_key_file?"),
+    ("mode = \"cleartext\"", "mode = \"cleartext\"\nAddress = \"10.77.0.1/24\"", "ground.toml:12: gateway.Address = \"10.77.0.1/24\": unknown key; did you mean address?"),
+    ("allowed_ips", "AllowedIPs", "ground.toml:43: peer[0].AllowedIPs = [\"10.77.0.2/32\", \"fd77::2/128\", \"10.78.0.0/16\"]: unknown key; did you mean allowed_ips?"),
+    ("endpoint", "Endpoint", "ground.toml:42: peer[0].Endpoint = \"192.0.2.2:51820\": unknown key; did you mean endpoint?"),
+    ("endpoint =", "endpiont =", "ground.toml:42: peer[0].endpiont = \"192.0.2.2:51820\": unknown key; did you mean endpoint?"),
+    ("endpoint =", "PersistentKeepalive = 25\nendpoint =", "ground.toml:42: peer[0].PersistentKeepalive = 25: unknown key; did you mean keepalive = \"25s\"?"),
     ("level = 0", "level = 0 0", "ground.toml:23: is not TOML: "),
 ];
 
@@ -173,6 +193,111 @@ fn every_mistake_is_found_at_its_line() {
 }
 
 #[test]
+fn underlays_are_several_different_ways() {
+    let peer = r#"[[peer]]
+name = "one"
+public_key = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="
+allowed_ips = "10.1.0.0/16"
+underlays = [
+  { name = "starlink", endpoint = "192.0.2.1:51820", device = "wan0" },
+  { name = "lte", endpoint = "192.0.2.1:51820", device = "wwan0" },
+]
+"#;
+    let whole = |mode: &str, listen: &str, peer: &str| {
+        let text = changed("mode = \"cleartext\"", mode);
+        let text = text.replacen("0.0.0.0:51820", listen, 1);
+        let at = text.find("[[peer]]").unwrap();
+        parse(&format!("{}{peer}", &text[..at]))
+    };
+    let sealed = "mode = \"wireguard\"\nprivate_key_file = \"key\"";
+    let any = "0.0.0.0:51820";
+    let config = whole(sealed, any, peer).unwrap();
+    let probing = config.peers[0].probing.unwrap();
+    assert!(
+        probing.every_ns + probing.failover_ns <= 1_000_000_000,
+        "{probing:?}"
+    );
+    assert_eq!(config.peers[0].endpoint, "192.0.2.1:51820".parse().ok());
+    for (old, new, expected) in [
+        (
+            "allowed_ips",
+            "endpoint = \"192.0.2.1:51820\"\nallowed_ips",
+            "endpoint = \"192.0.2.1:51820\": and underlays exclude each other",
+        ),
+        ("wwan0", "wan0", "underlays[1] = "),
+        (
+            "\"lte\"",
+            "\"starlink\"",
+            "two ways are called starlink; rename one",
+        ),
+        (
+            "endpoint",
+            "endpont",
+            "endpont = \"192.0.2.1:51820\": unknown key; did you mean endpoint?",
+        ),
+        (
+            "device = \"wan0\"",
+            "device = \"a name too long for it\"",
+            "must be the name of a network device",
+        ),
+        (
+            "underlays = [",
+            "probe = { every = \"1s\" }\nunderlays = [",
+            "must not be shorter than every",
+        ),
+        (
+            "underlays = [",
+            "probe = { failback = \"1\" }\nunderlays = [",
+            "probe.failback = \"1\"",
+        ),
+        (
+            "underlays = [",
+            "probe = { often = \"1s\" }\nunderlays = [",
+            "known here: every, failover, failback",
+        ),
+    ] {
+        assert!(peer.contains(old));
+        let fault = whole(sealed, any, &peer.replacen(old, new, 1))
+            .unwrap_err()
+            .to_string();
+        assert!(fault.contains(expected), "{new}: {fault}");
+    }
+    let fault = whole(sealed, "192.0.2.9:51820", peer)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("needs gateway.listen = \"0.0.0.0:51820\""),
+        "{fault}"
+    );
+    let keyless = peer.replace(
+        "public_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\n",
+        "",
+    );
+    let fault = whole("mode = \"cleartext\"", any, &keyless)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        fault.contains("is only for mode = \"wireguard\""),
+        "{fault}"
+    );
+    let alone = peer.replace(
+        "  { name = \"lte\", endpoint = \"192.0.2.1:51820\", device = \"wwan0\" },\n",
+        "",
+    );
+    let fault = whole(sealed, any, &alone).unwrap_err().to_string();
+    assert!(
+        fault.contains("must list two ways or more; for one write endpoint"),
+        "{fault}"
+    );
+    let without = peer.replace("underlays = [\n", "probe = {}\nx = [\n");
+    let fault = whole(sealed, any, &without).unwrap_err().to_string();
+    assert!(
+        fault.contains("is only for a peer with underlays"),
+        "{fault}"
+    );
+}
+
+#[test]
 fn peers_of_a_sealed_tunnel_have_keys() {
     let sealed = |peers: &str| {
         let key_file = "mode = \"wireguard\"\nprivate_key_file = \"key\"";
@@ -186,6 +311,12 @@ fn peers_of_a_sealed_tunnel_have_keys() {
     assert_eq!(config.peers[0].endpoint, None, "it may speak first");
     for (old, new, expected) in [
         ("\"hSDw", "\"hSD", "peer[0].public_key = \"hSDCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": must be a key: 32 bytes in base64, 44 characters"),
+        ("public_key", "PublicKey", "peer[0].PublicKey = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": unknown key; did you mean public_key?"),
+        ("public_key", "public_kye", "peer[0].public_kye = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\": unknown key; did you mean public_key?"),
+        ("allowed_ips", "PresharedKey = \"abc\"\nallowed_ips", "peer[0].PresharedKey = \"abc\": unknown key; did you mean preshared_key_file, the file that holds the key?"),
+        ("allowed_ips", "endpoint = \"hub.example\"\nallowed_ips", "endpoint = \"hub.example\": must be an address and a port, like"),
+        ("allowed_ips", "endpoint = \"hub.example:0\"\nallowed_ips", "must have a port 1 .. 65535"),
+        ("allowed_ips", "endpoint = \"hub_.-example:1\"\nallowed_ips", "must be an address and a port, like"),
         ("allowed_ips", "keepalive = \"0s\"\nallowed_ips", "peer[0].keepalive = \"0s\": must be 1s .. 65535s"),
     ] {
         let fault = sealed(&one.replacen(old, new, 1)).unwrap_err().to_string();
@@ -325,8 +456,20 @@ impl Checked {
     /// Exit code and standard error.
     fn check(&self, text: &[u8]) -> (Option<i32>, String) {
         fs::write(self.0.join("ground.toml"), text).unwrap();
+        self.run(&["check", "ground.toml"])
+    }
+
+    /// Makes a file that only some may read.
+    fn secret(&self, name: &str, content: &str, mode: u32) {
+        let path = self.0.join(name);
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Runs the program; returns its exit code and what it says.
+    fn run(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"))
-            .args(["check", "ground.toml"])
+            .args(arguments)
             .current_dir(&self.0)
             .output()
             .unwrap();
@@ -360,6 +503,96 @@ fn check_reports_every_mistake_in_one_line_and_returns_2() {
     assert_eq!((code, line.lines().count()), (Some(2), 1), "{line}");
     let (code, line) = checked.check(b"\xff\xfe\0");
     assert_eq!((code, line.lines().count()), (Some(2), 1), "{line}");
+}
+
+/// A sealed configuration with a shared key; its keys are `key` and `shared` next to it.
+fn with_keys() -> String {
+    let text = changed(
+        "mode = \"cleartext\"",
+        "mode = \"wireguard\"\nprivate_key_file = \"key\"",
+    );
+    text.replace(
+        "endpoint =",
+        "public_key = \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\"\npreshared_key_file = \"shared\"\nendpoint =",
+    )
+}
+
+#[test]
+fn bad_keys_are_bad_input() {
+    let checked = Checked::new("keys");
+    let text = with_keys();
+    let sound = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\n";
+    let both = || {
+        let (code, why) = checked.check(text.as_bytes());
+        let up = checked.run(&["up", "--cleartext", "ground.toml"]);
+        assert_eq!((code, &why), (up.0, &up.1), "both say the same");
+        assert_eq!(code, Some(2), "{why}");
+        why
+    };
+    let private = "linkweir-gateway: ground.toml:12: gateway.private_key_file = \"key\": key: ";
+    let expect = |place: &str, what: &str| {
+        let why = both();
+        let begins = why.strip_prefix(place);
+        let says = begins.is_some_and(|says| says.starts_with(what));
+        assert!(says, "{why}  expected {place}{what}");
+    };
+    expect(
+        private,
+        "cannot be read: No such file or directory (os error 2); make a key with",
+    );
+    for (content, what) in [
+        ("", "must hold one key of 32 bytes"),
+        ("hSDwCYkwp1R0i33ctD73Wg2\n", "must hold one key of 32 bytes"),
+        (&"A".repeat(5000), "is not a key file; make one with"),
+    ] {
+        checked.secret("key", content, 0o600);
+        expect(private, what);
+    }
+    checked.secret("key", sound, 0o644);
+    expect(private, "may be read by others; run chmod 600");
+    checked.secret("key", sound, 0o600);
+    expect(
+        "linkweir-gateway: ground.toml:44: peer[0].preshared_key_file = \"shared\": shared: ",
+        "cannot be read: No such file or directory",
+    );
+    checked.secret("shared", sound, 0o600);
+    assert_eq!(checked.check(text.as_bytes()), (Some(0), String::new()));
+}
+
+/// Who may read the configuration alone is told what was not looked at.
+#[test]
+fn keys_that_may_not_be_read_are_not_faults() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: keys of another user; missing: root");
+        return;
+    }
+    let checked = Checked::new("denied");
+    let sound = "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\n";
+    checked.secret("key", sound, 0o600);
+    checked.secret("shared", sound, 0o600);
+    fs::write(checked.0.join("ground.toml"), with_keys()).unwrap();
+    fs::copy(
+        env!("CARGO_BIN_EXE_linkweir-gateway"),
+        checked.0.join("gateway"),
+    )
+    .unwrap();
+    let output = Command::new(checked.0.join("gateway"))
+        .args(["check", "ground.toml"])
+        .current_dir(&checked.0)
+        .uid(65534)
+        .gid(65534)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    for (line, file) in stderr.lines().zip(["key", "shared"]) {
+        assert!(
+            line.starts_with("linkweir-gateway: not checked: ground.toml:")
+                && line.contains(&format!("{file}: cannot be read: Permission denied")),
+            "{line}"
+        );
+    }
+    assert_eq!(stderr.lines().count(), 2, "{stderr}");
 }
 
 #[test]
@@ -428,4 +661,94 @@ fn mistakes_in_a_link_are_found_at_their_lines() {
             "{new}\n  got      {fault}\n  expected {expected}"
         );
     }
+}
+
+#[test]
+fn voice_ages_by_default_and_no_other_class_does() {
+    let ms = 1_000_000;
+    let limits = |text: &str| -> Vec<Limit> {
+        let classes = parse(text).unwrap().classes;
+        classes.into_iter().map(|class| class.limit).collect()
+    };
+    let shipped = limits(SHIPPED);
+    let voice = Limit {
+        pkts: Some(100),
+        max_age_ns: Some(200 * ms),
+        full: Full::Head,
+        ..Limit::NONE
+    };
+    // Two packets of 1472 bytes with 42 below each; and twice what 20 Mbit/s are in 200 ms, whatever is reported.
+    let time = TimeLimit {
+        ns: 200 * ms,
+        least_bytes: 3028,
+    };
+    let other = Limit {
+        time: Some(time),
+        bytes: Some(1_000_000),
+        ..Limit::NONE
+    };
+    assert_eq!(shipped, [voice, other, other]);
+    let own = limits(&changed(
+        "limit = \"100p\"",
+        "limit = \"100p\"\nmax_age = \"3600s\"\nfull = \"tail\"",
+    ));
+    assert_eq!(own[0].max_age_ns, Some(3_600_000 * ms));
+    assert_eq!(own[0].full, Full::Tail);
+    let by_port = limits(&changed("\"EF\", \"VOICE-ADMIT\"", "\"CS5\""));
+    assert_eq!(by_port[0].max_age_ns, None, "EF is not named");
+}
+
+#[test]
+fn a_file_of_wg_quick_becomes_files_that_check_finds_sound() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = std::env::temp_dir().join(format!("linkweir-import-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("wg0.conf");
+    let conf = "[Interface]\nPrivateKey = yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=\nAddress = 10.9.0.1/24\nDNS = 10.9.0.9\n\
+[Peer]\nPublicKey = GtL7fZc/bLnqZldpVofMCD6hDjrK28SsdLxevJ+qtKU=\nAllowedIPs = 10.9.0.2/32\nEndpoint = 192.0.2.1:51820\n";
+    std::fs::write(&file, conf).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
+        let output = command.args(words).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (
+            output.status.code(),
+            text(&output.stdout),
+            text(&output.stderr),
+        )
+    };
+    let (conf, out) = (file.to_str().unwrap(), folder.to_str().unwrap());
+    let words = ["import", conf, "--rate", "18Mbit", "--folder", out];
+    let (code, printed, said) = run(&words);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(printed, format!("{out}/wg0.key\n{out}/wg0.toml\n"));
+    assert!(said.contains("line 4: DNS is left out: "), "{said}");
+    let mode = std::fs::metadata(folder.join("wg0.key"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let toml = folder.join("wg0.toml");
+    let (code, printed, said) = run(&["check", toml.to_str().unwrap()]);
+    assert!(
+        code == Some(0) && printed.contains("valid; strict with 2 classes"),
+        "{printed}{said}"
+    );
+
+    let (code, _, said) = run(&words);
+    assert!(
+        code == Some(2) && said.contains("wg0.key exists; nothing was written"),
+        "{said}"
+    );
+    std::fs::write(&file, "[Interface]\nPrivateKey = abc\n").unwrap();
+    let (code, _, said) = run(&words);
+    assert!(
+        code == Some(2) && said.contains("wg0.conf:2: PrivateKey: must be a key"),
+        "{said}"
+    );
+    let (code, _, said) = run(&["import", conf, "--rate", "18"]);
+    assert!(code == Some(2) && said.contains("18"), "{said}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -57,7 +57,7 @@ impl End {
     fn take(&mut self, datagram: &[u8], buffer: &mut [u8]) -> Fate {
         let ours = match self.identity.claim(datagram, from()) {
             Ok(Claim::Session(index)) => index == self.session.index(),
-            Ok(Claim::Peer(key)) => key == self.other,
+            Ok(Claim::Initiation) => self.identity.initiator(datagram) == Some(self.other),
             Err(_) => false,
         };
         if !ours {
@@ -163,9 +163,12 @@ impl Exchange {
             end.identity.tick();
         }
         let Exchange { ends, buffer, .. } = self;
-        let init = ends[0]
-            .session
-            .start_handshake(buffer)
+        let End {
+            identity, session, ..
+        } = &mut ends[0];
+        session.want(0);
+        let init = session
+            .attempt(identity, 0, 1, buffer)
             .expect("nothing is under way")
             .to_vec();
         for _ in 0..4 {

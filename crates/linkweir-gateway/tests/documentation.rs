@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The configurations shown in docs/howto/gateway.md are valid: one is complete, the others replace parts of it. The
+//! The configurations shown in docs/howto/gateway.md are valid: two are complete, the others replace parts of the first. The
 //! commands there that need neither root nor a running gateway succeed.
 
 use std::fs;
@@ -45,11 +45,13 @@ fn the_whole_configuration_is_sound() {
     let config = parse(blocks()[0]);
     assert_eq!(config.classes.len(), 3);
     assert_eq!(config.peers.len(), 1);
+    let ship = parse(blocks()[1]);
+    assert_eq!(ship.peers[0].keepalive_s, Some(25));
 }
 
 #[test]
 fn both_ends_of_feedback_are_sound() {
-    let block = blocks()[1];
+    let block = blocks()[2];
     let column = block
         .lines()
         .next()
@@ -67,18 +69,25 @@ fn both_ends_of_feedback_are_sound() {
 
 #[test]
 fn back_pressure_is_sound() {
-    with(Some(table(blocks()[2], "[link]\n")), "name = \"ship\"\n");
+    with(Some(table(blocks()[3], "[link]\n")), "name = \"ship\"\n");
 }
 
 #[test]
 fn a_shared_link_is_sound() {
-    let block = blocks()[3];
+    let block = blocks()[4];
     with(Some(table(block, "[link]\n")), table(block, "[[peer]]\n"));
 }
 
 #[test]
+fn a_peer_with_two_underlays_is_sound() {
+    let (before, _) = blocks()[0].split_once("[[peer]]").unwrap();
+    let config = parse(&format!("{before}{}", blocks()[5]));
+    assert_eq!(config.peers[0].underlays.len(), 2);
+}
+
+#[test]
 fn no_block_is_left_out() {
-    assert_eq!(blocks().len(), 4);
+    assert_eq!(blocks().len(), 5);
 }
 
 /// Runs a command of the page with `folder` in place of /etc/linkweir and with further arguments; returns its output.

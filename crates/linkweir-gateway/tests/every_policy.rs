@@ -19,7 +19,7 @@ const QUEUES: usize = 3;
 const RATES: [u64; QUEUES] = [8_000_000, 4_000_000, 2_000_000];
 const LIMIT: Limit = Limit {
     pkts: Some(9000),
-    bytes: None,
+    ..Limit::NONE
 };
 
 /// A row of parameters for each queue: numbers fall from queue to queue to their default, the rest has its default.
@@ -64,7 +64,7 @@ fn with_classes(info: &PolicyInfo) -> Result<Config, String> {
     let mut scheduler = format!("policy = \"{}\"\n", info.name);
     for (at, row) in rows(info).iter().enumerate() {
         let rule = [
-            "match = [{ dscp = \"EF\" }]",
+            "match = [{ dscp = \"AF21\" }]",
             "match = [{ dscp = \"AF11\" }]",
             "",
         ][at];

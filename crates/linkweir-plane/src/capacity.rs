@@ -20,6 +20,8 @@ pub(crate) struct KnownCapacity {
     below: Option<(u64, Option<u64>)>,
     /// Whether that rate is measured. The configured capacity then does not expire.
     measured: bool,
+    /// Whether a capacity has expired since the last report.
+    expired: bool,
 }
 
 impl KnownCapacity {
@@ -33,6 +35,7 @@ impl KnownCapacity {
             until_ns: stale_ns.map(|ns| now_ns + ns),
             below: None,
             measured,
+            expired: false,
         }
     }
 
@@ -40,6 +43,7 @@ impl KnownCapacity {
     pub(crate) fn expire(&mut self, now_ns: u64) {
         if self.until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
             self.until_ns = None;
+            self.expired = true;
             self.pace.set_rate(now_ns, self.floor_bps);
         }
         if let Some((bps, Some(until_ns))) = self.below {
@@ -47,6 +51,12 @@ impl KnownCapacity {
                 self.below = Some((bps.min(self.floor_bps), None));
             }
         }
+    }
+
+    /// Whether it has expired, so that the floor holds.
+    pub(crate) fn has_expired(&mut self, now_ns: u64) -> bool {
+        self.expire(now_ns);
+        self.expired
     }
 
     /// This time, or when the capacity expires if that is sooner, ns.
@@ -57,6 +67,7 @@ impl KnownCapacity {
     /// Sets a reported capacity, bit/s.
     pub(crate) fn report(&mut self, now_ns: u64, bps: u64) {
         self.pace.set_rate(now_ns, bps);
+        self.expired = false;
         self.until_ns = self.stale_ns.map(|ns| now_ns + ns);
     }
 
@@ -103,6 +114,7 @@ impl KnownCapacity {
         let (restarts, at_floor) = (self.restarts(old, new), self.at_floor(old));
         self.stale_ns = new.stale_ns;
         self.floor_bps = new.floor_bps;
+        self.expired &= !restarts && new.stale_ns.is_some();
         if restarts {
             // The packet on the link gets 1 ms to finish: at the old rate it might take for ever.
             let free_ns = self.pace.free_ns();

@@ -35,7 +35,7 @@ use std::collections::VecDeque;
 use crate::setup::{Bounds, Wire};
 
 use message::apart_ns;
-pub use message::{is_message, Message, Report, MESSAGE_BYTES};
+pub use message::{is_message, Message, Probe, Report, MESSAGE_BYTES, OF_LENGTH};
 pub use reporter::Reporter;
 
 /// Time between marks while packets are sent, ns.

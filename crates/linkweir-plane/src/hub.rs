@@ -31,6 +31,8 @@ pub struct Hub {
     in_service: Option<(usize, u32)>,
     /// Time for which each peer's packets occupied the link, ns.
     airtime_ns: Vec<f64>,
+    /// No packet of any peer is too old before this time, ns.
+    aged_ns: u64,
 }
 
 /// The view for the policy across peers.
@@ -102,6 +104,7 @@ impl Hub {
             occupied: Occupied::new(),
             in_service: None,
             airtime_ns: vec![0.0; view.queues.len()],
+            aged_ns: now_ns,
             view,
         })
     }
@@ -120,6 +123,7 @@ impl Hub {
 
     /// Reports to the policy what happened to the queues towards a peer.
     pub fn update(&mut self, now_ns: u64, at: usize, link: &mut Link) {
+        self.aged_ns = self.aged_ns.min(link.aged_ns().unwrap_or(u64::MAX));
         let Hub { policy, view, .. } = self;
         view.clock(now_ns);
         let head = link.head(now_ns, |_| false);
@@ -169,6 +173,34 @@ impl Hub {
         ecn: impl Fn(&Packet) -> bool,
     ) -> (Next, usize) {
         self.view.clock(now_ns);
+        self.drop_aged(now_ns, links);
+        let (next, at) = self.choose(now_ns, links, ecn);
+        (
+            next.or_at(Some(self.aged_ns).filter(|ns| *ns != u64::MAX)),
+            at,
+        )
+    }
+
+    /// Drops packets that have waited longer than their class lets them, up to [`MOST_DROPS`] of each peer.
+    fn drop_aged<L: AsMut<Link>>(&mut self, now_ns: u64, links: &mut [L]) {
+        if now_ns < self.aged_ns {
+            return;
+        }
+        self.aged_ns = u64::MAX;
+        for (at, link) in links.iter_mut().enumerate() {
+            let link = link.as_mut();
+            link.drop_aged(now_ns);
+            self.update(now_ns, at, link);
+        }
+    }
+
+    /// As [`Hub::next`], once nothing that waits is too old.
+    fn choose<L: AsMut<Link>>(
+        &mut self,
+        now_ns: u64,
+        links: &mut [L],
+        ecn: impl Fn(&Packet) -> bool,
+    ) -> (Next, usize) {
         let free_ns = self.occupied.free_ns();
         if now_ns < free_ns {
             return (self.busy_until(now_ns, free_ns, links), 0);

@@ -6,12 +6,14 @@
 
 use linkweir_config::signal::Instant;
 use linkweir_core::{
-    CorePolicy, DropReason, Fault, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
+    CorePolicy, DropReason, Fault, Limit, Mux, Queue, Step, MAX_PACKET_BYTES, MOST_DROPS,
 };
 
 use crate::bytes::superpacket::Packet;
 use crate::capacity::KnownCapacity;
 use crate::setup::{Capacity, Class, LinkSetup, Scheduler};
+use crate::starved::Starved;
+use crate::waits::Waits;
 
 /// Longest time that a super-packet may occupy the link, ns. One that would take longer is cut before it is scheduled, so
 /// that an urgent packet never waits longer than this behind it.
@@ -19,6 +21,19 @@ pub const SUPER_PACKET_NS: u64 = 1_000_000;
 
 /// Least capacity given to the scheduler, bit/s: below it, also in an outage, the scheduler gets this value.
 pub const LEAST_BPS: u64 = 1000;
+
+/// A packet is dropped so long before it has waited for `max_age`, but at most a tenth of that: what is left of the time is
+/// for sealing, sending and receiving it.
+const AGE_MARGIN_NS: u64 = 5_000_000;
+
+/// The limit of a class as its queue applies it.
+fn applied(limit: Limit) -> Limit {
+    let max_age_ns = limit.max_age_ns;
+    Limit {
+        max_age_ns: max_age_ns.map(|ns| ns - AGE_MARGIN_NS.min(ns / 10)),
+        ..limit
+    }
+}
 
 /// A packet in a queue.
 #[derive(Debug)]
@@ -58,6 +73,10 @@ pub struct Link {
     open: bool,
     /// Events of the queues since the hub asked last; none where peers have links of their own.
     events: Option<Vec<Event>>,
+    /// How long packets of each class waited; none before the first left.
+    waits: Vec<Option<Box<Waits>>>,
+    /// Which classes send nothing while others do.
+    starved: Starved,
 }
 
 /// The answer to: which packet is sent next?
@@ -69,6 +88,17 @@ pub enum Next {
     At(u64),
     /// None: nothing waits.
     Nothing,
+}
+
+impl Next {
+    /// This, or a look at the queues at this time if that is sooner, ns.
+    pub(crate) fn or_at(self, ns: Option<u64>) -> Next {
+        match (self, ns) {
+            (Next::At(at_ns), Some(ns)) => Next::At(at_ns.min(ns)),
+            (Next::Nothing, Some(ns)) => Next::At(ns),
+            (next, _) => next,
+        }
+    }
 }
 
 impl Link {
@@ -85,10 +115,15 @@ impl Link {
             params,
             qparams,
         } = setup.scheduler;
-        let limits: Vec<_> = setup.classes.iter().map(|class| class.limit).collect();
+        let limits: Vec<_> = setup
+            .classes
+            .iter()
+            .map(|class| applied(class.limit))
+            .collect();
         let mux = Mux::new(now_ns, capacity.nominal_bps, &limits, |view| {
             CorePolicy::new(info, view, params, qparams)
-        })?;
+        })?
+        .unmeasured();
         Ok(Link {
             mux,
             capacity: KnownCapacity::new(now_ns, capacity, measured),
@@ -96,6 +131,8 @@ impl Link {
             waiting_pkts: 0,
             open: true,
             events: setup.shared.then(Vec::new),
+            waits: vec![None; setup.classes.len()],
+            starved: Starved::new(setup.classes.len()),
         })
     }
 
@@ -114,6 +151,7 @@ impl Link {
         packet: Packet,
         wire_bytes: impl Fn(usize) -> u32,
     ) {
+        self.drop_aged(now_ns);
         let pkts = packet.pkts();
         if pkts == 1 && packet.header_bytes() == 0 {
             self.enqueue(now_ns, class, wire_bytes(packet.len()), packet);
@@ -161,7 +199,7 @@ impl Link {
                 *waiting_pkts -= dropped.packet.pkts() as u32;
                 match reason {
                     DropReason::Limit => refused = true,
-                    DropReason::Policy => {
+                    DropReason::Head | DropReason::Age | DropReason::Policy => {
                         if let Some(events) = events {
                             events.push(Event::Dropped(dropped.wire_bytes));
                         }
@@ -175,13 +213,35 @@ impl Link {
         }
     }
 
+    /// Drops packets that have waited longer than their class lets them, [`MOST_DROPS`] at most.
+    pub fn drop_aged(&mut self, now_ns: u64) {
+        let Link {
+            mux,
+            waiting_pkts,
+            events,
+            ..
+        } = self;
+        mux.drop_aged(now_ns, MOST_DROPS, |dropped, _, _| {
+            *waiting_pkts -= dropped.packet.pkts() as u32;
+            if let Some(events) = events {
+                events.push(Event::Dropped(dropped.wire_bytes));
+            }
+        });
+    }
+
+    /// When a packet may have waited for too long at the earliest, ns; none: nothing waits that ever does.
+    #[must_use]
+    pub fn aged_ns(&self) -> Option<u64> {
+        self.mux.aged_ns().filter(|_| self.waiting_pkts > 0)
+    }
+
     /// Opens or closes the link, as the session does. A closed link sends nothing.
     pub fn set_open(&mut self, open: bool) {
-        self.open = open;
-        if !open {
+        if !open || !self.open {
             // Time without a session must not be made good later.
             self.capacity.pace.idle();
         }
+        self.open = open;
     }
 
     /// Sets the measured rate of the interface below, bit/s. The scheduler gets the lower of it and the capacity.
@@ -206,12 +266,13 @@ impl Link {
     /// returns [`Next::At`] with the time now, so that other work is not delayed.
     pub fn next(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Next {
         self.capacity.expire(now_ns);
+        self.drop_aged(now_ns);
         if self.waiting_pkts == 0 || !self.open {
-            return Next::Nothing;
+            return self.aged_ns().map_or(Next::Nothing, Next::At);
         }
         let ready_ns = self.capacity.pace.ready_ns(now_ns);
         if now_ns < ready_ns {
-            return Next::At(self.or_expiry_ns(ready_ns));
+            return Next::At(self.or_expiry_ns(ready_ns)).or_at(self.aged_ns());
         }
         if self.follow {
             self.update_scheduler(now_ns);
@@ -219,6 +280,8 @@ impl Link {
         for _ in 0..MOST_DROPS {
             match self.mux.step(now_ns, |waiting| ecn(&waiting.packet)) {
                 Some(Step::Leaves(departure)) => {
+                    let pkts = departure.item.packet.pkts();
+                    self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
                     let Waiting { packet, .. } = departure.item;
                     self.waiting_pkts -= packet.pkts() as u32;
                     self.capacity.pace.begin(now_ns, departure.bytes);
@@ -229,11 +292,17 @@ impl Link {
                 }
                 None => {
                     self.capacity.pace.idle();
-                    return self.mux.retry_ns().map_or(Next::Nothing, Next::At);
+                    let retry = self.mux.retry_ns().map_or(Next::Nothing, Next::At);
+                    return retry.or_at(self.aged_ns());
                 }
             }
         }
         Next::At(now_ns)
+    }
+
+    /// Whether a reported capacity has expired, so that the floor holds.
+    pub fn has_expired(&mut self, now_ns: u64) -> bool {
+        self.capacity.has_expired(now_ns)
     }
 
     /// This time, or when the reported capacity expires if that is sooner, ns.
@@ -302,7 +371,7 @@ impl Link {
     /// the link.
     pub fn take(&mut self, now_ns: u64, ecn: impl Fn(&Packet) -> bool) -> Option<(Packet, bool)> {
         let step = self.mux.step(now_ns, |waiting| ecn(&waiting.packet))?;
-        self.record(step)
+        self.record(now_ns, step)
     }
 
     /// Drops the next packet: it has waited too long for the policy across peers.
@@ -312,11 +381,41 @@ impl Link {
             .next_class(now_ns)
             .and_then(|class| self.mux.drop_head(now_ns, class));
         if let Some(step) = step {
-            self.record(step);
+            self.record(now_ns, step);
         }
     }
 
-    fn record(&mut self, step: Step<Waiting>) -> Option<(Packet, bool)> {
+    /// Counts packets of a class that leave.
+    fn left(&mut self, now_ns: u64, class: usize, waited_ns: u64, pkts: usize) {
+        self.waits[class]
+            .get_or_insert_default()
+            .record(now_ns, waited_ns, pkts as u64);
+        self.starved.left(now_ns, class, self.mux.queues());
+    }
+
+    /// How long packets of a class waited; none before the first left.
+    #[must_use]
+    pub fn waits(&self, class: usize) -> Option<&Waits> {
+        self.waits[class].as_deref()
+    }
+
+    /// For how long packets of a class waited while only other classes sent, ns, beginning with the second second of each
+    /// time.
+    #[must_use]
+    pub fn starved_ns(&self, class: usize) -> u64 {
+        self.starved.total_ns(class)
+    }
+
+    /// A class that has sent nothing for a second although packets of it wait and other classes sent; each once per time.
+    pub fn take_starved(&mut self) -> Option<usize> {
+        self.starved.take()
+    }
+
+    fn record(&mut self, now_ns: u64, step: Step<Waiting>) -> Option<(Packet, bool)> {
+        if let Step::Leaves(departure) = &step {
+            let pkts = departure.item.packet.pkts();
+            self.left(now_ns, departure.class, departure.sojourn_ns, pkts);
+        }
         let (waiting, event, sent) = match step {
             Step::Leaves(departure) => (
                 departure.item,
@@ -405,7 +504,7 @@ impl Link {
         self.mux
             .change(now_ns, &scheduler.params, &scheduler.qparams)?;
         for (at, class) in classes.iter().enumerate() {
-            self.mux.set_limit(at, class.limit);
+            self.mux.set_limit(at, applied(class.limit));
         }
         self.follow = new.follow;
         self.capacity.change(now_ns, old, new);

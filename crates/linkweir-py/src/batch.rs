@@ -32,7 +32,7 @@ impl Sink for Kept<'_> {
         Ok(())
     }
 
-    fn progress(&mut self, _now_ns: u64) -> ControlFlow<()> {
+    fn progress(&mut self, _: u64, _: &mut dyn Iterator<Item = u64>) -> ControlFlow<()> {
         if self.stop.load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {

@@ -91,7 +91,8 @@ pub struct PythonMaker {
     /// How messages call it.
     shown: String,
     declaration: &'static Declaration,
-    class: Py<PyAny>,
+    /// Makes a policy from a view, parameters and those of the classes.
+    make: Py<PyAny>,
 }
 
 impl fmt::Debug for PythonMaker {
@@ -115,7 +116,7 @@ impl PythonMaker {
             Ok(PythonMaker {
                 shown: format!("{file}:{class}"),
                 declaration: Box::leak(Box::new(declaration)),
-                class: need(described, "class")?.unbind(),
+                make: need(described, "make")?.unbind(),
             })
         })
         .map_err(|error: PyErr| Python::attach(|py| error.value(py).to_string()))
@@ -184,7 +185,7 @@ impl PythonMaker {
             .map(|(_, row)| values(py, &declared.qparams, row))
             .collect::<PyResult<_>>()?;
         let arguments = (&shown, values(py, &declared.params, params)?, classes);
-        let object = self.class.bind(py).call1(arguments)?;
+        let object = self.make.bind(py).call1(arguments)?;
         let method = |name: &str| -> PyResult<Option<Py<PyAny>>> {
             object
                 .getattr_opt(name)
@@ -294,8 +295,9 @@ impl Policy for PythonPolicy {
                 return Ok(Pick::Queue(queue));
             }
             match answer.extract::<(Option<usize>, u64)>() {
+                // The last time there is, as in C, is no time.
                 Ok((None, retry_ns)) => Ok(Pick::Nothing {
-                    retry_ns: Some(retry_ns),
+                    retry_ns: (retry_ns != u64::MAX).then_some(retry_ns),
                 }),
                 _ => Err(wrong(
                     answer,

@@ -3,6 +3,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use linkweir_sim::table::{Sink, Table};
 use linkweir_sim::Outcome;
@@ -32,7 +33,35 @@ pub fn describe(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>>
 struct Stream {
     on_chunk: Py<PyAny>,
     on_progress: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
+    /// When `on_sent` was called last.
+    sent_at: Option<Instant>,
     error: Option<PyErr>,
+}
+
+/// Time between two calls of `on_sent`.
+const SENT_EVERY: Duration = Duration::from_millis(200);
+
+impl Stream {
+    /// Calls `on_sent` if it is time to.
+    fn tell_sent(
+        &mut self,
+        py: Python<'_>,
+        now_ns: u64,
+        sent_bytes: &mut dyn Iterator<Item = u64>,
+    ) -> PyResult<()> {
+        let Some(callback) = &self.on_sent else {
+            return Ok(());
+        };
+        if self.sent_at.is_some_and(|at| at.elapsed() < SENT_EVERY) {
+            return Ok(());
+        }
+        self.sent_at = Some(Instant::now());
+        let sent_bytes: Vec<u64> = sent_bytes.collect();
+        callback
+            .call1(py, (now_ns as f64 / 1e9, sent_bytes))
+            .map(drop)
+    }
 }
 
 impl Sink for Stream {
@@ -48,9 +77,14 @@ impl Sink for Stream {
         })
     }
 
-    fn progress(&mut self, now_ns: u64) -> ControlFlow<()> {
+    fn progress(
+        &mut self,
+        now_ns: u64,
+        sent_bytes: &mut dyn Iterator<Item = u64>,
+    ) -> ControlFlow<()> {
         let result = Python::attach(|py| {
             py.check_signals()?;
+            self.tell_sent(py, now_ns, sent_bytes)?;
             match &self.on_progress {
                 Some(callback) => callback.call1(py, (now_ns as f64 / 1e9,)).map(drop),
                 None => Ok(()),
@@ -69,21 +103,25 @@ impl Sink for Stream {
     }
 }
 
-/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then.
+/// Runs a scenario. `on_chunk(table, columns)` takes rows as they come, `on_progress(simulated_s)` is called now and then,
+/// `on_sent(simulated_s, bytes of each class)` at most five times a second.
 ///
 /// Ctrl-C ends the run early: what was recorded is handed out and `complete` is False.
 #[pyfunction]
-#[pyo3(signature = (scenario, on_chunk, on_progress=None))]
+#[pyo3(signature = (scenario, on_chunk, on_progress=None, on_sent=None))]
 pub fn run<'py>(
     py: Python<'py>,
     scenario: &Scenario,
     on_chunk: Py<PyAny>,
     on_progress: Option<Py<PyAny>>,
+    on_sent: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let scenario = Arc::clone(&scenario.inner);
     let mut stream = Stream {
         on_chunk,
         on_progress,
+        on_sent,
+        sent_at: None,
         error: None,
     };
     let result = py.detach(|| caught(|| linkweir_sim::run(&scenario.experiment, &mut stream)));

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use linkweir_core::{Declaration, Maker};
+use linkweir_core::{Declaration, Limit, Maker};
+pub use linkweir_core::{Full, TimeLimit};
 
 use crate::satellite::rain::{Attenuation, Rain};
 use crate::satellite::recent;
@@ -261,6 +262,29 @@ pub struct Class {
     pub limit_pkts: Option<u32>,
     /// Queue limit in accounted bytes.
     pub limit_bytes: Option<u64>,
+    /// Queue limit in accounted bytes, by the time in which the link carries them.
+    pub limit_time: Option<TimeLimit>,
+    /// How long a packet may wait, ns: one that has waited longer is dropped.
+    pub max_age_ns: Option<u64>,
+    /// What is dropped where there is no room.
+    pub full: Full,
+    /// Least share of what leaves while packets of the class wait, millionths.
+    pub least_ppm: u32,
+}
+
+impl Class {
+    /// What its queue may hold.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        Limit {
+            pkts: self.limit_pkts,
+            bytes: self.limit_bytes,
+            time: self.limit_time,
+            max_age_ns: self.max_age_ns,
+            full: self.full,
+            least_ppm: self.least_ppm,
+        }
+    }
 }
 
 /// One source and its sink.

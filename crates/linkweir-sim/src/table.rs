@@ -53,8 +53,14 @@ pub trait Sink {
     fn chunk(&mut self, table: Table) -> Result<(), String>;
 
     /// Called now and then with the simulated time; `Break` ends the run early and keeps what was recorded.
-    fn progress(&mut self, now_ns: u64) -> ControlFlow<()> {
-        let _ = now_ns;
+    ///
+    /// `sent_bytes` gives what each class has sent since the start, in the scenario's order, to those who ask.
+    fn progress(
+        &mut self,
+        now_ns: u64,
+        sent_bytes: &mut dyn Iterator<Item = u64>,
+    ) -> ControlFlow<()> {
+        let _ = (now_ns, sent_bytes);
         ControlFlow::Continue(())
     }
 }

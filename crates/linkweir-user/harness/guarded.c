@@ -2,13 +2,14 @@
 /*
  * guarded.c - runs a user's policy in a process of its own and answers a data plane's questions over a socket.
  *
- * The socket is standard input. A request is a struct ask, then the queues of the view that changed, then values (the
- * parameters). Questions get an answer, events do not. The state and everything the policy may read lie at the end of their
- * pages, each followed by a page that nobody may touch. What the policy may only read is mapped a second time for it, read
- * only. A signal handler tells what the policy did, and the process ends.
+ * The socket comes as standard input and moves to a descriptor of its own. A request is a struct ask, then the queues of the
+ * view that changed, then values (the parameters). Questions get an answer, events do not. The state and everything the policy
+ * may read lie at the end of their pages, each followed by a page that nobody may touch. What the policy may only read is
+ * mapped a second time for it, read only. A signal handler tells what the policy did, and the process ends.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,17 +52,21 @@ struct area {
 	size_t bytes;
 };
 
-#define SOCKET 0
 #define CANARY 0xa5
 #define TICK_MS 50
 #define MOST_TICKS 20                   /* a call may take a second of processor time */
+#define MOST_SECONDS 20                 /* and so long if it sleeps */
+#define FIRST_OWN_FD 100                /* ours are beyond those that a policy meets */
 
 static struct area state = { "its state", NULL, NULL, 0 };
 static struct area queues = { "the queues of the view", NULL, NULL, 0 };
 static struct area values = { "its parameters", NULL, NULL, 0 };
 static size_t page;
 static volatile sig_atomic_t calling;   /* whether the policy's code runs */
-static volatile sig_atomic_t ticks;
+static volatile sig_atomic_t ticks;     /* of processor time, in this call */
+static volatile sig_atomic_t seconds;   /* of real time, in this call */
+static int channel;                     /* the socket */
+static pid_t parent;
 static const struct lw_policy *policy;
 static struct ask ask;                  /* the latest */
 
@@ -72,7 +77,7 @@ static void put(const void *from, size_t bytes)
 	const char *at = from;
 
 	while (bytes > 0) {
-		ssize_t n = write(SOCKET, at, bytes);
+		ssize_t n = write(channel, at, bytes);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -88,7 +93,7 @@ static void get(void *to, size_t bytes)
 	char *at = to;
 
 	while (bytes > 0) {
-		ssize_t n = read(SOCKET, at, bytes);
+		ssize_t n = read(channel, at, bytes);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -203,6 +208,7 @@ static bool tell_area(char *text, size_t room, const struct area *area, const un
 {
 	size_t whole = whole_pages(area->bytes);
 	const unsigned char *end = start + aligned(area->bytes);
+	uint64_t away;
 
 	if (start == NULL || at < end - whole - page || at >= end + page)
 		return false;
@@ -213,8 +219,10 @@ static bool tell_area(char *text, size_t room, const struct area *area, const un
 		return true;
 	}
 	append(text, room, "reached ");
-	append_number(text, room, at < start ? (uint64_t)(start - at) : (uint64_t)(at - (start + area->bytes)) + 1);
-	append(text, room, at < start ? " bytes in front of " : " bytes behind the end of ");
+	away = at < start ? (uint64_t)(start - at) : (uint64_t)(at - (start + area->bytes)) + 1;
+	append_number(text, room, away);
+	append(text, room, away == 1 ? " byte " : " bytes ");
+	append(text, room, at < start ? "in front of " : "behind the end of ");
 	append(text, room, area->what);
 	append(text, room, " (");
 	append_number(text, room, area->bytes);
@@ -238,6 +246,8 @@ static void on_crash(int number, siginfo_t *info, void *context)
 		fail("called abort()");
 	if (number == SIGILL)
 		fail("ran into code that is none");
+	if (info->si_code == SI_KERNEL)         /* the processor tells no address that cannot be one */
+		fail("followed a wild pointer, perhaps a value that init() never set");
 	if (at < (const unsigned char *)page)
 		fail("used a null pointer");
 	for (i = 0; i < sizeof(areas) / sizeof(*areas); i++)
@@ -254,6 +264,21 @@ static void on_tick(int number)
 		fail("did not return within 1 s of processor time");
 }
 
+static void on_second(int number)
+{
+	(void)number;
+	if (getppid() != parent)
+		_exit(0);               /* the run was killed */
+	if (calling && ++seconds > MOST_SECONDS)
+		fail("did not return within 20 s");
+}
+
+static void on_exit_called(void)
+{
+	if (calling)
+		fail("called exit()");
+}
+
 static void prepare(void)
 {
 	static unsigned char own_stack[1 << 16];
@@ -261,19 +286,31 @@ static void prepare(void)
 	stack_t stack = { .ss_sp = own_stack, .ss_size = sizeof(own_stack) };
 	struct sigaction crash = { .sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK };
 	struct sigaction tick = { .sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART };
+	struct sigaction second = { .sa_handler = on_second, .sa_flags = SA_ONSTACK | SA_RESTART };
 	struct itimerval every = { { 0, TICK_MS * 1000 }, { 0, TICK_MS * 1000 } };
+	struct itimerval each_second = { { 1, 0 }, { 1, 0 } };
 	struct rlimit none = { 0, 0 };
 	size_t i;
+	int nothing;
 
 	page = (size_t)sysconf(_SC_PAGESIZE);
+	parent = getppid();
+	channel = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, FIRST_OWN_FD);
+	nothing = open("/dev/null", O_RDONLY);
+	if (channel < 0 || nothing < 0 || dup2(nothing, STDIN_FILENO) < 0)
+		_exit(2);
+	close(nothing);
+	atexit(on_exit_called);
 	sigaltstack(&stack, NULL);
 	for (i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
 		sigaction(crashes[i], &crash, NULL);
 	sigaction(SIGPROF, &tick, NULL);
+	sigaction(SIGALRM, &second, NULL);
 	signal(SIGINT, SIG_IGN);        /* Ctrl-C is for the run, which then ends us */
 	signal(SIGPIPE, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &none);
 	setitimer(ITIMER_PROF, &every, NULL);
+	setitimer(ITIMER_REAL, &each_second, NULL);
 }
 
 /* --- Calls --------------------------------------------------------------------------------------------------------- */
@@ -281,6 +318,7 @@ static void prepare(void)
 static void begin(void)
 {
 	ticks = 0;
+	seconds = 0;
 	calling = 1;
 }
 

@@ -42,6 +42,17 @@ static bool good_key(const char *name)
 	return true;
 }
 
+/* How many words "a|b|c" has. */
+static uint64_t words(const char *choices)
+{
+	uint64_t count = 1;
+
+	for (; *choices != '\0'; choices++)
+		if (*choices == '|')
+			count++;
+	return count;
+}
+
 static const char *param_fault(const char *list, uint32_t i, const struct lw_param *p)
 {
 	if (!good_key(p->name))
@@ -51,6 +62,9 @@ static const char *param_fault(const char *list, uint32_t i, const struct lw_par
 		return fault("%s: unit %u is not one of enum lw_unit", p->name, (unsigned)p->unit);
 	if ((p->unit == LW_CHOICE) != (p->choices != NULL))
 		return fault("%s: choices are for the unit LW_CHOICE, which needs them", p->name);
+	if (p->choices != NULL && (p->min != 0 || p->max != words(p->choices) - 1))
+		return fault("%s: min and max of a choice are 0 and %u, the places of \"%s\"", p->name,
+			     (unsigned)(words(p->choices) - 1), p->choices);
 	if (p->min > p->max)
 		return fault("%s: min is greater than max", p->name);
 	if (p->def != LW_UNSET && (p->def < p->min || p->def > p->max))
@@ -80,15 +94,20 @@ static const char *params_fault(const char *list, const struct lw_param *params,
 
 static const char *stats_fault(const struct lw_policy *p)
 {
-	uint32_t i;
+	uint32_t i, j;
 
 	if (p->nstats > MOST_ROWS)
 		return fault("nstats = %u; at most %u are possible", (unsigned)p->nstats, MOST_ROWS);
 	if (p->nstats > 0 && (p->stats == NULL || p->observe == NULL))
 		return fault("nstats = %u needs stats and observe", (unsigned)p->nstats);
-	for (i = 0; i < p->nstats; i++)
-		if (!good_key(p->stats[i].name) || (unsigned)p->stats[i].unit > LW_CHOICE)
-			return fault("stats[%u] needs a name of lower-case letters, digits and _, and a unit", (unsigned)i);
+	for (i = 0; i < p->nstats; i++) {
+		if (!good_key(p->stats[i].name) || (unsigned)p->stats[i].unit >= LW_CHOICE)
+			return fault("stats[%u] needs a name of lower-case letters, digits and _, and a unit, which is not LW_CHOICE",
+				     (unsigned)i);
+		for (j = 0; j < i; j++)
+			if (strcmp(p->stats[i].name, p->stats[j].name) == 0)
+				return fault("stats: %s is there twice", p->stats[i].name);
+	}
 	return NULL;
 }
 

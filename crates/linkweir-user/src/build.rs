@@ -17,6 +17,8 @@ const MOST_LINES: usize = 12;
 /// A user's file that may be a policy.
 pub(crate) struct Source {
     file: PathBuf,
+    /// What is compiled: the file as it was read, whatever is in it now.
+    bytes: Vec<u8>,
     /// Name of the policy.
     pub(crate) name: String,
 }
@@ -52,7 +54,7 @@ impl Source {
         let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(good) {
             return Err(format!(
-                "{shown}: the file's name is the policy's: use lower-case letters, digits and _, as in earliest_deadline.c"
+                "{shown}: the file's name is the policy's: use lower-case letters, digits and _, as in earliest.c"
             ));
         }
         let symbol = format!("lw_policy_{name}");
@@ -64,6 +66,7 @@ impl Source {
         Ok(Source {
             // The compiler runs in another folder, and its messages name the file as it is given here.
             file: std::path::absolute(file).map_err(|error| format!("{shown}: {error}"))?,
+            bytes: bytes.to_vec(),
             name: name.into_owned(),
         })
     }
@@ -98,22 +101,24 @@ impl Source {
             .map_err(|error| format!("{}: {error}", built.folder.display()))?;
 
         let include = |folder: &Path| [OsString::from("-I"), folder.into()];
-        let mut theirs = Command::new(&compiler);
+        let mut theirs = compiler.command();
         theirs.args(["-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-fPIC", "-c"]);
         theirs
             .args(include(&built.folder))
-            .arg(&self.file)
+            .arg("-iquote")
+            .arg(self.file.parent().unwrap_or(Path::new("/")))
+            .arg("user.c")
             .arg("-o")
             .arg("user.o");
         built.warnings = said(&mut theirs, &built.folder)?;
 
-        let mut ours = Command::new(&compiler);
+        let mut ours = compiler.command();
         ours.args(["-std=gnu11", "-O2", "-fPIC"])
             .args(include(&built.folder));
         ours.arg(format!("-DLW_USER_POLICY=lw_policy_{}", self.name));
         ours.arg(format!("-DLW_USER_NAME=\"{}\"", self.name));
         match kind {
-            Kind::Library => ours.args(["-shared", "-Wl,-z,defs", "table.c"]),
+            Kind::Library => ours.args(["-shared", "-Wl,-z,defs", "-Wl,-Bsymbolic", "table.c"]),
             Kind::Program => ours.args(["table.c", "guarded.c"]),
         };
         ours.arg("user.o").arg("-o").arg(&built.file);
@@ -126,6 +131,14 @@ impl Source {
         for (name, text) in HEADERS {
             fs::write(folder.join(name), text)?;
         }
+        let path = self
+            .file
+            .to_string_lossy()
+            .replace('\\', "\\\\")
+            .replace('"', "\\\"");
+        let mut user = format!("#line 1 \"{path}\"\n").into_bytes();
+        user.extend(&self.bytes);
+        fs::write(folder.join("user.c"), user)?;
         fs::write(folder.join("table.c"), TABLE)?;
         if kind == Kind::Program {
             fs::write(folder.join("guarded.c"), GUARDED)?;
@@ -134,30 +147,41 @@ impl Source {
     }
 }
 
-/// The C compiler of this machine.
-fn compiler() -> Result<OsString, String> {
-    let wanted = env::var_os("CC").filter(|name| !name.is_empty());
-    let names: Vec<OsString> = match &wanted {
-        Some(name) => vec![name.clone()],
-        None => ["cc", "gcc", "clang"].map(OsString::from).to_vec(),
-    };
-    let works = |name: &&OsString| {
-        let mut command = Command::new(name);
+/// The C compiler of this machine, with the options that CC gives it.
+struct Compiler(Vec<OsString>);
+
+impl Compiler {
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.0[0]);
+        command.args(&self.0[1..]);
+        command
+    }
+
+    fn works(&self) -> bool {
+        let mut command = self.command();
         let command = command.arg("--version").stdin(Stdio::null());
         command.output().is_ok_and(|output| output.status.success())
-    };
-    names
-        .iter()
-        .find(works)
-        .cloned()
-        .ok_or_else(|| match wanted {
-            Some(name) => format!(
-                "no C compiler: CC = {} does not run",
-                name.to_string_lossy()
-            ),
-            None => {
-                "no C compiler, which a policy in C needs: apt-get install gcc libc6-dev".to_owned()
-            }
+    }
+}
+
+/// What CC names, or the first that runs of those that machines have.
+fn compiler() -> Result<Compiler, String> {
+    let wanted = env::var("CC").unwrap_or_default();
+    let words: Vec<OsString> = wanted.split_whitespace().map(OsString::from).collect();
+    if !words.is_empty() {
+        let compiler = Compiler(words);
+        return compiler.works().then_some(compiler).ok_or_else(|| {
+            format!(
+                "no C compiler: CC = {wanted} does not run; unset CC or name another, such as gcc"
+            )
+        });
+    }
+    ["cc", "gcc", "clang"]
+        .map(|name| Compiler(vec![name.into()]))
+        .into_iter()
+        .find(Compiler::works)
+        .ok_or_else(|| {
+            "no C compiler, which a policy in C needs: apt-get install gcc libc6-dev".to_owned()
         })
 }
 
@@ -179,12 +203,37 @@ fn said(command: &mut Command, folder: &Path) -> Result<String, String> {
     if output.status.success() {
         return Ok(text);
     }
-    if text.contains("fatal error: std") || text.contains("cannot find Scrt1.o") {
+    let of_c_library = |name: &str| text.contains(&format!("fatal error: {name}:"));
+    if [
+        "stdint.h",
+        "stdbool.h",
+        "stddef.h",
+        "string.h",
+        "stdio.h",
+        "stdlib.h",
+    ]
+    .into_iter()
+    .any(of_c_library)
+        || text.contains("cannot find Scrt1.o")
+    {
         return Err(format!(
             "the C compiler lacks the C library's headers: apt-get install libc6-dev\n{text}"
         ));
     }
+    if let Some(name) = undefined(&text) {
+        return Err(if name.starts_with("lw_policy_") {
+            format!("defines no policy: {name} must be a table `const struct lw_policy {name} = {{ ... }};`, which is not static")
+        } else {
+            format!("uses {name}, which the file does not define; a policy computes with integers and links no library besides C's own")
+        });
+    }
     Err(format!("does not compile:\n{text}"))
+}
+
+/// The name that the linker did not find.
+fn undefined(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("undefined reference to `")?;
+    after.split('\'').next()
 }
 
 /// A new folder for temporary files, which only we may enter.
@@ -192,9 +241,11 @@ fn new_folder() -> io::Result<PathBuf> {
     use std::os::unix::fs::DirBuilderExt;
 
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    // The compiler runs in another folder, so that a relative TMPDIR would not be found there.
+    let all = std::path::absolute(env::temp_dir())?;
     loop {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("linkweir-{}-{number}", process::id()));
+        let folder = all.join(format!("linkweir-{}-{number}", process::id()));
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|()| folder),

@@ -17,8 +17,9 @@ use linkweir_core::{
 use crate::build::{Kind, Source};
 use crate::watched::{broken, Watched};
 
-/// How long we wait for an answer. The process itself ends a call after a second of its own time; this is for one that sleeps.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long we wait for an answer. The process itself ends a call after a second of processor time, or 20 s of real time, and
+/// names it. Events may wait before a question, so this is longer.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Events wait for the next question until there are this many bytes of them.
 const MOST_UNSENT: usize = 1 << 15;
 
@@ -168,6 +169,8 @@ struct Process {
     name: String,
     /// Requests that are not sent yet.
     unsent: Vec<u8>,
+    /// It could not be reached: nothing more is sent, as it may have got half of a request.
+    lost: bool,
     /// The queues as the process knows them.
     known: Vec<Queue>,
 }
@@ -207,6 +210,7 @@ impl Process {
             socket: ours,
             name,
             unsent: Vec::new(),
+            lost: false,
             known: Vec::new(),
         })
     }
@@ -254,7 +258,12 @@ impl Process {
     }
 
     fn send(&mut self) -> io::Result<()> {
+        if self.lost {
+            self.unsent.clear();
+            return Ok(());
+        }
         let sent = self.socket.write_all(&self.unsent);
+        self.lost = sent.is_err();
         self.unsent.clear();
         sent
     }
@@ -315,9 +324,17 @@ impl Process {
                 let what = format!("did not return within {} s", PATIENCE.as_secs());
                 Err(broken(&self.name, view.now_ns, call, &what))
             }
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                let what = format!("or an event before it wrote over our connection ({error})");
+                Err(broken(&self.name, view.now_ns, call, &what))
+            }
             Err(error) => {
                 let error = sent.err().unwrap_or(error);
-                let what = format!("or an event before it ended the process ({error})");
+                let how = self
+                    .child
+                    .wait()
+                    .map_or(error.to_string(), |how| how.to_string());
+                let what = format!("or an event before it ended the process ({how})");
                 Err(broken(&self.name, view.now_ns, call, &what))
             }
         }
@@ -325,9 +342,9 @@ impl Process {
 
     fn tell(&mut self, op: Op, view: &View<'_>, details: Details) {
         self.request(op, view, details, &[]);
-        if self.unsent.len() > MOST_UNSENT && self.send().is_err() {
-            // It ended; the next question finds out why.
-            self.unsent.clear();
+        if self.unsent.len() > MOST_UNSENT {
+            // If it ended, the next question finds out why.
+            let _ = self.send();
         }
     }
 }

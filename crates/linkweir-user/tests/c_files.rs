@@ -14,6 +14,10 @@ const LINK_BPS: u64 = 10_000_000;
 
 /// Serves the queue whose head came first, with a state of eight bytes for each queue.
 const OLDEST: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "linkweir/policy.h"
 
 struct state { uint64_t served[1]; };
@@ -102,7 +106,7 @@ fn serve<P: Policy>(mux: &mut Mux<P, ()>) -> Vec<usize> {
 fn limits() -> [Limit; CLASSES] {
     [Limit {
         pkts: Some(20),
-        bytes: None,
+        ..Limit::NONE
     }; CLASSES]
 }
 
@@ -178,11 +182,11 @@ fn a_policy_of_the_core_is_such_a_file_as_it_is() {
 }
 
 /// What is put where, and how the run then ends.
-const FAULTS: [(&str, &str, &str); 13] = [
+const FAULTS: [(&str, &str, &str); 18] = [
     (
         "/* in init */",
         "st->served[v->nqueues] = 1;",
-        "init() at 0 s reached 1 bytes behind the end of its state (24 bytes)",
+        "init() at 0 s reached 1 byte behind the end of its state (24 bytes)",
     ),
     (
         "/* in pick */",
@@ -232,31 +236,91 @@ const FAULTS: [(&str, &str, &str); 13] = [
     (
         "/* in sent */",
         "volatile int zero = (int)(q - 2); if (q == 2) zero = 100 / zero;",
-        "sent() of queue 2",
+        DIVIDED,
     ),
     (
         "/* in sent */",
         "if (q == 2) __builtin_trap();",
-        "sent() of queue 2",
+        "ran into code that is none",
     ),
     (
         "/* in observe */",
         "((struct state *)(uintptr_t)st)->served[q] = 9;",
-        "observe() of queue 0",
+        "wrote to its state, which it may only read here",
+    ),
+    (
+        "/* in pick */",
+        "if (best == 2) best = *(volatile uint32_t *)0xa5a5a5a5a5a5a5a5;",
+        "followed a wild pointer",
+    ),
+    ("/* in sent */", "if (q == 2) exit(3);", "sent() of queue 2"),
+    ("/* in sent */", "if (q == 2) exit(0);", "called exit()"),
+    (
+        "/* in pick */",
+        "if (best == 2) _exit(3);",
+        "or an event before it ended the process (exit status: 3)",
+    ),
+    (
+        "/* in pick */",
+        "if (best == 2 && getchar() == EOF) return 7;",
+        "named queue 7; there are 0 .. 2",
     ),
 ];
+const DIVIDED: &str = "divided by 0";
 
 #[test]
 fn what_breaks_the_contract_is_told_with_the_call() {
     for (place, fault, expected) in FAULTS {
         assert!(OLDEST.contains(place));
-        if expected == "divided by 0" && !cfg!(target_arch = "x86_64") {
+        if expected == DIVIDED && !cfg!(target_arch = "x86_64") {
             continue; // others give 0
         }
         let found = run(&OLDEST.replace(place, fault), "oldest.c", false).expect_err(fault);
         assert!(found.contains("oldest.c: "), "{fault}: {found}");
         assert!(found.contains(expected), "{fault}: {found}");
     }
+}
+
+#[test]
+fn a_call_that_sleeps_is_named_though_it_takes_no_processor_time() {
+    let text = OLDEST.replace("/* in sent */", "if (q == 2) for (;;) sleep(9);");
+    let found = run(&text, "oldest.c", false).unwrap_err();
+    assert!(found.contains("sent() of queue 2"), "{found}");
+    assert!(found.contains("did not return within 20 s"), "{found}");
+}
+
+#[test]
+fn a_state_of_a_size_that_cannot_be_is_refused() {
+    for size in ["0", "(size_t)n << 45", "(size_t)-1"] {
+        let text = OLDEST.replace("return n * sizeof(uint64_t);", &format!("return {size};"));
+        assert_ne!(text, OLDEST);
+        for trusted in [false, true] {
+            let found = run(&text, "oldest.c", trusted).unwrap_err();
+            assert!(
+                found.contains("state_size() must be 1 byte .. 1 GiB"),
+                "{size}: {found}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_function_of_the_file_is_its_own_also_when_the_c_library_has_one_of_that_name() {
+    let text = OLDEST
+        .replace("static size_t state_size", "char *index(const char *text, int letter);\nchar *index(const char *text, int letter)\n{\n\treturn text == NULL && letter == 7 ? (char *)1 : NULL;\n}\n\nstatic size_t state_size")
+        .replace("/* in pick */", "if (index(NULL, 7) == NULL) return 7;");
+    for trusted in [false, true] {
+        let (order, _) = run(&text, "oldest.c", trusted).unwrap();
+        assert!(order.len() > 200);
+    }
+}
+
+#[test]
+fn the_file_is_compiled_as_it_was_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = written(folder.path(), "oldest.c", "this is not C");
+    let maker = c_policy(&file, OLDEST.as_bytes(), true).unwrap().maker;
+    assert_eq!(maker.declaration().name, "oldest");
 }
 
 #[test]
@@ -304,6 +368,16 @@ fn a_table_against_the_contract_is_refused_before_anything_runs() {
             ".name = \"Served!\"",
             "stats[0] needs a name",
         ),
+        (
+            ".unit = LW_PKTS",
+            ".unit = LW_CHOICE",
+            "stats[0] needs a name of lower-case letters, digits and _, and a unit, which is not LW_CHOICE",
+        ),
+        (
+            "	.nstats = 1,\n",
+            "	.nparams = 1,\n	.params = &(const struct lw_param){ .name = \"mode\", .help = \"m\", .unit = LW_CHOICE, .choices = \"a|b\", .max = 5, .def = 4 },\n	.nstats = 1,\n",
+            "mode: min and max of a choice are 0 and 1, the places of \"a|b\"",
+        ),
     ] {
         let text = OLDEST.replace(from, to);
         assert_ne!(text, OLDEST);
@@ -336,6 +410,21 @@ fn what_is_no_policy_is_refused_with_the_cure() {
             "oldest.c",
             &OLDEST.replace("return best", "return (uint32_t)helper()"),
             "helper",
+        ),
+        (
+            "oldest.c",
+            &OLDEST.replace("static size_t state_size", "double sqrt(double x);\nstatic volatile double two = 2;\nstatic size_t state_size").replace("/* in pick */", "if (sqrt(two) > 2) best = 0;"),
+            "uses sqrt, which the file does not define; a policy computes with integers",
+        ),
+        (
+            "oldest.c",
+            &OLDEST.replace("#include <stdio.h>", "#include <stdbol.h>"),
+            "does not compile:",
+        ),
+        (
+            "oldest.c",
+            "/* const struct lw_policy lw_policy_oldest comes soon */",
+            "defines no policy: lw_policy_oldest must be a table",
         ),
         (
             "oldest.c",

@@ -43,7 +43,12 @@ def compare(
     ],
     traces: Annotated[
         str | None,
-        typer.Option(metavar="FILES", help="Capacity traces in place of the scenario's link, separated by commas."),
+        typer.Option(
+            "--traces",
+            "--trace",
+            metavar="FILES",
+            help="Capacity traces in place of the scenario's link, separated by commas.",
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option(metavar="N", help="How many runs of each, from the first seed on.")] = 10,
     seed: Annotated[

@@ -31,21 +31,21 @@ def compare(
     force: bool = False,
     progress: Callable[[int, int, int], None] | None = None,
 ) -> Comparison:
-    """Runs one scenario under several policies and compares what each class got.
+    """Runs one scenario under several policies and compares the service of each class.
 
     Parameters that a policy does not have are left out; the notes of the result say which.
 
     Args:
         scenario: the path of a TOML file, or a dict with the same keys.
-        policies: names of policies; ``"LABEL=NAME"`` where one is compared with two settings. Or a dict of the keys
+        policies: names of policies; ``"LABEL=NAME"`` where one is compared with two settings. Or a dict with the keys
             that each changes, as in plans: ``{"pss": {}, "drr": {"class.af.quantum": "3kB"}}``; None leaves a key out.
         traces: capacity traces, each of which takes the place of the link's rate or trace; without any, the link is
             the scenario's own.
-        seeds: how many, from the scenario's own on; or a list.
+        seeds: the number of seeds, the first being the scenario's own; or a list of seeds.
         promises: bounds that a class should keep in addition to what the scenario reserves: ``"af.rate=1.5Mbit"``
             (at least), ``"ef.delay_p99=50ms"`` or ``"ef.loss=1%"`` (at most).
-        out: directory for the results and the report. A comparison that is there is resumed. Without it everything
-            stays in memory.
+        out: directory for the results and the report. If it holds an incomplete comparison, this is resumed. Without
+            `out` everything stays in memory.
         client: a client of `dask.distributed`, whose cluster does the runs.
         jobs: processes of this machine; as many as there are processors when None.
         force: `out` may be another comparison or sweep, which is overwritten.
@@ -56,9 +56,9 @@ def compare(
 
     Raises:
         PlanError: a policy, a trace or a promise is wrong; nothing was run.
-        ScenarioError: the scenario is; nothing was run.
+        ScenarioError: the scenario is wrong; nothing was run.
         DirectoryError, ExecutorError: as for `linkweir.sweeps.run_plan`.
-        SweepInterrupted: Ctrl-C; `Comparison.load` opens what was done, if `out` was given.
+        SweepInterrupted: Ctrl-C; `Comparison.load` opens the finished part, if `out` was given.
 
     >>> scenario = {"duration": "2s", "link": {"rate": "2Mbit"}, "scheduler": {"policy": "strict"},
     ...             "class": [{"name": "voice"}, {"name": "rest"}],

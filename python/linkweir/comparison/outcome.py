@@ -26,8 +26,8 @@ class Comparison(Results):
     """The outcome of a comparison.
 
     Attributes:
-        facts: what was compared.
-        sweep: the runs: their data set, and which of them failed.
+        facts: the scenario, policies and promises that were compared.
+        sweep: the runs: their data set, and the list of those that failed.
     """
 
     def report(self, path: str | os.PathLike[str]) -> Path:
@@ -47,10 +47,10 @@ class Comparison(Results):
 
     @classmethod
     def load(cls, directory: str | os.PathLike[str]) -> Comparison:
-        """Opens an earlier comparison, complete or not.
+        """Opens an earlier comparison, also an incomplete one.
 
         Raises:
-            DirectoryError: there is none, or it did not end.
+            DirectoryError: the directory holds no comparison, or the comparison did not end.
         """
         folder = Path(directory)
         sweep = Sweep.load(folder)

@@ -119,7 +119,7 @@ def short_trace(run: RunTables, resolved: ResolvedScenario) -> list[Finding]:
     }[end]
     what = f"it lasts {length_s:.6g} s and the run {run.simulated_s:.6g} s; {after}"
     figures = {"trace_s": length_s, "simulated_s": run.simulated_s}
-    cure = f'Set duration = "{math.floor(1000 * length_s)}ms" or give a longer trace'
+    cure = f'Set duration = "{math.floor(1000 * length_s) / 1000:.12g}s" or give a longer trace'
     return [Finding("trace", "link.trace", what, cure, figures)]
 
 
@@ -182,7 +182,9 @@ def _grows(run: RunTables) -> Flags:
 def _long_delay(entry: Entry, n: int, row: dict[str, float], window_s: float, *, grows: bool) -> Finding:
     delay_s, sent_pps = row["delay_p95_s"], row["sent_pkts"] / window_s
     what = f"more than one packet in twenty waited for {delay_s:.3g} s or longer"
-    limit = _native.quantity(entry.keys["limit"], "packets") if "limit" in entry.keys else math.inf
+    limit = math.inf
+    if entry.keys.get("limit", "").endswith("p"):
+        limit = _native.quantity(entry.keys["limit"], "packets")
     second = max(1, math.floor(LONG_DELAY_S * sent_pps))
     if second < limit and limit >= sent_pps * delay_s / 2 and row["dropped_limit_pkts"]:
         cure = f'At {sent_pps:.4g} packets/s a queue with limit = "{second}p" holds 1 s of them'

@@ -334,6 +334,7 @@ def _counts(now: Counters, then: Counters, overhead: int) -> Row:
         "sent_bytes": now.own_bytes(overhead) - then.own_bytes(overhead),
         "dropped_limit_pkts": now.dropped_pkts - then.dropped_pkts - policy,
         "dropped_policy_pkts": policy,
+        "dropped_age_pkts": 0,  # no class has a max_age here
     }
 
 
@@ -496,6 +497,7 @@ def _flow_row(record: Record, number: int, arrived: int, packets: int, size: int
         "goodput_bps": 8.0 * good / span_s,
         "dropped_limit_pkts": None,
         "dropped_policy_pkts": None,
+        "dropped_age_pkts": None,
         "lost_link_pkts": _lost(world),
     }
 

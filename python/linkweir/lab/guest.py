@@ -122,7 +122,7 @@ def prepare(folder: Path, *more: Path) -> Guest:
     busybox = _program("busybox")
     add("bin/busybox", busybox.read_bytes())
     applets = subprocess.run([busybox, "--list"], capture_output=True, text=True, check=False).stdout.split()
-    for applet in sorted(set(applets) - {"ip", "tc", "sh", "busybox"}):
+    for applet in sorted(set(applets) - {"ip", "tc", "sh", "busybox"} - {path.name for path in more}):
         add(f"bin/{applet}", b"busybox", link=True)
     for path in (*(_program(name) for name in ("dash", "tc", "ip")), *more):
         add(f"bin/{path.name}", path.read_bytes())

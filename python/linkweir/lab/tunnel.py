@@ -50,6 +50,8 @@ LINK_BELOW: Mapping[str, Any] = {"rate": "10Gbit"}
 INNER_BYTES = 1500
 OUTER_BYTES = 28
 """Headers of IP and UDP around a packet in the tunnel."""
+_EF = 46
+"""The code point for which a gateway has a limit of age by default."""
 ENDS = {"sender": 1, "receiver": 2}
 RECEIVER = f"10.77.0.{ENDS['receiver']}"
 
@@ -185,6 +187,8 @@ def _gateway(
         keys = {key: value for key, value in entry.items() if key != "count"}
         if number < len(classes):
             keys["match"] = [{"dscp": number}]
+        if number == _EF:  # as in the simulator, whatever the code point means elsewhere
+            keys |= {"max_age": "3600s", "full": "tail"}
         text += _table("[[class]]", keys)
     return text + _table("[[peer]]", peer)
 

@@ -167,6 +167,10 @@ def check_link(link: Mapping[str, Any]) -> None:
         raise unfit("link.mpu", link["mpu"], "must be 0B in the laboratory")
 
 
+_ONLY_HERE = ("max_age", "full", "least")
+"""Keys of classes that the qdiscs do not have."""
+
+
 def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     """Refuses flows that only the simulator supports."""
     if len(flows) > 1024:
@@ -174,6 +178,12 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
     classes = sum(entry["count"] for entry in keys["class"])
     if classes > 63:
         raise unfit("class", classes, "must be at most 63 classes: the laboratory marks each with a DSCP of its own")
+    for number, entry in enumerate(keys["class"]):
+        for key in _ONLY_HERE:
+            if key in entry:
+                raise unfit(f"class[{number}].{key}", entry[key], "is not there in the laboratory; leave it out")
+        if "limit" in entry and not entry["limit"].endswith("p"):
+            raise unfit(f"class[{number}].limit", entry["limit"], "must be packets in the laboratory")
     for number, flow in enumerate(keys["flow"]):
         if flow["kind"] not in ("cbr", "poisson", "tcp"):
             raise unfit(f"flow[{number}].kind", flow["kind"], "must be cbr, poisson or tcp in the laboratory")

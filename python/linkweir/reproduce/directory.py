@@ -173,4 +173,18 @@ def _rows(shown: page.FigureResult) -> dict[str, Any]:
         found |= {"other_rows": shown.other, "other_title": shown.figure.other_title}
     if shown.details:
         found["details"] = shown.details
+    if shown.figure.printed is not None:
+        found["published"] = [
+            {
+                "what": one.number.what,
+                "value": one.number.value,
+                "upper": float(one.number.upper) if one.number.upper else None,
+                "unit": one.number.unit,
+                "how": one.number.how,
+                "source": one.number.source,
+                "ours": one.ours,
+                "difference": one.difference,
+            }
+            for one in shown.compared
+        ]
     return found

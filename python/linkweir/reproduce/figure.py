@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from linkweir.reproduce.printed import Printed
+
 Scenario = dict[str, Any]
 Row = dict[str, Any]
 
@@ -103,6 +105,8 @@ class Figure:
     """Whether the title names figure and paper, so that the heading need not."""
     claimed: bool = True
     """Whether the claim is the paper's; it is a sentence of ours otherwise."""
+    printed: Printed | None = None
+    """What the paper's text prints of it; None for what the paper does not have."""
 
     @property
     def heading(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from linkweir import html_page
+from linkweir.reproduce import printed
 from linkweir.reproduce.figure import Figure, Grid, Row
 
 TitledGrid = tuple[str, Grid]
@@ -31,6 +32,14 @@ class FigureResult:
     def notable(self) -> list[Row]:
         """The details that a terminal shows."""
         return [row for row in self.details if self.figure.notable is None or self.figure.notable(row)]
+
+    @property
+    def compared(self) -> list[printed.Comparison]:
+        """The numbers that the paper prints, with ours: where something real ran, its own."""
+        if self.figure.printed is None:
+            return []
+        real = [row for row in self.rows if row.get("where") != SIMULATION]
+        return self.figure.printed.compare(real)
 
     @property
     def table(self) -> list[Row]:
@@ -81,7 +90,40 @@ def terminal(shown: FigureResult) -> list[TitledGrid | str]:
     if shown.notable:
         title, rows = _first_notable(shown)
         items.append((title, _all_columns(rows, None)))
+    said, compared = _published(shown)
+    items += said
+    if compared:
+        items.append((PUBLISHED, printed.grid(compared)))
     return items
+
+
+PUBLISHED = "Numbers that the paper prints, and ours"
+
+
+def _published(shown: FigureResult) -> tuple[list[str], list[printed.Comparison]]:
+    """What could be read of the paper's figure, and the numbers to list: none that the summary has in brackets."""
+    of = shown.figure.printed
+    if of is None:
+        return [], []
+    compared = shown.compared
+    said = [text] if (text := of.said(compared)) else []
+    if of.in_brackets and compared:
+        said.append(_tallied([one for one in compared if one.number.column and one.number.measure is None]))
+        compared = [one for one in compared if one.number.measure is not None]
+    return said, compared
+
+
+def _tallied(compared: Sequence[printed.Comparison]) -> str:
+    """How many values in brackets agree, and the one that does least."""
+    worst = printed.furthest(compared)
+    if worst is None:
+        return printed.tally(compared)
+    number = worst.number
+    known = f" ({number.remark})" if number.remark else ""
+    return (
+        f"{printed.tally(compared)} Largest difference: {number.what}, ours {format(worst.ours, number.shown)}, "
+        f"the paper's {number.printed}{known}."
+    )
 
 
 MOST_NOTABLE = 8
@@ -152,7 +194,14 @@ def markdown(shown: FigureResult) -> str:
         title, rows = _first_notable(shown)
         parts.append(title + ":")
         parts.append(_markdown_table(*_all_columns(rows, None)))
+    parts += published(shown)
     return "\n\n".join(parts) + "\n"
+
+
+def published(shown: FigureResult) -> list[str]:
+    """The paragraphs of Markdown on what the paper prints."""
+    said, compared = _published(shown)
+    return [*said, *([_markdown_table(*printed.grid(compared))] if compared else [])]
 
 
 def _pivot(rows: Sequence[Row], *, with_theory: bool) -> Grid:
@@ -199,7 +248,10 @@ def report(title: str, command: str, facts: dict[str, Any], figures: Sequence[Fi
     parts.append(
         "<p>" + ", ".join(f"{html.escape(key)} {html.escape(str(value))}" for key, value in facts.items()) + "</p>"
     )
-    parts.append("<p>Marks and thick lines are ours, thin lines theory.</p>")
+    parts.append(
+        "<p>Marks and thick lines are ours, thin lines theory. Large hollow stars and triangles are numbers and bounds "
+        "that the paper prints.</p>"
+    )
     for shown in figures:
         parts += _section(shown)
     return html_page.document(title, "\n".join(parts))
@@ -213,6 +265,9 @@ def _section(shown: FigureResult) -> list[str]:
         parts.append(f"<p>{html.escape(text)}</p>")
     if shown.picture:
         parts.append(html_page.figure(figure.name, figure.heading, shown.picture))
+    parts += [f"<p>{html.escape(text)}</p>" for text in _published(shown)[0]]
+    if compared := shown.compared:
+        parts.append(_folded(PUBLISHED, *printed.grid(compared)))
     parts.append(_html_table("Values", shown.table, list(figure.columns)))
     if shown.other:
         parts.append(_html_table(figure.other_title, shown.other, list(figure.columns)))
@@ -224,5 +279,9 @@ def _section(shown: FigureResult) -> list[str]:
 
 
 def _html_table(title: str, rows: Sequence[Row], columns: list[str]) -> str:
-    table = html_page.table(*_all_columns(rows, columns))
-    return f"<details open><summary>{html.escape(title)} ({len(rows)} rows)</summary>{table}</details>"
+    return _folded(title, *_all_columns(rows, columns))
+
+
+def _folded(title: str, columns: list[str], lines: list[list[str]]) -> str:
+    table = html_page.table(columns, lines)
+    return f"<details open><summary>{html.escape(title)} ({len(lines)} rows)</summary>{table}</details>"

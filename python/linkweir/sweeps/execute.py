@@ -231,7 +231,7 @@ def sweep(
 
     Raises:
         PlanError: the plan is wrong; nothing was run.
-        ScenarioError: its scenario is; nothing was run.
+        ScenarioError: its scenario is wrong; nothing was run.
         DirectoryError, ExecutorError, SweepInterrupted: as for `run_plan`.
     """
     if client is not None and jobs is not None:

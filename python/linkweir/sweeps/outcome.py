@@ -144,7 +144,7 @@ class SweepInterrupted(KeyboardInterrupt):
     """Ctrl-C ended a sweep early.
 
     Attributes:
-        sweep: the runs done until then, with ``status == "interrupted"``.
+        sweep: the runs that were finished before, with ``status == "interrupted"``.
     """
 
     def __init__(self, sweep: Sweep) -> None:

@@ -104,4 +104,4 @@ def page(name: str, done: int, planned: int, data: pa.Table, distributions: pa.T
 def _table(found: pa.Table, scope: str, measures: Sequence[str]) -> str:
     headings, rows = table_of(found, scope, measures)
     more = f"<p>{html.escape(f'and {len(rows) - _MOST_ROWS:,} more rows')}</p>" if len(rows) > _MOST_ROWS else ""
-    return html_page.table(headings, rows[:_MOST_ROWS]) + more
+    return html_page.folded(headings, rows[:_MOST_ROWS]) + more

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause */
 /*
  * NAME.c - earliest deadline first: each class has a deadline, and the packet whose deadline ends first goes next.
  *
@@ -7,10 +7,7 @@
  */
 #include "linkweir/policy.h"
 
-struct NAME_state {
-	uint64_t deadline_ns[1];        /* one for each queue */
-};
-
+/* The state: a deadline for each queue, ns. */
 static size_t NAME_state_size(uint32_t nqueues, const uint64_t *params)
 {
 	(void)params;
@@ -19,17 +16,17 @@ static size_t NAME_state_size(uint32_t nqueues, const uint64_t *params)
 
 static void NAME_init(void *state, const struct lw_view *v, const uint64_t *params, const uint64_t *qparams)
 {
-	struct NAME_state *st = (struct NAME_state *)state;
+	uint64_t *deadline_ns = (uint64_t *)state;
 	uint32_t q;
 
 	(void)params;
 	for (q = 0; q < v->nqueues; q++)
-		st->deadline_ns[q] = qparams[q];
+		deadline_ns[q] = qparams[q];
 }
 
 static uint32_t NAME_pick(void *state, const struct lw_view *v, uint64_t *retry_ns)
 {
-	const struct NAME_state *st = (const struct NAME_state *)state;
+	const uint64_t *deadline_ns = (const uint64_t *)state;
 	uint64_t first_ns = UINT64_MAX;
 	uint32_t q, best = LW_NONE;
 
@@ -38,8 +35,8 @@ static uint32_t NAME_pick(void *state, const struct lw_view *v, uint64_t *retry_
 
 		if (queue->backlog_pkts == 0 || queue->rate_bps == 0)
 			continue;
-		if (queue->head_arrival_ns + st->deadline_ns[q] < first_ns) {
-			first_ns = queue->head_arrival_ns + st->deadline_ns[q];
+		if (queue->head_arrival_ns + deadline_ns[q] < first_ns) {
+			first_ns = queue->head_arrival_ns + deadline_ns[q];
 			best = q;
 		}
 	}

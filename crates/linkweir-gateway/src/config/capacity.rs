@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The capacity of a link: `rate` (a value or one over time), `trace` or `command`, and what the scheduler is given of it.
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
 use linkweir_config::limits;
 use linkweir_config::link::{self, Given, Source};
 use linkweir_config::reader::{Entry, Section};
@@ -193,19 +196,31 @@ pub(super) fn mean_bps(capacity: &signal::Capacity) -> u64 {
 }
 
 fn command(entry: &Entry<'_, '_>) -> Result<Vec<String>, Fault> {
-    let words = entry
+    let mut words = entry
         .list(WORDS)?
         .iter()
         .map(|word| word.text().map(str::to_string))
         .collect::<Result<Vec<_>, _>>()?;
-    let program = folder(entry.source()).join(&words[0]);
-    if words[0].contains('/') && !program.is_file() {
-        return Err(entry.fault(format!(
-            "{} is not a file; name a program",
-            program.display()
-        )));
+    if words[0].contains('/') {
+        words[0] = program(entry, &words[0])?;
     }
     Ok(words)
+}
+
+/// A program next to the configuration, or one at an absolute path: the whole path, because it is started elsewhere.
+fn program(entry: &Entry<'_, '_>, word: &str) -> Result<String, Fault> {
+    let program = folder(entry.source()).join(word);
+    let shown = program.display();
+    let meta = program.metadata().ok().filter(Metadata::is_file);
+    let Some(meta) = meta else {
+        return Err(entry.fault(format!("{shown} is not a file; name a program")));
+    };
+    if meta.mode() & 0o111 == 0 {
+        return Err(entry.fault(format!("{shown} may not be executed; run chmod +x")));
+    }
+    let whole = std::path::absolute(&program).unwrap_or(program);
+    let whole = whole.into_os_string().into_string();
+    whole.map_err(|_| entry.fault("must be at a path of UTF-8"))
 }
 
 /// A capacity that a program or a person sets while the gateway runs, bit/s: a rate with its unit.
@@ -213,18 +228,26 @@ fn command(entry: &Entry<'_, '_>) -> Result<Vec<String>, Fault> {
 /// # Errors
 /// What is wrong and how to write it.
 pub fn capacity_bps(text: &str) -> Result<u64, String> {
-    let range = || {
-        format!(
-            "must be {} .. {}",
-            units::show_whole(0, Kind::Rate),
-            units::show_whole(limits::RATE_BPS, Kind::Rate)
-        )
-    };
-    let (bps, _) = units::parse(text, Kind::Rate)?.whole().ok_or_else(range)?;
-    if bps > limits::RATE_BPS {
-        return Err(range());
-    }
-    Ok(bps)
+    let whole = units::parse(text, Kind::Rate)?.whole();
+    whole.map_or_else(|| Err(range()), |(bps, _)| reported_bps(bps))
+}
+
+/// The same capacity if it is one that a link can have, bit/s.
+///
+/// # Errors
+/// Which it can have.
+pub fn reported_bps(bps: u64) -> Result<u64, String> {
+    let carries = (LEAST_BPS..=limits::RATE_BPS).contains(&bps);
+    (bps == 0 || carries).then_some(bps).ok_or_else(range)
+}
+
+fn range() -> String {
+    format!(
+        "must be {}, which is an outage, or {} .. {}",
+        units::show_whole(0, Kind::Rate),
+        units::show_whole(LEAST_BPS, Kind::Rate),
+        units::show_whole(limits::RATE_BPS, Kind::Rate)
+    )
 }
 
 #[cfg(test)]
@@ -235,7 +258,9 @@ mod tests {
     fn capacities_have_units() {
         assert_eq!(capacity_bps("18Mbit"), Ok(18_000_000));
         assert_eq!(capacity_bps("0bit"), Ok(0));
-        let range = Err("must be 0bit .. 400Gbit".to_string());
+        assert_eq!(capacity_bps("1kbit"), Ok(1000));
+        let range = Err("must be 0bit, which is an outage, or 1kbit .. 400Gbit".to_string());
+        assert_eq!(capacity_bps("999bit"), range);
         assert_eq!(capacity_bps("500Gbit"), range);
         assert_eq!(capacity_bps("-1Mbit"), range);
         assert!(capacity_bps("18").unwrap_err().contains("needs a unit"));

@@ -3,11 +3,9 @@
 
 use std::ops::RangeInclusive;
 
-use linkweir_config::parameters;
 use linkweir_config::reader::{Entry, Section};
-use linkweir_config::units::Kind;
-use linkweir_config::Fault;
-use linkweir_core::{Limit, PolicyInfo};
+use linkweir_config::{parameters, queue, Fault};
+use linkweir_core::PolicyInfo;
 
 use super::names::{nets, word};
 use linkweir_plane::classify::{self, Rule, Rules};
@@ -18,7 +16,11 @@ const LIMIT_PKTS: u64 = 1_000_000;
 /// Most bytes a queue may hold.
 const LIMIT_BYTES: u64 = 1_000_000_000;
 /// Packets a queue may hold by default.
-const DEFAULT_PKTS: u32 = 1000;
+const DEFAULT_PKTS: u64 = 1000;
+/// How long packets of a class of voice may wait by default, ns: a call can use nothing older.
+const VOICE_AGE_NS: u64 = 200_000_000;
+/// The code point of voice, expedited forwarding (RFC 3246).
+const EF: u32 = 46;
 /// Most rules of a class, and most values of one key of a rule.
 const RULES: usize = 1024;
 
@@ -37,7 +39,6 @@ pub(super) fn read(
         if classes.iter().any(|class| class.name == name) {
             return Err(entry.fault("two classes have this name; rename one"));
         }
-        let limit = limit(section)?;
         for param in &info.qparams {
             qparams.push(parameters::read(section, param)?);
         }
@@ -69,7 +70,20 @@ pub(super) fn read(
                 rest = Some(at);
             }
         }
+        let is_voice = rules
+            .iter()
+            .any(|rule| rule.class == at && rule.dscp.is_some_and(|points| points >> EF & 1 == 1));
+        let bounds = queue::Bounds {
+            pkts: LIMIT_PKTS,
+            bytes: LIMIT_BYTES,
+            default_pkts: DEFAULT_PKTS,
+            least_bytes: 0,
+            default_age_ns: is_voice.then_some(VOICE_AGE_NS),
+        };
+        let limit = queue::read(section, bounds)?;
         classes.push(Class { name, limit });
+        let limits = classes.iter().map(|class| &class.limit);
+        queue::shares(limits, |message| section.fault_at("least", message))?;
     }
     let Some(rest) = rest else {
         let last = &sections[sections.len() - 1];
@@ -79,22 +93,6 @@ pub(super) fn read(
         ));
     };
     Ok((classes, Rules { rules, rest }, qparams))
-}
-
-fn limit(section: &mut Section<'_, '_>) -> Result<Limit, Fault> {
-    let bytes = match section.find("limit_bytes") {
-        Some(entry) => Some(entry.whole(Kind::Size, (1, LIMIT_BYTES))?),
-        None => None,
-    };
-    let pkts = match section.find("limit") {
-        Some(entry) => {
-            let pkts = entry.whole(Kind::Packets, (1, LIMIT_PKTS))?;
-            Some(u32::try_from(pkts).unwrap_or(u32::MAX))
-        }
-        None if bytes.is_some() => None,
-        None => Some(DEFAULT_PKTS),
-    };
-    Ok(Limit { pkts, bytes })
 }
 
 /// Whether every packet that `later` matches is matched by `earlier`. This is only found where both rules have code points

@@ -7,10 +7,13 @@ mod across;
 mod capacity;
 mod classes;
 pub mod emulate;
+pub mod keys;
 mod mode;
 mod names;
 pub mod paths;
 mod peers;
+mod underlays;
+pub mod wg_quick;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,19 +29,26 @@ use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
 use across::Across;
-pub use capacity::capacity_bps;
+pub use capacity::{capacity_bps, reported_bps};
+use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, nets, socket_address, word};
+use names::{device, nets, socket_address, word, WIREGUARD};
+pub use names::{is_dual, HostName};
 use paths::path;
 pub use peers::Peer;
+pub use underlays::Way;
 
-/// Largest configuration, bytes.
-const FILE_BYTES: u64 = 1 << 20;
+/// Largest configuration, bytes: more than 500 for each peer.
+const FILE_BYTES: u64 = 8 << 20;
 /// Most classes.
 const CLASSES: usize = 256;
 /// Most peers.
-const PEERS: usize = 1024;
+const PEERS: usize = 16_384;
+/// The mark of datagrams where routes to all addresses need one and none is given: that of wg-quick.
+const FWMARK: u32 = 51_820;
+/// Least and greatest mark. Tables up to 255 belong to the system.
+const FWMARKS: (u64, u64) = (256, u32::MAX as u64);
 /// Most bytes all queues together may hold.
 const HELD_BYTES: u64 = 1_000_000_000;
 /// Longest time packets may leave while the gateway stops, ns.
@@ -51,6 +61,8 @@ pub const PACKET_COST_BYTES: u64 = 112;
 const MTU_V6: u32 = 1280;
 /// Smallest MTU taken: what every IPv4 host accepts (RFC 791).
 const MTU_LEAST: u32 = 576;
+/// The smallest packet is a header of this size.
+const HEADER_BYTES: usize = 20;
 /// IP and UDP headers outside, bytes.
 const OUTER_V4: u32 = 28;
 const OUTER_V6: u32 = 48;
@@ -66,14 +78,20 @@ pub struct Config {
     pub mtu: u32,
     /// Local address and port of the tunnel.
     pub listen: SocketAddr,
+    /// The only device that the tunnel's datagrams pass; none: any.
+    pub listen_device: Option<String>,
+    /// The mark of the tunnel's datagrams, and the routing table of routes to all addresses; none: there is no mark.
+    pub fwmark: Option<u32>,
     /// How packets travel.
     pub mode: Mode,
     /// File of this end's secret key.
-    pub private_key_file: Option<PathBuf>,
+    pub private_key_file: Option<KeyFile>,
     /// The user that the gateway becomes once it is set up; none: `nobody`.
     pub user: Option<String>,
     /// Path of the control socket.
     pub control: PathBuf,
+    /// The group that may use the control socket besides root; none: only root.
+    pub control_group: Option<String>,
     /// Whether the addresses behind peers are routed through the device.
     pub routes: bool,
     /// Whether the segment size of TCP connections is lowered to what fits.
@@ -148,8 +166,15 @@ impl Config {
 /// # Errors
 /// When it cannot be read, or the first thing wrong with it.
 pub fn load(file: &Path) -> Result<Config, Fault> {
-    let text = trace::read_text(file, FILE_BYTES)?;
-    parse(&text, file)
+    parse(&read_text(file)?, file)
+}
+
+/// Reads the text of a configuration file.
+///
+/// # Errors
+/// When it cannot be read, or is too large.
+pub fn read_text(file: &Path) -> Result<String, Fault> {
+    trace::read_text(file, FILE_BYTES)
 }
 
 /// Reads a configuration; paths in it are relative to the folder of `file`.
@@ -161,6 +186,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let document = source.parse(FILE_BYTES)?;
     let mut top = Section::new(&source, document.get_ref(), String::new(), 0);
 
+    top.renamed(&WIREGUARD)?;
     let own = Own::read(&mut top)?;
     let link = Shared::read(&mut top)?;
     let mut scheduler = top.need_table("scheduler", "policy = \"pss\"")?;
@@ -174,7 +200,7 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         .collect::<Result<Vec<_>, _>>()?;
 
     let mut sections = top.tables("class", CLASSES)?;
-    let (classes, rules, qparams) = classes::read(&mut sections, info)?;
+    let (mut classes, rules, qparams) = classes::read(&mut sections, info)?;
     let mut peer_sections = top.tables("peer", PEERS)?;
     let (peers, rows, across_sections) = peers::read(
         &mut peer_sections,
@@ -184,8 +210,13 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
         link.across.as_ref(),
     )?;
     link.one_interface(peers.len())?;
+    let mut fwmark = own.fwmark;
     if own.routes {
         peers::endpoints_outside(&peers, &peer_sections)?;
+        let mut allowed = peers.iter().flat_map(|peer| &peer.allowed);
+        if allowed.any(|net| net.prefix_len() == 0) {
+            fwmark = fwmark.or(Some(FWMARK));
+        }
     }
     top.finish()?;
 
@@ -203,25 +234,36 @@ pub fn parse(text: &str, file: &Path) -> Result<Config, Fault> {
     let across = across
         .map(|across| across.scheduler(peers::fastest_bps(&peers), rows, &across_sections))
         .transpose()?;
+    let wire = Wire {
+        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
+        mpu_bytes: link.mpu_bytes,
+    };
+    let full_bytes = wire.packet_bytes(own.mtu as usize).into();
+    for class in &mut classes {
+        limit_by_time(&mut class.limit, full_bytes, greatest_bps(&peers));
+    }
     let whole = top_level(&source, &document);
-    held(&whole, &classes, own.mtu, peers.len())?;
+    held(&whole, &classes, (own.mtu, wire), peers.len())?;
 
     Ok(Config {
         device: own.device,
         addresses: own.addresses,
         mtu: own.mtu,
         listen: own.listen,
+        listen_device: own.listen_device,
+        fwmark,
         mode: own.mode,
         private_key_file: own.private_key_file,
         user: own.user,
         control: own.control,
+        control_group: own.control_group,
         routes: own.routes,
         mss_clamp: own.mss_clamp,
         offload: own.offload,
         dscp: own.dscp,
         drain_ns: own.drain_ns,
-        overhead_bytes: link.overhead_bytes + i64::from(own.outer_bytes),
-        mpu_bytes: link.mpu_bytes,
+        overhead_bytes: wire.overhead_bytes,
+        mpu_bytes: wire.mpu_bytes,
         below_bytes: link.below_bytes,
         across,
         scheduler: Scheduler {
@@ -241,10 +283,13 @@ struct Own {
     addresses: Vec<IpNet>,
     mtu: u32,
     listen: SocketAddr,
+    listen_device: Option<String>,
+    fwmark: Option<u32>,
     mode: Mode,
-    private_key_file: Option<PathBuf>,
+    private_key_file: Option<KeyFile>,
     user: Option<String>,
     control: PathBuf,
+    control_group: Option<String>,
     routes: bool,
     mss_clamp: bool,
     offload: bool,
@@ -257,6 +302,7 @@ struct Own {
 impl Own {
     fn read(top: &mut Section<'_, '_>) -> Result<Own, Fault> {
         let mut gateway = top.need_table("gateway", "device = \"lw0\"")?;
+        gateway.renamed(&WIREGUARD)?;
         let entry = gateway.need("mode", "\"wireguard\"")?;
         let mode = match entry.choice(&Mode::NAMES)? {
             0 => Mode::Wireguard,
@@ -266,6 +312,17 @@ impl Own {
         let device = device(&gateway.need("device", "\"lw0\"")?)?;
         let listen = gateway.need("listen", "\"0.0.0.0:51820\"")?;
         let listen = socket_address(&listen)?;
+        let listen_device = match gateway.find("listen_device") {
+            Some(entry) if entry.text()? == device => {
+                return Err(entry.fault("is the tunnel itself; name the device towards the peers"));
+            }
+            Some(entry) => Some(names::device(&entry)?),
+            None => None,
+        };
+        let fwmark = match gateway.find("fwmark") {
+            Some(entry) => Some(entry.number(FWMARKS)? as u32),
+            None => None,
+        };
         let addresses = match gateway.find("address") {
             Some(entry) => nets(&entry)?,
             None => Vec::new(),
@@ -277,6 +334,10 @@ impl Own {
         let control = match gateway.find("control") {
             Some(entry) => path(&entry)?,
             None => paths::control_socket(&device),
+        };
+        let control_group = match gateway.find("control_group") {
+            Some(entry) => Some(word(&entry)?),
+            None => None,
         };
         let routes = gateway.flag("routes", true)?;
         let mss_clamp = gateway.flag("mss_clamp", true)?;
@@ -293,10 +354,13 @@ impl Own {
             addresses,
             mtu,
             listen,
+            listen_device,
+            fwmark,
             mode,
             private_key_file,
             user,
             control,
+            control_group,
             routes,
             mss_clamp,
             offload,
@@ -365,10 +429,10 @@ fn top_level<'s, 'i>(
     Section::new(source, document.get_ref(), String::new(), 0)
 }
 
-fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<PathBuf>, Fault> {
+fn private_key_file(gateway: &mut Section<'_, '_>, mode: Mode) -> Result<Option<KeyFile>, Fault> {
     match (mode, gateway.find("private_key_file")) {
-        (Mode::Wireguard, Some(entry)) => path(&entry).map(Some),
-        (Mode::Wireguard, None) => Err(gateway.fault_at(
+        (Mode::Wireguard, Some(entry)) => KeyFile::of(&entry).map(Some),
+        (Mode::Wireguard, None) => Err(gateway.missing(
             "private_key_file",
             "is missing; make a key with `linkweir-gateway keygen FILE` and write private_key_file = \"FILE\"",
         )),
@@ -389,11 +453,40 @@ fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
     }
 }
 
+/// Greatest rate that the configuration gives a peer, bit/s.
+fn greatest_bps(peers: &[Peer]) -> u64 {
+    let rates = peers.iter().map(|peer| {
+        let feedback = peer.capacity.feedback;
+        let ceiling_bps = feedback.map_or(0, |bounds| bounds.ceiling_bps);
+        peer.capacity.nominal_bps.max(ceiling_bps)
+    });
+    rates.max().unwrap_or(0)
+}
+
+/// Completes a limit by time: two full packets have room however low the capacity is, and a capacity beyond the configured
+/// ones does not fill the memory.
+fn limit_by_time(limit: &mut Limit, full_bytes: u64, greatest_bps: u64) {
+    let Some(time) = &mut limit.time else {
+        return;
+    };
+    time.least_bytes = 2 * full_bytes;
+    let most = 2 * u128::from(greatest_bps) * u128::from(time.ns) / 8_000_000_000;
+    let most = u64::try_from(most)
+        .unwrap_or(u64::MAX)
+        .max(time.least_bytes);
+    limit.bytes = Some(limit.bytes.unwrap_or(u64::MAX).min(most));
+}
+
 /// Refuses queues that together could fill the memory.
-fn held(top: &Section<'_, '_>, classes: &[Class], mtu: u32, peers: usize) -> Result<(), Fault> {
+fn held(
+    top: &Section<'_, '_>,
+    classes: &[Class],
+    (mtu, wire): (u32, Wire),
+    peers: usize,
+) -> Result<(), Fault> {
     let per_peer: u64 = classes
         .iter()
-        .map(|class| held_bytes(class.limit, mtu))
+        .map(|class| held_bytes(class.limit, mtu, wire))
         .sum();
     let held = per_peer.saturating_mul(peers as u64);
     if held <= HELD_BYTES {
@@ -409,11 +502,11 @@ fn held(top: &Section<'_, '_>, classes: &[Class], mtu: u32, peers: usize) -> Res
 }
 
 /// Most memory a queue of this limit takes.
-fn held_bytes(limit: Limit, mtu: u32) -> u64 {
-    // The smallest packet has a header of 20 bytes.
+fn held_bytes(limit: Limit, mtu: u32, wire: Wire) -> u64 {
+    let least_bytes = u64::from(wire.packet_bytes(HEADER_BYTES));
     let by_bytes = limit
         .bytes
-        .map(|bytes| bytes.saturating_mul(1 + PACKET_COST_BYTES / 20));
+        .map(|bytes| bytes.saturating_add(bytes.saturating_mul(PACKET_COST_BYTES) / least_bytes));
     let by_pkts = limit
         .pkts
         .map(|pkts| u64::from(pkts) * (u64::from(mtu) + PACKET_COST_BYTES));

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Names and addresses: words, devices, sockets and networks.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use ipnet::IpNet;
 use linkweir_config::reader::Entry;
 use linkweir_config::Fault;
+
+/// Names of wg(8) and wg-quick(8) with those of keys here: theirs in small letters, the key, and how it is written.
+pub(super) const WIREGUARD: [(&str, &str, &str); 11] = [
+    ("interface", "gateway", "[gateway]"),
+    ("address", "address", "address"),
+    ("listenport", "listen", "listen = \"0.0.0.0:51820\""),
+    (
+        "privatekey",
+        "private_key_file",
+        "private_key_file, the file that holds the key",
+    ),
+    ("mtu", "mtu", "mtu"),
+    ("publickey", "public_key", "public_key"),
+    (
+        "presharedkey",
+        "preshared_key_file",
+        "preshared_key_file, the file that holds the key",
+    ),
+    ("allowedips", "allowed_ips", "allowed_ips"),
+    ("endpoint", "endpoint", "endpoint"),
+    ("persistentkeepalive", "keepalive", "keepalive = \"25s\""),
+    ("peer", "peer", "[[peer]]"),
+];
 
 /// Text without spaces.
 pub(super) fn word(entry: &Entry<'_, '_>) -> Result<String, Fault> {
@@ -40,6 +63,62 @@ pub(super) fn socket_address(entry: &Entry<'_, '_>) -> Result<SocketAddr, Fault>
         return Err(entry.fault("must have a port 1 .. 65535"));
     }
     Ok(address)
+}
+
+/// The name of a host with a port; none: it is an address, or neither.
+pub(super) fn host_name(entry: &Entry<'_, '_>) -> Result<Option<HostName>, Fault> {
+    let Some(name) = host_name_of(entry.text()?) else {
+        return Ok(None);
+    };
+    if name.port == 0 {
+        return Err(entry.fault("must have a port 1 .. 65535"));
+    }
+    Ok(Some(name))
+}
+
+/// The name of a host with a port, 0 if that is none; none: it is an address, or neither.
+pub(super) fn host_name_of(text: &str) -> Option<HostName> {
+    let (host, port) = text.rsplit_once(':')?;
+    // RFC 1123, section 2.1: letters, digits and hyphens, in labels of 63 at most. An address has no letter in its last label.
+    let good = |label: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (1..=63).contains(&label.len()) && label.chars().all(plain) && !label.starts_with('-')
+    };
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let is_name = host.len() <= 253
+        && host.split('.').all(good)
+        && last.contains(|c: char| c.is_ascii_alphabetic());
+    is_name.then(|| HostName {
+        host: host.to_string(),
+        port: port.parse().unwrap_or_default(),
+    })
+}
+
+/// A host by name, and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostName {
+    /// Its name.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+/// The endpoint of a peer: an address of a version of IP that the gateway's own address carries.
+pub(super) fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {
+    let endpoint = socket_address(entry)?;
+    if endpoint.is_ipv6() == listen.is_ipv6() || is_dual(listen) {
+        return Ok(endpoint);
+    }
+    let kind = if listen.is_ipv6() { "IPv6" } else { "IPv4" };
+    Err(entry.fault(format!(
+        "must be {kind}, as gateway.listen is {listen}; \"[::]:{}\" carries both",
+        listen.port()
+    )))
+}
+
+/// Whether a socket that listens there carries both versions of IP.
+pub fn is_dual(listen: SocketAddr) -> bool {
+    listen.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED)
 }
 
 /// Addresses with prefix lengths.

@@ -26,8 +26,11 @@ pub(super) fn path(entry: &Entry<'_, '_>) -> Result<PathBuf, Fault> {
 
 /// The folder of a configuration's file.
 pub(super) fn folder(source: &Source<'_>) -> PathBuf {
-    let file = source.file();
-    file.and_then(Path::parent)
-        .map(Path::to_path_buf)
-        .unwrap_or_default()
+    source.file().map(folder_of).unwrap_or_default()
+}
+
+/// The folder of a file.
+#[must_use]
+pub fn folder_of(file: &Path) -> PathBuf {
+    file.parent().map(Path::to_path_buf).unwrap_or_default()
 }

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `[[peer]]`: the other ends of the tunnel.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use ipnet::IpNet;
-use linkweir_config::reader::{Entry, Section};
+use linkweir_config::reader::Section;
 use linkweir_config::units::Kind;
 use linkweir_config::Fault;
 
 use super::across::{self, Across};
 use super::capacity;
+use super::keys::KeyFile;
 use super::mode::Mode;
-use super::names::{nets, socket_address, word};
-use super::paths::path;
+use super::names::{endpoint, host_name, nets, word, HostName, WIREGUARD};
+use super::underlays::{self, Way};
 use crate::tunnel::seal::{self, Key};
+use linkweir_plane::routing::Routing;
 use linkweir_plane::setup::Capacity;
+use linkweir_plane::underlays::Probing;
 
 /// Another end of the tunnel.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +27,12 @@ pub struct Peer {
     pub name: String,
     /// Where its datagrams are sent, until it sends from elsewhere; none: it must send first.
     pub endpoint: Option<SocketAddr>,
+    /// The name that `endpoint` has instead of an address; it is resolved while the gateway runs.
+    pub host: Option<HostName>,
     /// Its public key; none in cleartext mode.
     pub public_key: Option<Key>,
     /// File of a secret key that both ends share in addition.
-    pub preshared_key_file: Option<PathBuf>,
+    pub preshared_key_file: Option<KeyFile>,
     /// Longest time without a datagram to it, s.
     pub keepalive_s: Option<u16>,
     /// Addresses behind it: packets to these are sent to it, and only packets from these are accepted from it.
@@ -36,6 +41,12 @@ pub struct Peer {
     pub capacity: Capacity,
     /// Whether its marks are answered with reports.
     pub report: bool,
+    /// Whether the length that the path to it carries is probed.
+    pub probe_mtu: bool,
+    /// The ways to it in the order of preference; empty where there is but one, to `endpoint`.
+    pub underlays: Vec<Way>,
+    /// When these are probed; none where there is but one.
+    pub probing: Option<Probing>,
 }
 
 /// Peers, and of each its parameters of the policy among peers and their table.
@@ -50,23 +61,41 @@ pub(super) fn read<'s, 'i>(
     across: Option<&Across<'_, '_>>,
 ) -> Result<Read<'s, 'i>, Fault> {
     let mut peers: Vec<Peer> = Vec::new();
+    let mut known = Known::default();
     let (mut rows, mut tables) = (Vec::new(), Vec::new());
     for section in sections {
+        section.renamed(&WIREGUARD)?;
         let entry = section.need("name", "\"ground\"")?;
         let name = word(&entry)?;
-        if peers.iter().any(|peer| peer.name == name) {
+        if known.names.insert(name.clone(), peers.len()).is_some() {
             return Err(entry.fault("two peers have this name; rename one"));
         }
-        let endpoint = match section.find("endpoint") {
-            Some(entry) => Some(endpoint(&entry, listen)?),
-            None => None,
+        let (underlays, probing) = underlays::read(section, mode, listen)?;
+        let mut host = None;
+        let endpoint = match (section.find("endpoint"), underlays.first()) {
+            (Some(entry), Some(_)) => {
+                return Err(entry.fault("and underlays exclude each other: each of these has an endpoint; leave one out"));
+            }
+            (Some(entry), None) => {
+                // In cleartext mode a peer is known by its address.
+                host = match mode {
+                    Mode::Wireguard => host_name(&entry)?,
+                    Mode::Cleartext => None,
+                };
+                match host {
+                    Some(_) => None,
+                    None => Some(endpoint(&entry, listen)?),
+                }
+            }
+            (None, first) => first.map(|way| way.endpoint),
         };
         let keys = Keys::read(section, mode)?;
-        only_one(&peers, section, mode, endpoint, &keys)?;
+        known.only_one(&peers, section, mode, endpoint, &keys)?;
         let entry = section.need("allowed_ips", "[\"10.0.0.0/8\"]")?;
         let allowed: Vec<IpNet> = nets(&entry)?.iter().map(IpNet::trunc).collect();
-        for other in &peers {
-            if let Some(net) = other.allowed.iter().find(|net| allowed.contains(net)) {
+        for net in &allowed {
+            let before = known.nets.insert(*net, peers.len());
+            if let Some(other) = before.and_then(|other| peers.get(other)) {
                 return Err(entry.fault(format!(
                     "peer \"{}\" has {net} already; give it to one of them",
                     other.name
@@ -74,11 +103,18 @@ pub(super) fn read<'s, 'i>(
             }
         }
         let report = section.flag("report", false)?;
+        let probe_mtu = match section.find("probe_mtu") {
+            Some(entry) if mode == Mode::Cleartext => {
+                return Err(entry.fault("is only for mode = \"wireguard\""));
+            }
+            Some(entry) => entry.flag()?,
+            None => false,
+        };
         let capacity = match (capacity::read(section)?, link) {
             (Some(capacity), _) => capacity,
             (None, Some(capacity)) => capacity.clone(),
             (None, None) => {
-                return Err(section.fault_at(
+                return Err(section.missing(
                     "rate",
                     "is missing here and in [link]; write rate = \"20Mbit\" in one of them",
                 ));
@@ -94,69 +130,76 @@ pub(super) fn read<'s, 'i>(
         peers.push(Peer {
             name,
             endpoint,
+            host,
             public_key: keys.public_key,
             preshared_key_file: keys.preshared_key_file,
             keepalive_s: keys.keepalive_s,
             allowed,
             capacity,
             report,
+            probe_mtu,
+            underlays,
+            probing,
         });
     }
     Ok((peers, rows, tables))
 }
 
-/// Refuses a peer that could not be distinguished from one before: by its key, or by its endpoint in cleartext mode.
-fn only_one(
-    peers: &[Peer],
-    section: &Section<'_, '_>,
-    mode: Mode,
-    endpoint: Option<SocketAddr>,
-    keys: &Keys,
-) -> Result<(), Fault> {
-    let (key, message) = match mode {
-        Mode::Wireguard => {
-            let mut peers = peers.iter();
-            let Some(other) = peers.find(|peer| peer.public_key == keys.public_key) else {
-                return Ok(());
-            };
-            let message = format!(
-                "is that of peer \"{}\" too; each peer needs its own",
-                other.name
-            );
-            ("public_key", message)
-        }
-        Mode::Cleartext if endpoint.is_none() => {
-            let message = "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"";
-            ("endpoint", message.to_string())
-        }
-        Mode::Cleartext => {
-            let mut peers = peers.iter();
-            let Some(other) = peers.find(|peer| peer.endpoint == endpoint) else {
-                return Ok(());
-            };
-            let message = format!(
+/// The numbers of the peers read so far, by what only one of them may have.
+#[derive(Default)]
+struct Known {
+    names: BTreeMap<String, usize>,
+    keys: BTreeMap<Option<Key>, usize>,
+    endpoints: BTreeMap<Option<SocketAddr>, usize>,
+    nets: BTreeMap<IpNet, usize>,
+}
+
+impl Known {
+    /// Refuses a peer that could not be distinguished from one before: by its key, or by its endpoint in cleartext mode.
+    fn only_one(
+        &mut self,
+        peers: &[Peer],
+        section: &Section<'_, '_>,
+        mode: Mode,
+        endpoint: Option<SocketAddr>,
+        keys: &Keys,
+    ) -> Result<(), Fault> {
+        let (key, message) = match mode {
+            Mode::Wireguard => {
+                let before = self.keys.insert(keys.public_key, peers.len());
+                let Some(other) = before.map(|other| &peers[other]) else {
+                    return Ok(());
+                };
+                let message = format!(
+                    "is that of peer \"{}\" too; each peer needs its own",
+                    other.name
+                );
+                ("public_key", message)
+            }
+            Mode::Cleartext if endpoint.is_none() => {
+                let message = "is missing, and in cleartext mode peers are known by it alone; write endpoint = \"192.0.2.1:51820\"";
+                return Err(section.missing("endpoint", message));
+            }
+            Mode::Cleartext => {
+                let before = self.endpoints.insert(endpoint, peers.len());
+                let Some(other) = before.map(|other| &peers[other]) else {
+                    return Ok(());
+                };
+                let message = format!(
                 "is that of peer \"{}\" too, and in cleartext mode peers are known by it alone; change one",
                 other.name
             );
-            ("endpoint", message)
-        }
-    };
-    Err(section.fault_at(key, message))
-}
-
-fn endpoint(entry: &Entry<'_, '_>, listen: SocketAddr) -> Result<SocketAddr, Fault> {
-    let endpoint = socket_address(entry)?;
-    if endpoint.is_ipv6() == listen.is_ipv6() {
-        return Ok(endpoint);
+                ("endpoint", message)
+            }
+        };
+        Err(section.fault_at(key, message))
     }
-    let kind = if listen.is_ipv6() { "IPv6" } else { "IPv4" };
-    Err(entry.fault(format!("must be {kind}, as gateway.listen is {listen}")))
 }
 
 /// The keys of a peer in the WireGuard protocol.
 struct Keys {
     public_key: Option<Key>,
-    preshared_key_file: Option<PathBuf>,
+    preshared_key_file: Option<KeyFile>,
     keepalive_s: Option<u16>,
 }
 
@@ -176,14 +219,16 @@ impl Keys {
             };
         }
         let Some(entry) = public_key else {
-            return Err(section.fault_at(
+            return Err(section.missing(
                 "public_key",
                 "is missing; `linkweir-gateway keygen` prints that of a new key",
             ));
         };
         let public_key = seal::key(entry.text()?)
             .ok_or_else(|| entry.fault("must be a key: 32 bytes in base64, 44 characters"))?;
-        let preshared_key_file = preshared_key_file.map(|entry| path(&entry)).transpose()?;
+        let preshared_key_file = preshared_key_file
+            .map(|entry| KeyFile::of(&entry))
+            .transpose()?;
         let keepalive_s = match keepalive {
             Some(entry) => {
                 let ns = entry.whole(Kind::Time, (1_000_000_000, 65_535_000_000_000))?;
@@ -205,13 +250,16 @@ pub(super) fn fastest_bps(peers: &[Peer]) -> u64 {
     capacities.max().unwrap_or_default()
 }
 
-/// Refuses endpoints that would be routed into the tunnel itself.
+/// Refuses endpoints that would be routed into the tunnel itself. Routes to all addresses do not: they leave out what has
+/// the mark of the tunnel's datagrams.
 pub(super) fn endpoints_outside(peers: &[Peer], sections: &[Section<'_, '_>]) -> Result<(), Fault> {
+    let routing = Routing::new(peers.iter().map(|peer| peer.allowed.as_slice()));
     for (peer, section) in peers.iter().zip(sections) {
-        let mut allowed = peers.iter().flat_map(|other| &other.allowed);
-        let inside = peer
-            .endpoint
-            .and_then(|at| allowed.find(|net| net.contains(&at.ip())));
+        let ways = peer.underlays.iter().map(|way| way.endpoint);
+        let inside = peer.endpoint.into_iter().chain(ways).find_map(|at| {
+            let mut nets = peers[routing.peer(at.ip())?].allowed.iter();
+            nets.find(|net| net.prefix_len() > 0 && net.contains(&at.ip()))
+        });
         if let Some(net) = inside {
             return Err(section.fault_at(
                 "endpoint",

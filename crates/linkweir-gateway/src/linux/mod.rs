@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The operating system: devices, sockets, privileges, other programs, and waiting.
 
-pub(crate) mod command;
+pub mod command;
 pub mod device;
+pub(crate) mod journal;
+mod netlink;
+pub(crate) mod paths;
 pub mod poll;
 pub(crate) mod priority;
 pub mod privileges;

@@ -11,6 +11,8 @@ use nix::time::{clock_gettime, ClockId as Clock};
 
 /// Events taken at once.
 const EVENTS: usize = 32;
+/// A sleep that is no longer than this costs more than it saves: to set a timer, to sleep and to wake up, ns.
+const NAP_NS: u64 = 10_000;
 /// Key of the timer among the events.
 const TIMER: u64 = u64::MAX;
 
@@ -80,27 +82,23 @@ impl Poll {
         Ok(self.epoll.delete(fd)?)
     }
 
-    /// Waits until an event, or until `alarm_ns` on the monotonic clock; puts the keys of the events into `happened`.
+    /// Waits until an event, or until `alarm_ns` on the monotonic clock; puts the keys of the events into `happened`. It may
+    /// return a little earlier, and then nothing has happened.
     ///
     /// # Errors
     /// Those of the system.
     pub fn wait(&mut self, alarm_ns: Option<u64>, happened: &mut Vec<u64>) -> io::Result<()> {
         happened.clear();
-        if alarm_ns != self.armed_ns {
-            match alarm_ns {
-                Some(ns) => {
-                    // Zero would disarm the timer.
-                    let ns = ns.max(1);
-                    let at =
-                        TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64);
-                    let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
-                    self.timer.set(Expiration::OneShot(at), flags)?;
-                }
-                None => self.timer.unset()?,
-            }
-            self.armed_ns = alarm_ns;
+        let naps = alarm_ns.is_some_and(|ns| ns <= now_ns() + NAP_NS);
+        if let Some(ns) = alarm_ns.filter(|_| !naps) {
+            self.arm(ns)?;
         }
-        let count = match self.epoll.wait(&mut self.events, EpollTimeout::NONE) {
+        let timeout = if naps {
+            EpollTimeout::ZERO
+        } else {
+            EpollTimeout::NONE
+        };
+        let count = match self.epoll.wait(&mut self.events, timeout) {
             Ok(count) => count,
             Err(nix::errno::Errno::EINTR) => 0,
             Err(error) => return Err(error.into()),
@@ -114,6 +112,21 @@ impl Poll {
                 happened.push(event.data());
             }
         }
+        Ok(())
+    }
+
+    /// Sets the timer, unless it expires earlier: to set it is expensive, and alarms mostly become later.
+    fn arm(&mut self, alarm_ns: u64) -> io::Result<()> {
+        if self.armed_ns.is_some_and(|armed_ns| armed_ns <= alarm_ns) {
+            return Ok(());
+        }
+        let at = TimeSpec::new(
+            (alarm_ns / 1_000_000_000) as i64,
+            (alarm_ns % 1_000_000_000) as i64,
+        );
+        let flags = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
+        self.timer.set(Expiration::OneShot(at), flags)?;
+        self.armed_ns = Some(alarm_ns);
         Ok(())
     }
 }
@@ -134,6 +147,16 @@ mod tests {
         let alarm_ns = now_ns() + 1_000_000;
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         assert!(now_ns() >= alarm_ns && happened.is_empty());
+        // A timer that was set for an earlier alarm wakes, too; then the later one is set.
+        let (early_ns, late_ns) = (now_ns() + 1_000_000, now_ns() + 5_000_000);
+        there.write_all(b"x").unwrap();
+        poll.wait(Some(early_ns), &mut happened).unwrap();
+        assert_eq!(happened, [7]);
+        here.read_exact(&mut [0]).unwrap();
+        poll.wait(Some(late_ns), &mut happened).unwrap();
+        assert!(now_ns() >= early_ns && happened.is_empty());
+        poll.wait(Some(late_ns), &mut happened).unwrap();
+        assert!(now_ns() >= late_ns && happened.is_empty());
         // An alarm in the past fires at once, and again at the next wait.
         poll.wait(Some(alarm_ns), &mut happened).unwrap();
         poll.wait(Some(0), &mut happened).unwrap();

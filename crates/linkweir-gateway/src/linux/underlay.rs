@@ -2,7 +2,7 @@
 //! The UDP socket that carries the tunnel.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -11,7 +11,9 @@ use nix::sys::socket::{
     ControlMessageOwned, MsgFlags, SockFlag, SockType, SockaddrLike, SockaddrStorage,
 };
 
-use linkweir_plane::bytes::outbox::{Outbox, Way};
+use linkweir_plane::bytes::outbox::{Outbox, Source, Way};
+
+use crate::linux::paths;
 
 /// Size of the socket's receive buffer, bytes.
 const RECEIVE_BYTES: usize = 4 << 20;
@@ -22,12 +24,20 @@ const ERRORS: usize = 64;
 pub struct Underlay {
     socket: UdpSocket,
     v6: bool,
+    /// Whether a socket of IPv6 carries IPv4, too.
+    dual: bool,
     /// Whether the kernel segments what is sent into datagrams (UDP_SEGMENT).
     segments: bool,
     /// Whether the socket reports when the interface below drops a datagram.
     reports_drops: bool,
-    /// The field set for the last datagram.
-    tos: u8,
+    /// Whether the socket takes what is sent to any address of this end, so that the address to send from must be named.
+    any_address: bool,
+    /// The only device that datagrams pass, and its number; none: any.
+    device: Option<(String, u32)>,
+    /// An address of this end that is gone: the system chooses another.
+    gone: Option<IpAddr>,
+    /// The field set for the last datagram of IPv4, and of IPv6.
+    tos: [u8; 2],
     /// Room for the control messages of a datagram.
     control: Vec<u8>,
 }
@@ -41,8 +51,31 @@ pub struct Received {
     pub segment_bytes: usize,
     /// The sender's address.
     pub from: SocketAddr,
+    /// Where it came in, if the socket is bound to no address.
+    pub to: Option<Local>,
+    /// Whether it came through another device than the only one.
+    pub is_elsewhere: bool,
     /// Its differentiated services field.
     pub tos: u8,
+}
+
+/// An address of this end, and the number of the device that a datagram to it came in through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Local {
+    /// The address.
+    pub address: IpAddr,
+    /// The device.
+    pub device: u32,
+}
+
+impl From<Local> for Source {
+    /// What answers to a datagram that came in there are sent from.
+    fn from(local: Local) -> Source {
+        Source {
+            address: Some(local.address),
+            device: 0,
+        }
+    }
 }
 
 impl Received {
@@ -83,11 +116,20 @@ impl Underlay {
         };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
         let socket: OwnedFd = socket::socket(family, SockType::Datagram, flags, None)?;
+        let any_address = listen.ip().is_unspecified();
+        let dual = v6 && any_address;
         if v6 {
-            setsockopt(&socket, sockopt::Ipv6V6Only, &true)?;
+            setsockopt(&socket, sockopt::Ipv6V6Only, &!dual)?;
             setsockopt(&socket, sockopt::Ipv6RecvTClass, &true)?;
-        } else {
+        }
+        if !v6 || dual {
             setsockopt(&socket, sockopt::IpRecvTos, &true)?;
+        }
+        if any_address && v6 {
+            setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
+        }
+        if any_address {
+            setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
         }
         // Only root may exceed the system's limit.
         if setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BYTES).is_err() {
@@ -105,11 +147,49 @@ impl Underlay {
         Ok(Underlay {
             socket: socket.into(),
             v6,
+            dual,
             segments,
             reports_drops: false,
-            tos: 0,
-            control: nix::cmsg_space!(i32, i32, i32),
+            any_address,
+            device: None,
+            gone: None,
+            tos: [0; 2],
+            // A datagram of IPv4 on a socket of IPv6 comes with the messages of both.
+            control: nix::cmsg_space!(i32, i32, i32, nix::libc::in_pktinfo, nix::libc::in6_pktinfo),
         })
+    }
+
+    /// Gives all datagrams a mark, by which the system may route them.
+    ///
+    /// # Errors
+    /// Without CAP_NET_ADMIN.
+    pub fn mark(&self, mark: u32) -> io::Result<()> {
+        setsockopt(&self.socket, sockopt::Mark, &mark).map_err(|error| {
+            let what = format!("cannot mark datagrams with {mark}: {}", error.desc());
+            io::Error::other(format!("{what}; run as root or with CAP_NET_ADMIN"))
+        })
+    }
+
+    /// Sends through the device of this name only, and takes no datagrams from others. The device may come and go: call
+    /// [`Underlay::find_device`] then.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn bind_device(&mut self, name: &str) -> io::Result<()> {
+        if self.v6 {
+            setsockopt(&self.socket, sockopt::Ipv6RecvPacketInfo, &true)?;
+        }
+        setsockopt(&self.socket, sockopt::Ipv4PacketInfo, &true)?;
+        self.device = Some((name.to_string(), 0));
+        self.find_device();
+        Ok(())
+    }
+
+    /// Finds the number of the device again, which may have come or gone.
+    pub fn find_device(&mut self) {
+        if let Some((name, number)) = &mut self.device {
+            *number = paths::number_or_none(name);
+        }
     }
 
     /// Limits the bytes that may wait below to about this many, and makes the socket report when the interface drops a
@@ -135,7 +215,8 @@ impl Underlay {
         // Without this option the kernel does not report what the interface drops.
         if self.v6 {
             setsockopt(&self.socket, sockopt::Ipv6RecvErr, &true)?;
-        } else {
+        }
+        if !self.v6 || self.dual {
             setsockopt(&self.socket, sockopt::Ipv4RecvErr, &true)?;
         }
         self.reports_drops = true;
@@ -166,13 +247,24 @@ impl Underlay {
         self.socket.local_addr()
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram, from what is named; from another address of this end if that one is gone.
     ///
     /// # Errors
     /// `WouldBlock` when there is no room below; others of the system.
-    pub fn send(&mut self, datagram: &[u8], to: SocketAddr, tos: u8) -> io::Result<()> {
-        self.set_tos(tos)?;
-        self.socket.send_to(datagram, to).map(drop)
+    pub fn send(
+        &mut self,
+        datagram: &[u8],
+        to: SocketAddr,
+        from: Source,
+        tos: u8,
+    ) -> io::Result<()> {
+        let way = Way {
+            station: 0,
+            to,
+            from,
+            tos,
+        };
+        self.send_parts(&[IoSlice::new(datagram)], None, way)
     }
 
     /// Sends what an outbox holds until there is no room below; `lost` is called with what could not be sent: the peer, the
@@ -187,14 +279,14 @@ impl Underlay {
         mut lost: impl FnMut(usize, usize, &'static str),
     ) -> io::Result<()> {
         while let Some(call) = outbox.call() {
-            let Way { station, to, tos } = call.way;
+            let way = call.way;
             let count = if self.segments { call.datagrams } else { 1 };
-            let mut sent = self.send_call(outbox, count, to, tos);
+            let mut sent = self.send_call(outbox, count, way);
             let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
             let full = [Some(nix::libc::EAGAIN), Some(nix::libc::ENOBUFS)];
             if self.reports_drops && error.is_some() && !full.contains(&error) {
                 // The error may be about an earlier datagram, so the call is tried again.
-                sent = self.send_call(outbox, count, to, tos);
+                sent = self.send_call(outbox, count, way);
             }
             if count > 1 {
                 let error = sent.as_ref().err().and_then(io::Error::raw_os_error);
@@ -212,7 +304,7 @@ impl Underlay {
                     Some(nix::libc::EMSGSIZE) => "too_big",
                     _ => "underlay_down",
                 };
-                lost(station, count, reason);
+                lost(way.station, count, reason);
                 outbox.given_up(count);
             } else {
                 outbox.sent(count);
@@ -221,34 +313,124 @@ impl Underlay {
         Ok(())
     }
 
-    fn set_tos(&mut self, tos: u8) -> io::Result<()> {
-        if tos != self.tos {
-            if self.v6 {
+    fn set_tos(&mut self, to: SocketAddr, tos: u8) -> io::Result<()> {
+        let v6 = usize::from(to.is_ipv6());
+        if tos != self.tos[v6] {
+            if to.is_ipv6() {
                 setsockopt(&self.socket, sockopt::Ipv6TClass, &i32::from(tos))?;
             } else {
                 setsockopt(&self.socket, sockopt::Ipv4Tos, &i32::from(tos))?;
             }
-            self.tos = tos;
+            self.tos[v6] = tos;
         }
         Ok(())
     }
 
     /// Sends the first `count` datagrams of the next call.
-    fn send_call(
-        &mut self,
-        outbox: &Outbox,
-        count: usize,
-        to: SocketAddr,
-        tos: u8,
-    ) -> io::Result<()> {
-        self.set_tos(tos)?;
+    fn send_call(&mut self, outbox: &Outbox, count: usize, way: Way) -> io::Result<()> {
         let parts: Vec<IoSlice<'_>> = outbox.parts(count);
-        let segment = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
-        let cut = [ControlMessage::UdpGsoSegments(&segment)];
-        let control = if count > 1 { &cut[..] } else { &[] };
+        let segment_bytes = outbox.call().map_or(0, |call| call.segment_bytes) as u16;
+        self.send_parts(&parts, (count > 1).then_some(segment_bytes), way)
+    }
+
+    /// Sends a datagram in parts, or several datagrams that the kernel cuts at each `segment_bytes`. An address to send
+    /// from that this end no longer has is left to the system.
+    fn send_parts(
+        &mut self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: Option<u16>,
+        way: Way,
+    ) -> io::Result<()> {
+        /// What the kernel says of a source that is no address of this end, or that cannot reach the destination.
+        const NO_SOURCE: [i32; 3] = [
+            nix::libc::EINVAL,
+            nix::libc::EADDRNOTAVAIL,
+            nix::libc::ENETUNREACH,
+        ];
+        self.set_tos(way.to, way.tos)?;
+        let address = way.from.address;
+        let named = address.filter(|from| self.any_address && self.gone != Some(*from));
+        let from = Source {
+            address: named,
+            ..way.from
+        };
+        let sent = self.send_from(parts, segment_bytes, way.to, from);
+        match (&sent, named) {
+            (Err(error), Some(gone))
+                if error
+                    .raw_os_error()
+                    .is_some_and(|number| NO_SOURCE.contains(&number)) =>
+            {
+                let without = Source {
+                    address: None,
+                    ..from
+                };
+                let sent = self.send_from(parts, segment_bytes, way.to, without);
+                if sent.is_ok() {
+                    self.gone = Some(gone);
+                }
+                sent
+            }
+            _ => sent,
+        }
+    }
+
+    fn send_from(
+        &self,
+        parts: &[IoSlice<'_>],
+        segment_bytes: Option<u16>,
+        to: SocketAddr,
+        from: Source,
+    ) -> io::Result<()> {
+        let segment = segment_bytes.unwrap_or_default();
+        let (mut v4, mut v6);
+        let mut control = Vec::with_capacity(2);
+        if segment_bytes.is_some() {
+            control.push(ControlMessage::UdpGsoSegments(&segment));
+        }
+        // A system that has no such device answers with an error, rather than to send elsewhere.
+        let from = match &self.device {
+            Some((_, number)) if from.device == 0 => Source {
+                device: *number,
+                ..from
+            },
+            _ => from,
+        };
+        let device = from.device;
+        match (to, from.address) {
+            _ if from == Source::default() => {}
+            (_, Some(IpAddr::V4(address))) => {
+                v4 = no_source_v4();
+                v4.ipi_spec_dst.s_addr = u32::from_ne_bytes(address.octets());
+                v4.ipi_ifindex = device as i32;
+                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+            }
+            (_, Some(IpAddr::V6(address))) => {
+                v6 = no_source_v6();
+                v6.ipi6_addr.s6_addr = address.octets();
+                v6.ipi6_ifindex = device;
+                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+            }
+            (SocketAddr::V4(_), None) => {
+                v4 = no_source_v4();
+                v4.ipi_ifindex = device as i32;
+                control.push(ControlMessage::Ipv4PacketInfo(&v4));
+            }
+            (SocketAddr::V6(_), None) => {
+                v6 = no_source_v6();
+                v6.ipi6_ifindex = device;
+                control.push(ControlMessage::Ipv6PacketInfo(&v6));
+            }
+        }
+        let to = match to {
+            SocketAddr::V4(v4) if self.v6 => {
+                SocketAddr::from((v4.ip().to_ipv6_mapped(), v4.port()))
+            }
+            _ => to,
+        };
         let to = SockaddrStorage::from(to);
         let flags = MsgFlags::MSG_DONTWAIT;
-        sendmsg(self.socket.as_raw_fd(), &parts, control, flags, Some(&to))?;
+        sendmsg(self.socket.as_raw_fd(), parts, &control, flags, Some(&to))?;
         Ok(())
     }
 
@@ -264,7 +446,8 @@ impl Underlay {
             Some(&mut self.control),
             MsgFlags::MSG_DONTWAIT,
         )?;
-        let (mut tos, mut segment_bytes) = (0, received.bytes);
+        let (mut tos, mut segment_bytes, mut to) = (0, received.bytes, None);
+        let mut through = None;
         for message in received.cmsgs()? {
             match message {
                 ControlMessageOwned::Ipv4Tos(field) => tos = field,
@@ -272,14 +455,39 @@ impl Underlay {
                 ControlMessageOwned::UdpGroSegments(bytes) if bytes > 0 => {
                     segment_bytes = bytes as usize;
                 }
+                ControlMessageOwned::Ipv4PacketInfo(info) => {
+                    through = Some(info.ipi_ifindex as u32);
+                    let octets = info.ipi_spec_dst.s_addr.to_ne_bytes();
+                    to = Some(Local {
+                        address: IpAddr::V4(Ipv4Addr::from(octets)),
+                        device: info.ipi_ifindex as u32,
+                    });
+                }
+                ControlMessageOwned::Ipv6PacketInfo(info) => {
+                    through = Some(info.ipi6_ifindex);
+                    let address = Ipv6Addr::from(info.ipi6_addr.s6_addr);
+                    // One that is valid on a device only would have to be named with the device.
+                    if !address.is_unicast_link_local() {
+                        to = Some(Local {
+                            address: IpAddr::V6(address).to_canonical(),
+                            device: info.ipi6_ifindex,
+                        });
+                    }
+                }
                 _ => {}
             }
         }
         let from = received.address.as_ref().and_then(address);
+        let device = self.device.as_ref().map(|(_, number)| *number);
+        if to.is_some() && to.map(|to| to.address) == self.gone {
+            self.gone = None;
+        }
         Ok(Received {
             bytes: received.bytes,
             segment_bytes,
             from: from.ok_or_else(|| io::Error::other("a datagram without a sender"))?,
+            to,
+            is_elsewhere: device.is_some() && device != through,
             tos,
         })
     }
@@ -291,10 +499,32 @@ impl AsFd for Underlay {
     }
 }
 
+fn no_source_v4() -> nix::libc::in_pktinfo {
+    let none = nix::libc::in_addr { s_addr: 0 };
+    nix::libc::in_pktinfo {
+        ipi_ifindex: 0,
+        ipi_spec_dst: none,
+        ipi_addr: none,
+    }
+}
+
+fn no_source_v6() -> nix::libc::in6_pktinfo {
+    nix::libc::in6_pktinfo {
+        ipi6_addr: nix::libc::in6_addr { s6_addr: [0; 16] },
+        ipi6_ifindex: 0,
+    }
+}
+
 fn address(raw: &SockaddrStorage) -> Option<SocketAddr> {
     match raw.family()? {
         AddressFamily::Inet => raw.as_sockaddr_in().map(|a| SocketAddr::V4((*a).into())),
-        AddressFamily::Inet6 => raw.as_sockaddr_in6().map(|a| SocketAddr::V6((*a).into())),
+        AddressFamily::Inet6 => raw.as_sockaddr_in6().map(|a| {
+            let v6: SocketAddrV6 = (*a).into();
+            match v6.ip().to_ipv4_mapped() {
+                Some(v4) => SocketAddr::from((v4, v6.port())),
+                None => SocketAddr::V6(v6),
+            }
+        }),
         _ => None,
     }
 }
@@ -315,7 +545,7 @@ mod tests {
                 io::ErrorKind::WouldBlock
             );
             for (payload, tos) in [(&b"abc"[..], 46 << 2 | 2), (b"", 0), (b"d", 3)] {
-                one.send(payload, to, tos).unwrap();
+                one.send(payload, to, Source::default(), tos).unwrap();
                 let received = two.receive(&mut buffer).unwrap();
                 let from = one.local().unwrap();
                 assert_eq!(
@@ -324,6 +554,8 @@ mod tests {
                         bytes: payload.len(),
                         segment_bytes: payload.len(),
                         from,
+                        to: None,
+                        is_elsewhere: false,
                         tos
                     }
                 );
@@ -357,6 +589,7 @@ mod tests {
                 let way = Way {
                     station: 3,
                     to: two.local().unwrap(),
+                    from: Source::default(),
                     tos: 184,
                 };
                 let mut outbox = Outbox::default();
@@ -377,6 +610,27 @@ mod tests {
                     assert!(calls < sent.len() / 5, "together: {calls}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_socket_of_any_ipv6_address_carries_ipv4_too() {
+        let mut any = Underlay::bind("[::]:0".parse().unwrap()).unwrap();
+        let port = any.local().unwrap().port();
+        let mut buffer = [0; 100];
+        for (listen, other) in [("127.0.0.1:0", "127.0.0.2"), ("[::1]:0", "::1")] {
+            let mut one = Underlay::bind(listen.parse().unwrap()).unwrap();
+            let from = one.local().unwrap();
+            let address: IpAddr = other.parse().unwrap();
+            one.send(b"there", (address, port).into(), Source::default(), 184)
+                .unwrap();
+            let received = any.receive(&mut buffer).unwrap();
+            assert_eq!((received.from, received.tos), (from, 184));
+            let local = received.to.unwrap();
+            assert_eq!((local.address, local.device), (address, 1));
+            any.send(b"back", from, local.into(), 46 << 2).unwrap();
+            let back = one.receive(&mut buffer).unwrap();
+            assert_eq!((back.from, back.tos), ((address, port).into(), 46 << 2));
         }
     }
 
@@ -408,6 +662,7 @@ mod tests {
         let way = |station, to| Way {
             station,
             to,
+            from: Source::default(),
             tos: 184,
         };
         let mut outbox = Outbox::default();

@@ -6,8 +6,8 @@ use linkweir_plane::below::Below;
 use super::peers::Peers;
 use super::station::{shown, Reasons};
 use super::Gateway;
-use crate::config::Config;
-use crate::show::control::{Request, Response};
+use crate::config::{self, Config};
+use crate::show::control::{Answers, Reply, Request, Response};
 use crate::show::figures::{self, BelowShow, Show};
 
 impl Gateway {
@@ -23,51 +23,69 @@ impl Gateway {
             started_ns,
             ..
         } = self;
-        control.serve(key, poll, |request| match request {
-            Request::Show => {
-                let uptime_s = (now_ns - *started_ns) as f64 * 1e-9;
-                let below = egress.below.as_ref();
-                let show = show(now_ns, config, peers, below, dropped, uptime_s);
-                Response::Show(Box::new(show))
-            }
-            Request::SetCapacity { peer, capacity_bps } => {
-                set_capacity(now_ns, config, peers, peer, capacity_bps)
-            }
-        });
+        let mut answers = Figures {
+            now_ns,
+            uptime_s: (now_ns - *started_ns) as f64 * 1e-9,
+            config,
+            peers,
+            below: egress.below.as_ref(),
+            dropped,
+        };
+        control.serve(now_ns, key, poll, &mut answers);
     }
 }
 
-fn show(
+/// What a gateway is asked about.
+struct Figures<'g> {
     now_ns: u64,
-    config: &Config,
-    peers: &mut Peers,
-    below: Option<&Below>,
-    dropped: &Reasons,
     uptime_s: f64,
-) -> Show {
-    let stations = config.peers.iter().zip(&mut peers.stations);
-    let mut shows: Vec<_> = stations
-        .map(|(peer, station)| station.show(now_ns, config, peer))
-        .collect();
-    if let (Some(hub), Some(across)) = (&mut peers.hub, &config.across) {
-        for (at, show) in shows.iter_mut().enumerate() {
-            show.across = Some(figures::across(now_ns, across.info, hub, at));
+    config: &'g Config,
+    peers: &'g mut Peers,
+    below: Option<&'g Below>,
+    dropped: &'g Reasons,
+}
+
+impl Answers for Figures<'_> {
+    fn answer(&mut self, request: Request) -> Reply {
+        match request {
+            Request::Show => Reply::Figures(Box::new(self.show())),
+            Request::SetCapacity { peer, capacity_bps } => {
+                let (config, peers) = (self.config, &mut *self.peers);
+                Reply::Whole(set_capacity(self.now_ns, config, peers, peer, capacity_bps))
+            }
         }
     }
-    let across = config.across.as_ref();
-    Show {
-        version: env!("CARGO_PKG_VERSION").to_string(),
-        device: config.device.clone(),
-        mode: config.mode.name().to_string(),
-        policy: config.scheduler.info.name.to_string(),
-        across: across.map(|across| across.info.name.to_string()),
-        uptime_s,
-        dropped_pkts: shown(dropped),
-        below: below.map(|below| BelowShow {
-            capacity_bps: below.capacity_bps(),
-            fulls: below.fulls(),
-        }),
-        peers: shows,
+
+    fn peer(&mut self, at: usize) -> Option<Vec<u8>> {
+        let (now_ns, config) = (self.now_ns, self.config);
+        let station = self.peers.stations.get_mut(at)?;
+        let mut show = station.show(now_ns, config, config.peers.get(at)?);
+        if let (Some(hub), Some(across)) = (&mut self.peers.hub, &config.across) {
+            show.across = Some(figures::across(now_ns, across.info, hub, at));
+        }
+        serde_json::to_vec(&show).ok()
+    }
+}
+
+impl Figures<'_> {
+    /// All but the figures of peers.
+    fn show(&self) -> Show {
+        let config = self.config;
+        let across = config.across.as_ref();
+        Show {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            device: config.device.clone(),
+            mode: config.mode.name().to_string(),
+            policy: config.scheduler.info.name.to_string(),
+            across: across.map(|across| across.info.name.to_string()),
+            uptime_s: self.uptime_s,
+            dropped_pkts: shown(self.dropped),
+            below: self.below.map(|below| BelowShow {
+                capacity_bps: below.capacity_bps(),
+                fulls: below.fulls(),
+            }),
+            peers: Vec::new(),
+        }
     }
 }
 
@@ -79,6 +97,9 @@ fn set_capacity(
     name: Option<String>,
     bps: u64,
 ) -> Response {
+    if let Err(fault) = config::reported_bps(bps) {
+        return Response::Refused(format!("the capacity {fault}"));
+    }
     let mut known = false;
     for (at, peer) in config.peers.iter().enumerate() {
         if name.as_ref().is_none_or(|name| *name == peer.name) {

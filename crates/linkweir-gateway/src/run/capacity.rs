@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Capacities from outside: reports of the far end, and programs that know what a link carries.
 
+use linkweir_config::units::{self, Kind};
 use linkweir_plane::bytes::superpacket::Packet;
 use linkweir_plane::feedback::{self, Message};
 
 use super::station::count;
-use super::{log, Gateway, COMMANDS};
-use crate::config;
+use super::{Gateway, COMMANDS};
+use crate::config::{self, Peer};
 use crate::linux::command::{self, Running};
+use crate::linux::journal::{log, tell, Event};
 use crate::linux::poll::now_ns;
 
 impl Gateway {
     /// Takes a mark or a report of a peer; none is a malformed message.
     pub(super) fn receive_message(&mut self, at: usize, message: Option<Message>) {
         let now_ns = now_ns();
+        self.peers.wakes.wake(at);
         let station = &mut self.peers.stations[at];
         match (message, &mut station.reporter, &mut station.feedback) {
             (Some(Message::Mark { sent_ns }), Some(reporter), _) => {
@@ -29,39 +32,43 @@ impl Gateway {
         }
     }
 
-    /// Sends the marks and reports that are due, before the packets that wait; a link that is busy delays them. Returns when
-    /// the next is due, ns.
-    pub(super) fn send_messages(&mut self, now_ns: u64) -> Option<u64> {
+    /// Sends a mark or report that is due to a peer, before the packets that wait; a link that is busy delays it.
+    pub(super) fn send_message(&mut self, now_ns: u64, at: usize) {
+        if self.message_due_ns(now_ns, at).is_none_or(|ns| now_ns < ns) {
+            return;
+        }
         let stations = self.peers.stations.len();
         let sharing = self.peers.hub.as_ref().map_or(1, |_| stations as u64);
         let wire_bytes = self.config.wire_bytes(feedback::MESSAGE_BYTES);
-        let mut next_ns: Option<u64> = None;
-        for at in 0..stations {
-            let Some(mut due_ns) = self.message_due_ns(now_ns, at) else {
-                continue;
-            };
-            if due_ns <= now_ns {
-                let station = &mut self.peers.stations[at];
-                let Some(message) = station.message(now_ns, wire_bytes, sharing) else {
-                    continue;
-                };
-                match &mut self.peers.hub {
-                    Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
-                    None => station.link.occupy(now_ns, wire_bytes),
-                }
-                self.send(at, Packet::from(&message.packet()[..]), 0);
-                let Some(again_ns) = self.message_due_ns(now_ns, at) else {
-                    continue;
-                };
-                due_ns = again_ns;
-            }
-            next_ns = next_ns.into_iter().chain([due_ns]).min();
+        let station = &mut self.peers.stations[at];
+        let Some(message) = station.message(now_ns, wire_bytes, sharing) else {
+            return;
+        };
+        match &mut self.peers.hub {
+            Some(hub) => hub.occupy(now_ns, at, wire_bytes, &mut station.link),
+            None => station.link.occupy(now_ns, wire_bytes),
         }
-        next_ns
+        self.send(at, Packet::from(&message.packet()[..]), 0);
+    }
+
+    /// Says when the reported capacity towards a peer has expired. Returns when it will, ns.
+    pub(super) fn check_capacity(&mut self, now_ns: u64, at: usize) -> Option<u64> {
+        let station = &mut self.peers.stations[at];
+        let expired = station.link.has_expired(now_ns);
+        if expired && !station.had_expired {
+            let Peer { name, capacity, .. } = &self.config.peers[at];
+            let floor = units::show_whole(capacity.floor_bps, Kind::Rate);
+            let what = format!(
+                "nothing has reported its capacity for too long; the floor of {floor} holds"
+            );
+            tell(Event::CapacityExpired, name, &what);
+        }
+        station.had_expired = expired;
+        Some(station.link.or_expiry_ns(u64::MAX)).filter(|ns| *ns != u64::MAX)
     }
 
     /// When a message to a peer is due and the link is free, ns.
-    fn message_due_ns(&mut self, now_ns: u64, at: usize) -> Option<u64> {
+    pub(super) fn message_due_ns(&mut self, now_ns: u64, at: usize) -> Option<u64> {
         let station = &mut self.peers.stations[at];
         let due_ns = station.due_ns()?;
         let link = &mut station.link;
@@ -74,7 +81,8 @@ impl Gateway {
 
     /// Starts the programs that are due.
     pub(super) fn start_commands(&mut self, now_ns: u64) {
-        for (at, station) in self.peers.stations.iter_mut().enumerate() {
+        for &at in &self.peers.with_commands {
+            let station = &mut self.peers.stations[at];
             if station.command_at_ns.is_none_or(|at_ns| now_ns < at_ns) {
                 continue;
             }
@@ -83,7 +91,8 @@ impl Gateway {
                 station.command_at_ns = None;
                 continue;
             };
-            let started = Running::start(words, &peer.name).and_then(|running| {
+            let folder = config::paths::folder_of(&self.file);
+            let started = Running::start(words, &folder, &peer.name).and_then(|running| {
                 self.poll
                     .add(&running, COMMANDS + at as u64)
                     .map(|()| running)

@@ -19,8 +19,6 @@ pub(super) struct Egress {
     pub(super) retry_ns: Option<u64>,
     /// Measures the interface below, where it pushes back.
     pub(super) below: Option<Below>,
-    /// Station that has the first turn.
-    pub(super) turn: usize,
 }
 
 impl Egress {
@@ -46,6 +44,7 @@ impl Egress {
         let way = Way {
             station: at,
             to,
+            from: station.source,
             tos,
         };
         let Some(session) = &mut station.session else {

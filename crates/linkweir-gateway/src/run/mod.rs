@@ -8,17 +8,28 @@ mod answer;
 mod capacity;
 mod egress;
 pub mod emulate;
+mod handshakes;
 mod ingress;
+pub mod keeper;
+mod lengths;
+mod names;
 mod peers;
+mod probes;
 mod receive;
 mod reload;
+mod resolve;
+pub mod secrets;
 mod send;
 mod sessions;
+mod shaking;
 mod station;
+mod wakes;
+mod ways;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ipnet::{IpNet, Ipv4Net};
 use linkweir_plane::below::Below;
 use linkweir_plane::bytes::outbox;
 use nix::sys::signal::{SigSet, Signal};
@@ -26,6 +37,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::config::Config;
 use crate::linux::device::Device;
+use crate::linux::journal::log;
+use crate::linux::paths::{self, Changes};
 use crate::linux::poll::{now_ns, Poll};
 use crate::linux::service::Service;
 use crate::linux::underlay::Underlay;
@@ -34,13 +47,18 @@ use crate::show::control::Control;
 use crate::tunnel::seal;
 use egress::Egress;
 use ingress::Ingress;
+use keeper::Keeper;
+use names::Names;
 use peers::Peers;
-use station::Reasons;
+use secrets::Secrets;
+use station::{Reasons, Station};
 
 const DEVICE: u64 = 0;
 const UNDERLAY: u64 = 1;
 const SIGNALS: u64 = 2;
 const CONTROL: u64 = 3;
+const PATHS: u64 = 4;
+const NAMES: u64 = 5;
 /// Keys of the programs of peers, by number, and from there on those of the clients of the control socket.
 const COMMANDS: u64 = 1 << 16;
 const CLIENTS: u64 = 1 << 32;
@@ -52,7 +70,12 @@ pub struct Gateway {
     device: Device,
     underlay: Underlay,
     signals: SignalFd,
+    keeper: Keeper,
     control: Control,
+    /// Tells when addresses or routes of the system change.
+    changes: Changes,
+    /// The resolver, where endpoints have names.
+    names: Option<Names>,
     poll: Poll,
     peers: Peers,
     ingress: Ingress,
@@ -62,6 +85,10 @@ pub struct Gateway {
     dropped: Reasons,
     /// Until when packets that wait may still leave, once it stops, ns.
     stop_at_ns: Option<u64>,
+    /// Whether the device was up when that was last looked at.
+    device_up: bool,
+    /// When the device is read again after an error, ns.
+    device_again_ns: Option<u64>,
 }
 
 /// The signals the gateway handles. They must be blocked before any thread begins.
@@ -71,24 +98,25 @@ fn handled_signals() -> SigSet {
         .collect()
 }
 
-/// Writes a line to standard error, where a service manager keeps it.
-fn log(message: &str) {
-    eprintln!("linkweir-gateway: {message}");
-}
-
 impl Gateway {
     /// Makes the device, its routes and the sockets, and gives up the privileges they needed.
     ///
     /// # Errors
     /// What could not be set up, and why.
-    pub fn set_up(file: &Path, config: Config) -> io::Result<Gateway> {
+    pub fn set_up(file: &Path, config: Config, secrets: Secrets) -> io::Result<Gateway> {
         let signals = handled_signals();
         signals.thread_block()?;
         let signals =
             SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let now_ns = now_ns();
-        let mut peers = Peers::new(now_ns, &config)?;
+        let mut peers = Peers::new(now_ns, &config, secrets)?;
         let mut underlay = Underlay::bind_with(config.listen, config.offload)?;
+        if let Some(mark) = config.fwmark {
+            underlay.mark(mark)?;
+        }
+        if let Some(device) = &config.listen_device {
+            underlay.bind_device(device)?;
+        }
         let below = match config.below_bytes {
             Some(bytes) => {
                 underlay.limit_below(bytes)?;
@@ -96,9 +124,12 @@ impl Gateway {
             }
             None => None,
         };
+        let names = Names::find_first(now_ns, &config)?;
         let device = create_device(&config)?;
+        let keeper = Keeper::start(file, device.index()?, &config)?;
         // The file of endpoints is next to the control socket, whose folder this makes.
-        let control = Control::listen(&config.control, CLIENTS)?;
+        let group = config.control_group.as_deref();
+        let control = Control::listen(&config.control, group, CONTROL, CLIENTS)?;
         peers.restore_endpoints(&config);
         privileges::drop_all(config.user.as_deref())?;
 
@@ -107,10 +138,13 @@ impl Gateway {
         poll.add(&underlay, UNDERLAY)?;
         poll.add(&signals, SIGNALS)?;
         poll.add(&control, CONTROL)?;
-        for at in 0..peers.stations.len() {
-            peers.start_handshake(at, &mut underlay);
+        let changes = Changes::new()?;
+        poll.add(&changes, PATHS)?;
+        if let Some(names) = &names {
+            poll.add(names, NAMES)?;
         }
-        Ok(Gateway {
+        peers.want_sessions(now_ns);
+        let mut gateway = Gateway {
             file: file.to_path_buf(),
             ingress: Ingress::new(config.rules.clone(), &device),
             egress: Egress::new(below),
@@ -118,13 +152,20 @@ impl Gateway {
             device,
             underlay,
             signals,
+            keeper,
             control,
+            changes,
+            names,
             poll,
             peers,
             started_ns: now_ns,
             dropped: Reasons::new(),
             stop_at_ns: None,
-        })
+            device_up: true,
+            device_again_ns: None,
+        };
+        gateway.find_names(now_ns).map_err(io::Error::other)?;
+        Ok(gateway)
     }
 
     /// Carries packets until a signal stops it.
@@ -146,10 +187,20 @@ impl Gateway {
             }
             self.start_commands(now_ns);
             if self.peers.identity.is_some() && self.peers.tick_at_ns <= now_ns {
-                self.peers.tick(&self.config.peers, &mut self.underlay);
+                self.peers.tick(&self.config.peers);
                 self.peers.tick_at_ns = now_ns + seal::TICK_NS;
             }
-            let times = [self.serve(now_ns), service.alive(now_ns), self.stop_at_ns];
+            self.shake_hands(now_ns);
+            self.retry_device(now_ns);
+            self.ask_names(now_ns);
+            let times = [
+                self.serve(now_ns),
+                self.control.tidy(now_ns, &self.poll),
+                service.alive(now_ns),
+                self.stop_at_ns,
+                self.device_again_ns,
+                self.names.as_ref().map(|names| names.again_ns),
+            ];
             alarm_ns = times.into_iter().flatten().min();
             if self.is_drained(now_ns) {
                 service.stopping();
@@ -168,7 +219,20 @@ impl Gateway {
             DEVICE => self.read_device(now_ns)?,
             UNDERLAY => self.read_underlay(),
             SIGNALS => self.handle_signals(now_ns),
-            CONTROL => self.control.accept(&self.poll),
+            CONTROL => self.control.accept(now_ns, &self.poll),
+            NAMES => self.take_names(now_ns),
+            PATHS => {
+                let was_down = self
+                    .device
+                    .index()
+                    .is_ok_and(|device| self.changes.take(device));
+                self.check_device(was_down);
+                self.underlay.find_device();
+                self.peers
+                    .stations
+                    .iter_mut()
+                    .for_each(Station::forget_path);
+            }
             key if key >= CLIENTS => self.answer(now_ns, key),
             key => self.read_command(now_ns, (key - COMMANDS) as usize),
         }
@@ -214,14 +278,21 @@ fn create_device(config: &Config) -> io::Result<Device> {
         super_packet_bytes(config),
         config.offload,
     )?;
-    if config.routes {
-        let index = device.index()?;
-        for net in config.peers.iter().flat_map(|peer| &peer.allowed) {
-            // The system routes the networks of the device's own addresses by itself.
-            if !config.addresses.iter().any(|own| own.contains(net)) {
-                tun::add_route(index, net)?;
-            }
-        }
+    let routing = tun::Routing {
+        device: device.index()?,
+        mark: config.fwmark,
+    };
+    let nets = keeper::routes(config);
+    for net in &nets {
+        routing.add(net)?;
+    }
+    let mut strict = paths::with_strict_reverse_paths();
+    strict.retain(|name| *name != config.device);
+    if nets.contains(&IpNet::from(Ipv4Net::default())) && !strict.is_empty() {
+        log(&format!(
+            "net.ipv4.conf.{}.rp_filter is 1: the system drops what peers send, as it would send elsewhere by itself; set it to 2",
+            strict.join(".rp_filter and net.ipv4.conf.")
+        ));
     }
     Ok(device)
 }

@@ -8,10 +8,14 @@ use std::net::SocketAddr;
 use linkweir_plane::hub::Hub;
 use linkweir_plane::routing::Routing;
 
+use super::handshakes::Handshakes;
+use super::secrets::Secrets;
 use super::station::Station;
+use super::wakes::Wakes;
 use crate::config::{Config, Peer};
-use crate::tunnel::endpoints::Endpoints;
-use crate::tunnel::seal::{self, Claim, Identity, Key};
+use crate::tunnel::endpoints::{Endpoints, Saver};
+use crate::tunnel::indices::Indices;
+use crate::tunnel::seal::{Identity, Key};
 
 /// Room for a handshake or a keepalive, bytes.
 const SCRATCH_BYTES: usize = 2048;
@@ -29,10 +33,21 @@ pub(super) struct Peers {
     by_endpoint: HashMap<SocketAddr, usize>,
     by_index: HashMap<u32, usize>,
     by_key: HashMap<Key, usize>,
-    /// Endpoints in a file, for the gateway that runs after this one.
-    pub(super) endpoints: Endpoints,
-    /// Index of the last new session.
-    pub(super) last_index: u32,
+    /// Endpoints in a file, for the gateway that runs after this one; none once `saver` has it.
+    pub(super) saved_endpoints: Option<Endpoints>,
+    /// The thread that saves them, which begins when privileges were given up.
+    pub(super) saver: Option<Saver>,
+    /// Whether an endpoint has changed since they were saved.
+    pub(super) endpoints_changed: bool,
+    /// Which peers are served next, and when.
+    pub(super) wakes: Wakes,
+    pub(super) handshakes: Handshakes,
+    /// Number of peers that are tried and have not answered.
+    pub(super) away: usize,
+    /// Peers whose capacity a program reports.
+    pub(super) with_commands: Vec<usize>,
+    /// Indices of sessions.
+    pub(super) indices: Indices,
     /// When the timers of sessions are due again, ns.
     pub(super) tick_at_ns: u64,
     pub(super) scratch: Vec<u8>,
@@ -42,17 +57,18 @@ impl Peers {
     /// Peers as they are configured, with empty queues and without sessions.
     ///
     /// # Errors
-    /// A key that cannot be read, or parameters that a policy refuses.
-    pub(super) fn new(now_ns: u64, config: &Config) -> io::Result<Peers> {
-        let identity = match &config.private_key_file {
-            Some(file) => Some(Identity::new(seal::read_key(file)?)),
-            None => None,
-        };
-        let mut last_index = 0;
+    /// Parameters that a policy refuses.
+    pub(super) fn new(now_ns: u64, config: &Config, secrets: Secrets) -> io::Result<Peers> {
+        let identity = secrets.private.map(Identity::new);
+        let mut preshared = secrets.preshared.into_iter();
+        let mut indices = Indices::default();
         let mut stations = config
             .peers
             .iter()
-            .map(|peer| Station::new(now_ns, config, peer, identity.as_ref(), &mut last_index))
+            .map(|peer| {
+                let secrets = (identity.as_ref(), preshared.next().flatten());
+                Station::new(now_ns, config, peer, secrets, &mut indices)
+            })
             .collect::<io::Result<Vec<_>>>()?;
         let queues = stations
             .iter_mut()
@@ -72,8 +88,14 @@ impl Peers {
             by_endpoint: HashMap::new(),
             by_index: HashMap::new(),
             by_key: HashMap::new(),
-            endpoints: Endpoints::default(),
-            last_index,
+            saved_endpoints: None,
+            saver: None,
+            endpoints_changed: false,
+            wakes: Wakes::default(),
+            handshakes: Handshakes::default(),
+            away: 0,
+            with_commands: Vec::new(),
+            indices,
             tick_at_ns: now_ns,
             scratch: vec![0; SCRATCH_BYTES],
         };
@@ -96,6 +118,22 @@ impl Peers {
         self.by_index = numbered
             .filter_map(|(at, station)| Some((station.session.as_ref()?.index(), at)))
             .collect();
+        self.indices.keep(self.by_index.keys().copied());
+        let numbered = peers.iter().enumerate();
+        self.with_commands = numbered
+            .filter_map(|(at, peer)| peer.capacity.command.as_ref().map(|_| at))
+            .collect();
+        self.wakes = Wakes::new(self.stations.len());
+        self.handshakes.forget_peers();
+        for station in &mut self.stations {
+            station.is_asking = false;
+        }
+        self.away = self
+            .stations
+            .iter()
+            .filter(|station| station.is_tried)
+            .count();
+        self.endpoints_changed = true;
     }
 
     /// The peer whose configured endpoint this is.
@@ -103,12 +141,14 @@ impl Peers {
         self.by_endpoint.get(endpoint).copied()
     }
 
-    /// The peer that a datagram claims to come from.
-    pub(super) fn claimed(&self, claim: &Claim) -> Option<usize> {
-        match claim {
-            Claim::Session(index) => self.by_index.get(index).copied(),
-            Claim::Peer(key) => self.by_key.get(key).copied(),
-        }
+    /// The peer whose session has this index.
+    pub(super) fn of_session(&self, index: u32) -> Option<usize> {
+        self.by_index.get(&index).copied()
+    }
+
+    /// The peer with this public key.
+    pub(super) fn of_key(&self, key: &Key) -> Option<usize> {
+        self.by_key.get(key).copied()
     }
 
     /// Packets that wait in all queues.
@@ -119,6 +159,7 @@ impl Peers {
 
     /// Sets the capacity towards a peer, as reported by a program, the control socket or the peer.
     pub(super) fn set_capacity(&mut self, now_ns: u64, at: usize, bps: u64) {
+        self.wakes.wake(at);
         let link = &mut self.stations[at].link;
         link.set_capacity(now_ns, bps);
         if let Some(hub) = &mut self.hub {

@@ -6,21 +6,28 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use linkweir_plane::bytes::coalesce::Coalescer;
+use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::bytes::superpacket::{Malformed, Packet};
-use linkweir_plane::feedback::{self, Message};
+use linkweir_plane::feedback::{self, Message, OF_LENGTH};
 use linkweir_plane::mss;
 
+use super::handshakes::Incoming;
 use super::ingress::Ingress;
 use super::station::{count, count_all, Decapsulation, Station};
-use super::Gateway;
+use super::{Gateway, DEVICE};
 use crate::config::Mode;
 use crate::linux::device::Device;
-use crate::linux::underlay::Received;
-use crate::tunnel::seal::{Opened, Refused};
+use crate::linux::journal::{log, tell, Event};
+use crate::linux::paths;
+use crate::linux::poll;
+use crate::linux::underlay::{Local, Received};
+use crate::tunnel::seal::{Claim, Opened, Refused};
 
 /// Packets read from one side before the other has its turn.
 const BATCH: usize = 64;
+/// How long the device is left alone after an error, ns.
+const DEVICE_REST_NS: u64 = 10_000_000;
 
 impl Gateway {
     /// Reads packets from the device into the queues.
@@ -31,15 +38,7 @@ impl Gateway {
         while pkts < BATCH {
             let received = match self.device.receive() {
                 Ok(received) => received,
-                Err(error) => match error.raw_os_error() {
-                    // The device is down. Packets come again when it is up.
-                    Some(nix::libc::EIO | nix::libc::EAGAIN | nix::libc::EINTR) => return Ok(()),
-                    _ => {
-                        let message =
-                            format!("the device {} has gone: {error}", self.config.device);
-                        return Err(io::Error::new(error.kind(), message));
-                    }
-                },
+                Err(error) => return self.device_failed(now_ns, &error),
             };
             let header = match &received {
                 Ok(packet) => packet::parse(packet),
@@ -54,6 +53,67 @@ impl Gateway {
             self.enqueue(now_ns, packet, &header, &mut last);
         }
         Ok(())
+    }
+
+    /// Reading from the device failed. Only its removal ends the gateway.
+    fn device_failed(&mut self, now_ns: u64, error: &io::Error) -> io::Result<()> {
+        use nix::libc::{EAGAIN, EBADF, EBADFD, EINTR, EIO, ENODEV};
+
+        match error.raw_os_error() {
+            // The device is down. Packets come again when it is up.
+            Some(EIO | EAGAIN | EINTR) => {}
+            Some(EBADF | EBADFD | ENODEV) => {
+                let message = format!("the device {} has gone: {error}", self.config.device);
+                return Err(io::Error::new(error.kind(), message));
+            }
+            _ => {
+                if !self.dropped.contains_key("device_error") {
+                    let device = &self.config.device;
+                    log(&format!("cannot read from {device}: {error}; it is tried again, and counted as device_error"));
+                }
+                count(&mut self.dropped, "device_error");
+                // The device may stay ready to be read, which would be tried for ever.
+                let _ = self.poll.interest(&self.device, DEVICE, false, false);
+                self.device_again_ns = Some(now_ns + DEVICE_REST_NS);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees whether the device went down or came up: then the system has taken its routes and addresses of IPv6, which are
+    /// given back.
+    /// `was_down`: it was down since this was called last.
+    pub(super) fn check_device(&mut self, was_down: bool) {
+        let Ok(up) = self.device.index().and_then(paths::is_up) else {
+            return;
+        };
+        let was_up = std::mem::replace(&mut self.device_up, up) && !was_down;
+        if up == was_up {
+            return;
+        }
+        let name = &self.config.device;
+        if !up {
+            tell(
+                Event::DeviceDown,
+                "",
+                &format!("the device {name} is down; nothing enters the tunnel until it is up"),
+            );
+            return;
+        }
+        let faults = self.keeper.restore().unwrap_or_else(|fault| vec![fault]);
+        let what = format!("the device {name} is up again, with its addresses and routes");
+        tell(Event::DeviceUp, "", &what);
+        faults.iter().for_each(|fault| log(fault));
+    }
+
+    /// Reads from the device again after an error.
+    pub(super) fn retry_device(&mut self, now_ns: u64) {
+        if self.device_again_ns.is_some_and(|ns| ns <= now_ns) {
+            self.device_again_ns = None;
+            if self.stop_at_ns.is_none() {
+                let _ = self.poll.interest(&self.device, DEVICE, true, false);
+            }
+        }
     }
 
     /// Puts a packet of the device into the queue of its class towards the peer behind its destination.
@@ -80,16 +140,29 @@ impl Gateway {
                 at
             }
         };
-        if let Some(mtu) = self.config.mss_mtu() {
+        if let Some(mtu) = self.peers.stations[at].mss_mtu(self.config.mss_mtu()) {
             mss::clamp(&mut packet, header, mtu);
         }
         let class = self.ingress.classifier.class(now_ns, header);
+        if self.peers.stations[at].path_mtu.is_some() {
+            for packet in self.fitting(at, packet, header) {
+                self.enqueue_as(now_ns, at, class, packet);
+            }
+        } else {
+            self.enqueue_as(now_ns, at, class, packet);
+        }
+    }
+
+    /// Puts a packet into the queue of this class towards a peer.
+    fn enqueue_as(&mut self, now_ns: u64, at: usize, class: usize, packet: Packet) {
         let config = &self.config;
         let link = &mut self.peers.stations[at].link;
         link.arrive_any(now_ns, class, packet, |bytes| config.wire_bytes(bytes));
         if let Some(hub) = &mut self.peers.hub {
             hub.update(now_ns, at, link);
         }
+        self.peers.stations[at].has_news = true;
+        self.peers.wakes.wake(at);
     }
 
     /// Reads datagrams from the socket into the device.
@@ -108,6 +181,10 @@ impl Gateway {
                 }
             };
             pkts += received.datagrams();
+            if received.is_elsewhere {
+                count_all(&mut self.dropped, "other_device", received.datagrams());
+                continue;
+            }
             match self.config.mode {
                 Mode::Wireguard => self.receive_sealed(received),
                 Mode::Cleartext => self.receive_clear(received),
@@ -122,6 +199,7 @@ impl Gateway {
             return;
         };
         self.ingress.last_source = None;
+        self.peers.stations[at].came(received.from, received.to, &self.config.peers[at].name);
         for place in received.places() {
             let packet = &mut self.ingress.datagrams[place.clone()];
             if feedback::is_message(packet) {
@@ -180,8 +258,9 @@ impl Gateway {
         gathered: usize,
         of: &mut Option<usize>,
     ) -> Option<(usize, usize)> {
-        let Received { from, tos, .. } = received;
-        let at = self.claimed_peer(place.clone(), from)?;
+        let Received { from, to, tos, .. } = received;
+        let source = to.map(Source::from).unwrap_or_default();
+        let at = self.claimed_peer(place.clone(), from, to)?;
         if of.is_some_and(|of| of != at) {
             self.deliver_opened(of.take()?);
         }
@@ -197,25 +276,49 @@ impl Gateway {
             Opened::Unproven(answer) => {
                 if let Some(answer) = answer {
                     count(&mut station.dropped, "handshake_unproven");
-                    let _ = self.underlay.send(answer, from, 0);
+                    let _ = self.underlay.send(answer, from, source, 0);
                 }
                 return None;
             }
             Opened::Nothing => 0,
             Opened::Answer(answer) => {
-                let _ = self.underlay.send(answer, from, 0);
+                let _ = self.underlay.send(answer, from, source, 0);
                 0
             }
             Opened::Packet(packet) => packet.len(),
         };
+        let message = feedback::is_message(&opened[gathered..gathered + bytes])
+            .then(|| Message::read(&opened[gathered..gathered + bytes]));
+        // Probes come over ways that are not in use, too.
+        match message {
+            Some(Some(Message::Probe(probe))) => {
+                self.echo(at, probe, from, source);
+                return None;
+            }
+            Some(Some(Message::Echo(probe))) => {
+                let now_ns = poll::now_ns();
+                if probe.way & OF_LENGTH == 0 {
+                    self.echoed(now_ns, at, probe);
+                } else {
+                    let peers = &self.config.peers;
+                    self.peers.length_answered(now_ns, at, probe, peers);
+                }
+                return None;
+            }
+            _ => {}
+        }
         // Only a sender that holds the key moves the endpoint of a peer.
-        station.endpoint = Some(from);
+        if station.came(from, to, &self.config.peers[at].name) {
+            self.peers.endpoints_changed = true;
+            station.path_changed(poll::now_ns());
+        }
+        // A session may have begun, or its next keepalive is due later.
+        self.peers.wakes.wake(at);
         if bytes == 0 {
             return None;
         }
         let place = gathered..gathered + bytes;
-        if feedback::is_message(&opened[place.clone()]) {
-            let message = Message::read(&opened[place]);
+        if let Some(message) = message {
             self.receive_message(at, message);
             return None;
         }
@@ -232,15 +335,21 @@ impl Gateway {
         Some((at, bytes))
     }
 
-    /// The peer that the datagram at `place` claims to come from. What no peer sent is counted and, where that proves an
-    /// address, answered.
-    fn claimed_peer(&mut self, place: Range<usize>, from: SocketAddr) -> Option<usize> {
+    /// The peer whose session the datagram at `place` claims to belong to. The beginning of a handshake waits for its turn.
+    /// What no peer sent is counted and, where that proves an address, answered.
+    fn claimed_peer(
+        &mut self,
+        place: Range<usize>,
+        from: SocketAddr,
+        to: Option<Local>,
+    ) -> Option<usize> {
+        let source = to.map(Source::from).unwrap_or_default();
         let identity = self.peers.identity.as_mut()?;
-        let claim = match identity.claim(&self.ingress.datagrams[place], from) {
+        let claim = match identity.claim(&self.ingress.datagrams[place.clone()], from) {
             Ok(claim) => claim,
             Err(Refused::Cookie(answer)) => {
                 count(&mut self.dropped, "handshake_unproven");
-                let _ = self.underlay.send(&answer, from, 0);
+                let _ = self.underlay.send(&answer, from, source, 0);
                 return None;
             }
             Err(Refused::TooMany) => {
@@ -252,11 +361,25 @@ impl Gateway {
                 return None;
             }
         };
-        let at = self.peers.claimed(&claim);
+        let Claim::Session(index) = claim else {
+            self.take_initiation(place, from, to);
+            return None;
+        };
+        let at = self.peers.of_session(index);
         if at.is_none() {
             count(&mut self.dropped, "stranger");
         }
         at
+    }
+
+    /// Lets the beginning of a handshake at `place` wait for its turn.
+    fn take_initiation(&mut self, place: Range<usize>, from: SocketAddr, to: Option<Local>) {
+        let datagram = self.ingress.datagrams[place].try_into();
+        let incoming = datagram.map(|datagram| Incoming { datagram, from, to });
+        let taken = incoming.is_ok_and(|incoming| self.peers.handshakes.take(incoming));
+        if !taken {
+            count(&mut self.dropped, "handshake_excess");
+        }
     }
 
     /// Writes the opened packets of a peer into the device.

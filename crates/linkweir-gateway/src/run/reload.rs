@@ -3,7 +3,7 @@
 //!
 //! All that may fail is done first, in [`Plan::new`]; what follows cannot stop half way.
 
-use std::io;
+use std::collections::{HashMap, HashSet};
 
 use linkweir_plane::hub::Hub;
 use linkweir_plane::setup::{Class, Scheduler};
@@ -12,6 +12,7 @@ use super::peers::Peers;
 use super::station::Station;
 use super::Gateway;
 use crate::config::{self, Config, Peer};
+use crate::tunnel::seal::Secret;
 
 /// A new configuration that can be taken over.
 struct Plan {
@@ -20,6 +21,8 @@ struct Plan {
     places: Vec<Option<usize>>,
     /// Stations of the new peers, in their order.
     fresh: Vec<Station>,
+    /// Keys shared with the peers of before, by their station then.
+    preshared: Vec<Option<Secret>>,
     /// Another hub, where the peers are others or in another order.
     hub: Option<Hub>,
 }
@@ -27,18 +30,26 @@ struct Plan {
 impl Plan {
     /// # Errors
     /// Why the running gateway cannot take the configuration over.
-    fn new(now_ns: u64, old: &Config, peers: &mut Peers, new: Config) -> Result<Plan, String> {
+    fn new(
+        now_ns: u64,
+        old: &Config,
+        peers: &mut Peers,
+        new: Config,
+        secrets: Vec<Option<Secret>>,
+    ) -> Result<Plan, String> {
         fixed(old, &new)?;
-        let place = |peer: &Peer| old.peers.iter().position(|old| same_peer(old, peer));
-        let places: Vec<Option<usize>> = new.peers.iter().map(place).collect();
-        let added = new.peers.iter().filter(|peer| place(peer).is_none());
-        let fresh = added
-            .map(|peer| {
-                let (identity, last_index) = (peers.identity.as_ref(), &mut peers.last_index);
-                Station::new(now_ns, &new, peer, identity, last_index)
-            })
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(|error| error.to_string())?;
+        let places = places(&old.peers, &new.peers);
+        let mut preshared = vec![None; old.peers.len()];
+        let mut fresh = Vec::new();
+        for ((peer, place), secret) in new.peers.iter().zip(&places).zip(secrets) {
+            if let Some(place) = *place {
+                preshared[place] = secret;
+                continue;
+            }
+            let (identity, indices) = (peers.identity.as_ref(), &mut peers.indices);
+            let station = Station::new(now_ns, &new, peer, (identity, secret), indices);
+            fresh.push(station.map_err(|error| error.to_string())?);
+        }
         for (peer, place) in new.peers.iter().zip(&places) {
             if let Some(place) = *place {
                 let capacities = (&old.peers[place].capacity, &peer.capacity);
@@ -53,6 +64,7 @@ impl Plan {
             config: new,
             places,
             fresh,
+            preshared,
             hub,
         })
     }
@@ -94,14 +106,16 @@ impl Gateway {
     /// # Errors
     /// Why nothing was taken over.
     pub(super) fn reload(&mut self, now_ns: u64) -> Result<Vec<String>, String> {
-        let new = config::load(&self.file).map_err(|fault| fault.to_string())?;
+        let (text, preshared) = self.keeper.read()?;
+        let new = config::parse(&text, &self.file).map_err(|fault| fault.to_string())?;
         let Plan {
             config: new,
             places,
             fresh,
+            preshared,
             hub,
-        } = Plan::new(now_ns, &self.config, &mut self.peers, new)?;
-        let mut refused = self.change_stations(now_ns, &new, &places, fresh);
+        } = Plan::new(now_ns, &self.config, &mut self.peers, new, preshared)?;
+        let (mut refused, sessions) = self.change_stations(now_ns, &new, &places, fresh, preshared);
         let Peers {
             stations,
             hub: running,
@@ -124,22 +138,39 @@ impl Gateway {
         self.ingress.classifier.set_rules(new.rules.clone());
         self.peers.index(&new.peers);
         self.config = new;
+        refused.extend(self.keeper.route().unwrap_or_else(|fault| vec![fault]));
+        for at in sessions {
+            let station = &mut self.peers.stations[at];
+            if let (Some(session), Some(_)) = (&mut station.session, station.endpoint) {
+                session.want(now_ns);
+            }
+            self.peers.wakes.wake(at);
+        }
+        self.find_names(now_ns)?;
         Ok(refused)
     }
 
-    /// Puts the stations into the order of the new configuration, with its settings; returns what policies refused.
+    /// Puts the stations into the order of the new configuration, with its settings; returns what policies refused, and
+    /// the numbers of those whose session begins.
     fn change_stations(
         &mut self,
         now_ns: u64,
         new: &Config,
         places: &[Option<usize>],
         fresh: Vec<Station>,
-    ) -> Vec<String> {
+        mut preshared: Vec<Option<Secret>>,
+    ) -> (Vec<String>, Vec<usize>) {
         let mut fresh = fresh.into_iter();
-        let stations = &mut self.peers.stations;
+        let Peers {
+            stations,
+            identity,
+            indices,
+            ..
+        } = &mut self.peers;
         let mut old: Vec<Option<Station>> = stations.drain(..).map(Some).collect();
-        let mut refused = Vec::new();
+        let (mut refused, mut sessions) = (Vec::new(), Vec::new());
         for (at, (peer, place)) in new.peers.iter().zip(places).enumerate() {
+            let mut begins = place.is_none();
             let kept = place.and_then(|place| old[place].take());
             let Some(mut station) = kept.or_else(|| fresh.next()) else {
                 continue;
@@ -149,35 +180,55 @@ impl Gateway {
                 if let Err(fault) = station.change(now_ns, new, peers) {
                     refused.push(format!("peer {} keeps its parameters: {fault}", peer.name));
                 }
-                // The program is known to the poll by the number of its station.
-                if place != at || peers.0.capacity.command != peer.capacity.command {
+                let secrets = (identity.as_ref(), preshared[place].take());
+                match station.change_session(peer, secrets, indices) {
+                    Ok(another) => begins = another,
+                    Err(error) => {
+                        refused.push(format!("peer {} keeps its keys: {error}", peer.name));
+                    }
+                }
+                // The program is known to the poll by the number of its station, and knows the name of its peer.
+                if place != at
+                    || peers.0.name != peer.name
+                    || peers.0.capacity.command != peer.capacity.command
+                {
                     station.command = None;
                     station.command_at_ns = peer.capacity.command.as_ref().map(|_| now_ns);
                 }
             }
+            if begins {
+                sessions.push(at);
+            }
             stations.push(station);
         }
-        refused
+        (refused, sessions)
     }
 }
 
-/// Whether a peer of the new configuration is one of before: with another key it is another peer.
-fn same_peer(old: &Peer, new: &Peer) -> bool {
-    // All fields are listed, so that a new one does not compile until it is decided whether it makes another peer.
-    let Peer {
-        name,
-        public_key,
-        preshared_key_file,
-        keepalive_s,
-        endpoint: _,
-        allowed: _,
-        capacity: _,
-        report: _,
-    } = old;
-    *name == new.name
-        && *public_key == new.public_key
-        && *preshared_key_file == new.preshared_key_file
-        && *keepalive_s == new.keepalive_s
+/// Which peer of before each new one is; none: it is a new peer. A peer is known by its key. In cleartext mode there is none:
+/// then it is known by its name or, if that is new, by its endpoint.
+fn places(old: &[Peer], new: &[Peer]) -> Vec<Option<usize>> {
+    let numbered = || old.iter().enumerate();
+    let by_key: HashMap<_, _> = numbered()
+        .filter_map(|(at, peer)| Some((peer.public_key?, at)))
+        .collect();
+    let by_name: HashMap<_, _> = numbered().map(|(at, peer)| (&peer.name, at)).collect();
+    let by_endpoint: HashMap<_, _> = numbered()
+        .filter_map(|(at, peer)| Some((peer.endpoint?, at)))
+        .collect();
+    let known = new.iter().map(|peer| match &peer.public_key {
+        Some(key) => by_key.get(key).copied(),
+        None => by_name.get(&peer.name).copied(),
+    });
+    let mut places: Vec<Option<usize>> = known.collect();
+    let mut taken: HashSet<usize> = places.iter().flatten().copied().collect();
+    for (peer, place) in new.iter().zip(&mut places) {
+        if let (None, None, Some(endpoint)) = (*place, &peer.public_key, peer.endpoint) {
+            let at = by_endpoint.get(&endpoint).copied();
+            *place = at.filter(|at| taken.insert(*at));
+        }
+    }
+    places
 }
 
 /// Refuses changes that need a restart.
@@ -188,10 +239,13 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         addresses,
         mtu,
         listen,
+        listen_device,
+        fwmark,
         mode,
         private_key_file,
         user,
         control,
+        control_group,
         routes,
         offload,
         below_bytes,
@@ -221,12 +275,18 @@ fn fixed(old: &Config, new: &Config) -> Result<(), String> {
         ("gateway.address", *addresses != new.addresses),
         ("gateway.mtu", *mtu != new.mtu),
         ("gateway.listen", *listen != new.listen),
+        ("gateway.listen_device", *listen_device != new.listen_device),
+        (
+            "gateway.fwmark, or whether allowed_ips of some peer are all addresses,",
+            *fwmark != new.fwmark,
+        ),
         ("gateway.mode", *mode != new.mode),
         (
             "gateway.private_key_file",
             *private_key_file != new.private_key_file,
         ),
         ("gateway.control", *control != new.control),
+        ("gateway.control_group", *control_group != new.control_group),
         ("gateway.offload", *offload != new.offload),
         ("gateway.routes", *routes != new.routes),
         ("gateway.user", *user != new.user),
@@ -295,8 +355,20 @@ allowed_ips = "10.77.0.2/32"
             ("[link]", "mtu = \"1300B\"\n[link]", "gateway.mtu"),
             ("[link]", "underlay_mtu = \"1400B\"\n[link]", "gateway.mtu"),
             ("51820", "51821", "gateway.listen"),
+            (
+                "[link]",
+                "listen_device = \"eth0\"\n[link]",
+                "gateway.listen_device",
+            ),
+            ("[link]", "fwmark = 700\n[link]", "gateway.fwmark,"),
+            ("10.77.0.2/32", "0.0.0.0/0", "gateway.fwmark,"),
             ("\"key\"", "\"another\"", "gateway.private_key_file"),
             ("[link]", "control = \"/run/lw\"\n[link]", "gateway.control"),
+            (
+                "[link]",
+                "control_group = \"adm\"\n[link]",
+                "gateway.control_group",
+            ),
             ("[link]", "offload = false\n[link]", "gateway.offload"),
             ("[link]", "routes = false\n[link]", "gateway.routes"),
             ("[link]", "user = \"root\"\n[link]", "gateway.user"),

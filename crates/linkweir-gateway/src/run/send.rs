@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sending: packets whose turn it is leave the queues, are sealed, gathered in the outbox and sent.
 
+use linkweir_config::units::{self, Kind};
 use linkweir_plane::below;
 use linkweir_plane::bytes::packet;
 use linkweir_plane::bytes::superpacket::Packet;
@@ -11,6 +12,7 @@ use linkweir_plane::tos::{self, Model};
 use super::egress::Egress;
 use super::station::count_all;
 use super::{Gateway, UNDERLAY};
+use crate::linux::journal::{tell, Event};
 use crate::linux::poll;
 
 /// The outcome of serving a link.
@@ -24,36 +26,73 @@ enum Served {
 impl Gateway {
     /// Sends what may leave now; returns when more may leave, ns.
     pub(super) fn serve(&mut self, mut now_ns: u64) -> Option<u64> {
-        let has_sessions = self.peers.identity.is_some();
-        let ticks = has_sessions.then_some(self.peers.tick_at_ns);
-        let stations = self.peers.stations.iter();
-        let commands = stations.filter_map(|station| station.command_at_ns);
-        let mut earliest_ns = commands.chain(ticks).min();
-        if self.flush(now_ns) {
-            self.peers.check_sessions(&mut self.underlay);
-            let messages_ns = self.send_messages(now_ns);
-            earliest_ns = earliest_ns.into_iter().chain(messages_ns).min();
-            let stations = self.peers.stations.len();
-            let links = if self.peers.hub.is_some() {
-                1
-            } else {
-                stations
-            };
-            for step in 0..links {
-                let of = match self.peers.hub {
-                    Some(_) => None,
-                    None => Some((self.egress.turn + step) % stations),
+        self.peers.wakes.take_due(now_ns);
+        let mut shared_ns = None;
+        let mut has_room = self.flush(now_ns);
+        if has_room {
+            for _ in 0..self.peers.wakes.ready() {
+                let Some(at) = self.peers.wakes.pop() else {
+                    break;
                 };
-                match self.serve_link(&mut now_ns, of) {
-                    Served::Until(ns) => earliest_ns = earliest_ns.into_iter().chain(ns).min(),
-                    Served::NoRoom => break,
+                has_room = self.serve_peer(&mut now_ns, at);
+                if !has_room {
+                    break;
                 }
             }
-            self.egress.turn = (self.egress.turn + 1) % stations.max(1);
-            self.flush(now_ns);
+            if has_room && self.peers.hub.is_some() {
+                match self.serve_link(&mut now_ns, None) {
+                    Served::Until(ns) => shared_ns = ns,
+                    Served::NoRoom => has_room = false,
+                }
+            }
+            has_room &= self.flush(now_ns);
             self.note_idle();
         }
-        earliest_ns.into_iter().chain(self.egress.retry_ns).min()
+        let has_sessions = self.peers.identity.is_some();
+        let ready_ns = (has_room && self.peers.wakes.ready() > 0).then_some(now_ns);
+        let programs = self.peers.with_commands.iter();
+        let times = [
+            ready_ns,
+            shared_ns,
+            self.peers.wakes.next_ns().filter(|_| has_room),
+            self.peers.handshakes.next_ns(),
+            has_sessions.then_some(self.peers.tick_at_ns),
+            programs
+                .filter_map(|at| self.peers.stations[*at].command_at_ns)
+                .min(),
+            self.egress.retry_ns,
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// Sees to the session with a peer, and sends what may leave towards it. False: the socket has no room.
+    fn serve_peer(&mut self, now_ns: &mut u64, at: usize) -> bool {
+        let mut next_ns =
+            self.peers
+                .check_session(*now_ns, at, &mut self.underlay, &self.config.peers);
+        let ways_ns = self
+            .peers
+            .check_ways(*now_ns, at, &mut self.underlay, &self.config.peers);
+        let length_ns =
+            self.peers
+                .check_length(*now_ns, at, &mut self.underlay, &self.config.peers);
+        let expiry_ns = self.check_capacity(*now_ns, at);
+        let times = [next_ns, ways_ns, length_ns, expiry_ns];
+        next_ns = times.into_iter().flatten().min();
+        self.send_message(*now_ns, at);
+        if self.peers.hub.is_none() {
+            match self.serve_link(now_ns, Some(at)) {
+                Served::Until(ns) => next_ns = next_ns.into_iter().chain(ns).min(),
+                Served::NoRoom => {
+                    self.peers.wakes.wake(at);
+                    return false;
+                }
+            }
+        }
+        let message_ns = self.message_due_ns(*now_ns, at);
+        let next_ns = next_ns.into_iter().chain(message_ns).min();
+        self.peers.wakes.set(at, next_ns);
+        true
     }
 
     /// Sends what may leave over the link `of` one peer, or over the link that all share.
@@ -73,6 +112,9 @@ impl Gateway {
                     sent.pkts += packet.pkts() as u64;
                     sent.bytes += packet.sum(|bytes| self.config.wire_bytes(bytes));
                     self.send(at, packet, tos);
+                    if let Some(class) = self.peers.stations[at].link.take_starved() {
+                        self.tell_starved(*now_ns, at, class);
+                    }
                     if self.egress.is_full(*now_ns) && !self.flush(*now_ns) {
                         return Served::NoRoom;
                     }
@@ -90,6 +132,18 @@ impl Gateway {
                 Next::Nothing => return Served::Until(None),
             }
         }
+    }
+
+    /// Says that a class gets nothing, as in a fade below what is reserved for others.
+    fn tell_starved(&mut self, now_ns: u64, at: usize, class: usize) {
+        let bps = self.peers.stations[at].link.known_bps(now_ns);
+        let what = format!(
+            "class {} has sent nothing for 1 s, though it has packets and other classes send; the link carries {}: \
+             reserve less for the others, or give the class a least share, such as least = \"5%\"",
+            self.config.classes[class].name,
+            units::show_whole(bps, Kind::Rate),
+        );
+        tell(Event::ClassStarved, &self.config.peers[at].name, &what);
     }
 
     /// Sends a packet to a peer with this services field: it is in the outbox then.
@@ -169,8 +223,9 @@ impl Gateway {
         let Some(bps) = below.no_room(now_ns, sent, wire, stale_ns) else {
             return;
         };
-        for station in &mut self.peers.stations {
+        for (at, station) in self.peers.stations.iter_mut().enumerate() {
             station.link.set_below(now_ns, bps);
+            self.peers.wakes.wake(at);
         }
     }
 

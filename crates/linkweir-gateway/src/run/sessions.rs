@@ -1,59 +1,97 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sessions with peers: handshakes, timers, and endpoints that outlive the gateway.
+//! Sessions with peers: when they are asked for, their timers, and endpoints that outlive the gateway.
 
-use super::log;
+use std::net::SocketAddr;
+
 use super::peers::Peers;
-use super::station::Station;
-use crate::config::{Config, Peer};
+use crate::config::{is_dual, Config, Peer};
+use crate::linux::journal::{log, tell, Event};
+use crate::linux::poll;
 use crate::linux::underlay::Underlay;
-use crate::tunnel::endpoints::Endpoints;
-use crate::tunnel::seal::Session;
+use crate::tunnel::endpoints::{Endpoints, Saver};
+use crate::tunnel::seal::{self, Key};
 
 impl Peers {
-    /// Starts a handshake with a peer unless one is under way.
-    pub(super) fn start_handshake(&mut self, at: usize, underlay: &mut Underlay) {
-        let Station {
-            session, endpoint, ..
-        } = &mut self.stations[at];
-        if let (Some(session), Some(endpoint)) = (session, *endpoint) {
-            if let Some(datagram) = session.start_handshake(&mut self.scratch) {
-                let _ = underlay.send(datagram, endpoint, 0);
+    /// Wants a session with every peer whose endpoint is known, so that a gateway that was restarted is found again.
+    pub(super) fn want_sessions(&mut self, now_ns: u64) {
+        for station in &mut self.stations {
+            if let (Some(session), Some(_)) = (&mut station.session, station.endpoint) {
+                session.want(now_ns);
             }
         }
     }
 
-    /// Runs the timers of all sessions, and saves endpoints that have changed.
-    pub(super) fn tick(&mut self, configured: &[Peer], underlay: &mut Underlay) {
-        for station in &mut self.stations {
-            let Some(session) = &mut station.session else {
-                continue;
-            };
-            let waiting = station.link.waiting_pkts() > 0;
-            if let (Some(datagram), Some(endpoint)) =
-                (session.tick(waiting, &mut self.scratch), station.endpoint)
-            {
-                let _ = underlay.send(datagram, endpoint, 0);
+    /// Sees to the session with a peer: its link is open if the session is; the timers of an open one run, and where there is
+    /// none although packets came, one is asked for. Returns when to look again, ns.
+    pub(super) fn check_session(
+        &mut self,
+        now_ns: u64,
+        at: usize,
+        underlay: &mut Underlay,
+        configured: &[Peer],
+    ) -> Option<u64> {
+        let station = &mut self.stations[at];
+        let Some(session) = &mut station.session else {
+            station.link.set_open(true);
+            return None;
+        };
+        let mut open = session.is_open();
+        if open && session.due_ns().is_some_and(|ns| ns <= now_ns) {
+            if let Some(datagram) = session.tick(now_ns, &mut self.scratch) {
+                if seal::begins_handshake(datagram) {
+                    self.handshakes.spent(now_ns, poll::now_ns());
+                }
+                if let Some(to) = station.endpoint {
+                    let _ = underlay.send(datagram, to, station.source, 0);
+                }
             }
+            open = session.is_open();
         }
+        station.link.set_open(open);
+        if open != station.was_open {
+            station.was_open = open;
+            tell_session(&configured[at], open, station.endpoint);
+        }
+        let news = std::mem::take(&mut station.has_news);
+        let known = station.endpoint.is_some();
+        if !open && news && known {
+            session.want(now_ns);
+        }
+        let due_ns = session.due_ns().filter(|_| open || known);
+        let tried = !open && session.is_tried();
+        if tried != station.is_tried {
+            station.is_tried = tried;
+            self.away = if tried { self.away + 1 } else { self.away - 1 };
+        }
+        if !open && due_ns.is_some_and(|ns| ns <= now_ns) {
+            if !station.is_asking {
+                station.is_asking = true;
+                self.handshakes.ask(at);
+            }
+            return None;
+        }
+        due_ns
+    }
+
+    /// Begins another period of the limits of handshakes, and saves endpoints that have changed.
+    pub(super) fn tick(&mut self, configured: &[Peer]) {
         if let Some(identity) = &mut self.identity {
             identity.tick();
         }
+        if !std::mem::take(&mut self.endpoints_changed) {
+            return;
+        }
         let peers = configured.iter().zip(&self.stations);
         let now = peers.filter_map(|(peer, station)| Some((peer.public_key?, station.endpoint?)));
-        if let Err(fault) = self.endpoints.save(now) {
-            log(&fault);
-        }
+        self.save_endpoints(now.collect());
     }
 
-    /// Closes links to peers without a session, and starts a handshake where packets wait for one.
-    pub(super) fn check_sessions(&mut self, underlay: &mut Underlay) {
-        for at in 0..self.stations.len() {
-            let Station { link, session, .. } = &mut self.stations[at];
-            let open = session.as_ref().is_none_or(Session::is_open);
-            link.set_open(open);
-            if !open && link.waiting_pkts() > 0 {
-                self.start_handshake(at, underlay);
-            }
+    fn save_endpoints(&mut self, now: Vec<(Key, SocketAddr)>) {
+        if let Some(file) = self.saved_endpoints.take() {
+            self.saver = Some(Saver::new(file, log));
+        }
+        if let Some(saver) = &self.saver {
+            saver.save(now);
         }
     }
 
@@ -63,16 +101,33 @@ impl Peers {
             return;
         }
         let path = config.control.with_extension("peers");
-        self.endpoints = Endpoints::open(&path).unwrap_or_else(|fault| {
-            log(&fault);
-            Endpoints::default()
-        });
+        let saved = match Endpoints::open(&path) {
+            Ok(saved) => saved,
+            Err(fault) => return log(&fault),
+        };
         for (peer, station) in config.peers.iter().zip(&mut self.stations) {
             if station.endpoint.is_none() {
-                let known = peer.public_key.and_then(|key| self.endpoints.of(&key));
+                let known = peer.public_key.and_then(|key| saved.of(&key));
                 // A socket of IPv4 cannot send to IPv6, nor the other way round.
-                station.endpoint = known.filter(|at| at.is_ipv4() == config.listen.is_ipv4());
+                station.endpoint = known
+                    .filter(|at| is_dual(config.listen) || at.is_ipv4() == config.listen.is_ipv4());
             }
         }
+        self.saved_endpoints = Some(saved);
+    }
+}
+
+/// Says that there is a session with a peer, or none any more.
+fn tell_session(peer: &Peer, open: bool, endpoint: Option<SocketAddr>) {
+    if open {
+        let at = endpoint.map_or_else(String::new, |at| format!(" at {at}"));
+        tell(
+            Event::SessionOpened,
+            &peer.name,
+            &format!("has a session{at}"),
+        );
+    } else {
+        let what = "has no session any more; it did not answer for three minutes";
+        tell(Event::SessionEnded, &peer.name, what);
     }
 }

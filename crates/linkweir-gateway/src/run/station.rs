@@ -7,19 +7,27 @@ use std::net::{IpAddr, SocketAddr};
 
 use linkweir_core::Fault;
 
+use super::ways::Ways;
+
 use crate::config::{Config, Peer};
 use crate::linux::command::Running;
+use crate::linux::journal::{tell, Event};
+use crate::linux::paths;
+use crate::linux::underlay::Local;
 use crate::show::figures::{self, FeedbackShow, PeerShow};
-use crate::tunnel::seal::{self, Identity, Session};
+use crate::tunnel::indices::Indices;
+use crate::tunnel::seal::{Identity, Secret, Session};
+use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::bytes::packet::{self, Header};
 use linkweir_plane::feedback::{Feedback, Message, Reporter, Sent};
 use linkweir_plane::link::Link;
 use linkweir_plane::mss;
+use linkweir_plane::path_mtu::PathMtu;
 use linkweir_plane::routing::Routing;
 use linkweir_plane::tos::Model;
 
-/// Bits of a session's index.
-const SESSION_INDEX: u32 = 0xff_ffff;
+/// The least MTU that is looked for, bytes: what IPv6 needs (RFC 8200, section 5).
+const LEAST_MTU: u32 = 1280;
 
 /// Counters of drops by reason.
 pub(super) type Reasons = BTreeMap<&'static str, u64>;
@@ -50,6 +58,23 @@ pub(super) struct Station {
     pub session: Option<Session>,
     /// Where it last sent from, or its configured endpoint.
     pub endpoint: Option<SocketAddr>,
+    /// What it is sent from: the address of this end that it last sent to, and so expects answers from, unless the way to the
+    /// peer is through another device than that of this address.
+    pub source: Source,
+    /// The ways to it, where there are several.
+    pub ways: Option<Ways>,
+    /// The endpoint and the place where its last datagram came in, as of which `source` was found.
+    pub came: Option<(SocketAddr, Option<Local>)>,
+    /// Whether there was a session when that was last looked at.
+    pub was_open: bool,
+    /// Whether its reported capacity had expired then.
+    pub had_expired: bool,
+    /// Whether packets to it came since its session was looked at.
+    pub has_news: bool,
+    /// Whether it is to be asked for a session as soon as it is its turn.
+    pub is_asking: bool,
+    /// Whether it was tried and has not answered.
+    pub is_tried: bool,
     /// The program that reports its capacity, while it runs.
     pub command: Option<Running>,
     /// When the program is started again, ns.
@@ -58,38 +83,39 @@ pub(super) struct Station {
     pub reporter: Option<Reporter>,
     /// Its reports, where it is sent marks.
     pub feedback: Option<Feedback>,
+    /// What is known of the longest packet that the path to it carries, where that is probed.
+    pub path_mtu: Option<PathMtu>,
     /// Packets and bytes sent to it.
     pub sent: Sent,
     /// Drops outside the queues.
     pub dropped: Reasons,
+    /// The key shared with it, which its session has.
+    preshared: Option<Secret>,
     received_pkts: u64,
     received_bytes: u64,
 }
 
 impl Station {
-    /// A peer as it is configured. Its session, if it needs one, has no keys yet and takes the next index.
+    /// A peer as it is configured. Its session, if it needs one, has no keys yet.
     ///
     /// # Errors
-    /// A key that cannot be read, or parameters the policy refuses.
+    /// Parameters the policy refuses.
     pub(super) fn new(
         now_ns: u64,
         config: &Config,
         peer: &Peer,
-        identity: Option<&Identity>,
-        next_index: &mut u32,
+        (identity, preshared): (Option<&Identity>, Option<Secret>),
+        indices: &mut Indices,
     ) -> io::Result<Station> {
         let session = match (identity, peer.public_key) {
             (Some(identity), Some(key)) => {
-                let file = peer.preshared_key_file.as_deref();
-                let preshared = file.map(seal::read_key).transpose()?;
-                *next_index = (*next_index + 1) & SESSION_INDEX;
                 let keepalive_s = peer.keepalive_s;
                 Some(Session::new(
                     identity,
                     key,
-                    preshared,
+                    preshared.as_ref(),
                     keepalive_s,
-                    *next_index,
+                    indices.draw()?,
                 ))
             }
             _ => None,
@@ -100,16 +126,27 @@ impl Station {
             link,
             session,
             endpoint: peer.endpoint,
+            source: Source::default(),
+            ways: None,
+            came: None,
+            was_open: false,
+            had_expired: false,
+            has_news: false,
+            is_asking: false,
+            is_tried: false,
             command: None,
             command_at_ns: peer.capacity.command.as_ref().map(|_| now_ns),
             reporter: peer.report.then(Reporter::default),
             feedback: None,
+            path_mtu: path_mtu(now_ns, config, peer),
             sent: Sent::default(),
             dropped: Reasons::new(),
+            preshared,
             received_pkts: 0,
             received_bytes: 0,
         };
         station.set_feedback(now_ns, peer);
+        station.set_ways(now_ns, peer);
         Ok(station)
     }
 
@@ -124,6 +161,40 @@ impl Station {
             }
             None => Feedback::new(bounds, self.link.capacity_bps(now_ns)),
         });
+    }
+
+    /// Takes over the shared key and the keepalive. With another key it needs another session, which has no keys yet; packets
+    /// wait for it as at the start. Returns whether it has one.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub(super) fn change_session(
+        &mut self,
+        peer: &Peer,
+        (identity, preshared): (Option<&Identity>, Option<Secret>),
+        indices: &mut Indices,
+    ) -> io::Result<bool> {
+        let (Some(identity), Some(key), Some(session)) =
+            (identity, peer.public_key, &mut self.session)
+        else {
+            return Ok(false);
+        };
+        if self.preshared == preshared {
+            session.set_keepalive(peer.keepalive_s);
+            return Ok(false);
+        }
+        let index = indices.draw()?;
+        *session = Session::new(identity, key, preshared.as_ref(), peer.keepalive_s, index);
+        self.preshared = preshared;
+        Ok(true)
+    }
+
+    /// Sets the ways up as they are configured; the first is used until it fails.
+    fn set_ways(&mut self, now_ns: u64, peer: &Peer) {
+        self.ways = Ways::new(now_ns, peer);
+        if let Some(ways) = &self.ways {
+            self.source = ways.source();
+        }
     }
 
     /// Changes what may change while packets wait. What feedback learned stays if the configured rate does, and the
@@ -147,13 +218,67 @@ impl Station {
             }
             self.set_feedback(now_ns, new);
         }
+        if old.probe_mtu != new.probe_mtu {
+            self.path_mtu = path_mtu(now_ns, config, new);
+        }
         if old.report != new.report {
             self.reporter = new.report.then(Reporter::default);
         }
-        if old.endpoint != new.endpoint {
+        if old.endpoint != new.endpoint || old.underlays != new.underlays {
             self.endpoint = new.endpoint;
+            self.forget_path();
+            self.set_ways(now_ns, new);
+            self.path_changed(now_ns);
+            self.has_news = self.link.waiting_pkts() > 0;
         }
         changed
+    }
+
+    /// A datagram that only the peer of this name can have sent came from there to here. Returns whether its endpoint is
+    /// another now.
+    pub(super) fn came(&mut self, from: SocketAddr, to: Option<Local>, name: &str) -> bool {
+        if self.ways.is_some() || self.came == Some((from, to)) {
+            return false;
+        }
+        self.came = Some((from, to));
+        self.source = to
+            .filter(|to| {
+                paths::device_to(from.ip(), to.address).is_ok_and(|device| device == to.device)
+            })
+            .map(Source::from)
+            .unwrap_or_default();
+        let before = self.endpoint.replace(from);
+        if let Some(before) = before.filter(|before| *before != from) {
+            tell(
+                Event::PeerMoved,
+                name,
+                &format!("moved from {before} to {from}"),
+            );
+        }
+        before != Some(from)
+    }
+
+    /// Routes or addresses may have changed: until its next datagram the system chooses the address to send from.
+    pub(super) fn forget_path(&mut self) {
+        self.came = None;
+        self.source = Source::default();
+        if let Some(ways) = &mut self.ways {
+            ways.find_devices();
+            self.source = ways.source();
+        }
+    }
+
+    /// The path to it may be another.
+    pub(super) fn path_changed(&mut self, now_ns: u64) {
+        if let Some(path) = &mut self.path_mtu {
+            path.changed(now_ns);
+        }
+    }
+
+    /// The longest packet that TCP may use towards it, bytes, if it is limited to so many in general.
+    pub(super) fn mss_mtu(&self, general: Option<u32>) -> Option<u32> {
+        let found = self.path_mtu.as_ref().map_or(u32::MAX, PathMtu::found);
+        general.map(|mtu| mtu.min(found))
     }
 
     /// Counts a packet from it, also one that is dropped later.
@@ -200,7 +325,9 @@ impl Station {
             name: peer.name.clone(),
             endpoint: self.endpoint,
             session: self.session.as_ref().map(Session::is_open),
+            handshake_age_s: self.session.as_ref().and_then(Session::age_s),
             capacity_bps: self.link.capacity_bps(now_ns),
+            capacity_expired: self.had_expired,
             told_bps: self.link.mux().link_bps(),
             received_pkts: self.received_pkts,
             received_bytes: self.received_bytes,
@@ -214,9 +341,20 @@ impl Station {
                     received_bps: known.received_bps,
                 }
             }),
+            path_mtu_bytes: self.path_mtu.as_ref().map(PathMtu::found),
+            underlays: self
+                .ways
+                .as_ref()
+                .map_or_else(Vec::new, |ways| ways.show(peer)),
             classes: figures::classes(now_ns, config, &mut self.link),
         }
     }
+}
+
+/// What is known of the path to a peer at first.
+fn path_mtu(now_ns: u64, config: &Config, peer: &Peer) -> Option<PathMtu> {
+    peer.probe_mtu
+        .then(|| PathMtu::new(now_ns, LEAST_MTU, config.mtu))
 }
 
 impl AsMut<Link> for Station {
@@ -269,7 +407,7 @@ impl Decapsulation<'_> {
                 return None;
             }
         }
-        if let Some(mtu) = self.mss_mtu {
+        if let Some(mtu) = station.mss_mtu(self.mss_mtu) {
             mss::clamp(packet, &header, mtu);
         }
         Some(header)
@@ -294,7 +432,14 @@ mod tests {
     }
 
     fn station(config: &Config) -> Station {
-        Station::new(0, config, &config.peers[0], None, &mut 0).unwrap()
+        Station::new(
+            0,
+            config,
+            &config.peers[0],
+            (None, None),
+            &mut Indices::default(),
+        )
+        .unwrap()
     }
 
     /// A station that sent a mark at 0 and got a report on it.

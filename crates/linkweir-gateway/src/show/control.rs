@@ -12,10 +12,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::linux::poll::Poll;
+use crate::linux::privileges;
 use crate::show::figures::Show;
 
-/// Clients served at once; more wait until one has gone.
+/// Clients served at once. One more takes the place of the one that has been idle longest.
 const CLIENTS: usize = 16;
+/// How long a client may be idle, ns.
+const IDLE_NS: u64 = 10_000_000_000;
+/// How long no client is accepted once the system has no descriptor for one, ns.
+const PAUSE_NS: u64 = 1_000_000_000;
 /// Longest request, bytes.
 const REQUEST_BYTES: usize = 4096;
 
@@ -46,10 +51,38 @@ pub enum Response {
     Refused(String),
 }
 
+/// What answers requests.
+pub trait Answers {
+    /// Answers a request.
+    fn answer(&mut self, request: Request) -> Reply;
+
+    /// The figures of the peer of this number as JSON; none: there are no more.
+    fn peer(&mut self, at: usize) -> Option<Vec<u8>>;
+}
+
+/// An answer.
+pub enum Reply {
+    /// Of one piece.
+    Whole(Response),
+    /// Figures; those of the peers are asked for later, as the client reads, since there may be thousands of them.
+    Figures(Box<Show>),
+}
+
+/// What follows the last peer in an answer.
+const END: &[u8] = b"]}}";
+/// Bytes of an answer that may wait for the client before more are written.
+const ROOM_BYTES: usize = 1 << 16;
+/// Peers whose figures are written before packets have their turn again.
+const AT_ONCE: usize = 16;
+
 struct Client {
     stream: UnixStream,
+    /// When it last asked, or read some of an answer, ns.
+    active_ns: u64,
     request_bytes: Vec<u8>,
     answer: Vec<u8>,
+    /// The next peer whose figures belong to the answer.
+    next_peer: Option<usize>,
 }
 
 /// The listening end.
@@ -58,14 +91,23 @@ pub struct Control {
     path: PathBuf,
     clients: BTreeMap<u64, Client>,
     next_key: u64,
+    /// Key of the listening end in the poll.
+    key: u64,
+    /// When clients are accepted again, ns; none: they are.
+    paused_until_ns: Option<u64>,
 }
 
 impl Control {
-    /// Listens at a path; clients have keys from `first_key` on.
+    /// Listens at a path, for root and this group. The poll knows it by `key`, and clients by keys from `first_key` on.
     ///
     /// # Errors
     /// When another gateway listens there, or the system refuses.
-    pub fn listen(path: &Path, first_key: u64) -> io::Result<Control> {
+    pub fn listen(
+        path: &Path,
+        group: Option<&str>,
+        key: u64,
+        first_key: u64,
+    ) -> io::Result<Control> {
         let named = |error: io::Error| {
             io::Error::new(
                 error.kind(),
@@ -82,7 +124,8 @@ impl Control {
         }
         // What a killed gateway left.
         let _ = fs::remove_file(path);
-        let listener = UnixListener::bind(path).map_err(named)?;
+        let bind = || UnixListener::bind(path);
+        let listener = privileges::as_group(group, bind).map_err(named)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660)).map_err(named)?;
         listener.set_nonblocking(true)?;
         Ok(Control {
@@ -90,22 +133,40 @@ impl Control {
             path: path.to_path_buf(),
             clients: BTreeMap::new(),
             next_key: first_key,
+            key,
+            paused_until_ns: None,
         })
     }
 
     /// Accepts a client.
-    pub fn accept(&mut self, poll: &Poll) {
-        let Ok((stream, _)) = self.listener.accept() else {
-            return;
+    pub fn accept(&mut self, now_ns: u64, poll: &Poll) {
+        let stream = match self.listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                let gone = [io::ErrorKind::WouldBlock, io::ErrorKind::ConnectionAborted];
+                if !gone.contains(&error.kind()) && error.kind() != io::ErrorKind::Interrupted {
+                    // The system has no descriptor or memory left. The client stays in the queue, and the poll would report
+                    // it at once again.
+                    self.remove_idlest(poll);
+                    let _ = poll.interest(&self.listener, self.key, false, false);
+                    self.paused_until_ns = Some(now_ns + PAUSE_NS);
+                }
+                return;
+            }
         };
-        if self.clients.len() >= CLIENTS || stream.set_nonblocking(true).is_err() {
+        if stream.set_nonblocking(true).is_err() {
             return;
+        }
+        if self.clients.len() >= CLIENTS {
+            self.remove_idlest(poll);
         }
         if poll.add(&stream, self.next_key).is_ok() {
             let client = Client {
                 stream,
+                active_ns: now_ns,
                 request_bytes: Vec::new(),
                 answer: Vec::new(),
+                next_peer: None,
             };
             self.clients.insert(self.next_key, client);
             self.next_key += 1;
@@ -113,13 +174,49 @@ impl Control {
     }
 
     /// Serves a client that is ready to be read or written.
-    pub fn serve(&mut self, key: u64, poll: &Poll, answer: impl FnOnce(Request) -> Response) {
+    pub fn serve(&mut self, now_ns: u64, key: u64, poll: &Poll, answers: &mut impl Answers) {
         let Some(client) = self.clients.get_mut(&key) else {
             return;
         };
-        if !client.advance(key, poll, answer).unwrap_or(false) {
+        client.active_ns = now_ns;
+        if !client.advance(key, poll, answers).unwrap_or(false) {
+            self.remove(key, poll);
+        }
+    }
+
+    /// Removes clients that have been idle too long, and accepts clients again after a pause. Returns when that is due
+    /// again, ns.
+    pub fn tidy(&mut self, now_ns: u64, poll: &Poll) -> Option<u64> {
+        if self.paused_until_ns.is_some_and(|ns| ns <= now_ns) {
+            self.paused_until_ns = None;
+            let _ = poll.interest(&self.listener, self.key, true, false);
+        }
+        while let Some((key, active_ns)) = self.idlest() {
+            if now_ns < active_ns + IDLE_NS {
+                break;
+            }
+            self.remove(key, poll);
+        }
+        let idle_ns = self.idlest().map(|(_, active_ns)| active_ns + IDLE_NS);
+        idle_ns.into_iter().chain(self.paused_until_ns).min()
+    }
+
+    /// The client that has been idle longest, and since when, ns.
+    fn idlest(&self) -> Option<(u64, u64)> {
+        let clients = self.clients.iter();
+        let since = clients.map(|(key, client)| (client.active_ns, *key));
+        since.min().map(|(active_ns, key)| (key, active_ns))
+    }
+
+    fn remove_idlest(&mut self, poll: &Poll) {
+        if let Some((key, _)) = self.idlest() {
+            self.remove(key, poll);
+        }
+    }
+
+    fn remove(&mut self, key: u64, poll: &Poll) {
+        if let Some(client) = self.clients.remove(&key) {
             let _ = poll.remove(&client.stream);
-            self.clients.remove(&key);
         }
     }
 }
@@ -138,40 +235,83 @@ impl Drop for Control {
 }
 
 impl Client {
-    /// Reads a request, or writes the rest of a response; returns whether the client stays.
-    fn advance(
-        &mut self,
-        key: u64,
-        poll: &Poll,
-        answer: impl FnOnce(Request) -> Response,
-    ) -> io::Result<bool> {
-        if self.answer.is_empty() {
-            let mut part = [0; REQUEST_BYTES];
-            match self.stream.read(&mut part) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.request_bytes.extend_from_slice(&part[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
+    /// Reads a request and answers it, or writes the rest of a response; returns whether the client stays. It answers one
+    /// request at a time, so that packets have their turn between them.
+    fn advance(&mut self, key: u64, poll: &Poll, answers: &mut impl Answers) -> io::Result<bool> {
+        if self.answer.is_empty() && self.next_peer.is_none() {
+            let mut end = self.end_of_request();
+            if end.is_none() {
+                let mut part = [0; REQUEST_BYTES];
+                match self.stream.read(&mut part) {
+                    Ok(0) => return Ok(false),
+                    Ok(count) => self.request_bytes.extend_from_slice(&part[..count]),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(error) => return Err(error),
+                }
+                end = self.end_of_request();
             }
-            let Some(end) = self.request_bytes.iter().position(|byte| *byte == b'\n') else {
+            let Some(end) = end else {
+                poll.interest(&self.stream, key, true, false)?;
                 return Ok(self.request_bytes.len() < REQUEST_BYTES);
             };
-            let response = match serde_json::from_slice(&self.request_bytes[..end]) {
-                Ok(request) => answer(request),
-                Err(error) => Response::Refused(format!("cannot read the request: {error}")),
+            let reply = match serde_json::from_slice(&self.request_bytes[..end]) {
+                Ok(request) => answers.answer(request),
+                Err(error) => Reply::Whole(Response::Refused(format!(
+                    "cannot read the request: {error}"
+                ))),
             };
             self.request_bytes.drain(..=end);
-            self.answer = serde_json::to_vec(&response)?;
-            self.answer.push(b'\n');
+            match reply {
+                Reply::Whole(response) => {
+                    self.answer = serde_json::to_vec(&response)?;
+                    self.answer.push(b'\n');
+                }
+                Reply::Figures(show) => {
+                    self.answer = serde_json::to_vec(&Response::Show(show))?;
+                    // The list of peers is the last, and empty so far.
+                    self.answer.truncate(self.answer.len() - END.len());
+                    self.next_peer = Some(0);
+                }
+            }
+        }
+        if self.answer.len() < ROOM_BYTES {
+            self.write_peers(answers);
         }
         match self.stream.write(&self.answer) {
             Ok(count) => drop(self.answer.drain(..count)),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(error),
         }
-        let more = !self.answer.is_empty();
+        // A request that was read already is answered when the client has room for more.
+        let more =
+            !self.answer.is_empty() || self.next_peer.is_some() || self.end_of_request().is_some();
         poll.interest(&self.stream, key, !more, more)?;
         Ok(true)
+    }
+
+    /// Writes the figures of the next peers into the answer.
+    fn write_peers(&mut self, answers: &mut impl Answers) {
+        let Some(first) = self.next_peer else {
+            return;
+        };
+        for at in first..first + AT_ONCE {
+            let Some(peer) = answers.peer(at) else {
+                self.answer.extend_from_slice(END);
+                self.answer.push(b'\n');
+                self.next_peer = None;
+                return;
+            };
+            if at > 0 {
+                self.answer.push(b',');
+            }
+            self.answer.extend(peer);
+            self.next_peer = Some(at + 1);
+        }
+    }
+
+    /// Where the first request that was read ends.
+    fn end_of_request(&self) -> Option<usize> {
+        self.request_bytes.iter().position(|byte| *byte == b'\n')
     }
 }
 
@@ -183,7 +323,9 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Response> {
     let named = |error: io::Error| {
         let cure = match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => "; no gateway runs there",
-            io::ErrorKind::PermissionDenied => "; run as root",
+            io::ErrorKind::PermissionDenied => {
+                "; run as root or in the group gateway.control_group"
+            }
             _ => "",
         };
         io::Error::new(error.kind(), format!("{}: {error}{cure}", path.display()))

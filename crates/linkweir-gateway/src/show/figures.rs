@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use linkweir_config::queue;
 use linkweir_config::units::{self, Kind};
-use linkweir_core::{PolicyInfo, UNSET};
+use linkweir_core::{Limit, PolicyInfo, UNSET};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use linkweir_plane::hub::Hub;
 use linkweir_plane::link::Link;
+use linkweir_plane::waits::Waits;
 
 /// A gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,8 +56,13 @@ pub struct PeerShow {
     pub endpoint: Option<SocketAddr>,
     /// Whether there is a session; none in cleartext mode.
     pub session: Option<bool>,
+    /// How long ago its keys were agreed on, s; none without a session.
+    pub handshake_age_s: Option<f64>,
     /// Capacity of the way there, bit/s.
     pub capacity_bps: u64,
+    /// Whether it is the floor, because nothing has reported a capacity for too long.
+    #[serde(default)]
+    pub capacity_expired: bool,
     /// The capacity that the scheduler was given, bit/s.
     pub told_bps: u64,
     /// Packets received from it.
@@ -68,8 +75,31 @@ pub struct PeerShow {
     pub across: Option<AcrossShow>,
     /// Its reports; none without `feedback`.
     pub feedback: Option<FeedbackShow>,
+    /// The longest packet that the path to it carries, bytes; none without `probe_mtu`.
+    #[serde(default)]
+    pub path_mtu_bytes: Option<u32>,
+    /// The ways to it, in the order of preference; empty where there is but one.
+    #[serde(default)]
+    pub underlays: Vec<UnderlayShow>,
     /// Its classes.
     pub classes: Vec<ClassShow>,
+}
+
+/// One of several ways to a peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnderlayShow {
+    /// Its name.
+    pub name: String,
+    /// Where its datagrams are sent.
+    pub endpoint: SocketAddr,
+    /// Whether packets are sent over it.
+    pub in_use: bool,
+    /// Whether it answers at present.
+    pub answers_now: bool,
+    /// Number of probes that were answered.
+    pub answers: u64,
+    /// Round trip of the last of them, ns; none: there was none.
+    pub rtt_ns: Option<u64>,
 }
 
 /// Figures from a peer's reports.
@@ -109,21 +139,78 @@ pub struct ClassShow {
     pub sent_pkts: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// Packets refused by the limit.
+    /// Packets dropped by the limit: refused, or the oldest to make room.
     pub dropped_limit_pkts: u64,
     /// Packets the policy dropped.
     pub dropped_policy_pkts: u64,
+    /// Packets that had waited too long.
+    #[serde(default)]
+    pub dropped_age_pkts: u64,
     /// Half of the packets that left waited no longer, ns.
     pub sojourn_p50_ns: u64,
     /// 99 of 100 waited no longer, ns.
     pub sojourn_p99_ns: u64,
     /// None waited longer, ns.
     pub sojourn_max_ns: u64,
+    /// As `sojourn_p50_ns`, of the packets that left in the last 10 s.
+    #[serde(default)]
+    pub recent_p50_ns: u64,
+    /// As `sojourn_p99_ns`, of the last 10 s.
+    #[serde(default)]
+    pub recent_p99_ns: u64,
+    /// As `sojourn_max_ns`, of the last 10 s.
+    #[serde(default)]
+    pub recent_max_ns: u64,
+    /// Packets that left in the last 10 s.
+    #[serde(default)]
+    pub recent_pkts: u64,
+    /// Packets that waited no longer than each bound of the histogram; empty before the first left.
+    #[serde(default)]
+    pub sojourn_buckets_pkts: Vec<u64>,
+    /// All waiting times together, ns.
+    #[serde(default)]
+    pub sojourn_sum_ns: u64,
+    /// How long packets waited while only other classes sent, beyond the first second of each time, ns.
+    #[serde(default)]
+    pub starved_ns: u64,
+    /// What it may hold.
+    #[serde(default)]
+    pub limit: LimitShow,
     /// State of the policy, by name and unit.
     pub state: BTreeMap<String, i64>,
     /// Its parameters that are set, by name and unit.
     #[serde(default)]
     pub parameters: BTreeMap<String, u64>,
+}
+
+/// What a class may hold towards a peer; null: no such limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitShow {
+    /// Packets.
+    pub pkts: Option<u32>,
+    /// Bytes now; a limit by time changes with the capacity.
+    pub bytes: Option<u64>,
+    /// The limit by time, ns.
+    pub time_ns: Option<u64>,
+    /// How long packets may wait, ns.
+    pub max_age_ns: Option<u64>,
+    /// The end that a full class drops, head or tail.
+    pub full: String,
+    /// Least share, millionths.
+    pub least_ppm: u32,
+}
+
+impl LimitShow {
+    fn new(limit: &Limit, most_bytes: Option<u64>) -> LimitShow {
+        LimitShow {
+            pkts: limit.pkts,
+            bytes: most_bytes,
+            time_ns: limit.time.map(|time| time.ns),
+            max_age_ns: limit.max_age_ns,
+            full: queue::end_of(limit).to_string(),
+            least_ppm: limit.least_ppm,
+        }
+    }
 }
 
 /// State of a policy, by name and unit.
@@ -160,8 +247,14 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             .collect();
         let queue = link.mux().queues()[at];
         let backlog_pkts = link.mux().waiting_pkts(at);
+        let most_bytes = link.mux().most_bytes(at);
+        let starved_ns = link.starved_ns(at);
+        let waits = link.waits(at);
+        let whole = waits.map(Waits::whole).unwrap_or_default();
+        let recent = waits.map(|waits| waits.recent(now_ns)).unwrap_or_default();
+        let sojourn_buckets_pkts = waits.map(Waits::cumulative).unwrap_or_default();
+        let sojourn_sum_ns = waits.map_or(0, Waits::sum_ns);
         let counters = link.mux().counters(at);
-        let sojourn_ns = counters.sojourn_ns.whole();
         rows.push(ClassShow {
             name: class.name.clone(),
             backlog_pkts,
@@ -172,9 +265,18 @@ pub fn classes(now_ns: u64, config: &Config, link: &mut Link) -> Vec<ClassShow> 
             sent_bytes: counters.sent_bytes,
             dropped_limit_pkts: counters.dropped_limit_pkts,
             dropped_policy_pkts: counters.dropped_policy_pkts,
-            sojourn_p50_ns: sojourn_ns.value_at_quantile(0.5),
-            sojourn_p99_ns: sojourn_ns.value_at_quantile(0.99),
-            sojourn_max_ns: sojourn_ns.max(),
+            dropped_age_pkts: counters.dropped_age_pkts,
+            sojourn_p50_ns: whole.p50_ns,
+            sojourn_p99_ns: whole.p99_ns,
+            sojourn_max_ns: whole.max_ns,
+            recent_p50_ns: recent.p50_ns,
+            recent_p99_ns: recent.p99_ns,
+            recent_max_ns: recent.max_ns,
+            recent_pkts: recent.pkts,
+            sojourn_buckets_pkts,
+            sojourn_sum_ns,
+            starved_ns,
+            limit: LimitShow::new(&class.limit, most_bytes),
             state: named(info, &values),
             parameters,
         });
@@ -213,10 +315,10 @@ impl Show {
                 peer.name,
                 peer.endpoint
                     .map_or_else(|| "an unknown endpoint".to_string(), |at| at.to_string()),
-                if peer.session == Some(false) {
-                    ", no session"
-                } else {
-                    ""
+                match (peer.session, peer.handshake_age_s) {
+                    (Some(true), Some(age_s)) => format!(", handshake {age_s:.0} s ago"),
+                    (Some(false), _) => ", no session".to_string(),
+                    _ => String::new(),
                 },
                 units::show_whole(peer.capacity_bps, Kind::Rate),
                 peer.across.as_ref().map_or_else(String::new, |across| {
@@ -225,20 +327,35 @@ impl Show {
                 peer.received_pkts,
                 listed(&peer.dropped_pkts)
             );
+            for way in &peer.underlays {
+                let _ = writeln!(text, "  {}", way.text());
+            }
             let _ = writeln!(
                 text,
-                "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  state",
-                "class", "rate", "waiting", "sent pkts", "sent bytes", "dropped", "p50", "p99"
+                "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>8} {:>10} {:>10} {:>10}  state",
+                "class",
+                "rate",
+                "waiting",
+                "sent pkts",
+                "sent bytes",
+                "dropped",
+                "too old",
+                "p50 10s",
+                "p99 10s",
+                "max 10s"
             );
             for class in &peer.classes {
-                let state: Vec<String> = class
+                let mut state: Vec<String> = class
                     .state
                     .iter()
                     .map(|(name, value)| format!("{name} {value}"))
                     .collect();
+                if class.starved_ns > 0 {
+                    state.push(format!("starved {:.1} s", class.starved_ns as f64 * 1e-9));
+                }
                 let _ = writeln!(
                     text,
-                    "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>10} {:>10}  {}",
+                    "  {:<12} {:>12} {:>8} {:>12} {:>14} {:>9} {:>8} {:>10} {:>10} {:>10}  {}",
                     class.name,
                     before.map_or_else(
                         || "-".to_string(),
@@ -247,14 +364,33 @@ impl Show {
                     class.backlog_pkts,
                     class.sent_pkts,
                     class.sent_bytes,
-                    class.dropped_limit_pkts + class.dropped_policy_pkts,
-                    micros(class.sojourn_p50_ns),
-                    micros(class.sojourn_p99_ns),
+                    class.dropped_limit_pkts + class.dropped_policy_pkts + class.dropped_age_pkts,
+                    class.dropped_age_pkts,
+                    micros(class.recent_p50_ns),
+                    micros(class.recent_p99_ns),
+                    micros(class.recent_max_ns),
                     state.join(", ")
                 );
             }
         }
         text
+    }
+}
+
+impl UnderlayShow {
+    /// For people.
+    fn text(&self) -> String {
+        let state = match (self.in_use, self.answers_now) {
+            (true, true) => "in use",
+            (true, false) => "in use, does not answer",
+            (false, true) => "answers",
+            (false, false) => "does not answer",
+        };
+        let rtt = match self.rtt_ns {
+            Some(ns) if self.answers_now => format!(", round trip {}", micros(ns)),
+            _ => String::new(),
+        };
+        format!("underlay {} to {}: {state}{rtt}", self.name, self.endpoint)
     }
 }
 

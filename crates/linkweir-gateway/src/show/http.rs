@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -45,6 +45,12 @@ impl Answer {
             kind,
             body: body.into(),
         }
+    }
+
+    /// The answer to a request with another name than this host's; `cure`: the names it has.
+    #[must_use]
+    pub(super) fn misdirected(cure: &str) -> Answer {
+        Answer::refusal("421 Misdirected Request", cure)
     }
 
     /// Why there is nothing.
@@ -151,6 +157,43 @@ fn parse(text: &str) -> Option<Request<'_>> {
     Some(Request { path, host })
 }
 
+/// Whether this `Host` header names loopback, with any port.
+pub(super) fn is_loopback(host: &str) -> bool {
+    let name = without_port(host);
+    name.eq_ignore_ascii_case("localhost")
+        || address(name).is_some_and(|address| address.is_loopback())
+}
+
+/// Whether this `Host` header is an address, with any port: a site that makes its own name resolve to this host asks with
+/// that name.
+pub(super) fn is_address(host: &str) -> bool {
+    address(without_port(host)).is_some()
+}
+
+/// Whether this `Host` header is this name, with any port.
+pub(super) fn is_name(host: &str, name: &str) -> bool {
+    without_port(host).eq_ignore_ascii_case(name)
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port))
+            if !name.is_empty() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) =>
+        {
+            name
+        }
+        _ => host,
+    }
+}
+
+/// The address that a name is. Names are never resolved.
+fn address(name: &str) -> Option<IpAddr> {
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    inner.unwrap_or(name).parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,5 +225,53 @@ mod tests {
         ] {
             assert_eq!(parse(text), read, "{text:?}");
         }
+    }
+
+    #[test]
+    fn only_names_of_loopback_are_answered() {
+        for host in [
+            "localhost",
+            "LocalHost:9706",
+            "127.0.0.1:9706",
+            "127.0.0.1",
+            "[::1]:9706",
+            "[::1]",
+        ] {
+            assert!(is_loopback(host), "{host}");
+        }
+        for host in [
+            "",
+            ":9706",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:9706",
+            "192.0.2.1:9706",
+            "[2001:db8::1]:9706",
+            "localhost:evil",
+            "0.0.0.0:9706",
+        ] {
+            assert!(!is_loopback(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn addresses_and_given_names_are_told_from_others() {
+        for host in ["192.0.2.1:9705", "192.0.2.1", "[2001:db8::1]:9705"] {
+            assert!(is_address(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "192.0.2.1.evil.example:9705",
+            "localhost",
+        ] {
+            assert!(!is_address(host), "{host}");
+        }
+        assert!(is_name("Gateway.example:9705", "gateway.example"));
+        assert!(is_name("gateway.example", "gateway.example"));
+        assert!(!is_name(
+            "gateway.example.evil.example:9705",
+            "gateway.example"
+        ));
     }
 }

@@ -8,8 +8,13 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::show::control::{self, Request, Response};
-use crate::show::figures::{ClassShow, FeedbackShow, PeerShow, Show};
+use crate::show::figures::{ClassShow, FeedbackShow, PeerShow, Show, UnderlayShow};
 use crate::show::http::{self, Answer};
+use crate::show::totals;
+use linkweir_plane::waits::BOUNDS_NS;
+
+/// Most peers whose figures are written one by one unless that is asked for: each has a hundred samples and more.
+pub const MOST_PEERS: usize = 100;
 
 /// A family of samples being written.
 struct Family<'t> {
@@ -19,11 +24,21 @@ struct Family<'t> {
 
 impl Family<'_> {
     fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.sample_of("", labels, value);
+    }
+
+    /// A sample whose name has this ending.
+    fn sample_of(&mut self, ending: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> = labels
             .iter()
             .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
             .collect();
-        let _ = writeln!(self.text, "{}{{{}}} {value}", self.name, labels.join(","));
+        let _ = writeln!(
+            self.text,
+            "{}{ending}{{{}}} {value}",
+            self.name,
+            labels.join(",")
+        );
     }
 }
 
@@ -46,6 +61,13 @@ type OfPeer = (
     &'static str,
     fn(&PeerShow) -> f64,
 );
+/// A sample of a way to a peer; none: it is not known.
+type OfUnderlay = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&UnderlayShow) -> Option<f64>,
+);
 /// A sample of a class.
 type OfClass = (
     &'static str,
@@ -67,6 +89,12 @@ const OF_PEER: &[OfPeer] = &[
         "gauge",
         "Capacity of the link to the peer.",
         |peer| peer.capacity_bps as f64 / 8.0,
+    ),
+    (
+        "linkweir_link_capacity_expired",
+        "gauge",
+        "1 while that is the floor, because nothing has reported a capacity for too long.",
+        |peer| f64::from(u8::from(peer.capacity_expired)),
     ),
     (
         "linkweir_peer_received_packets_total",
@@ -143,23 +171,46 @@ const OF_CLASS: &[OfClass] = &[
     (
         "linkweir_class_sojourn_p50_seconds",
         "gauge",
-        "Half of the packets that left waited no longer.",
-        |class| class.sojourn_p50_ns as f64 * 1e-9,
+        "Half of the packets that left in the last 10 s waited no longer.",
+        |class| class.recent_p50_ns as f64 * 1e-9,
     ),
     (
         "linkweir_class_sojourn_p99_seconds",
         "gauge",
-        "99 of 100 packets that left waited no longer.",
-        |class| class.sojourn_p99_ns as f64 * 1e-9,
+        "99 of 100 packets that left in the last 10 s waited no longer.",
+        |class| class.recent_p99_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_class_sojourn_max_seconds",
+        "gauge",
+        "No packet that left in the last 10 s waited longer.",
+        |class| class.recent_max_ns as f64 * 1e-9,
+    ),
+    (
+        "linkweir_class_starved_seconds_total",
+        "counter",
+        "How long packets waited while only other classes sent, beyond the first second of each time.",
+        |class| class.starved_ns as f64 * 1e-9,
     ),
 ];
 
-/// Everything a gateway shows.
+/// Everything a gateway shows; of more than [`MOST_PEERS`] peers the figures of all together, unless each is asked for.
+#[must_use]
+pub fn summary(show: &Show, per_peer: bool) -> String {
+    if per_peer || show.peers.len() <= MOST_PEERS {
+        text(show)
+    } else {
+        text(&totals::of_all(show))
+    }
+}
+
+/// Everything a gateway shows, peer by peer.
 #[must_use]
 pub fn text(show: &Show) -> String {
     let mut text = String::new();
     write_gateway(&mut text, show);
     write_peers(&mut text, show);
+    write_underlays(&mut text, show);
     write_shared_link(&mut text, show);
     write_classes(&mut text, show);
     text
@@ -208,6 +259,22 @@ fn write_peers(text: &mut String, show: &Show) {
             family.sample(&[("device", device), ("peer", &peer.name)], value(peer));
         }
     }
+    let name = "linkweir_peer_handshake_age_seconds";
+    let help = "How long ago the keys of the peer's session were agreed on.";
+    let mut age = family(text, name, "gauge", help);
+    for peer in &show.peers {
+        if let Some(age_s) = peer.handshake_age_s {
+            age.sample(&[("device", device), ("peer", &peer.name)], age_s);
+        }
+    }
+    let help = "Longest packet that the path to the peer carries, where that is probed.";
+    let mut path_mtu = family(text, "linkweir_peer_path_mtu_bytes", "gauge", help);
+    for peer in &show.peers {
+        if let Some(bytes) = peer.path_mtu_bytes {
+            let labels = [("device", device), ("peer", peer.name.as_str())];
+            path_mtu.sample(&labels, bytes.into());
+        }
+    }
     let help = "Packets of a peer dropped outside the queues.";
     let mut dropped = family(text, "linkweir_peer_dropped_packets_total", "counter", help);
     for peer in &show.peers {
@@ -221,6 +288,51 @@ fn write_peers(text: &mut String, show: &Show) {
         for peer in &show.peers {
             if let Some(feedback) = &peer.feedback {
                 family.sample(&[("device", device), ("peer", &peer.name)], value(feedback));
+            }
+        }
+    }
+}
+
+/// Samples of the ways to peers that have several.
+fn write_underlays(text: &mut String, show: &Show) {
+    const FAMILIES: [OfUnderlay; 4] = [
+        (
+            "linkweir_underlay_in_use",
+            "gauge",
+            "Whether packets to the peer are sent over this way.",
+            |way| Some(f64::from(u8::from(way.in_use))),
+        ),
+        (
+            "linkweir_underlay_answers",
+            "gauge",
+            "Whether the peer answers over this way.",
+            |way| Some(f64::from(u8::from(way.answers_now))),
+        ),
+        (
+            "linkweir_underlay_answers_total",
+            "counter",
+            "Probes that the peer answered over this way.",
+            |way| Some(way.answers as f64),
+        ),
+        (
+            "linkweir_underlay_round_trip_seconds",
+            "gauge",
+            "Round trip of the last probe that was answered over this way.",
+            |way| way.rtt_ns.map(|ns| ns as f64 * 1e-9),
+        ),
+    ];
+    for (name, kind, help, value) in FAMILIES {
+        let mut family = family(text, name, kind, help);
+        for peer in &show.peers {
+            for way in &peer.underlays {
+                let labels = [
+                    ("device", show.device.as_str()),
+                    ("peer", &peer.name),
+                    ("underlay", &way.name),
+                ];
+                if let Some(value) = value(way) {
+                    family.sample(&labels, value);
+                }
             }
         }
     }
@@ -277,6 +389,7 @@ fn write_classes(text: &mut String, show: &Show) {
     for (peer, class) in classes() {
         for (reason, count) in [
             ("limit", class.dropped_limit_pkts),
+            ("age", class.dropped_age_pkts),
             ("policy", class.dropped_policy_pkts),
         ] {
             let labels = [
@@ -288,6 +401,7 @@ fn write_classes(text: &mut String, show: &Show) {
             dropped.sample(&labels, count as f64);
         }
     }
+    write_histograms(text, show);
     let help = "What the policy shows of a class, in the unit its name says.";
     let mut state = family(text, "linkweir_class_state", "gauge", help);
     for (peer, class) in classes() {
@@ -303,19 +417,62 @@ fn write_classes(text: &mut String, show: &Show) {
     }
 }
 
-/// Serves `/metrics` of the gateway at a control socket, for ever.
+/// Waiting times since the start, of classes that have sent something.
+fn write_histograms(text: &mut String, show: &Show) {
+    let device = show.device.as_str();
+    let name = "linkweir_class_sojourn_seconds";
+    let help = "How long packets that left waited.";
+    let mut waits = family(text, name, "histogram", help);
+    for peer in &show.peers {
+        let sent = peer.classes.iter();
+        for class in sent.filter(|class| !class.sojourn_buckets_pkts.is_empty()) {
+            let labels = [
+                ("device", device),
+                ("peer", peer.name.as_str()),
+                ("class", class.name.as_str()),
+            ];
+            let bounds = BOUNDS_NS.iter().map(|ns| (*ns as f64 / 1e9).to_string());
+            let counts = class.sojourn_buckets_pkts.iter().chain([&class.sent_pkts]);
+            for (bound, count) in bounds.chain(["+Inf".to_string()]).zip(counts) {
+                let [device, peer, class] = labels;
+                let labels = [device, peer, class, ("le", bound.as_str())];
+                waits.sample_of("_bucket", &labels, *count as f64);
+            }
+            waits.sample_of("_sum", &labels, class.sojourn_sum_ns as f64 / 1e9);
+            waits.sample_of("_count", &labels, class.sent_pkts as f64);
+        }
+    }
+}
+
+/// Serves `/metrics` of the gateway at a control socket, for ever, to those who ask for an address, for localhost or for
+/// one of these names. A browser that another site made ask here by a name of its own gets nothing.
 ///
 /// # Errors
 /// When the address cannot be listened on.
-pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
+pub fn serve(
+    listen: SocketAddr,
+    names: &[String],
+    per_peer: bool,
+    control: &Path,
+) -> io::Result<()> {
+    let is_here = |host: &str| {
+        let mut names = names.iter().map(String::as_str).chain(["localhost"]);
+        http::is_address(host) || names.any(|name| http::is_name(host, name))
+    };
     http::serve(listen, "", |request| {
+        if !request.host.is_some_and(is_here) {
+            return Answer::misdirected(
+                "ask for an address or localhost, or serve this with --name HOST",
+            );
+        }
         if request.path != "/metrics" {
             return Answer::refusal("404 Not Found", "not found; ask for /metrics");
         }
         match control::ask(control, &Request::Show) {
-            Ok(Response::Show(show)) => {
-                Answer::ok("text/plain; version=0.0.4", text(&show).into_bytes())
-            }
+            Ok(Response::Show(show)) => Answer::ok(
+                "text/plain; version=0.0.4",
+                summary(&show, per_peer).into_bytes(),
+            ),
             Ok(_) => Answer::refusal(
                 "502 Bad Gateway",
                 "the gateway is of another version than this program; restart the gateway",
@@ -328,7 +485,7 @@ pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::show::figures::{AcrossShow, BelowShow};
+    use crate::show::figures::{AcrossShow, BelowShow, LimitShow};
     use std::collections::{BTreeMap, BTreeSet};
 
     fn show() -> Show {
@@ -342,9 +499,18 @@ mod tests {
             sent_bytes: 7500,
             dropped_limit_pkts: 1,
             dropped_policy_pkts: 1,
+            dropped_age_pkts: 4,
             sojourn_p50_ns: 1_500_000,
             sojourn_p99_ns: 20_000_000,
             sojourn_max_ns: 30_000_000,
+            recent_p50_ns: 1_500_000,
+            recent_p99_ns: 20_000_000,
+            recent_max_ns: 30_000_000,
+            recent_pkts: 5,
+            sojourn_buckets_pkts: vec![0, 0, 1, 2, 3, 3, 3, 4, 5, 5, 5, 5, 5, 5, 5, 5],
+            sojourn_sum_ns: 60_000_000,
+            starved_ns: 2_500_000_000,
+            limit: LimitShow::default(),
             state: BTreeMap::from([("credit_bits".to_string(), -5)]),
             parameters: BTreeMap::from([("level".to_string(), 2)]),
         };
@@ -364,6 +530,9 @@ mod tests {
                 name: "a \"ship\"\\".to_string(),
                 endpoint: None,
                 session: Some(false),
+                handshake_age_s: Some(3.5),
+                path_mtu_bytes: Some(1300),
+                capacity_expired: false,
                 capacity_bps: 20_000_000,
                 told_bps: 20_000_000,
                 received_pkts: 4,
@@ -378,6 +547,14 @@ mod tests {
                     queue_ns: 4_000_000,
                     received_bps: 800,
                 }),
+                underlays: vec![UnderlayShow {
+                    name: "lte".to_string(),
+                    endpoint: "192.0.2.1:51820".parse().unwrap(),
+                    in_use: true,
+                    answers_now: true,
+                    answers: 7,
+                    rtt_ns: Some(40_000_000),
+                }],
                 classes: vec![class("ef"), class("rest")],
             }],
         }
@@ -389,6 +566,8 @@ mod tests {
         for line in [
             "linkweir_link_capacity_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 2500000",
             "linkweir_peer_session{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 0",
+            "linkweir_peer_path_mtu_bytes{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1300",
+            "linkweir_peer_handshake_age_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 3.5",
             "linkweir_dropped_packets_total{device=\"lw0\",reason=\"forged\"} 7",
             "linkweir_peer_airtime_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 1.25",
             "linkweir_feedback_reports_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 9",
@@ -396,13 +575,50 @@ mod tests {
             "linkweir_feedback_received_bytes_per_second{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\"} 100",
             "linkweir_below_capacity_bytes_per_second{device=\"lw0\"} 1000",
             "linkweir_below_full_total{device=\"lw0\"} 6",
+            "linkweir_underlay_round_trip_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",underlay=\"lte\"} 0.04",
             "linkweir_peer_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",state=\"mean\"} 8",
             "linkweir_class_sojourn_p99_seconds{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.02",
             "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"limit\"} 1",
+            "linkweir_class_dropped_packets_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\",reason=\"age\"} 4",
+            "linkweir_class_starved_seconds_total{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"rest\"} 2.5",
+            "linkweir_class_sojourn_seconds_bucket{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",le=\"0.0005\"} 1",
+            "linkweir_class_sojourn_seconds_bucket{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",le=\"10\"} 5",
+            "linkweir_class_sojourn_seconds_bucket{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",le=\"+Inf\"} 5",
+            "linkweir_class_sojourn_seconds_sum{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 0.06",
+            "linkweir_class_sojourn_seconds_count{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\"} 5",
             "linkweir_class_state{device=\"lw0\",peer=\"a \\\"ship\\\"\\\\\",class=\"ef\",state=\"credit_bits\"} -5",
         ] {
             assert!(text.lines().any(|written| written == line), "{line}\n{text}");
         }
+    }
+
+    #[test]
+    fn many_peers_are_written_as_one_unless_each_is_asked_for() {
+        let mut show = show();
+        let peer = show.peers[0].clone();
+        let named = |number: usize| PeerShow {
+            name: format!("peer{number}"),
+            ..peer.clone()
+        };
+        show.peers = (0..MOST_PEERS).map(named).collect();
+        assert_eq!(summary(&show, false), text(&show), "a hundred are few");
+        show.peers.push(named(MOST_PEERS));
+        show.peers[7].classes[0].recent_p99_ns = 70_000_000;
+        assert_eq!(summary(&show, true), text(&show));
+        let all = summary(&show, false);
+        let sent = 101 * peer.classes[0].sent_pkts;
+        for line in [
+            format!("linkweir_class_sent_packets_total{{device=\"lw0\",peer=\"all\",class=\"ef\"}} {sent}"),
+            "linkweir_peer_dropped_packets_total{device=\"lw0\",peer=\"all\",reason=\"malformed\"} 202".to_string(),
+            format!("linkweir_class_sojourn_seconds_count{{device=\"lw0\",peer=\"all\",class=\"ef\"}} {sent}"),
+        ] {
+            assert!(all.lines().any(|written| written == line), "{line}\n{all}");
+        }
+        assert!(
+            all.contains("class=\"ef\"} 0.07\n"),
+            "the longest of all: {all}"
+        );
+        assert!(!all.contains("peer7"), "{all}");
     }
 
     #[test]
@@ -421,7 +637,10 @@ mod tests {
                 continue;
             }
             let (name, rest) = line.split_once('{').unwrap();
-            assert!(declared.contains_key(name), "{line}");
+            let histogram = ["_bucket", "_sum", "_count"];
+            let base = histogram.iter().find_map(|end| name.strip_suffix(end));
+            let is_part = base.is_some_and(|base| declared.get(base) == Some(&"histogram"));
+            assert!(is_part || declared.contains_key(name), "{line}");
             let (labels, value) = rest.rsplit_once("} ").unwrap();
             value.parse::<f64>().unwrap();
             assert!(seen.insert((name, labels)), "twice: {line}");

@@ -6,3 +6,4 @@ pub mod figures;
 mod http;
 pub mod metrics;
 pub mod page;
+mod totals;

@@ -6,7 +6,7 @@
 //! refused. Nor can it put the page into a frame. All files of the page are inside this program.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use crate::show::control::{self, Response};
@@ -41,12 +41,12 @@ const FILES: [(&str, &str, &[u8]); 6] = [
     (
         "/uPlot.min.css",
         "text/css; charset=utf-8",
-        include_bytes!("../../page/uPlot.min.css"),
+        include_bytes!("../../../../python/linkweir/report/uPlot.min.css"),
     ),
     (
         "/uPlot.iife.min.js",
         "text/javascript; charset=utf-8",
-        include_bytes!("../../page/uPlot.iife.min.js"),
+        include_bytes!("../../../../python/linkweir/report/uPlot.iife.min.js"),
     ),
     (
         "/icon.svg",
@@ -72,11 +72,8 @@ pub fn serve(listen: SocketAddr, control: &Path) -> io::Result<()> {
 }
 
 fn answer(request: Request<'_>, control: &Path) -> Answer {
-    if !request.host.is_some_and(is_this_host) {
-        return Answer::refusal(
-            "421 Misdirected Request",
-            "ask for localhost, 127.0.0.1 or [::1]",
-        );
+    if !request.host.is_some_and(http::is_loopback) {
+        return Answer::misdirected("ask for localhost, 127.0.0.1 or [::1]");
     }
     if request.path == "/show.json" {
         return show(control);
@@ -101,57 +98,9 @@ fn show(control: &Path) -> Answer {
     Answer::refusal("502 Bad Gateway", &what)
 }
 
-/// Whether this `Host` header names loopback, with any port.
-fn is_this_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port))
-            if !name.is_empty() && !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) =>
-        {
-            name
-        }
-        _ => host,
-    };
-    let address = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
-        .unwrap_or(name);
-    // Names are never resolved; only addresses are accepted.
-    name.eq_ignore_ascii_case("localhost")
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_names_of_loopback_are_answered() {
-        for host in [
-            "localhost",
-            "LocalHost:9706",
-            "127.0.0.1:9706",
-            "127.0.0.1",
-            "[::1]:9706",
-            "[::1]",
-        ] {
-            assert!(is_this_host(host), "{host}");
-        }
-        for host in [
-            "",
-            ":9706",
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example:9706",
-            "192.0.2.1:9706",
-            "[2001:db8::1]:9706",
-            "localhost:evil",
-            "0.0.0.0:9706",
-        ] {
-            assert!(!is_this_host(host), "{host}");
-        }
-    }
 
     #[test]
     fn the_page_names_no_other_host() {

@@ -9,6 +9,8 @@ use std::io::{self, Read, Seek, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use crate::tunnel::seal::{self, Key};
 
@@ -107,6 +109,50 @@ impl Endpoints {
     }
 }
 
+/// Saves endpoints in a thread of its own, since packets must not wait for a disk.
+pub(crate) struct Saver {
+    /// None only while it ends.
+    endpoints: Option<mpsc::Sender<Vec<(Key, SocketAddr)>>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Saver {
+    /// Saves to this file what it is given; `log` is given what goes wrong.
+    pub(crate) fn new(mut file: Endpoints, log: fn(&str)) -> Saver {
+        let (endpoints, given) = mpsc::channel::<Vec<_>>();
+        let thread = thread::spawn(move || {
+            while let Ok(now) = given.recv() {
+                // Of several that wait only the last counts.
+                let now = given.try_iter().last().unwrap_or(now);
+                if let Err(fault) = file.save(now.into_iter()) {
+                    log(&fault);
+                }
+            }
+        });
+        Saver {
+            endpoints: Some(endpoints),
+            thread: Some(thread),
+        }
+    }
+
+    /// Saves the present endpoints soon.
+    pub(crate) fn save(&self, now: Vec<(Key, SocketAddr)>) {
+        if let Some(endpoints) = &self.endpoints {
+            let _ = endpoints.send(now);
+        }
+    }
+}
+
+impl Drop for Saver {
+    /// Waits until all is saved.
+    fn drop(&mut self) {
+        self.endpoints = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,6 +197,21 @@ mod tests {
         ] {
             assert!(fault.contains(part), "{fault}");
         }
+    }
+
+    #[test]
+    fn what_was_given_last_is_saved_before_the_end() {
+        let name = format!("linkweir-saver-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&path);
+        let saver = Saver::new(Endpoints::open(&path).unwrap(), |fault| panic!("{fault}"));
+        for port in 1..=1000 {
+            saver.save(vec![([1; 32], at(port))]);
+        }
+        drop(saver);
+        let saved = Endpoints::open(&path).unwrap().of(&[1; 32]);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(saved, Some(at(1000)));
     }
 
     #[test]

@@ -5,11 +5,12 @@
 //! no packets: boringtun would queue them in its own order.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine;
@@ -18,26 +19,28 @@ use boringtun::noise::rate_limiter::RateLimiter;
 use boringtun::noise::{Packet, Tunn, TunnResult};
 use boringtun::x25519::{PublicKey, StaticSecret};
 
+use zeroize::Zeroizing;
+
 use crate::tunnel::admission::Admission;
+use crate::tunnel::attempts::Attempts;
 
 /// Bytes by which sealing lengthens a packet.
 pub const OVERHEAD_BYTES: u32 = 32;
-/// Time between calls of [`Session::tick`], ns.
+/// Time between calls of [`Session::tick`] of a session that is open, and of [`Identity::tick`], ns.
 pub const TICK_NS: u64 = 250_000_000;
-/// Ticks after which an unanswered handshake is repeated while packets wait, or soon after the start. The protocol's own 5
-/// s would delay a peer that was restarted, or one that still uses its old session. An answer must come before the next
-/// repetition but one, so this works for round trips up to 1.5 s.
-const RETRY_TICKS: u32 = 3;
-/// The same after an answer came too late: 5 s, for more distant peers.
-const RETRY_FAR_TICKS: u32 = 20;
-/// Handshakes that are repeated so soon after the start.
-const EARLY_RETRIES: u32 = 20;
+/// Length of the beginning of a handshake, bytes, and its first byte.
+pub const INITIATION_BYTES: usize = 148;
+const INITIATION: u8 = 1;
 /// First byte of the answer to a handshake.
 const RESPONSE: u8 = 2;
 /// First byte of a cookie, which asks a sender to prove its address. Anyone who saw the handshake can make one.
 const COOKIE: u8 = 3;
 /// Handshakes a second beyond which senders must prove their addresses. Each handshake is counted twice.
 const HANDSHAKES: u64 = 200;
+/// How far the system's clock may run ahead of the time that handshakes are stamped with.
+const CLOCK_AHEAD: Duration = Duration::from_millis(500);
+/// Room for what the timers of a session send, bytes.
+const TIMERS_BYTES: usize = 256;
 /// Ticks in a second.
 const SECOND_TICKS: u32 = (1_000_000_000 / TICK_NS) as u32;
 /// Largest file of a key, bytes.
@@ -46,10 +49,28 @@ const KEY_FILE_BYTES: u64 = 4096;
 /// A key of 32 bytes.
 pub type Key = [u8; 32];
 
+/// A secret key, which is overwritten when it is no longer needed.
+pub type Secret = Zeroizing<Key>;
+
+/// Room for a key as it is decoded: what 44 characters of base64 may hold.
+const DECODED_BYTES: usize = 33;
+
 /// Reads a key as people write it: 32 bytes in base64.
 #[must_use]
 pub fn key(text: &str) -> Option<Key> {
-    STANDARD.decode(text).ok()?.try_into().ok()
+    secret(text).map(|secret| *secret)
+}
+
+/// The same for a secret key: nothing else in memory holds it afterwards but `text`.
+fn secret(text: &str) -> Option<Secret> {
+    let mut decoded = Zeroizing::new([0; DECODED_BYTES]);
+    let bytes = STANDARD.decode_slice(text, &mut decoded[..]).ok()?;
+    let mut secret = Secret::default();
+    if bytes != secret.len() {
+        return None;
+    }
+    secret.copy_from_slice(&decoded[..bytes]);
+    Some(secret)
 }
 
 /// Writes a key as people write it.
@@ -62,18 +83,32 @@ pub fn show_key(key: &Key) -> String {
 ///
 /// # Errors
 /// When it cannot be read, may be read by others, or holds no key.
-pub fn read_key(file: &Path) -> io::Result<Key> {
+pub fn read_key(file: &Path) -> io::Result<Secret> {
     let fault = |what: String| io::Error::other(format!("{}: {what}", file.display()));
-    let meta = fs::metadata(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
+    let unread = |error: io::Error| {
+        let cure = match error.kind() {
+            io::ErrorKind::NotFound => "; make a key with `linkweir-gateway keygen FILE`",
+            io::ErrorKind::PermissionDenied => "; run as the owner of the key, mostly root",
+            _ => "; name the file of a key",
+        };
+        let what = format!("{}: cannot be read: {error}{cure}", file.display());
+        io::Error::new(error.kind(), what)
+    };
+    let meta = fs::metadata(file).map_err(unread)?;
     if meta.permissions().mode() & 0o077 != 0 {
         return Err(fault("may be read by others; run chmod 600".to_string()));
     }
     if !meta.is_file() || meta.len() > KEY_FILE_BYTES {
-        return Err(fault("is not a key file".to_string()));
+        return Err(fault(
+            "is not a key file; make one with `linkweir-gateway keygen FILE`".to_string(),
+        ));
     }
-    let text =
-        fs::read_to_string(file).map_err(|error| fault(format!("cannot be read: {error}")))?;
-    key(text.trim()).ok_or_else(|| {
+    // Room for all of it from the start: text that moves would leave a copy behind.
+    let mut text = Zeroizing::new(String::with_capacity(KEY_FILE_BYTES as usize + 1));
+    let opened = fs::File::open(file).map_err(unread)?;
+    let read = opened.take(KEY_FILE_BYTES + 1).read_to_string(&mut text);
+    read.map_err(unread)?;
+    secret(text.trim()).ok_or_else(|| {
         fault(
             "must hold one key of 32 bytes in base64; make one with `linkweir-gateway keygen FILE`"
                 .to_string(),
@@ -86,9 +121,18 @@ pub fn read_key(file: &Path) -> io::Result<Key> {
 /// # Errors
 /// When the file exists or cannot be written.
 pub fn generate(file: &Path) -> io::Result<Key> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
-    let secret = StaticSecret::from(secret);
+    let mut secret = Secret::default();
+    getrandom::fill(&mut secret[..]).map_err(|error| io::Error::other(error.to_string()))?;
+    let own = StaticSecret::from(*secret);
+    write_key(file, &secret)?;
+    Ok(*PublicKey::from(&own).as_bytes())
+}
+
+/// Writes a secret key into a new file that only its owner may read.
+///
+/// # Errors
+/// When the file exists or cannot be written.
+pub fn write_key(file: &Path, secret: &Secret) -> io::Result<()> {
     let opened = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -101,8 +145,8 @@ pub fn generate(file: &Path) -> io::Result<Key> {
         };
         io::Error::new(error.kind(), format!("{}: {error}{cure}", file.display()))
     })?;
-    writeln!(opened, "{}", show_key(secret.as_bytes()))?;
-    Ok(*PublicKey::from(&secret).as_bytes())
+    let text = Zeroizing::new(show_key(secret));
+    writeln!(opened, "{}", *text)
 }
 
 /// This end's keys.
@@ -120,8 +164,8 @@ pub struct Identity {
 pub enum Claim {
     /// The session of this index.
     Session(u32),
-    /// The peer of this public key, which wants a new session.
-    Peer(Key),
+    /// The peer that [`Identity::initiator`] tells, which wants a new session.
+    Initiation,
 }
 
 /// Why a datagram is refused.
@@ -138,8 +182,8 @@ pub enum Refused {
 impl Identity {
     /// The identity with this secret key.
     #[must_use]
-    pub fn new(secret: Key) -> Identity {
-        let secret = StaticSecret::from(secret);
+    pub fn new(secret: impl Into<Secret>) -> Identity {
+        let secret = StaticSecret::from(*secret.into());
         let public = PublicKey::from(&secret);
         Identity {
             limiter: Arc::new(RateLimiter::new(&public, HANDSHAKES)),
@@ -156,7 +200,7 @@ impl Identity {
         *self.public.as_bytes()
     }
 
-    /// Finds what a datagram claims to belong to, without opening it.
+    /// Finds what a datagram claims to belong to, without opening it and at little cost.
     ///
     /// # Errors
     /// Why it is refused.
@@ -180,13 +224,23 @@ impl Identity {
             return Err(Refused::TooMany);
         }
         match packet {
-            Packet::HandshakeInit(init) => parse_handshake_anon(&self.secret, &self.public, &init)
-                .map(|half| Claim::Peer(half.peer_static_public))
-                .map_err(|_| Refused::Forged),
+            Packet::HandshakeInit(_) => Ok(Claim::Initiation),
             Packet::HandshakeResponse(response) => Ok(Claim::Session(response.receiver_idx >> 8)),
             Packet::PacketCookieReply(reply) => Ok(Claim::Session(reply.receiver_idx >> 8)),
             Packet::PacketData(data) => Ok(Claim::Session(data.receiver_idx >> 8)),
         }
+    }
+
+    /// The public key of the peer that claims to begin a handshake; none: it is forged. This costs multiplications on an
+    /// elliptic curve.
+    #[must_use]
+    pub fn initiator(&self, datagram: &[u8]) -> Option<Key> {
+        let Ok(Packet::HandshakeInit(init)) = Tunn::parse_incoming_packet(datagram) else {
+            return None;
+        };
+        parse_handshake_anon(&self.secret, &self.public, &init)
+            .ok()
+            .map(|half| half.peer_static_public)
     }
 
     /// Resets the limits of handshakes in time; must be called every [`TICK_NS`].
@@ -203,13 +257,19 @@ impl Identity {
 /// A session with one peer.
 pub struct Session {
     tunnel: Box<Tunn>,
+    /// When the tunnel was made, on both clocks: its stamps count from there.
+    made: (SystemTime, Instant),
+    peer: PublicKey,
+    preshared: Option<Secret>,
+    keepalive_s: Option<u16>,
     index: u32,
-    /// Ticks since this end last sent a handshake.
-    ticks_since_initiation: u32,
-    /// Number of handshakes still to repeat soon although nothing waits.
-    early_retries: u32,
-    /// Whether an answer to a handshake came too late.
-    far: bool,
+    attempts: Attempts,
+    /// When attempts begin again although nothing waits, ns.
+    again_ns: Option<u64>,
+    /// When the timers of an open session run next, ns.
+    tick_ns: u64,
+    /// When the last keepalive was sent, ns. boringtun's own cannot change while a session lasts.
+    kept_alive_ns: u64,
 }
 
 /// The content of a datagram.
@@ -233,25 +293,29 @@ impl Session {
     pub fn new(
         identity: &Identity,
         peer: Key,
-        preshared: Option<Key>,
+        preshared: Option<&Secret>,
         keepalive_s: Option<u16>,
         index: u32,
     ) -> Session {
-        let tunnel = Tunn::new(
-            identity.secret.clone(),
-            PublicKey::from(peer),
-            preshared,
+        let peer = PublicKey::from(peer);
+        let (tunnel, made) = tunnel(identity, peer, preshared, index);
+        Session {
+            tunnel,
+            made,
+            peer,
+            preshared: preshared.cloned(),
             keepalive_s,
             index,
-            Some(Arc::clone(&identity.limiter)),
-        );
-        Session {
-            tunnel: Box::new(tunnel),
-            index,
-            ticks_since_initiation: 0,
-            early_retries: EARLY_RETRIES,
-            far: false,
+            attempts: Attempts::default(),
+            again_ns: None,
+            tick_ns: 0,
+            kept_alive_ns: 0,
         }
+    }
+
+    /// Sets the longest time between keepalives.
+    pub fn set_keepalive(&mut self, keepalive_s: Option<u16>) {
+        self.keepalive_s = keepalive_s;
     }
 
     /// Its index.
@@ -266,15 +330,87 @@ impl Session {
         self.tunnel.time_since_last_handshake().is_some()
     }
 
-    /// Starts a handshake unless one is under way; returns the datagram to send.
-    pub fn start_handshake<'b>(&mut self, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        match self.tunnel.format_handshake_initiation(buffer, false) {
-            TunnResult::WriteToNetwork(datagram) => {
-                self.ticks_since_initiation = 0;
-                Some(datagram)
-            }
+    /// How long ago its keys were agreed on, s; none: it has none.
+    #[must_use]
+    pub fn age_s(&self) -> Option<f64> {
+        let age = self.tunnel.time_since_last_handshake();
+        age.map(|age| age.as_secs_f64())
+    }
+
+    /// Something is to be sent to the peer: unless there is a session, attempts to open one begin.
+    pub fn want(&mut self, now_ns: u64) {
+        if !self.is_open() {
+            self.attempts.want(now_ns);
+        }
+    }
+
+    /// Whether attempts to open it are under way.
+    #[must_use]
+    pub fn is_tried(&self) -> bool {
+        self.attempts.due_ns().is_some()
+    }
+
+    /// When it needs to be served next, ns: by [`Session::tick`] if it is open, by [`Session::attempt`] otherwise.
+    #[must_use]
+    pub fn due_ns(&self) -> Option<u64> {
+        if self.is_open() {
+            return Some(self.tick_ns);
+        }
+        self.attempts.due_ns().or(self.again_ns)
+    }
+
+    /// Tries to open it; `away` peers do not answer at present. Returns the datagram to send. It costs multiplications on an
+    /// elliptic curve.
+    pub fn attempt<'b>(
+        &mut self,
+        identity: &Identity,
+        now_ns: u64,
+        away: usize,
+        buffer: &'b mut [u8],
+    ) -> Option<&'b [u8]> {
+        if self.is_open() {
+            return None;
+        }
+        if self.again_ns.is_some_and(|ns| ns <= now_ns) {
+            self.again_ns = None;
+            self.attempts.want(now_ns);
+        }
+        if !self.attempts.attempt(now_ns, away) {
+            // A keepalive that cannot be sent asks for a session again.
+            let keepalive = self.keepalive_s.filter(|s| *s > 0);
+            self.again_ns = keepalive.map(|s| now_ns + u64::from(s) * 1_000_000_000);
+            return None;
+        }
+        if self.is_stamped_behind() {
+            self.renew(identity);
+        }
+        // The tunnel's timers may be about to repeat the handshake themselves.
+        let repeated = match self.tunnel.update_timers(buffer) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram.len()),
+            _ => None,
+        };
+        if let Some(bytes) = repeated {
+            return Some(&buffer[..bytes]);
+        }
+        match self.tunnel.format_handshake_initiation(buffer, true) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram),
             _ => None,
         }
+    }
+
+    /// Whether the system's clock is ahead of what handshakes are stamped with: it was set since. A peer takes a handshake only
+    /// if its stamp is later than the last one's, so a clock that was behind at the start would lock this end out.
+    fn is_stamped_behind(&self) -> bool {
+        let (system, steady) = self.made;
+        SystemTime::now()
+            .duration_since(system)
+            .is_ok_and(|since| since > steady.elapsed() + CLOCK_AHEAD)
+    }
+
+    /// Begins anew, with stamps of the system's clock as it is now. Only for a session that is not open.
+    fn renew(&mut self, identity: &Identity) {
+        let preshared = self.preshared.as_ref();
+        (self.tunnel, self.made) = tunnel(identity, self.peer, preshared, self.index);
     }
 
     /// Seals a packet; none when the session is not open.
@@ -299,6 +435,10 @@ impl Session {
         if datagram.is_empty() {
             return Opened::Refused;
         }
+        if datagram[0] == INITIATION && !self.is_open() {
+            // While it was not open its timers did not run, and a session that begins now would be taken for an old one.
+            let _ = self.tunnel.update_timers(&mut [0; TIMERS_BYTES]);
+        }
         match self.tunnel.decapsulate(Some(from.ip()), datagram, buffer) {
             TunnResult::WriteToTunnelV4(packet, _) | TunnResult::WriteToTunnelV6(packet, _) => {
                 Opened::Packet(packet)
@@ -310,38 +450,63 @@ impl Session {
             TunnResult::Done if datagram[0] == COOKIE => Opened::Unproven(None),
             TunnResult::Done => Opened::Nothing,
             TunnResult::Err(_) => {
-                self.far |=
-                    datagram[0] == RESPONSE && self.tunnel.time_since_last_handshake().is_none();
+                if datagram[0] == RESPONSE && !self.is_open() {
+                    self.attempts.too_late();
+                }
                 Opened::Refused
             }
         }
     }
 
-    /// Runs the timers: repeats handshakes, sooner while packets are `waiting` and after the start, renews keys, and sends
-    /// keepalives. Returns the datagram to send.
-    pub fn tick<'b>(&mut self, waiting: bool, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
-        self.ticks_since_initiation = self.ticks_since_initiation.saturating_add(1);
-        let again = if self.far {
-            RETRY_FAR_TICKS
-        } else {
-            RETRY_TICKS
+    /// Runs the timers of an open session: renews keys, and sends keepalives. Returns the datagram to send.
+    pub fn tick<'b>(&mut self, now_ns: u64, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
+        self.attempts.end();
+        self.again_ns = None;
+        self.tick_ns = now_ns + TICK_NS;
+        let bytes = match self.tunnel.update_timers(&mut *buffer) {
+            TunnResult::WriteToNetwork(datagram) => datagram.len(),
+            TunnResult::Done => self.keepalive(now_ns, &mut *buffer)?,
+            _ => return None,
         };
-        if self.is_open() {
-            self.early_retries = 0;
+        Some(&buffer[..bytes])
+    }
+
+    /// Writes a keepalive if one is due; returns its length.
+    fn keepalive(&mut self, now_ns: u64, buffer: &mut [u8]) -> Option<usize> {
+        let period_ns = u64::from(self.keepalive_s?) * 1_000_000_000;
+        if now_ns < self.kept_alive_ns + period_ns || !self.is_open() {
+            return None;
         }
-        let soon = (waiting || self.early_retries > 0) && !self.is_open();
-        let result = if soon && self.ticks_since_initiation >= again {
-            self.ticks_since_initiation = 0;
-            self.early_retries = self.early_retries.saturating_sub(1);
-            self.tunnel.format_handshake_initiation(buffer, true)
-        } else {
-            self.tunnel.update_timers(buffer)
-        };
-        match result {
-            TunnResult::WriteToNetwork(datagram) => Some(datagram),
+        self.kept_alive_ns = now_ns;
+        match self.tunnel.encapsulate(&[], buffer) {
+            TunnResult::WriteToNetwork(datagram) => Some(datagram.len()),
             _ => None,
         }
     }
+}
+
+/// The tunnel of a session, and when it was made.
+fn tunnel(
+    identity: &Identity,
+    peer: PublicKey,
+    preshared: Option<&Secret>,
+    index: u32,
+) -> (Box<Tunn>, (SystemTime, Instant)) {
+    let tunnel = Tunn::new(
+        identity.secret.clone(),
+        peer,
+        preshared.map(|secret| **secret),
+        None,
+        index,
+        Some(Arc::clone(&identity.limiter)),
+    );
+    (Box::new(tunnel), (SystemTime::now(), Instant::now()))
+}
+
+/// Whether a datagram of [`Session::tick`] begins a handshake, which costs multiplications on an elliptic curve.
+#[must_use]
+pub fn begins_handshake(datagram: &[u8]) -> bool {
+    datagram.first() == Some(&INITIATION)
 }
 
 #[cfg(test)]
@@ -361,7 +526,14 @@ mod tests {
         let publics = [identities[1].public(), identities[0].public()];
         let mut at = 0;
         identities.map(|identity| {
-            let session = Session::new(&identity, publics[at], preshared[at], None, 7 + at as u32);
+            let preshared = preshared[at].map(Secret::new);
+            let session = Session::new(
+                &identity,
+                publics[at],
+                preshared.as_ref(),
+                None,
+                7 + at as u32,
+            );
             at += 1;
             End { identity, session }
         })
@@ -382,8 +554,7 @@ mod tests {
     }
 
     fn initiation(end: &mut End) -> Vec<u8> {
-        let mut buffer = [0; 2048];
-        end.session.start_handshake(&mut buffer).unwrap().to_vec()
+        asked(end, 0).unwrap()
     }
 
     fn seal(end: &mut End, packet: &[u8]) -> Option<Vec<u8>> {
@@ -395,8 +566,9 @@ mod tests {
         let init = initiation(one);
         assert_eq!(
             two.identity.claim(&init, FROM.parse().unwrap()),
-            Ok(Claim::Peer(one.identity.public()))
+            Ok(Claim::Initiation)
         );
+        assert_eq!(two.identity.initiator(&init), Some(one.identity.public()));
         let (kind, response) = open(two, &init);
         assert_eq!(kind, "answer");
         assert_eq!(
@@ -534,33 +706,101 @@ mod tests {
         assert_eq!((kind, cookie[0]), ("unproven", COOKIE));
     }
 
+    /// The beginning of a handshake that it sends at a time, if it sends one.
+    fn asked(end: &mut End, now_ns: u64) -> Option<Vec<u8>> {
+        let mut buffer = [0; 2048];
+        end.session.want(now_ns);
+        let due = end.session.due_ns().is_some_and(|ns| ns <= now_ns);
+        let asked = due.then(|| {
+            end.session
+                .attempt(&end.identity, now_ns, 1, &mut buffer)
+                .map(<[u8]>::to_vec)
+        });
+        asked.flatten()
+    }
+
     #[test]
-    fn an_unanswered_handshake_is_repeated_while_packets_wait() {
+    fn an_unanswered_handshake_is_repeated() {
         let mut both = ends([None, None]);
-        let asked = |end: &mut End, waiting: bool| {
-            let mut buffer = [0; 2048];
-            end.session.tick(waiting, &mut buffer).map(<[u8]>::to_vec)
-        };
-        initiation(&mut both[0]);
-        let early_retries = (0..200).filter_map(|_| asked(&mut both[0], false)).count();
-        assert_eq!(early_retries, 20, "nothing waits, but it has just begun");
-        handshake_is_under_way(&mut both[0]);
-        let repeated: Vec<Vec<u8>> = (0..7).filter_map(|_| asked(&mut both[0], true)).collect();
+        let ms = |number: u64| number * 50_000_000;
+        let repeated: Vec<Vec<u8>> = (0..40)
+            .filter_map(|at| asked(&mut both[0], ms(at)))
+            .collect();
         assert_eq!(repeated.len(), 3, "at once, and every 750 ms");
         // The answer to the last but one is good, one to an older one says that the peer is far.
         let (_, late) = open(&mut both[1], &repeated[0]);
         assert_eq!(open(&mut both[0], &late).0, "refused");
-        let again = (0..20).filter_map(|_| asked(&mut both[0], true)).count();
+        let again = (41..150)
+            .filter_map(|at| asked(&mut both[0], ms(at)))
+            .count();
         assert_eq!(again, 1, "every 5 s");
         let (_, answer) = open(&mut both[1], &repeated[2]);
         assert_eq!(open(&mut both[0], &answer).0, "answer");
         assert!(both[0].session.is_open());
-        assert_eq!(asked(&mut both[0], true), None);
+        assert_eq!(asked(&mut both[0], ms(1000)), None);
     }
 
-    fn handshake_is_under_way(end: &mut End) {
-        let mut buffer = [0; 2048];
-        assert_eq!(end.session.start_handshake(&mut buffer), None);
+    #[test]
+    fn a_clock_that_was_set_counts_from_then_on() {
+        let mut both = ends([None, None]);
+        let first = asked(&mut both[0], 0).unwrap();
+        assert_eq!(open(&mut both[1], &first).0, "answer");
+        let [one, two] = &mut both;
+        assert!(!one.session.is_stamped_behind());
+        // As if it had been made with a clock that was a day behind and was set since.
+        one.session.made.0 -= Duration::from_secs(86_400);
+        assert!(one.session.is_stamped_behind());
+        let second = asked(one, 1_000_000_000).unwrap();
+        assert!(!one.session.is_stamped_behind());
+        assert_eq!(open(two, &second).0, "answer");
+        // A clock that was set back does not set the stamps back.
+        one.session.made.0 += Duration::from_secs(86_400);
+        assert!(!one.session.is_stamped_behind());
+    }
+
+    #[test]
+    fn a_peer_with_keepalives_is_tried_again_and_again() {
+        let identity = Identity::new([1; 32]);
+        for (keepalive_s, again_ns) in [
+            (None, None),
+            (Some(0), None),
+            (Some(25), Some(115_000_000_000)),
+        ] {
+            let mut session = Session::new(&identity, identity.public(), None, keepalive_s, 7);
+            let mut buffer = [0; 2048];
+            session.want(0);
+            assert!(session.attempt(&identity, 0, 1, &mut buffer).is_some());
+            let given_up_ns = 90_000_000_000;
+            assert!(session
+                .attempt(&identity, given_up_ns, 1, &mut buffer)
+                .is_none());
+            assert_eq!(session.due_ns(), again_ns);
+            let Some(ns) = again_ns else { continue };
+            assert!(session.attempt(&identity, ns, 1, &mut buffer).is_some());
+        }
+    }
+
+    #[test]
+    fn keepalives_begin_and_end_while_a_session_lasts() {
+        let mut both = ends([None, None]);
+        shake_hands(&mut both);
+        let [one, two] = &mut both;
+        let mut now_ns = 1_000_000_000_000;
+        let mut sent = |keepalive_s, ticks: u32| {
+            one.session.set_keepalive(keepalive_s);
+            let mut buffer = [0; 2048];
+            let ticked = (0..ticks).filter_map(|_| {
+                now_ns += TICK_NS;
+                let datagram = one.session.tick(now_ns, &mut buffer)?.to_vec();
+                Some(open(two, &datagram).0)
+            });
+            ticked.collect::<Vec<_>>()
+        };
+        assert_eq!(sent(None, 40), [""; 0]);
+        // The first at once, as the last one is long ago.
+        assert_eq!(sent(Some(2), 17), ["nothing"; 3]);
+        assert_eq!(sent(Some(1), 8), ["nothing"; 2]);
+        assert_eq!(sent(None, 40), [""; 0]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use linkweir_gateway::linux::underlay::Underlay;
 use linkweir_gateway::show::figures::Show;
+use linkweir_plane::bytes::outbox::Source;
 use linkweir_plane::feedback::Message;
 use nix::sys::signal::Signal;
 
@@ -408,8 +409,13 @@ pub fn code_points_and_congestion_are_seen_outside_and_inside() {
     }
     nix::sys::socket::setsockopt(&*a, nix::sys::socket::sockopt::IpRecvTos, &true).unwrap();
     let mut a = Receiver(a);
-    bare.send(&answer, "192.0.2.1:51820".parse().unwrap(), 3)
-        .unwrap();
+    bare.send(
+        &answer,
+        "192.0.2.1:51820".parse().unwrap(),
+        Source::default(),
+        3,
+    )
+    .unwrap();
     assert_eq!(
         a.tos(),
         46 << 2 | 3,

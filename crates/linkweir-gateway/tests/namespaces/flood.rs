@@ -30,9 +30,12 @@ pub fn forged_handshakes_cost_little_and_keep_nobody_out() {
     let gateway = Identity::new(seal::read_key(&tunnel.folder.path("key1")).unwrap()).public();
     let forged: Vec<Vec<u8>> = (0..=255)
         .map(|number| {
-            let mut session = Session::new(&Identity::new([number; 32]), gateway, None, None, 1);
+            let identity = Identity::new([number; 32]);
+            let mut session = Session::new(&identity, gateway, None, None, 1);
             let mut buffer = [0; 256];
-            session.start_handshake(&mut buffer).unwrap().to_vec()
+            session.want(0);
+            let initiation = session.attempt(&identity, 0, 1, &mut buffer);
+            initiation.unwrap().to_vec()
         })
         .collect();
     let forger = tunnel.here.socket("192.0.2.1:4000");

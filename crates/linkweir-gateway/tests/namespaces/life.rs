@@ -118,28 +118,116 @@ pub fn a_second_stop_is_immediate() {
     assert!(gateway.ended().success());
 }
 
+/// The fields of a process' status that begin with these words.
+fn status<const N: usize>(pid: u32, names: [&str; N]) -> [Vec<String>; N] {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    names.map(|name| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        let words = line[name.len()..].split_whitespace();
+        words.map(str::to_string).collect()
+    })
+}
+
+/// The processes that a process started.
+fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    let pids = list.split_whitespace().map(|pid| pid.parse().unwrap());
+    pids.collect()
+}
+
+/// Waits until a process has ended.
+fn gone(pid: u32) {
+    let begun = Instant::now();
+    let lives = || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status"));
+        status.is_ok_and(|status| !status.contains("State:\tZ"))
+    };
+    while lives() {
+        assert!(begun.elapsed() < PATIENCE, "process {pid} does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 pub fn privileges_are_given_up() {
     let (here, _there) = cabled();
     let folder = Folder::new();
     let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
     let file = folder.write("1.toml", &text);
-    let gateway = Gateway::start(&here, &file, &folder.path("control1"));
-    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid())).unwrap();
-    let field = |name: &str| {
-        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
-        line[name.len()..]
-            .split_whitespace()
-            .map(str::to_string)
-            .collect::<Vec<_>>()
-    };
+    let mut gateway = Gateway::start(&here, &file, &folder.path("control1"));
     let nobody = nix::unistd::User::from_name("nobody").unwrap().unwrap();
-    assert_eq!(field("Uid:"), vec![nobody.uid.to_string(); 4]);
-    assert_eq!(field("Gid:"), vec![nobody.gid.to_string(); 4]);
-    assert_eq!(field("Groups:"), Vec::<String>::new());
-    for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
-        assert_eq!(field(set), ["0000000000000000"], "{set}");
+    let [uid, gid, groups, nnp] = status(gateway.pid(), ["Uid:", "Gid:", "Groups:", "NoNewPrivs:"]);
+    assert_eq!(uid, vec![nobody.uid.to_string(); 4]);
+    assert_eq!(gid, vec![nobody.gid.to_string(); 4]);
+    assert_eq!(groups, Vec::<String>::new());
+    assert_eq!(nnp, ["1"]);
+    let sets = ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"];
+    for set in status(gateway.pid(), sets) {
+        assert_eq!(set, ["0000000000000000"]);
     }
-    assert_eq!(field("NoNewPrivs:"), ["1"]);
+    // The process that reads the configuration again keeps what routes (CAP_NET_ADMIN, 12) and keys of other users
+    // (CAP_DAC_READ_SEARCH, 2) need. It handles no packet, and ends with the gateway.
+    let [keeper] = children(gateway.pid())[..] else {
+        panic!("one process: {:?}", children(gateway.pid()));
+    };
+    let begun = Instant::now();
+    while status(keeper, ["CapEff:"])[0] != ["0000000000001004"] {
+        let now = status(keeper, ["CapEff:"]);
+        assert!(begun.elapsed() < PATIENCE, "its capabilities are {now:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let [inherited, permitted, ambient, nnp] =
+        status(keeper, ["CapInh:", "CapPrm:", "CapAmb:", "NoNewPrivs:"]);
+    assert_eq!(permitted, ["0000000000001004"]);
+    assert_eq!(inherited, ["0000000000000000"]);
+    assert_eq!(ambient, ["0000000000000000"]);
+    assert_eq!(nnp, ["1"]);
+    let files = fs::read_dir(format!("/proc/{keeper}/fd")).unwrap();
+    let links = files.map(|file| fs::read_link(file.unwrap().path()).unwrap_or_default());
+    let links: Vec<_> = links.collect();
+    assert!(!links.contains(&"/dev/net/tun".into()), "{links:?}");
+    gateway.signal(Signal::SIGKILL);
+    gateway.ended();
+    gone(keeper);
+}
+
+/// With the privileges of an installed gateway, which may not even read its configuration.
+pub fn a_reload_changes_routes() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    here.ip(&["route", "add", "10.98.0.0/16", "via", "192.0.2.7"]);
+    let routes = || {
+        let of = |version| here.run("ip", &[version, "route", "show"]).stdout;
+        String::from_utf8([of("-4"), of("-6")].concat()).unwrap()
+    };
+    let reload = |text: &str, peers: usize| {
+        fs::write(&file, text).unwrap();
+        gateway.signal(Signal::SIGHUP);
+        gateway.wait_until("it is taken over", |show| show.peers.len() == peers);
+        routes()
+    };
+    let new = "[[peer]]\nname = \"new\"\nendpoint = \"192.0.2.9:51820\"\n\
+               allowed_ips = [\"10.99.0.0/16\", \"fd99::/16\", \"10.98.0.0/16\"]\n";
+    let after = reload(&format!("{text}{new}"), 2);
+    for net in ["10.78.2.0/24", "10.99.0.0/16", "fd99::/16"] {
+        assert!(after.contains(&format!("{net} dev lw0")), "{net}: {after}");
+    }
+    let moved = text.replace("10.78.2.0/24", "10.78.3.0/24");
+    let after = reload(&moved, 1);
+    assert!(after.contains("10.78.3.0/24 dev lw0"), "{after}");
+    for net in ["10.78.2.0/24", "10.99.0.0/16", "fd99::/16"] {
+        assert!(!after.contains(net), "{net}: {after}");
+    }
+    assert!(after.contains("10.98.0.0/16 via 192.0.2.7"), "{after}");
+    // What is refused changes no route.
+    fs::write(&file, text.replace("lw0", "lw1")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    gateway.show();
+    gateway.show();
+    assert!(routes().contains("10.78.3.0/24 dev lw0"), "{}", routes());
 }
 
 pub fn rubbish_is_counted_and_harms_nobody() {
@@ -449,6 +537,27 @@ pub fn peers_come_and_go_with_a_reload() {
     comes_through(&a, &b, "10.77.0.2:2000", b"to the only peer");
 }
 
+/// There it is known by its endpoint.
+pub fn a_renamed_peer_keeps_its_queue_in_cleartext() {
+    let tunnel = Tunnel::new(STRICT);
+    let gateway = &tunnel.gateways[0];
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    gateway.set_capacity(0);
+    for _ in 0..50 {
+        a.send_to(&[1; 500], "10.77.0.2:2000").unwrap();
+    }
+    gateway.wait_until("all wait", |show| {
+        show.peers[0].classes[1].backlog_pkts >= 50
+    });
+    let file = tunnel.folder.path("1.toml");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"other\"", "\"renamed\"")).unwrap();
+    gateway.signal(Signal::SIGHUP);
+    let show = gateway.wait_until("its name", |show| show.peers[0].name == "renamed");
+    assert!(show.peers[0].classes[1].backlog_pkts >= 50, "{show:?}");
+    assert_eq!(show.peers[0].capacity_bps, 0);
+}
+
 /// Also for the source of the last packet before the reload.
 pub fn a_reload_takes_over_what_peers_may_send_from() {
     let tunnel = Tunnel::new(STRICT);
@@ -579,4 +688,110 @@ pub fn a_program_reports_the_capacity() {
     tunnel.gateways[0].wait_until("the program's rate", |show| {
         show.peers[0].capacity_bps == 6_000_000
     });
+}
+
+/// A program that is named by a path is the one next to the configuration, wherever the gateway was started.
+pub fn a_program_is_started_where_it_was_found() {
+    let script = "#!/bin/sh\ntest -e modem.sh && echo 6Mbit && exec sleep 1000\n";
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let modem = folder.write("modem.sh", script);
+    let text = config(&folder, 1, STRICT).replace(
+        "rate = \"1Gbit\"",
+        "rate = \"1Gbit\"\ncommand = [\"./modem.sh\"]",
+    );
+    let file = folder.write("1.toml", &text);
+    let check = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_linkweir-gateway"));
+        command.arg("check").arg(&file).output().unwrap()
+    };
+    let output = check();
+    assert_eq!(output.status.code(), Some(2));
+    let why = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        why.contains("modem.sh may not be executed; run chmod +x"),
+        "{why}"
+    );
+    fs::set_permissions(&modem, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(check().status.success());
+    let gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    gateway.wait_until("the program's rate", |show| {
+        show.peers[0].capacity_bps == 6_000_000
+    });
+}
+
+/// However the gateway leaves it: by a reload, by its own end, or killed. The same if the program ends by itself.
+pub fn programs_end_with_all_they_started() {
+    let script = "sleep 1000 & echo $! > pids.new; sleep 1001 & echo $! >> pids.new; mv pids.new pids; echo 6Mbit; $END";
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    fs::set_permissions(folder.path(""), fs::Permissions::from_mode(0o777)).unwrap();
+    let plain = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let with_program = |end: &str| {
+        let command = format!(
+            "rate = \"1Gbit\"\ncommand = [\"sh\", \"-c\", \"{}\"]",
+            script.replace("$END", end)
+        );
+        plain.replace("rate = \"1Gbit\"", &command)
+    };
+    let file = folder.write("1.toml", &with_program("wait"));
+    let control = folder.path("control1");
+    // What the program started.
+    let pids = || -> Vec<u32> {
+        let begun = Instant::now();
+        loop {
+            if let Ok(text) = fs::read_to_string(folder.path("pids")) {
+                fs::remove_file(folder.path("pids")).unwrap();
+                return text.lines().map(|line| line.parse().unwrap()).collect();
+            }
+            assert!(begun.elapsed() < PATIENCE, "the program does not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    for end in ["reload", "stop", "kill"] {
+        let mut gateway = Gateway::start(&here, &file, &control);
+        let started = pids();
+        assert_eq!(started.len(), 2);
+        match end {
+            "reload" => {
+                fs::write(&file, &plain).unwrap();
+                gateway.signal(Signal::SIGHUP);
+            }
+            "stop" => gateway.signal(Signal::SIGTERM),
+            _ => gateway.signal(Signal::SIGKILL),
+        }
+        for pid in started {
+            gone(pid);
+        }
+        fs::write(&file, with_program("wait")).unwrap();
+        gateway.signal(Signal::SIGKILL);
+        gateway.ended();
+    }
+    // It ends and leaves others behind: they end, and it is started again.
+    fs::write(&file, with_program("exit")).unwrap();
+    let _gateway = Gateway::start(&here, &file, &control);
+    for _ in 0..2 {
+        for pid in pids() {
+            gone(pid);
+        }
+    }
+}
+
+/// A program reads the modem by a group of the user that the gateway becomes.
+pub fn the_groups_of_its_user_are_kept() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let groups = fs::read_to_string("/etc/group").unwrap() + "modem:x:4242:nobody\n";
+    let groups = folder.write("group", &groups);
+    let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", "");
+    let file = folder.write("1.toml", &text);
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c"]);
+    command.arg("mount --bind \"$0\" /etc/group && exec \"$@\"");
+    command
+        .arg(&groups)
+        .arg(env!("CARGO_BIN_EXE_linkweir-gateway"));
+    command.arg("up").arg(&file).arg("--cleartext");
+    let gateway = Gateway::started(&here, command, &folder.path("control1"));
+    assert_eq!(status(gateway.pid(), ["Groups:"]), [["4242"]]);
 }

@@ -17,10 +17,15 @@ use libtest_mimic::{Arguments, Trial};
 mod below;
 mod carry;
 mod emulated;
+mod everything;
+mod failover;
 mod flood;
 mod interop;
 mod life;
+mod monitoring;
 mod observe;
+mod ordinary;
+mod outage;
 mod page;
 mod place;
 mod resume;
@@ -31,13 +36,24 @@ mod shared;
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Tests that make no namespace.
-const ANYWHERE: [&str; 2] = [
+const ANYWHERE: [&str; 3] = [
     "life::cleartext_must_be_asked_for_twice",
+    "monitoring::alerts_tell_hosts_apart",
     "observe::up_dry_run_reports_what_it_would_set_up",
 ];
 
 /// Tests that need another program, and its Debian package.
-const PROGRAMS: [(&str, &str, &str); 6] = [
+const PROGRAMS: [(&str, &str, &str); 11] = [
+    (
+        "ordinary::a_hub_with_several_addresses_answers_from_the_one_that_was_asked",
+        "iptables",
+        "iptables",
+    ),
+    (
+        "everything::packets_are_made_to_fit_a_path_that_does_not_say_what_it_carries",
+        "iptables",
+        "iptables",
+    ),
     (
         "interop::an_unmodified_peer_is_reached",
         "wireguard-go",
@@ -54,7 +70,18 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
         "wireguard-go",
     ),
     ("interop::iperf3_runs_both_ways", "iperf3", "iperf3"),
+    (
+        "monitoring::alerts_tell_hosts_apart",
+        "promtool",
+        "prometheus",
+    ),
+    (
+        "monitoring::each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated",
+        "prometheus",
+        "prometheus",
+    ),
     ("observe::metrics_pass_promtool", "promtool", "prometheus"),
+    ("page::it_fits_a_phone", "chromium", "chromium"),
     (
         "page::it_shows_live_figures_and_asks_no_other_host",
         "chromium",
@@ -106,6 +133,16 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_tunnel_runs_over_an_emulated_link,
         feedback_follows_an_emulated_link,
     }
+    everything {
+        all_addresses_are_reached_through_the_tunnel_but_not_its_own_datagrams,
+        a_reload_makes_and_removes_the_rules_of_a_mark_that_stays,
+        packets_are_made_to_fit_a_path_that_does_not_say_what_it_carries,
+        a_gateway_keeps_to_its_device_also_when_that_comes_again,
+    }
+    failover {
+        another_way_is_used_within_a_second_and_the_first_again_later,
+        a_way_whose_device_goes_and_comes_is_found_again,
+    }
     flood {
         forged_handshakes_cost_little_and_keep_nobody_out,
     }
@@ -121,6 +158,7 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_second_stop_is_immediate,
         it_sleeps_while_there_is_nothing_to_do,
         privileges_are_given_up,
+        a_reload_changes_routes,
         rubbish_is_counted_and_harms_nobody,
         outages_of_anything_end,
         its_unit_gives_it_the_capabilities_it_needs,
@@ -129,21 +167,48 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_reload_loses_no_packet_and_changes_rate_and_rules,
         a_reload_the_policy_refuses_changes_nothing,
         peers_come_and_go_with_a_reload,
+        a_renamed_peer_keeps_its_queue_in_cleartext,
         a_reload_takes_over_what_peers_may_send_from,
         programs_follow_their_peers,
         memory_is_bounded_whatever_arrives,
         a_program_reports_the_capacity,
+        a_program_is_started_where_it_was_found,
+        programs_end_with_all_they_started,
+        the_groups_of_its_user_are_kept,
     }
     observe {
         the_control_socket_answers_right_and_wrong_questions,
+        idle_clients_lock_nobody_out,
+        capacities_out_of_range_are_refused,
+        it_rests_without_descriptors,
+        a_group_may_use_the_control_socket,
         metrics_are_served_by_a_process_of_their_own,
+        its_units_serve_figures_without_capabilities,
         up_dry_run_reports_what_it_would_set_up,
         show_watch_repeats_the_figures,
         metrics_pass_promtool,
     }
+    monitoring {
+        alerts_tell_hosts_apart,
+        each_query_of_the_board_has_an_answer_and_each_alert_is_evaluated,
+    }
+    ordinary {
+        a_hub_with_several_addresses_answers_from_the_one_that_was_asked,
+        a_clock_that_was_behind_at_the_start_locks_nobody_out,
+        absent_peers_cost_little,
+        an_error_of_the_device_is_counted_and_not_the_end,
+        what_happens_to_peers_is_logged_but_not_without_end,
+        a_hub_is_found_by_name_also_when_its_address_changes,
+        a_device_that_was_down_has_its_addresses_and_routes_again,
+    }
+    outage {
+        voice_after_an_outage_is_fresh_and_waits_no_longer_than_before,
+        a_class_that_a_fade_starves_is_told_and_a_least_share_ends_that,
+    }
     page {
         it_is_for_this_host_alone,
         it_shows_live_figures_and_asks_no_other_host,
+        it_fits_a_phone,
     }
     resume {
         whichever_end_starts_first,
@@ -166,6 +231,8 @@ const TESTS: &[(&str, fn())] = &trials! {
         a_cookie_moves_no_peer,
         where_a_peer_was_by_another_version_of_ip_is_forgotten,
         a_reload_takes_over_keys_of_peers,
+        the_indices_of_sessions_are_random,
+        a_reload_keeps_a_peer_whose_key_stays,
     }
     shared {
         peers_of_a_hub_share_one_link_by_their_air_time,

@@ -6,15 +6,17 @@ use std::fs;
 use std::process::{Child, Command};
 
 use linkweir_gateway::show::control::{Request, Response};
-use linkweir_gateway::show::figures::AcrossShow;
+use linkweir_gateway::show::figures::{AcrossShow, UnderlayShow};
 use linkweir_gateway::show::metrics;
 use nix::sys::signal::Signal;
 
 use crate::carry::ASKS;
 use crate::life::comes_through;
 use crate::place::{
-    cabled, config, http, keygen, program, pss, sealed, Folder, Gateway, Tunnel, SLOW, STRICT,
+    cabled, config, http, keygen, program, pss, rests, sealed, Folder, Gateway, Tunnel, SLOW,
+    STRICT,
 };
+use crate::PATIENCE;
 
 pub fn the_control_socket_answers_right_and_wrong_questions() {
     use std::io::{BufRead, BufReader, Write};
@@ -26,7 +28,7 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
     let gateway = Gateway::start(&here, &file, &control);
     let request = Request::SetCapacity {
         peer: Some("nobody".to_string()),
-        capacity_bps: 5,
+        capacity_bps: 5000,
     };
     assert_eq!(
         gateway.ask(&request),
@@ -83,13 +85,150 @@ pub fn the_control_socket_answers_right_and_wrong_questions() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("needs a unit"));
 }
 
+/// However many clients say nothing, others are answered; silent ones are left after a while.
+pub fn idle_clients_lock_nobody_out() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    use std::os::unix::net::UnixStream;
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let control = folder.path("control1");
+    let gateway = Gateway::start(&here, &file, &control);
+    let connect = || {
+        let stream = UnixStream::connect(&control).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    };
+    let silent: Vec<_> = (0..40).map(|_| connect()).collect();
+    let mut patient = connect();
+    patient.write_all(b"\"sh").unwrap();
+    assert_eq!(gateway.show().device, "lw0");
+    // Several questions at once get as many answers, in their order.
+    patient
+        .write_all(b"ow\"\nnonsense\n\"show\"\n\"nonsense\"\n")
+        .unwrap();
+    let mut answers = BufReader::new(&patient).lines();
+    for begins in ["{\"show\":", "{\"refused\":", "{\"show\":", "{\"refused\":"] {
+        let answer = answers.next().unwrap().unwrap();
+        assert!(answer.starts_with(begins), "{answer}");
+    }
+    for mut stream in silent.into_iter().chain([connect()]) {
+        let left = stream.read(&mut [0; 10]);
+        assert!(matches!(left, Ok(0)), "{left:?}");
+    }
+    assert_eq!(gateway.show().device, "lw0");
+}
+
+/// A capacity is what a link can have, whoever sets it.
+pub fn capacities_out_of_range_are_refused() {
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let gateway = Gateway::start(&here, &file, &folder.path("control1"));
+    let range = "the capacity must be 0bit, which is an outage, or 1kbit .. 400Gbit".to_string();
+    for (capacity_bps, expected) in [
+        (0, Response::Done),
+        (1, Response::Refused(range.clone())),
+        (999, Response::Refused(range.clone())),
+        (1000, Response::Done),
+        (400_000_000_000, Response::Done),
+        (400_000_000_001, Response::Refused(range.clone())),
+        (u64::MAX, Response::Refused(range)),
+    ] {
+        let request = Request::SetCapacity {
+            peer: None,
+            capacity_bps,
+        };
+        assert_eq!(gateway.ask(&request), expected, "{capacity_bps}");
+    }
+    assert_eq!(gateway.show().peers[0].capacity_bps, 400_000_000_000);
+}
+
+/// Its members may use the control socket, and others may not.
+pub fn a_group_may_use_the_control_socket() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let group = nix::unistd::Group::from_name("daemon").unwrap().unwrap();
+    let unit = include_str!("../../debian/linkweir-gateway@.service");
+    let bounding = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let bounding = bounding.unwrap().to_lowercase().replace("cap_", "+");
+    let start = |group: &str| {
+        let line = format!("user = \"nobody\"\ncontrol_group = \"{group}\"\n");
+        let text = config(&folder, 1, STRICT).replace("user = \"root\"\n", &line);
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--bounding-set"]);
+        command.arg(format!("-all,{}", bounding.replace(' ', ",")));
+        command
+            .arg(env!("CARGO_BIN_EXE_linkweir-gateway"))
+            .arg("up");
+        command
+            .arg(folder.write("1.toml", &text))
+            .arg("--cleartext");
+        command
+    };
+    let refused = start("nobody-is-here").output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        why.contains("there is no group nobody-is-here; make it with"),
+        "{why}"
+    );
+    let control = folder.path("control1");
+    let _gateway = Gateway::started(&here, start("daemon"), &control);
+    let meta = fs::metadata(&control).unwrap();
+    assert_eq!(
+        (meta.gid(), meta.permissions().mode() & 0o777),
+        (group.gid.as_raw(), 0o660)
+    );
+    let program = folder.path("gateway");
+    fs::copy(env!("CARGO_BIN_EXE_linkweir-gateway"), &program).unwrap();
+    for (groups, code) in [(group.gid.to_string(), 0), ("65533".to_string(), 1)] {
+        let mut show = Command::new("setpriv");
+        show.args(["--reuid", "65534", "--regid", "65534", "--groups", &groups]);
+        show.arg(&program).args(["show", "--control"]).arg(&control);
+        let shown = show.output().unwrap();
+        assert_eq!(shown.status.code(), Some(code), "{groups}: {shown:?}");
+    }
+}
+
+/// Clients wait for a descriptor without costing time.
+pub fn it_rests_without_descriptors() {
+    use std::os::unix::net::UnixStream;
+    let (here, _there) = cabled();
+    let folder = Folder::new();
+    let file = folder.write("1.toml", &config(&folder, 1, STRICT));
+    let control = folder.path("control1");
+    let gateway = Gateway::start(&here, &file, &control);
+    let pid = gateway.pid().to_string();
+    let open = || fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
+    // The last client may not be gone yet.
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let limit = |files: usize| {
+        let arguments = ["--pid", &pid, &format!("--nofile={files}:")];
+        let limited = Command::new("prlimit").args(arguments).status().unwrap();
+        assert!(limited.success());
+    };
+    limit(open());
+    let waiting: Vec<_> = (0..3)
+        .map(|_| UnixStream::connect(&control).unwrap())
+        .collect();
+    rests(&gateway);
+    limit(1024);
+    assert_eq!(gateway.show().device, "lw0");
+    drop(waiting);
+}
+
 const EXPORTER: &str = "127.0.0.1:9705";
 
 /// The process that serves the metrics of the first end.
-fn exporter(tunnel: &Tunnel) -> Child {
+pub fn exporter(tunnel: &Tunnel) -> Child {
     let mut command = program();
     command
-        .args(["metrics", "--listen", EXPORTER, "--control"])
+        .args(["metrics", "--listen", EXPORTER])
+        .args(["--name", "gateway.example", "--control"])
         .arg(tunnel.folder.path("control1"));
     tunnel.here.inside(move || command.spawn().unwrap())
 }
@@ -101,19 +240,76 @@ pub fn metrics_are_served_by_a_process_of_their_own() {
         let (head, body) = http(&tunnel.here, EXPORTER, request);
         head + "\r\n\r\n" + &body
     };
-    let answer = ask("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+    // Another site's name that resolves to this host is refused.
+    for host in ["Host: evil.example:9705\r\n", ""] {
+        let refused = ask(&format!("GET /metrics HTTP/1.1\r\n{host}\r\n"));
+        assert!(refused.starts_with("HTTP/1.1 421 "), "{refused}");
+    }
+    for host in [
+        "127.0.0.1:9705",
+        "localhost:9705",
+        "192.0.2.1",
+        "Gateway.example",
+    ] {
+        let answer = ask(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    }
+    let answer = ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9705\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     let (_, body) = answer.split_once("\r\n\r\n").unwrap();
     assert!(body.starts_with("# HELP linkweir_build_info "), "{body}");
     assert!(answer.contains(&format!("Content-Length: {}\r\n", body.len())));
-    assert!(ask("GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+    assert!(ask("GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400 "));
     tunnel.gateways[0].signal(Signal::SIGKILL);
     tunnel.gateways[0].ended();
-    let (ended, _) = http(&tunnel.here, EXPORTER, "GET /metrics HTTP/1.1\r\n\r\n");
+    let ended = ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9705\r\n\r\n");
     assert!(ended.starts_with("HTTP/1.1 502 "), "{ended}");
     exporter.kill().unwrap();
     exporter.wait().unwrap();
+}
+
+/// As systemd starts them: without any capability.
+pub fn its_units_serve_figures_without_capabilities() {
+    let tunnel = Tunnel::new(STRICT);
+    for (unit, listen, path) in [
+        (
+            include_str!("../../debian/linkweir-gateway-metrics@.service"),
+            "127.0.0.1:9705",
+            "/metrics",
+        ),
+        (
+            include_str!("../../debian/linkweir-gateway-page@.service"),
+            "127.0.0.1:9706",
+            "/show.json",
+        ),
+    ] {
+        let value = |key: &str| {
+            let mut lines = unit.lines();
+            lines.find_map(|line| line.strip_prefix(key)).unwrap()
+        };
+        assert_eq!(value("CapabilityBoundingSet="), "");
+        assert_eq!(value("Environment=LISTEN="), listen);
+        let control = tunnel.folder.path("control1");
+        let started = value("ExecStart=/usr/bin/linkweir-gateway ")
+            .replace("${LISTEN}", listen)
+            .replace("/run/linkweir/%i.sock", control.to_str().unwrap());
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--pdeathsig",
+            "KILL",
+            "--no-new-privs",
+            "--bounding-set=-all",
+        ]);
+        command.arg(env!("CARGO_BIN_EXE_linkweir-gateway"));
+        command.args(started.split(' '));
+        let mut child = tunnel.here.inside(move || command.spawn().unwrap());
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {listen}\r\n\r\n");
+        let (head, body) = http(&tunnel.here, listen, &request);
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}\n{body}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
 
 pub fn up_dry_run_reports_what_it_would_set_up() {
@@ -145,7 +341,7 @@ pub fn up_dry_run_reports_what_it_would_set_up() {
     // Faults that only set-up finds are found, too.
     fs::remove_file(folder.path("key1")).unwrap();
     let output = dry_run();
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("key1: cannot be read"));
 }
 
@@ -245,7 +441,7 @@ pub fn metrics_pass_promtool() {
     let (head, scraped) = http(
         &tunnel.here,
         EXPORTER,
-        "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9705\r\n\r\n",
     );
     assert!(
         head.contains("Content-Type: text/plain; version=0.0.4"),
@@ -261,14 +457,23 @@ pub fn metrics_pass_promtool() {
     });
     show.peers[0].dropped_pkts.insert("too_big".to_string(), 1);
     show.below.as_mut().unwrap().capacity_bps = Some(8000);
+    show.peers[0].underlays = vec![UnderlayShow {
+        name: "lte".to_string(),
+        endpoint: "192.0.2.1:51820".parse().unwrap(),
+        in_use: true,
+        answers_now: true,
+        answers: 7,
+        rtt_ns: Some(40_000_000),
+    }];
     let whole = metrics::text(&show);
     for family in whole
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE "))
     {
-        let (name, _) = family.split_once(' ').unwrap();
+        let (name, kind) = family.split_once(' ').unwrap();
+        let part = if kind == "histogram" { "_bucket" } else { "" };
         assert!(
-            whole.contains(&format!("\n{name}{{")),
+            whole.contains(&format!("\n{name}{part}{{")),
             "{name} has no sample"
         );
     }

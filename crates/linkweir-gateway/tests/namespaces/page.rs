@@ -396,6 +396,58 @@ fn check_requests(browser: &Browser) {
     assert!(asked > 6, "the page, its files and its figures: {asked}");
 }
 
+/// What reaches beyond the window, but for the table, which has a scroll bar of its own.
+const BEYOND: &str = "[...document.querySelectorAll('body *')]
+    .filter((element) => !element.closest('.wide table') && element.checkVisibility())
+    .filter((element) => { const place = element.getBoundingClientRect(); return place.right > innerWidth + 0.5 || place.left < 0; })
+    .map((element) => element.tagName + ' ' + element.id + ' ' + element.textContent.slice(0, 40))";
+/// Texts of which a part is hidden.
+const CUT: &str = "[...document.querySelectorAll('h1, p, dt, dd, label, button, th, td')]
+    .filter((element) => element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX !== 'visible')
+    .map((element) => element.textContent)";
+
+/// Long names and addresses, at the width of a phone and of a desk.
+pub fn it_fits_a_phone() {
+    let long = "a-ship-with-a-name-that-is-as-long-as-names-of-ships-are-at-times";
+    let tunnel = Tunnel::changed(&pss(SLOW), |text| {
+        text.replace("\"other\"", &format!("\"{long}\""))
+            .replace("\"af\"", "\"readings-of-machines-in-the-engine-room\"")
+            .replace("192.0.2.1:", "[2001:db8:1111:2222:3333:4444:5555:6661]:")
+            .replace("192.0.2.2:", "[2001:db8:1111:2222:3333:4444:5555:6662]:")
+            .replace(
+                "listen = \"[2001:db8:1111:2222:3333:4444:5555:6661]:",
+                "listen = \"[::]:",
+            )
+            .replace(
+                "listen = \"[2001:db8:1111:2222:3333:4444:5555:6662]:",
+                "listen = \"[::]:",
+            )
+    });
+    let _server = Server::start(&tunnel);
+    let profile = tunnel.folder.path("profile");
+    let mut browser = Browser::start(&tunnel.here, &profile);
+    for (width, height) in [(390, 844), (1280, 800)] {
+        browser.ask(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}),
+        );
+        browser.ask(
+            "Page.navigate",
+            json!({"url": format!("http://{ADDRESS}/")}),
+        );
+        browser.wait_until("document.querySelectorAll('#classes tr').length === 3");
+        browser.wait_until("document.querySelector('#chart canvas') !== null");
+        for scheme in ["light", "dark"] {
+            browser.ask("Emulation.setEmulatedMedia", light(scheme));
+            browser.picture(&format!("page-{width}-{scheme}"));
+            assert_eq!(browser.value("innerWidth"), width);
+            for beyond in [BEYOND, CUT] {
+                assert_eq!(browser.value(beyond), json!([]), "{width} {scheme}");
+            }
+        }
+    }
+}
+
 pub fn it_shows_live_figures_and_asks_no_other_host() {
     let tunnel = Tunnel::changed(&pss(SLOW), |text| {
         text.replace("rate = \"1Gbit\"", "rate = \"20Mbit\"")

@@ -138,9 +138,14 @@ impl Namespace {
 impl Namespace {
     /// A cable from this device to the device `out` of another namespace.
     pub fn cable(&self, device: &str, other: &Namespace) {
+        self.cable_named(device, other, "out");
+    }
+
+    /// A cable from this device to this device of another namespace.
+    pub fn cable_named(&self, device: &str, other: &Namespace, there: &str) {
         let tid = other.tid.to_string();
         self.ip(&[
-            "link", "add", device, "type", "veth", "peer", "name", "out", "netns", &tid,
+            "link", "add", device, "type", "veth", "peer", "name", there, "netns", &tid,
         ]);
     }
 
@@ -455,13 +460,15 @@ allowed_ips = ["10.77.0.{other}/32", "fd77::{other}/128", "10.78.{other}.0/24"]
     )
 }
 
-/// Voice before the rest.
+/// Voice before the rest; what waits in an outage stays.
 pub const STRICT: &str = r#"[scheduler]
 policy = "strict"
 [[class]]
 name = "ef"
 match = [{ dscp = "EF" }, { port = 5060 }]
 limit = "1000p"
+max_age = "3600s"
+full = "tail"
 [[class]]
 name = "rest"
 limit = "1000p"
@@ -599,6 +606,8 @@ policy = "pss"
 name = "ef"
 match = [{{ dscp = "EF" }}]
 level = 0
+max_age = "3600s"
+full = "tail"
 [[class]]
 name = "af"
 match = [{{ port = 3000 }}]

@@ -3,13 +3,15 @@
 
 use std::fs;
 
+use linkweir_gateway::show::figures::Show;
 use linkweir_gateway::tunnel::seal::{self, Identity, Refused};
 use nix::sys::signal::Signal;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use crate::life::comes_through;
-use crate::place::{keygen, Tunnel, STRICT};
+use crate::place::{cabled, config, keygen, sealed, Folder, Gateway, Tunnel, STRICT};
+use crate::PATIENCE;
 
 const TO: &str = "10.77.0.2:2000";
 
@@ -246,4 +248,81 @@ pub fn a_reload_takes_over_keys_of_peers() {
     gateway.signal(Signal::SIGHUP);
     comes_through(&a, &b, TO, b"the right key again");
     comes_through(&b, &a, "10.77.0.1:1000", b"and back");
+}
+
+/// The first datagrams of a gateway that is started twice.
+pub fn the_indices_of_sessions_are_random() {
+    let (here, there) = cabled();
+    let folder = Folder::new();
+    keygen(&folder, 1);
+    let text = sealed(&config(&folder, 1, STRICT), 1, &keygen(&folder, 2));
+    let file = folder.write("1.toml", &text);
+    let peer = there.socket("192.0.2.2:51820");
+    let indices = [(); 2].map(|()| {
+        let mut gateway = Gateway::start(&here, &file, &folder.path("control1"));
+        let mut datagram = [0; 2000];
+        assert_eq!(peer.recv(&mut datagram).unwrap(), 148, "a handshake");
+        gateway.signal(Signal::SIGKILL);
+        gateway.ended();
+        // The last byte numbers the handshakes of a session.
+        <[u8; 3]>::try_from(&datagram[5..8]).unwrap()
+    });
+    assert_ne!(indices[0], indices[1]);
+}
+
+/// Another name, a keepalive and a shared key leave a peer what it had: its queue, its counters and the capacity that was
+/// reported.
+pub fn a_reload_keeps_a_peer_whose_key_stays() {
+    // Neither end may read the keys any more once it runs.
+    let tunnel = Tunnel::sealed(STRICT, |text, _| text.replace("user = \"root\"\n", ""));
+    let [one, two] = &tunnel.gateways;
+    let a = tunnel.here.socket("10.77.0.1:1000");
+    let b = tunnel.there.socket(TO);
+    comes_through(&a, &b, TO, b"at first");
+    comes_through(&b, &a, "10.77.0.1:1000", b"and back");
+    let received = one.show().peers[0].received_pkts;
+    one.set_capacity(0);
+    for number in 0..50 {
+        a.send_to(&[number; 500], TO).unwrap();
+    }
+    let waiting = |show: &Show| show.peers[0].classes[1].backlog_pkts;
+    one.wait_until("all wait", |show| waiting(show) == 50);
+    let file = tunnel.folder.path("1.toml");
+    let reload = |change: &dyn Fn(String) -> String, done: &str| {
+        fs::write(&file, change(fs::read_to_string(&file).unwrap())).unwrap();
+        one.signal(Signal::SIGHUP);
+        let show = one.wait_until(done, |show| show.peers[0].name == done);
+        assert_eq!(waiting(&show), 50, "{done}");
+        assert_eq!(show.peers[0].capacity_bps, 0, "{done}");
+        assert!(show.peers[0].received_pkts >= received, "{done}");
+        show
+    };
+    let show = reload(&|text| text.replace("\"other\"", "\"renamed\""), "renamed");
+    assert_eq!(show.peers[0].session, Some(true));
+    let alive = |text: String| text.replace("\"renamed\"", "\"alive\"\nkeepalive = \"1s\"");
+    assert_eq!(reload(&alive, "alive").peers[0].session, Some(true));
+    // Both ends take a shared key; each session begins again.
+    keygen(&tunnel.folder, 3);
+    let shared =
+        |text: String| text.replace("public_key", "preshared_key_file = \"key3\"\npublic_key");
+    let show = reload(
+        &|text| shared(text).replace("\"alive\"", "\"shared\""),
+        "shared",
+    );
+    assert_eq!(show.peers[0].session, Some(false));
+    let far = tunnel.folder.path("2.toml");
+    fs::write(&far, shared(fs::read_to_string(&far).unwrap())).unwrap();
+    two.signal(Signal::SIGHUP);
+    one.set_capacity(10_000_000);
+    let mut buffer = [0; 2000];
+    for number in 0..50 {
+        assert_eq!(b.recv(&mut buffer).unwrap(), 500);
+        assert_eq!(buffer[0], number);
+    }
+    comes_through(&b, &a, "10.77.0.1:1000", b"with the shared key");
+    // How old its keys are is shown while there are some.
+    let show = one.show();
+    let age_s = show.peers[0].handshake_age_s.unwrap();
+    assert!(age_s < PATIENCE.as_secs_f64(), "{age_s}");
+    assert!(show.text().contains(", handshake "), "{}", show.text());
 }

@@ -108,9 +108,12 @@ pub fn a_faster_channel_is_free_at_once() {
     let gateway = &shared.gateway;
     let a = shared.hub.socket("10.77.0.1:1000");
     let b = shared.peers[0].socket("10.77.0.2:2000");
+    let of_hub =
+        |rates| of_hub(&shared.folder, rates).replace("[link]\n", "[link]\nmpu = \"60kB\"\n");
+    shared.reload(&of_hub([RATES, RATES]));
     for by_reload in [false, true] {
-        // 1428 bytes inside and 28 outside take 116 s.
-        gateway.set_capacity(100);
+        // A packet, accounted as 60 kB, takes 480 s.
+        gateway.set_capacity(1000);
         let sent = gateway.show().peers[0].classes[0].sent_pkts;
         for _ in 0..2 {
             a.send_to(&[7; 1400], "10.77.0.2:2000").unwrap();
@@ -121,7 +124,7 @@ pub fn a_faster_channel_is_free_at_once() {
         });
         if by_reload {
             let rate = "rate = \"50Mbit\"";
-            shared.reload(&of_hub(&shared.folder, [rate, RATES]));
+            shared.reload(&of_hub([rate, RATES]));
         } else {
             gateway.set_capacity(50_000_000);
         }

@@ -3,6 +3,7 @@
 
 pub mod checksum;
 pub mod coalesce;
+pub mod fit;
 pub mod outbox;
 pub mod packet;
 pub mod superpacket;

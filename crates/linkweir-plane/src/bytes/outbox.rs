@@ -5,7 +5,7 @@
 //! In cleartext mode nothing is copied: the system gathers headers and payloads from where they are.
 
 use std::io::IoSlice;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 use crate::bytes::superpacket::Packet;
@@ -34,6 +34,15 @@ struct Datagram {
     bytes: usize,
 }
 
+/// What a datagram is sent from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The address of this end that the peer sends to, from which it expects what comes back; none: the system chooses one.
+    pub address: Option<IpAddr>,
+    /// The number of a device; 0: the one to which the routes lead.
+    pub device: u32,
+}
+
 /// Where a datagram is sent, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
@@ -41,6 +50,8 @@ pub struct Way {
     pub station: usize,
     /// Its endpoint.
     pub to: SocketAddr,
+    /// What it is sent from.
+    pub from: Source,
     /// Differentiated services field.
     pub tos: u8,
 }
@@ -290,6 +301,7 @@ pub(crate) mod tests {
         Way {
             station,
             to: "192.0.2.2:51820".parse().unwrap(),
+            from: Source::default(),
             tos,
         }
     }

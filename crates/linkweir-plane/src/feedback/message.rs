@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What both ends of the feedback send each other: marks and reports, as packets of the tunnel.
+//! What both ends send each other: marks and reports of the feedback, and probes of several ways to a peer, as packets of the
+//! tunnel.
+
+/// Marks the number of a probe that is as long as the packet in question, not one of a way: its other bits are the length in
+/// bytes, or 0 for the small message sent with it ([`crate::path_mtu`]).
+pub const OF_LENGTH: u64 = 1 << 63;
 
 /// Length of a message as a packet in the tunnel, bytes.
 pub const MESSAGE_BYTES: usize = HEADER.len() + 36;
@@ -24,6 +29,19 @@ pub enum Message {
     },
     /// The answer to a mark.
     Report(Report),
+    /// A question over one of several ways to the peer ([`crate::underlays`]), or of a length ([`crate::path_mtu`]).
+    Probe(Probe),
+    /// The answer to a probe, over the way it came.
+    Echo(Probe),
+}
+
+/// What a probe says, and its answer repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// When it was sent, on the sender's clock, ns.
+    pub sent_ns: u64,
+    /// The number of the way, as the sender counts them, or [`OF_LENGTH`] and a length.
+    pub way: u64,
 }
 
 /// The receiver's counts and times.
@@ -42,6 +60,9 @@ pub struct Report {
 /// Behind the header: the kind of message, three bytes of 0, and four numbers.
 const KIND: usize = HEADER.len();
 const NUMBERS: usize = KIND + 4;
+/// Kinds of messages.
+const PROBE: u8 = 3;
+const ECHO: u8 = 4;
 
 /// Least time between messages, ns, with which they keep to their part of a link of this capacity, bit/s, that this many
 /// peers share.
@@ -56,11 +77,21 @@ pub fn is_message(packet: &[u8]) -> bool {
     packet.starts_with(&HEADER)
 }
 
+/// The numbers of a probe.
+fn of_probe(Probe { sent_ns, way }: Probe) -> Report {
+    Report {
+        sent_ns,
+        received_ns: way,
+        ..Report::default()
+    }
+}
+
 impl Message {
-    /// Reads a packet; none when it is no message or malformed.
+    /// Reads a packet; none when it is no message or malformed. Probes may be longer than they need.
     #[must_use]
     pub fn read(packet: &[u8]) -> Option<Message> {
-        if packet.len() != MESSAGE_BYTES || !is_message(packet) {
+        let (packet, padding) = packet.split_at_checked(MESSAGE_BYTES)?;
+        if !is_message(packet) || !padding.is_empty() && packet[KIND] != PROBE {
             return None;
         }
         let (kind, numbers) = packet[KIND..].split_at(NUMBERS - KIND);
@@ -83,6 +114,20 @@ impl Message {
                 })
             .then_some(Message::Mark { sent_ns }),
             [2, 0, 0, 0] => Some(Message::Report(report)),
+            [kind @ (PROBE | ECHO), 0, 0, 0] => {
+                let way = report.received_ns;
+                let whole = Report {
+                    sent_ns,
+                    received_ns: way,
+                    ..Report::default()
+                };
+                let probe = Probe { sent_ns, way };
+                (report == whole).then_some(if *kind == PROBE {
+                    Message::Probe(probe)
+                } else {
+                    Message::Echo(probe)
+                })
+            }
             _ => None,
         }
     }
@@ -99,6 +144,8 @@ impl Message {
                 },
             ),
             Message::Report(report) => (2, report),
+            Message::Probe(probe) => (PROBE, of_probe(probe)),
+            Message::Echo(probe) => (ECHO, of_probe(probe)),
         };
         let mut packet = [0; MESSAGE_BYTES];
         packet[..KIND].copy_from_slice(&HEADER);

@@ -322,7 +322,16 @@ fn messages_are_read_back_as_written() {
         pkts: 3,
         bytes: 1 << 40,
     };
-    for message in [Message::Mark { sent_ns: 77 }, Message::Report(report)] {
+    let probe = Probe {
+        sent_ns: 1 << 50,
+        way: 3,
+    };
+    for message in [
+        Message::Mark { sent_ns: 77 },
+        Message::Report(report),
+        Message::Probe(probe),
+        Message::Echo(probe),
+    ] {
         let packet = message.packet();
         assert_eq!(Message::read(&packet), Some(message));
         let header = crate::bytes::packet::parse(&packet).expect("it passes for IPv6");
@@ -331,6 +340,32 @@ fn messages_are_read_back_as_written() {
     let mut mark = Message::Mark { sent_ns: 77 }.packet();
     mark[60] = 1;
     assert!(is_message(&mark) && Message::read(&mark).is_none());
+    let mut echo = Message::Echo(probe).packet();
+    echo[79] = 1;
+    assert_eq!(
+        Message::read(&echo),
+        None,
+        "a number that echoes do not have"
+    );
+}
+
+#[test]
+fn only_probes_may_be_longer_than_they_need() {
+    let probe = Probe {
+        sent_ns: 1 << 50,
+        way: OF_LENGTH | 1440,
+    };
+    for (message, may) in [
+        (Message::Probe(probe), true),
+        (Message::Echo(probe), false),
+        (Message::Mark { sent_ns: 77 }, false),
+    ] {
+        let mut long = message.packet().to_vec();
+        assert_eq!(Message::read(&long[..79]), None);
+        long.resize(1440, 0);
+        assert!(is_message(&long));
+        assert_eq!(Message::read(&long), may.then_some(message));
+    }
 }
 
 /// Anything that a hostile peer may send.
@@ -391,7 +426,7 @@ fn the_capacity_stays_within_its_bounds_for_any_input() {
                 }
             }
             Some(Message::Mark { sent_ns }) => reporter.marked(now_ns, sent_ns),
-            None => {}
+            Some(Message::Probe(_) | Message::Echo(_)) | None => {}
         }
         assert!(feedback.unanswered.len() <= UNANSWERED && feedback.seen.len() <= SEEN);
         let _ = feedback.due_ns(round);

@@ -303,7 +303,7 @@ fn compare(info: &'static PolicyInfo) {
     let across = config.across.as_ref().unwrap();
     let limits = [Limit {
         pkts: Some(9000),
-        bytes: None,
+        ..Limit::NONE
     }; 3];
     let mut mux = Mux::new(0, RATES[0], &limits, |view| {
         CorePolicy::new(info, view, &across.params, &across.qparams)
@@ -641,4 +641,29 @@ fn a_change_keeps_queues_and_credit() {
     assert_eq!(shared.hub.airtime_ns(1), 52 * MS);
     assert_eq!(shared.hub.airtime_ns(0), 8 * MS);
     assert_eq!(shared.serve(62 * MS).len(), 2);
+}
+
+#[test]
+fn packets_too_old_are_dropped_while_their_peer_or_the_whole_link_is_out() {
+    let mut config = config("{ policy = \"rr\" }", FIFO, &["", ""]);
+    // A tenth of this is left for the way.
+    config.classes[0].limit.max_age_ns = Some(11 * MS);
+    let mut shared = Shared::new(&config);
+    shared.set_capacity(0, 0);
+    for number in 0..3 {
+        shared.arrive(0, 0, 1000, number);
+    }
+    shared.arrive(1, 0, 1000, 100);
+    assert_eq!(shared.serve(5 * MS), [(1, 100)]);
+    // 8000 bytes keep the link busy for 8 ms, so only a look at the time of age finds these.
+    shared.arrive(1, 0, 8000, 101);
+    assert_eq!(shared.serve(9 * MS), [(1, 101)]);
+    assert_eq!(shared.links[0].0.waiting_pkts(), 3);
+    assert_eq!(shared.serve(11 * MS), []);
+    assert_eq!(shared.links[0].0.waiting_pkts(), 0);
+    assert_eq!(shared.links[0].0.mux().counters(0).dropped_age_pkts, 3);
+    shared.is_true();
+    shared.arrive(0, 0, 1000, 3);
+    shared.set_capacity(0, 8_000_000);
+    assert_eq!(shared.serve(20 * MS), [(0, 3)]);
 }

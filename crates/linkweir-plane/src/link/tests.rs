@@ -398,3 +398,100 @@ fn super_packets_are_cut_in_an_outage() {
     link.arrive_any(0, 2, whole(), |bytes| bytes as u32);
     assert_eq!(link.mux().queues()[2].backlog_pkts, 10);
 }
+
+/// Voice of 50 packets/s into an outage of a minute, then for 2 s more: the queue at its longest, and the ages of the packets
+/// that leave, ns.
+fn outage(mut link: Link, end: impl Fn(&mut Link, u64)) -> (u32, Vec<u64>) {
+    let (mut longest, mut ages) = (0, Vec::new());
+    let mut now_ns = 0;
+    let mut sent = 0;
+    while now_ns < 62_000 * MS {
+        if now_ns == 60_000 * MS {
+            end(&mut link, now_ns);
+        }
+        if now_ns % (20 * MS) == 0 {
+            link.arrive(now_ns, 0, 200, &[1]);
+        }
+        while let Next::Send(..) = link.next(now_ns, |_| false) {}
+        longest = longest.max(link.waiting_pkts());
+        let waits = link.waits(0);
+        let (count, max_ns) = waits.map_or((0, 0), |waits| {
+            let whole = waits.whole();
+            (whole.pkts, whole.max_ns)
+        });
+        if count > sent {
+            ages.push(max_ns);
+            sent = count;
+        }
+        now_ns += MS;
+    }
+    (longest, ages)
+}
+
+#[test]
+fn nothing_too_old_waits_for_the_end_of_an_outage() {
+    let mut config = config("rate = \"8Mbit\"");
+    config.classes[0].limit.max_age_ns = Some(200 * MS);
+    let mut faded = link(&config);
+    faded.set_capacity(0, 0);
+    let (longest, ages) = outage(faded, |link, now_ns| link.set_capacity(now_ns, 8_000_000));
+    assert_eq!(longest, 10, "of 195 ms");
+    assert!(ages.len() > 90 && ages[0] <= 195 * MS, "{ages:?}");
+    let mut closed = link(&config);
+    closed.set_open(false);
+    let (longest, ages) = outage(closed, |link, _| link.set_open(true));
+    assert_eq!(longest, 10, "of 195 ms");
+    assert!(ages.len() > 90 && ages[0] <= 195 * MS, "{ages:?}");
+    // Without a bound the class keeps the oldest 100.
+    let mut faded = link(&Links::parse(GROUND));
+    faded.set_capacity(0, 0);
+    let (longest, ages) = outage(faded, |link, now_ns| link.set_capacity(now_ns, 8_000_000));
+    assert_eq!((longest, ages[0]), (100, 60_000 * MS));
+}
+
+#[test]
+fn a_link_that_sends_nothing_is_looked_at_when_a_packet_is_too_old() {
+    let mut config = config("rate = \"8Mbit\"");
+    config.classes[0].limit.max_age_ns = Some(200 * MS);
+    let mut link = link(&config);
+    link.set_capacity(0, 0);
+    link.arrive(MS, 0, 200, &[1]);
+    link.arrive(2 * MS, 0, 200, &[1]);
+    assert_eq!(link.next(3 * MS, |_| false), Next::At(196 * MS + 1));
+    assert_eq!(link.next(196 * MS + 1, |_| false), Next::At(197 * MS + 1));
+    link.set_open(false);
+    assert_eq!(link.next(197 * MS, |_| false), Next::At(197 * MS + 1));
+    assert_eq!(link.next(197 * MS + 1, |_| false), Next::Nothing);
+    assert_eq!(link.mux().counters(0).dropped_age_pkts, 2);
+}
+
+#[test]
+fn a_class_with_a_least_share_gets_it_in_a_fade_below_the_reservation() {
+    for (least_ppm, rest, starved) in [(0, 0..=0, true), (50_000, 49..=52, false)] {
+        let mut config = config("rate = \"8Mbit\"");
+        // 5 Mbit/s are reserved for class af.
+        config.classes[2].limit.least_ppm = least_ppm;
+        let mut link = link(&config);
+        link.set_capacity(0, 3_000_000);
+        let (mut sent, mut told) = ([0u32; 3], None);
+        let mut now_ns = 0;
+        // 1500 bytes take 4 ms: a thousand packets.
+        while now_ns < 4000 * MS {
+            for class in [1, 2] {
+                while link.mux().queues()[class].backlog_pkts < 4 {
+                    link.arrive(now_ns, class, 1500, &[class as u8]);
+                }
+            }
+            match link.next(now_ns, |_| false) {
+                Next::Send(packet, _) => sent[usize::from(packet[0])] += 1,
+                Next::At(ns) => now_ns = ns,
+                Next::Nothing => panic!("something waits"),
+            }
+            told = told.or(link.take_starved());
+        }
+        // PSS tops the class's credit up at the start, so what is sent before the fade is told counts as well.
+        assert!(rest.contains(&sent[2]), "{sent:?}");
+        assert_eq!(told, starved.then_some(2));
+        assert_eq!(link.starved_ns(2) > 2500 * MS, starved);
+    }
+}

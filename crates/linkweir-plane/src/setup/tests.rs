@@ -65,7 +65,7 @@ impl Links {
                 name: section.find("name").unwrap().text().unwrap().to_string(),
                 limit: Limit {
                     pkts: Some(pkts),
-                    bytes: None,
+                    ..Limit::NONE
                 },
             });
             let row = rows(&mut section, scheduler.info);

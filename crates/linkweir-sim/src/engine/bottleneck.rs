@@ -22,6 +22,8 @@ pub(super) struct Bottleneck<'a> {
     pub(super) now_ns: u64,
     pub(super) agenda: Agenda,
     pub(super) mux: Mux<AnyPolicy, Packet>,
+    /// When packets that are too old are looked for next, ns; never where no class has a bound.
+    pub(super) age_ns: u64,
     pub(super) device: Device,
     /// The flows of the experiment, and behind them the connections of applications.
     pub(super) flows: Vec<Flow>,
@@ -61,6 +63,49 @@ impl Bottleneck<'_> {
             recorder.dropped(now_ns, &dropped, dropped.is_in_totals(), reason);
             lacking.left(flows, dropped.flow);
         });
+        if let Some(age_ns) = self.mux.aged_ns() {
+            self.look_at(age_ns);
+        }
+    }
+
+    /// Looks for packets that are too old at this time, ns, if that is not later than the next look anyway.
+    #[cold]
+    fn look_at(&mut self, age_ns: u64) {
+        if age_ns < self.age_ns {
+            self.age_ns = age_ns.max(self.now_ns);
+            self.agenda.push(self.age_ns, event::AGE);
+        }
+    }
+
+    /// Drops what is too old; greedy flows that lost packets put new ones in.
+    pub(super) fn drop_aged(&mut self) {
+        let Bottleneck {
+            mux,
+            recorder,
+            flows,
+            lacking,
+            now_ns,
+            ..
+        } = self;
+        mux.drop_aged(*now_ns, u32::MAX, |packet, _, reason| {
+            recorder.dropped(*now_ns, &packet, packet.is_in_totals(), reason);
+            lacking.left(flows, packet.flow);
+        });
+        if !self.lacking.is_empty() {
+            self.refill();
+        }
+    }
+
+    /// When to look for packets that are too old next, after this look, ns. A look that was scheduled later is not needed
+    /// then, but does no harm.
+    pub(super) fn next_age(&mut self) -> Option<u64> {
+        let next_ns = self.mux.aged_ns();
+        if self.age_ns <= self.now_ns {
+            self.age_ns = u64::MAX;
+        }
+        let next_ns = next_ns.filter(|ns| *ns < self.age_ns)?;
+        self.age_ns = next_ns.max(self.now_ns + 1);
+        Some(self.age_ns)
     }
 
     /// The packet that the scheduler lets go next, if any; a greedy flow that lacks it is listed.

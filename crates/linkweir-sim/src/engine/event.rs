@@ -16,6 +16,8 @@ pub(super) const RECEIVER_TIMER: u32 = 8 << 28;
 pub(super) const OPPORTUNITY: u32 = 9 << 28;
 pub(super) const REPORT: u32 = 10 << 28;
 pub(super) const RETRY: u32 = 11 << 28;
+/// Packets become too old.
+pub(super) const AGE: u32 = RETRY | 1;
 pub(super) const ORDER: u32 = 12 << 28;
 pub(super) const CSI: u32 = 13 << 28;
 pub(super) const CHANNEL: u32 = 14 << 28;

@@ -54,7 +54,7 @@ use std::ops::ControlFlow;
 
 use linkweir_core::{Fault, Limit, Mux};
 
-use crate::experiment::Experiment;
+use crate::experiment::{Class, Experiment};
 use crate::metrics::Recorder;
 use crate::policies::{AnyPolicy, Missing};
 use crate::table::Sink;
@@ -151,14 +151,7 @@ struct Engine<'a, M> {
 
 impl<'a, M: Medium> Engine<'a, M> {
     fn new(experiment: &'a Experiment, medium: M) -> Result<Engine<'a, M>, RunError> {
-        let limits: Vec<Limit> = experiment
-            .classes
-            .iter()
-            .map(|class| Limit {
-                pkts: class.limit_pkts,
-                bytes: class.limit_bytes,
-            })
-            .collect();
+        let limits: Vec<Limit> = experiment.classes.iter().map(Class::limit).collect();
         let link = &experiment.link;
         let mux = Mux::new(0, link.nominal_bps, &limits, |view| {
             AnyPolicy::new(experiment, medium.channel(), view)
@@ -184,6 +177,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 agenda: Agenda::new(),
                 mux,
                 device: Device::new(link, &classes, experiment.duration_ns),
+                age_ns: u64::MAX,
                 any_greedy: flows
                     .iter()
                     .any(|flow| matches!(flow.kind, Kind::Greedy { .. })),
@@ -220,7 +214,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                     .map_err(RunError::Sink)?;
                 boundary_ns = self.bins.next_ns(&self.bottleneck);
                 boundaries += 1;
-                if boundaries % 1024 == 0 && sink.progress(self.bottleneck.now_ns).is_break() {
+                if boundaries % 1024 == 0 && self.progress(sink).is_break() {
                     complete = false;
                     break;
                 }
@@ -238,7 +232,7 @@ impl<'a, M: Medium> Engine<'a, M> {
                 recorder.flush_watch(sink).map_err(RunError::Sink)?;
                 if events % (1 << 16) == 0 {
                     recorder.flush_transfers(sink).map_err(RunError::Sink)?;
-                    if sink.progress(self.bottleneck.now_ns) == ControlFlow::Break(()) {
+                    if self.progress(sink).is_break() {
                         complete = false;
                         break;
                     }
@@ -291,6 +285,12 @@ impl<'a, M: Medium> Engine<'a, M> {
         }
     }
 
+    /// Tells the sink how far the run is.
+    fn progress(&self, sink: &mut dyn Sink) -> ControlFlow<()> {
+        let mut sent_bytes = self.bottleneck.recorder.sent_bytes();
+        sink.progress(self.bottleneck.now_ns, &mut sent_bytes)
+    }
+
     /// Runs an event; returns when it is to run again.
     #[inline]
     fn handle(&mut self, event: u32) -> Option<u64> {
@@ -329,6 +329,12 @@ impl<'a, M: Medium> Engine<'a, M> {
             event::RECEIVER_TIMER => self.receiver_timer(index),
             event::OPPORTUNITY => self.opportunity(),
             event::REPORT => self.report(),
+            event::RETRY if event == event::AGE => {
+                let at = &mut self.bottleneck;
+                at.drop_aged();
+                self.medium.start_device(at);
+                self.bottleneck.next_age()
+            }
             event::RETRY => {
                 self.medium.start_device(&mut self.bottleneck);
                 None

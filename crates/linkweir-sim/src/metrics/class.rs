@@ -13,6 +13,7 @@ pub(super) struct ClassCounts {
     pub(super) sent_bytes: u64,
     pub(super) dropped_limit_pkts: u64,
     pub(super) dropped_policy_pkts: u64,
+    pub(super) dropped_age_pkts: u64,
     pub(super) lost_link_pkts: u64,
     pub(super) marked_pkts: u64,
     pub(super) delay_ns: u128,
@@ -153,6 +154,12 @@ pub(super) const SERIES: &[Column<Class, Bin>] = &[
         value: Value::Count(|c, _| c.counts.dropped_policy_pkts - c.bin.dropped_policy_pkts),
     },
     Column {
+        name: "dropped_age_pkts",
+        unit: Unit::Packets,
+        help: "Packets dropped because they had waited longer than max_age.",
+        value: Value::Count(|c, _| c.counts.dropped_age_pkts - c.bin.dropped_age_pkts),
+    },
+    Column {
         name: "lost_link_pkts",
         unit: Unit::Packets,
         help: "Packets lost behind the scheduler.",
@@ -239,6 +246,12 @@ pub(super) const CLASSES: &[Column<Class, ClassTotals>] = &[
         unit: Unit::Packets,
         help: "Packets dropped by the policy.",
         value: Value::Count(|c, _| c.counts.dropped_policy_pkts - c.total.dropped_policy_pkts),
+    },
+    Column {
+        name: "dropped_age_pkts",
+        unit: Unit::Packets,
+        help: "Packets dropped because they had waited longer than max_age.",
+        value: Value::Count(|c, _| c.counts.dropped_age_pkts - c.total.dropped_age_pkts),
     },
     Column {
         name: "lost_link_pkts",

@@ -17,6 +17,7 @@ pub(super) struct FlowCounts {
     pub(super) delivered_bytes: u64,
     pub(super) dropped_limit_pkts: u64,
     pub(super) dropped_policy_pkts: u64,
+    pub(super) dropped_age_pkts: u64,
     pub(super) lost_link_pkts: u64,
     /// Packets decoded after one attempt, two, ...
     pub(super) decoded_pkts: [u64; ATTEMPTS],
@@ -258,6 +259,12 @@ pub(super) const FLOWS: &[Column<Flow, f64>] = &[
         unit: Unit::Packets,
         help: "Packets dropped by the policy.",
         value: Value::Count(|f, _| f.counts.dropped_policy_pkts - f.total.dropped_policy_pkts),
+    },
+    Column {
+        name: "dropped_age_pkts",
+        unit: Unit::Packets,
+        help: "Packets dropped because they had waited longer than max_age.",
+        value: Value::Count(|f, _| f.counts.dropped_age_pkts - f.total.dropped_age_pkts),
     },
     Column {
         name: "lost_link_pkts",

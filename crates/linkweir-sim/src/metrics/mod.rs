@@ -133,8 +133,9 @@ impl Recorder {
     ) {
         if let Some(watch) = &mut self.watch {
             let reason = match reason {
-                DropReason::Limit => "limit",
+                DropReason::Limit | DropReason::Head => "limit",
                 DropReason::Policy => "policy",
+                DropReason::Age => "age",
             };
             watch.gone(now_ns, &packet.seen(), reason);
         }
@@ -143,7 +144,11 @@ impl Recorder {
         class.leave(now_ns, packet.bytes());
         class.total_dropped_pkts += u64::from(in_totals);
         match reason {
-            DropReason::Limit => {
+            DropReason::Age => {
+                flow.counts.dropped_age_pkts += 1;
+                class.counts.dropped_age_pkts += 1;
+            }
+            DropReason::Limit | DropReason::Head => {
                 flow.counts.dropped_limit_pkts += 1;
                 class.counts.dropped_limit_pkts += 1;
             }
@@ -361,6 +366,11 @@ impl Recorder {
     /// When the log of packets was cut, if it was.
     pub(crate) fn log_cut_ns(&self) -> Option<u64> {
         self.watch.as_ref().and_then(|watch| watch.log_cut_ns())
+    }
+
+    /// What each class has sent since the start.
+    pub(crate) fn sent_bytes(&self) -> impl Iterator<Item = u64> + '_ {
+        self.classes.iter().map(|class| class.counts.sent_bytes)
     }
 
     /// Start of the present bin.

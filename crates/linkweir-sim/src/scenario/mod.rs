@@ -47,7 +47,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use linkweir_config::reader::{quote, Section, Source};
-use linkweir_config::{trace, units};
+use linkweir_config::{queue, trace, units};
 use toml::de::DeTable;
 
 use crate::experiment::{Class, Experiment, Flow, Link, Scheduler};
@@ -331,6 +331,13 @@ impl Classes {
                     return Err(section.fault_at("name", "two classes have this name; rename one"));
                 }
             }
+            let limits: Vec<_> = all
+                .classes
+                .iter()
+                .chain(&copies)
+                .map(Class::limit)
+                .collect();
+            queue::shares(limits.iter(), |message| section.fault_at("least", message))?;
             for class in copies {
                 all.owners.push(index);
                 all.classes.push(class);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The policy, its parameters and the classes. Names, units, ranges and defaults all come from the core's tables.
 
-use linkweir_config::parameters;
 use linkweir_config::reader::{quote, Section};
 use linkweir_config::units::{self, Kind};
-use linkweir_config::Fault;
+use linkweir_config::{parameters, queue, Fault};
 use linkweir_core::{Declaration, PolicyInfo, View};
 
 use crate::experiment::{Brought, Class, Link, Scheduler};
@@ -36,6 +35,8 @@ const SCHEDULER_KEY: &str = "policy";
 const TIMEOUTS_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// Queue limit unless another is given.
 const DEFAULT_LIMIT_PKTS: u64 = 1000;
+/// Bytes that a limit by time leaves at any capacity: two packets of a common size.
+const LEAST_BYTES: u64 = 3000;
 
 /// Reads `[scheduler]` up to the policy's own parameters.
 pub(super) fn policy(
@@ -104,21 +105,14 @@ pub(super) fn class(
     section.write("name", quote(&name));
     let count = section.number("count", (1, limits::CLASSES as u64), 1)?;
 
-    let limit_bytes = match section.find("limit_bytes") {
-        Some(entry) => Some(entry.whole(Kind::Size, (1, limits::QUEUED_BYTES))?),
-        None => None,
+    let bounds = queue::Bounds {
+        pkts: limits::QUEUED_PKTS,
+        bytes: limits::QUEUED_BYTES,
+        default_pkts: DEFAULT_LIMIT_PKTS,
+        least_bytes: LEAST_BYTES,
+        default_age_ns: None,
     };
-    let limit_pkts = match section.find("limit") {
-        Some(entry) => Some(entry.whole(Kind::Packets, (1, limits::QUEUED_PKTS))?),
-        None if limit_bytes.is_some() => None,
-        None => Some(DEFAULT_LIMIT_PKTS),
-    };
-    if let Some(pkts) = limit_pkts {
-        section.write("limit", quote(&units::show_whole(pkts, Kind::Packets)));
-    }
-    if let Some(bytes) = limit_bytes {
-        section.write("limit_bytes", quote(&units::show_whole(bytes, Kind::Size)));
-    }
+    let limit = queue::read(section, bounds)?;
     let row = match (chosen.own, params) {
         (Some(Own::UbmtLike), [target_ns]) => targets(section, *target_ns)?,
         _ => chosen
@@ -128,7 +122,6 @@ pub(super) fn class(
             .map(|param| parameters::read(section, param))
             .collect::<Result<_, _>>()?,
     };
-    let limit_pkts = limit_pkts.map(|pkts| u32::try_from(pkts).unwrap_or(u32::MAX));
     let classes = (1..=count)
         .map(|copy| Class {
             name: if count == 1 {
@@ -136,8 +129,12 @@ pub(super) fn class(
             } else {
                 format!("{name}-{copy}")
             },
-            limit_pkts,
-            limit_bytes,
+            limit_pkts: limit.pkts,
+            limit_bytes: limit.bytes,
+            limit_time: limit.time,
+            max_age_ns: limit.max_age_ns,
+            full: limit.full,
+            least_ppm: limit.least_ppm,
         })
         .collect();
     Ok((name, classes, row))
@@ -214,7 +211,7 @@ mod tests {
             }
             for param in &info.qparams {
                 assert!(
-                    !["name", "limit", "limit_bytes"].contains(&param.name),
+                    param.name != "name" && !queue::KEYS.contains(&param.name),
                     "{}: {}",
                     info.name,
                     param.name

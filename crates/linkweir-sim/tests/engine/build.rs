@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use linkweir_sim::experiment::{
-    Capacity, Class, Experiment, Flow, Link, Measures, Scheduler, Signal, Sizes, Traffic,
+    Capacity, Class, Experiment, Flow, Full, Link, Measures, Scheduler, Signal, Sizes, Traffic,
 };
 use linkweir_sim::table::{Column, Sink, Table};
 use linkweir_sim::{run, Outcome};
@@ -82,6 +82,10 @@ pub fn experiment(
                 name: format!("c{i}"),
                 limit_pkts: Some(1000),
                 limit_bytes: None,
+                limit_time: None,
+                max_age_ns: None,
+                full: Full::Tail,
+                least_ppm: 0,
             })
             .collect(),
         flows: Vec::new(),
@@ -163,7 +167,7 @@ impl Sink for Tables {
         Ok(())
     }
 
-    fn progress(&mut self, now_ns: u64) -> ControlFlow<()> {
+    fn progress(&mut self, now_ns: u64, _: &mut dyn Iterator<Item = u64>) -> ControlFlow<()> {
         match self.stop_at_ns {
             Some(stop_at_ns) if now_ns >= stop_at_ns => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

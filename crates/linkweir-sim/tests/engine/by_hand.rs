@@ -2,7 +2,9 @@
 //! Small cases whose every packet was followed by hand. At 12 Mbit/s a packet of 1500 bytes takes 1 ms.
 
 use crate::build::*;
-use linkweir_sim::experiment::{Capacity, End, Experiment, Reorder, Signal, Sizes, Traffic};
+use linkweir_sim::experiment::{
+    Capacity, End, Experiment, Full, Reorder, Signal, Sizes, TimeLimit, Traffic,
+};
 use linkweir_sim::{run, tcp, RunError};
 
 const BPS: u64 = 12_000_000;
@@ -642,4 +644,62 @@ fn contradictions_are_refused() {
         run(&strict(1, S), &mut Full),
         Err(RunError::Sink("the disk is full".to_owned()))
     );
+}
+
+#[test]
+fn a_full_class_may_drop_its_oldest_and_be_limited_by_time() {
+    let mut e = strict(1, S);
+    e.classes[0].limit_pkts = Some(2);
+    e.classes[0].full = Full::Head;
+    e.flows = (0..5).map(|_| packet(0, 0, 1500)).collect();
+    // The first is on the link; the second and third are the oldest when the fourth and fifth come.
+    let dropped = |e: &Experiment| tables(e).numbers("flows", "dropped_limit_pkts");
+    assert_eq!(dropped(&e), [0.0, 1.0, 1.0, 0.0, 0.0]);
+    e.classes[0].limit_pkts = None;
+    e.classes[0].full = Full::Tail;
+    // The link carries two packets in 2 ms.
+    e.classes[0].limit_time = Some(TimeLimit {
+        ns: 2 * MS,
+        least_bytes: 1500,
+    });
+    assert_eq!(dropped(&e), [0.0, 0.0, 0.0, 1.0, 1.0]);
+    e.classes[0].limit_time = Some(TimeLimit {
+        ns: MS / 2,
+        least_bytes: 1500,
+    });
+    assert_eq!(dropped(&e), [0.0, 0.0, 1.0, 1.0, 1.0]);
+}
+
+#[test]
+fn packets_leave_when_they_are_too_old_also_in_an_outage() {
+    let up_ns = 600 * MS;
+    let mut e = strict(1, S);
+    e.link.capacity = Capacity::Rate(steps(&[(0, 0.0), (up_ns, BPS as f64)], End::Hold));
+    e.interval_ns = 100 * MS;
+    e.classes[0].max_age_ns = Some(100 * MS);
+    let at = |ms: u64| packet(0, ms * MS, 1500);
+    e.flows = [0, 10, 15, 450, 560].map(at).into();
+    let t = tables(&e);
+    // The first is on the link. The next two become too old at 110 and 115 ms, the fourth at 550 ms.
+    let mut expected = [0.0; 10];
+    (expected[1], expected[5]) = (2.0, 1.0);
+    assert_eq!(t.numbers("series", "dropped_age_pkts"), expected);
+    assert_eq!(
+        t.numbers("flows", "dropped_age_pkts"),
+        [0.0, 1.0, 1.0, 1.0, 0.0]
+    );
+    assert_eq!(t.numbers("series", "backlog_pkts")[..3], [2.0, 0.0, 0.0]);
+    assert_eq!(t.numbers("classes", "sent_pkts"), [2.0]);
+    assert_eq!(t.numbers("classes", "loss"), [0.6]);
+    // The last waits until the first has left, at 601 ms.
+    assert_eq!(t.numbers("classes", "delay_max_s"), [0.041]);
+}
+
+#[test]
+fn a_least_share_is_kept_where_the_policy_gives_nothing() {
+    let mut e = strict(2, S);
+    e.flows = vec![flow(0, greedy(1500)), flow(1, greedy(1500))];
+    e.classes[1].least_ppm = 50_000;
+    // Twenty of the others' packets pay for the first, from then on nineteen, as its own pays a twentieth of the next.
+    assert_eq!(tables(&e).numbers("classes", "sent_pkts"), [951.0, 49.0]);
 }

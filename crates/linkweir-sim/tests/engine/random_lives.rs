@@ -2,8 +2,8 @@
 //! Experiments put together at random: nothing panics, no packet is lost or made, the link carries what it offers.
 
 use linkweir_sim::experiment::{
-    Beam, Capacity, ClearSky, End, Experiment, Flow, Lengths, Measures, Playout, Signal, Sizes,
-    Traffic, Weather,
+    Beam, Capacity, ClearSky, End, Experiment, Flow, Full, Lengths, Measures, Playout, Signal,
+    Sizes, TimeLimit, Traffic, Weather,
 };
 use linkweir_sim::satellite::modcod::{Adaptation, DVB_S2};
 use linkweir_sim::satellite::rain::{Attenuation, Rain};
@@ -180,6 +180,17 @@ impl Dice {
         for class in &mut e.classes {
             class.limit_pkts = self.one_of(&[None, Some(0), Some(3), Some(100)]);
             class.limit_bytes = self.one_of(&[None, None, Some(20_000)]);
+            class.max_age_ns = self.one_of(&[None, None, Some(MS), Some(50 * MS)]);
+            class.full = self.one_of(&[Full::Tail, Full::Head]);
+            class.least_ppm = self.one_of(&[0, 0, 50_000]);
+            class.limit_time = self.one_of(&[
+                None,
+                None,
+                Some(TimeLimit {
+                    ns: 100 * MS,
+                    least_bytes: 3000,
+                }),
+            ]);
         }
         e.flows = (0..1 + self.below(8))
             .map(|_| {
@@ -242,6 +253,7 @@ fn calls_are_whole(name: &str, e: &Experiment, t: &Tables) {
     let gone = of_flows(&[
         "dropped_limit_pkts",
         "dropped_policy_pkts",
+        "dropped_age_pkts",
         "lost_link_pkts",
     ]);
     // Twice, as there are two buffers.
@@ -264,8 +276,9 @@ fn life(name: &str, e: &Experiment) -> (f64, f64) {
     let bins = n("link", "t_s").len();
     for class in 0..e.classes.len() {
         let last = (bins - 1) * e.classes.len() + class;
-        let gone =
-            n("classes", "dropped_limit_pkts")[class] + n("classes", "dropped_policy_pkts")[class];
+        let gone = n("classes", "dropped_limit_pkts")[class]
+            + n("classes", "dropped_policy_pkts")[class]
+            + n("classes", "dropped_age_pkts")[class];
         let sent = n("classes", "sent_pkts")[class];
         assert_eq!(
             n("classes", "arrived_pkts")[class],

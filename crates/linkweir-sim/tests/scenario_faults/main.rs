@@ -168,7 +168,7 @@ const REPLACED: &[(&str, &str, &str)] = &[
     ("rate = \"20Mbit\"", "", "geo.toml:3: link.rate: is missing"),
     ("[link]\nrate", "[lnik]\nrate", "geo.toml:3: lnik: unknown key; did you mean [link]?"),
     ("[link]\nrate", "[path]\nrate", "geo.toml:1: [link]: is missing; write a table [link], such as one with rate = \"20Mbit\""),
-    ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\")"),
+    ("rate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"", "rate = \"20Mbit\"\n\n[[class]]\nname = \"cs0\"", "the reservation must be below the link's capacity: give a smaller one (pss, link.nominal = \"20Mbit\", the mean capacity unless you give it)"),
     ("policy = \"pss\"\n\n[[class]]\nname = \"ef\"\nlevel = 0\n\n[[class]]\nname = \"af\"\nlevel = 1\nlow_level = 3\nrate = \"5Mbit\"\n\n[[class]]\nname = \"cs0\"\nlevel = 2", "policy = \"pds\"\nlimit = \"19p\"\n\n[[class]]\nname = \"ef\"\n\n[[class]]\nname = \"af\"\n\n[[class]]\nname = \"cs0\"", "geo.toml:9: scheduler.limit = \"19p\": must hold the 20 packets that greedy flows keep waiting"),
     ("delay =", "delya =", "geo.toml:5: link.delya = \"250ms\": unknown key; did you mean delay?"),
     ("delay =", "colour =", "geo.toml:5: link.colour = \"250ms\": unknown key; known here: rate, trace"),

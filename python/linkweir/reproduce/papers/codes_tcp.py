@@ -28,7 +28,7 @@ from functools import cache, partial
 
 from linkweir import quality
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Measure, Panel, Row, Scenario, Tables
-from linkweir.reproduce.papers import codes
+from linkweir.reproduce.papers import codes, codes_printed
 from linkweir.reproduce.papers.codes import CODES, JOURNAL, LINK_MEASURES, RIVALS, CodesOptions, Plot, by_users
 from linkweir.reproduce.papers.spread import half_width, means, with_spread
 
@@ -64,24 +64,8 @@ MEASURES = (
     "coded_bits_per_pkt",
 )
 
-TABLE_3 = {
-    10: {"PF": (0.44, 0.58, 0.54, 0.035), "DT_S": (0.43, 0.51, 0.45, 0.014), "RR": (0.46, 0.61, 0.55, 0.033)},
-    20: {"PF": (0.45, 0.60, 0.55, 0.028), "DT_S": (0.41, 0.47, 0.44, 0.012), "RR": (0.56, 0.72, 0.68, 0.027)},
-    40: {"PF": (0.38, 0.45, 0.42, 0.016), "DT_S": (0.24, 0.32, 0.28, 0.016), "RR": (0.37, 0.41, 0.38, 0.004)},
-    60: {"PF": (0.27, 0.35, 0.31, 0.017), "DT_S": (0.15, 0.21, 0.19, 0.014), "RR": (0.25, 0.27, 0.26, 0.003)},
-    80: {"PF": (0.21, 0.27, 0.24, 0.015), "DT_S": (0.10, 0.17, 0.14, 0.014), "RR": (0.19, 0.21, 0.19, 0.004)},
-    100: {"PF": (0.16, 0.23, 0.19, 0.017), "DT_S": (0.07, 0.14, 0.11, 0.012), "RR": (0.15, 0.17, 0.16, 0.004)},
-}
-"""The paper's goodput without reordering, Mbit/s: least, most, mean and standard deviation over the users."""
-TABLE_4 = {
-    10: {"PF": (0.85, 1.62, 1.35, 0.143), "DT_S": (0.60, 0.84, 0.73, 0.056), "RR": (0.77, 1.45, 1.20, 0.162)},
-    20: {"PF": (0.75, 1.01, 0.91, 0.054), "DT_S": (0.25, 0.53, 0.46, 0.041), "RR": (0.61, 0.78, 0.74, 0.032)},
-    40: {"PF": (0.41, 0.54, 0.47, 0.026), "DT_S": (0.18, 0.28, 0.24, 0.020), "RR": (0.36, 0.40, 0.38, 0.004)},
-    60: {"PF": (0.27, 0.35, 0.31, 0.020), "DT_S": (0.07, 0.20, 0.15, 0.020), "RR": (0.25, 0.27, 0.26, 0.005)},
-    80: {"PF": (0.20, 0.28, 0.24, 0.018), "DT_S": (0.12, 0.16, 0.11, 0.020), "RR": (0.19, 0.21, 0.19, 0.004)},
-    100: {"PF": (0.16, 0.22, 0.19, 0.013), "DT_S": (0.03, 0.12, 0.08, 0.015), "RR": (0.15, 0.17, 0.16, 0.004)},
-}
-"""The paper's goodput with reordering, in the same form."""
+TABLE_3, TABLE_4 = codes_printed.JOURNAL_3, codes_printed.JOURNAL_4
+"""The paper's goodput of the users, without and with reordering."""
 
 
 @dataclass(frozen=True)
@@ -371,6 +355,7 @@ def _figure(number: str, plot: _Curves, options: CodesOptions) -> Figure:
         ("policy", "users", "cc", "reordering", plot.y, f"{plot.y}_ci95"),
         titled=True,
         summary=partial(_by_users, plot),
+        printed=codes_printed.of("journal", number, options.mode),
     )
 
 
@@ -407,6 +392,7 @@ def figure_cdf(number: str, setup: Setup, options: CodesOptions) -> Figure:
         ("policy", "users", "cc", "reordering", "cdf", "goodput_mbps", "goodput_mbps_ci95"),
         titled=True,
         summary=_quantiles,
+        printed=codes_printed.of("journal", number, options.mode),
     )
 
 
@@ -436,6 +422,7 @@ def table_fairness(
         ("policy", "users", "cc", "reordering", *MEASURES[:5]),
         titled=True,
         summary=partial(_fairness, paper),
+        printed=codes_printed.of("journal", f"table-{number}", options.mode),
     )
 
 
@@ -447,7 +434,7 @@ def _fairness(paper: Mapping[int, Mapping[str, Sequence[float]]], made: list[Row
         known = paper.get(row["users"], {}).get(row["policy"])
         cells = [with_spread(row, name, 3) for name in names]
         if known:
-            cells = [f"{c} ({of:.{d}f})" for c, of, d in zip(cells, known, names.values(), strict=True)]
+            cells = [codes.beside(row, n, of, 3, d) for (n, d), of in zip(names.items(), known, strict=True)]
         lines.append([str(row["users"]), row["policy"], *cells, with_spread(row, "jain", 4)])
     return ["users", "policy", "min", "max", "mean", "SD", "Jain's index"], lines
 
@@ -489,6 +476,7 @@ def table_5(options: CodesOptions) -> Figure:
         ("policy", "users", "mos", "goodput_mbps_mean", "spread", "link_bits_per_bit"),
         titled=True,
         summary=_ranking,
+        printed=codes_printed.of("journal", "table-5", options.mode),
     )
 
 

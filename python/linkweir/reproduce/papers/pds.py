@@ -19,6 +19,7 @@ from functools import partial
 
 from linkweir import theory
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.printed import Number, Printed
 
 LINK_BPS = 100e6
 PACKET_BYTES = 1500
@@ -377,6 +378,156 @@ def _line(span: Span, name: str, label: str, values: Sequence[float | None]) -> 
     return [f"{span[0]:g} to {span[1]:g}", title, label, *cells]
 
 
+# --- What the report prints -----------------------------------------------------------------------------------------
+
+EXPECTED = ("2.01", "3.01", "4.02", "5.06", "6.03", "7.13", "8.26")
+"""Ratios of section 4.2 that the usual coefficients ask for, cut off after two digits; the eighth is 1."""
+EXPECTED_STEEP = ("4.04", "7.08", "10.20", "13.42", "15.93", "19.61", "23.18")
+"""The same of section 4.7.3."""
+LATE_LOAD = {"t_from_s": 8.0, "t_to_s": 9.0}
+RING = f"ring {K}"
+
+
+def _ratios(
+    column: str, figure: str, printed: Sequence[str], source: str, *, again: bool, **where: object
+) -> list[Number]:
+    """Ratios of delay to class 1, the fastest, or of loss to class 8, which loses least."""
+    of = "delay to class 1" if column == "delay_ratio" else "loss to class 8"
+    return [
+        Number(
+            f"ratio of class {i}'s {of}, 8 to 9 s",
+            text,
+            "ratio",
+            source,
+            column,
+            {"figure": figure, "history": RING, **LATE_LOAD, "class": i, **where},
+            how="expected",
+            shown=".3g",
+            again=again,
+        )
+        for i, text in zip(CLASSES[1:] if column == "delay_ratio" else CLASSES[-2::-1], printed, strict=True)
+    ]
+
+
+NEAR_NOMINAL = 0.1
+"""The part by which a ratio may differ from what its coefficients ask for, where differentiation has begun."""
+
+
+def _begins_s(rows: Sequence[Row]) -> float | None:
+    """The start of the first window in which all delay ratios are near what is asked for."""
+    far: dict[float, float] = {}
+    for row in rows:
+        if row["figure"] == "4" and is_window(row) and row["delay_ratio"] is not None:
+            wanted = USUAL[0] / USUAL[row["class"] - 1]
+            far[row["t_from_s"]] = max(far.get(row["t_from_s"], 0.0), abs(row["delay_ratio"] / wanted - 1))
+    return min((from_s for from_s, off in far.items() if 0 < off <= NEAR_NOMINAL), default=None)
+
+
+def _slower(rows: Sequence[Row]) -> float | None:
+    """How much slower the larger coefficient makes class 8, compared with class 1."""
+    found = {
+        (row["figure"], row["class"]): row["delay_ms"]
+        for row in rows
+        if (row["t_from_s"], row["t_to_s"]) == (1.2, 1.4) and row["delay_ms"] is not None
+    }
+    keys = [(figure, i) for figure in ("7-large", "7-usual") for i in (8, 1)]
+    if not all(key in found for key in keys):
+        return None
+    large_8, large_1, usual_8, usual_1 = (found[key] for key in keys)
+    return float(large_8 / large_1 / (usual_8 / usual_1))
+
+
+def _lost(name: str, text: str, how: str) -> Number:
+    return Number(
+        f"loss of class 1, {text}, 1500 packets/s",
+        "100",
+        "%",
+        "Section 4.7.2",
+        "loss",
+        {"figure": f"8-{name}-1500", "history": RING, "class": 1},
+        how,  # type: ignore[arg-type]
+        scale=100.0,
+        shown=".3g",
+        again=how != "exactly",
+    )
+
+
+def _by_history(history: str, word: str) -> Number:
+    return Number(
+        f"ratio of class 1's loss to class 8, 4 to 9 s, {history}",
+        EXPECTED[-1],
+        "ratio",
+        "Sections 4.2 and 4.7.4",
+        "loss_ratio",
+        {"figure": "11", "history": history, "class": 1, "t_from_s": 4.0, "t_to_s": 9.0},
+        how="expected",
+        shown=".4g",
+        again=True,
+        remark=word,
+    )
+
+
+PRINTED = {
+    "4": Printed(
+        (
+            *_ratios("delay_ratio", "4", EXPECTED, "Section 4.2", again=False),
+            Number(
+                "start of the differentiation; ours in steps of 0.2 s",
+                "0.7",
+                "s",
+                "Section 4.4",
+                how="about",
+                shown=".1f",
+                measure=_begins_s,
+            ),
+        ),
+    ),
+    "5": Printed(tuple(_ratios("loss_ratio", "5", EXPECTED, "Section 4.2", again=True))),
+    "6": Printed(
+        (
+            *_ratios("delay_ratio", "6", EXPECTED, "Section 4.2", again=True),
+            *_ratios("loss_ratio", "6", EXPECTED, "Section 4.2", again=True),
+        )
+    ),
+    "7": Printed(
+        (
+            Number(
+                "class 8 slower with 5 than with 19, compared with class 1",
+                "4",
+                "ratio",
+                "Section 4.7.1",
+                how="about",
+                measure=_slower,
+            ),
+        )
+    ),
+    "8": Printed(
+        (
+            _lost("none", "no delay differentiation", "exactly"),
+            _lost("usual", "usual delay differentiation", "at most"),
+            _lost("large", "large delay differentiation", "at most"),
+        ),
+        remark="The report does not print the load.",
+    ),
+    "9": Printed(
+        tuple(
+            replace(number, what=f"{number.what}, limit 320")
+            for number in _ratios("delay_ratio", "9-ring2", EXPECTED_STEEP, "Section 4.7.3", again=False, limit=320)
+        ),
+        remark="The report's driver took two packets at a time.",
+    ),
+    "10": Printed(),
+    "11": Printed(
+        (
+            _by_history("ring 1500", '"pretty fine"'),
+            _by_history("ring 5000", '"good", oscillating'),
+            _by_history("ring 10000", '"good", oscillating'),
+        )
+    ),
+}
+"""By figure. Expected ratios are those that the report wants and says it finds; it prints no measured ones."""
+
+
 # --- The figures ----------------------------------------------------------------------------------------------------
 
 
@@ -465,6 +616,7 @@ def _figure(name: str, plot: Plot, options: PdsOptions) -> Figure:
         table_rows=phases_only,
         summary=_summary(plot.variants, plot.what, plot.spans) if plot.what else None,
         terminal_table=bool(plot.what),
+        printed=PRINTED[name],
     )
 
 

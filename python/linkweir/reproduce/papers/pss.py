@@ -21,6 +21,7 @@ from functools import cache, partial
 
 from linkweir import theory
 from linkweir.reproduce.figure import Figure, FigureCase, Grid, Panel, Row, Scenario, Tables
+from linkweir.reproduce.printed import Number, Printed
 
 LINK_BPS = 20e6
 PACKET_BYTES = 1500
@@ -335,6 +336,70 @@ def falls_short(row: Row) -> bool:
     return bool(row["scheduler"] != "pss-early-ignored" and row["rate_mbps"] < 0.95 * row["theory_mbps"])
 
 
+# --- What the paper prints ------------------------------------------------------------------------------------------
+
+
+def _left_by_ef(printed: str, ef_share: float) -> Number:
+    def measure(rows: Sequence[Row]) -> float | None:
+        mine = [row for row in rows if row["scheduler"] == "dwrr" and row["ef_share"] == ef_share]
+        shares = [100e6 * (row["af_mbps"] + row["cs0_mbps"]) / LINK_BPS for row in mine]
+        return sum(shares) / len(shares) if shares else None
+
+    what = f"part of the link that DWRR shares out, EF {ef_share:g}"
+    return Number(what, printed, "%", "Section 4.1.2", shown=".1f", measure=measure)
+
+
+def _totals_mbps(rows: Sequence[Row]) -> dict[float, float]:
+    """The rates of all classes together, by second."""
+    return {row["t_s"]: row["ef_mbps"] + row["af_mbps"] + row["cs0_mbps"] for row in rows}
+
+
+def _capacity(which: str, printed: str, part: float) -> Number:
+    """Of Figures 7 to 12; it is told once, where it can be seen over time."""
+    ours = part * LINK_BPS / 1e6
+    return Number(
+        f"capacity, {which}",
+        printed,
+        "Mbit/s",
+        "Section 5",
+        shown=".1f",
+        measure=lambda rows: ours if rows else None,
+        remark=f"but {ours:g} by the equation of section 4.2",
+    )
+
+
+def _above_nominal(t_s: float) -> Number:
+    return Number(
+        f"rate of all classes at {t_s:g} s",
+        "20",
+        "Mbit/s",
+        "Section 4.2.2",
+        how="at least",
+        shown=".1f",
+        measure=lambda rows: _totals_mbps(rows).get(t_s),
+    )
+
+
+_BY_EQUATIONS = "The text says that the measured rates are those of its equations, which the tables have as theory."
+PRINTED = {
+    "5": Printed(remark=_BY_EQUATIONS),
+    "6": Printed((_left_by_ef("25", 0.75), _left_by_ef("50", 0.5), _left_by_ef("75", 0.25)), remark=_BY_EQUATIONS),
+    "7": Printed(),
+    "8": Printed(
+        (
+            _capacity("least", "15", 1 - CAPACITY.amplitude),
+            _capacity("most", "25", 1 + CAPACITY.amplitude),
+        )
+    ),
+    "9": Printed(),
+    "10": Printed((_above_nominal(15.0), _above_nominal(30.0))),
+    "11": Printed(),
+    "12": Printed(),
+    "13": Printed(remark="The paper draws its equations (1), (6), (7) and (8), as ours does."),
+}
+"""By figure. Settings, such as 20 Mbit/s or the share of 0.81 in Figures 8 and 10, are no results and left out."""
+
+
 # --- The figures ----------------------------------------------------------------------------------------------------
 
 
@@ -469,6 +534,7 @@ def _rates_figure(name: str, plot: Rates, options: PssOptions) -> Figure:
         notable=falls_short,
         other_rows=first_seconds_rows if shown_twice else None,
         other_title="Over the first 100 s, the paper's run length" + (", slow start included" if tcp else ""),
+        printed=PRINTED.get(name),
     )
 
 
@@ -554,6 +620,7 @@ def _series_figure(name: str, plot: Series, options: PssOptions) -> Figure:
         details=short_first if options.traffic == "tcp" else None,
         details_title=REASON_TITLE,
         notable=falls_short,
+        printed=PRINTED[name],
     )
 
 
@@ -604,6 +671,7 @@ def figure_13(options: PssOptions) -> Figure:
         panels,
         RATE_KEYS,
         terminal_table=False,
+        printed=PRINTED["13"],
     )
 
 

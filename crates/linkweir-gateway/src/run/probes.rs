@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Probes of the ways to peers that have several: sent, answered, and taken account of.
+
+use std::net::SocketAddr;
+
+use linkweir_plane::bytes::outbox::Source;
+use linkweir_plane::feedback::{Message, Probe};
+use linkweir_plane::underlays::Change;
+
+use super::peers::Peers;
+use super::Gateway;
+use crate::config::Peer;
+use crate::linux::journal::{tell, Event};
+use crate::linux::underlay::Underlay;
+
+impl Peers {
+    /// Sends the probes to a peer that are due, and uses another way to it if it is time. Returns when to look again, ns.
+    pub(super) fn check_ways(
+        &mut self,
+        now_ns: u64,
+        at: usize,
+        underlay: &mut Underlay,
+        configured: &[Peer],
+    ) -> Option<u64> {
+        let station = &mut self.stations[at];
+        let (Some(ways), Some(session)) = (&mut station.ways, &mut station.session) else {
+            return None;
+        };
+        if !session.is_open() {
+            return None;
+        }
+        while let Some(way) = ways.underlays.probe(now_ns) {
+            let probe = Message::Probe(Probe {
+                sent_ns: now_ns,
+                way: way as u64,
+            });
+            if let Some(datagram) = session.seal(&probe.packet(), &mut self.scratch) {
+                let (to, from) = ways.place(way);
+                let _ = underlay.send(datagram, to, from, 0);
+            }
+        }
+        if let Some(Change { from, to }) = ways.underlays.decide(now_ns) {
+            station.endpoint = Some(ways.endpoint());
+            station.source = ways.source();
+            // The peer sends to where the last datagram came from, so one goes out at once.
+            if let Some(datagram) = session.seal(&[], &mut self.scratch) {
+                let _ = underlay.send(datagram, ways.endpoint(), ways.source(), 0);
+            }
+            station.path_changed(now_ns);
+            let peer = &configured[at];
+            let name = |way: usize| &peer.underlays[way].name;
+            let why = if to < from {
+                format!("{} answers again", name(to))
+            } else {
+                format!("{} does not answer", name(from))
+            };
+            let what = format!("{why}; {} is used", name(to));
+            tell(Event::UnderlayChanged, &peer.name, &what);
+        }
+        station.ways.as_ref().map(|ways| ways.underlays.due_ns())
+    }
+}
+
+impl Gateway {
+    /// Answers a probe of a peer over the way it came.
+    pub(super) fn echo(&mut self, at: usize, probe: Probe, to: SocketAddr, from: Source) {
+        let Peers {
+            stations, scratch, ..
+        } = &mut self.peers;
+        let Some(session) = &mut stations[at].session else {
+            return;
+        };
+        if let Some(datagram) = session.seal(&Message::Echo(probe).packet(), scratch) {
+            let _ = self.underlay.send(datagram, to, from, 0);
+        }
+    }
+
+    /// A peer answered a probe.
+    pub(super) fn echoed(&mut self, now_ns: u64, at: usize, Probe { sent_ns, way }: Probe) {
+        if let Some(ways) = &mut self.peers.stations[at].ways {
+            let way = usize::try_from(way).unwrap_or(usize::MAX);
+            ways.underlays.answered(now_ns, way, sent_ns);
+            self.peers.wakes.wake(at);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the charts of a run show, as numbers: the report and the figures for papers draw the same panels."""
+
+from __future__ import annotations
+
+from linkweir.panels.beam import beam
+from linkweir.panels.calls import calls
+from linkweir.panels.distribution import distributions
+from linkweir.panels.levels import levels
+from linkweir.panels.panel import Line, Panel
+from linkweir.panels.selection import SHOWN, Selection, select
+from linkweir.panels.series import series
+from linkweir.tables import RunTables
+
+__all__ = ["SHOWN", "Line", "Panel", "Selection", "distributions", "over_time", "select"]
+
+
+def over_time(run: RunTables, selection: Selection) -> list[Panel]:
+    """The panels of a run over its time, and those of a beam; panels without data are left out."""
+    return [*series(run, selection), *beam(run, selection), *levels(run, selection), *calls(run)]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of a report: charts first, then tables, then how to repeat the run."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from linkweir import _native, html_page, panels
+from linkweir.panels import Panel, Selection
+from linkweir.provenance import PROVENANCE, REPORT, read_provenance, write_whole
+from linkweir.report import embed
+from linkweir.report.columns import (
+    CLASS_COLUMNS,
+    COMPLETION_COLUMNS,
+    FLOW_COLUMNS,
+    TERMINAL_COLUMNS,
+    VIDEO_COLUMNS,
+    VOICE_COLUMNS,
+    delay_table,
+    rows_of,
+    table_of,
+    voice_rows,
+)
+from linkweir.tables import RunTables
+
+_MOST_CLASSES = 120
+_MOST_POINTS = 4_000
+_MOST_VALUES = 240_000
+"""Values of all charts, which keep a report below 3 MB."""
+_LINES_OF_A_CLASS = 6
+"""Lines over time that a class has: rate, delay, drops, and what its policy shows."""
+_LEAST_POINTS = 200
+_MOST_WARNINGS = 4
+"""Further ones are folded."""
+
+
+def class_table(run: RunTables) -> str:
+    """The table of classes as HTML."""
+    return table_of(rows_of(run, "classes"), "class", CLASS_COLUMNS)
+
+
+def write_report(run: RunTables, warnings: Sequence[object], directory: Path) -> Path:
+    """Writes `report.html` into the directory of a run.
+
+    Args:
+        run: the run.
+        warnings: what the reader is warned of, a sentence each.
+        directory: the run directory.
+
+    Returns:
+        The path of the report.
+    """
+    selection = _select(run)
+    over_time = panels.over_time(run, selection)
+    distributions = panels.distributions(run, selection)
+    body = f"""{_first_words(run, warnings)}
+{_charts(run, selection, over_time, distributions)}
+{_tables(run)}
+<h2>Scenario</h2><details><summary>with every default written out</summary>
+<pre>{html.escape(run.scenario.resolved)}</pre></details>
+<h2>How to repeat it</h2><p>In the run directory's parent, with version {html.escape(_native.__version__)}:</p>
+<pre>linkweir rerun {html.escape(directory.name)}</pre>
+<p>makes the run again and compares all results. What ran, from {PROVENANCE}:</p>
+{_provenance(directory)}
+{embed.scripts(run, selection, panels.SHOWN, [*over_time, *distributions])}"""
+    path = directory / REPORT
+    write_whole(path, html_page.document(run.scenario.name, body, embed.head()))
+    return path
+
+
+def _select(run: RunTables) -> Selection:
+    """Few points of each class where there are many classes."""
+    lines = _LINES_OF_A_CLASS * max(1, min(len(run.scenario.classes), _MOST_CLASSES))
+    points = min(_MOST_POINTS, max(_LEAST_POINTS, _MOST_VALUES // lines))
+    return panels.select(run, _MOST_CLASSES, points)
+
+
+def _first_words(run: RunTables, warnings: Sequence[object]) -> str:
+    scenario = run.scenario
+    interrupted = ""
+    if run.status != "complete":
+        interrupted = html_page.warning(
+            f"The run was interrupted at {run.simulated_s:g} s of {scenario.duration_s:g} s. "
+            "What follows covers the time until then."
+        )
+    notes = [html_page.warning(str(text)) for text in (*run.notes, *warnings)]
+    first, rest = notes[:_MOST_WARNINGS], notes[_MOST_WARNINGS:]
+    more = f"<details><summary>{len(rest):,} more warnings</summary>{''.join(rest)}</details>" if rest else ""
+    return f"""{interrupted}
+{"".join(first)}{more}
+<p>Policy {html.escape(scenario.policy)}, {scenario.duration_s:g} s simulated, seed {scenario.seed}. Totals and
+percentiles cover {scenario.warmup_s:g} s to {run.simulated_s:g} s; delays of classes are queueing delays, those of
+flows are from creation to delivery.</p>"""
+
+
+def _charts(run: RunTables, selection: Selection, over_time: Sequence[Panel], distributions: Sequence[Panel]) -> str:
+    """Where the script draws, and what a reader should know of the charts."""
+    if not over_time and not distributions:
+        return ""
+    return f"""<noscript><p class="warning">The charts need JavaScript, which is off. The tables below need none, and
+the command <code>linkweir report DIR --figures svg</code> draws the charts as files.</p></noscript>
+<div id="legend" class="legend"></div>
+<h2>Over time</h2><p class="below">{_hints(run, selection)}</p>
+<div id="over-time"></div>
+{'<h2>Distributions of delay</h2><div id="distributions"></div>' if distributions else ""}"""
+
+
+def _hints(run: RunTables, selection: Selection) -> str:
+    scenario = run.scenario
+    step = selection.step(run)
+    hints = ["Drag over a chart to zoom all charts over time; double-click to see the whole run."]
+    if 0 < scenario.warmup_s < run.simulated_s:
+        hints.append(f"Shaded: the warm-up, 0 to {scenario.warmup_s:g} s, which totals leave out.")
+    if step > 1:
+        intervals = f"{step:,} intervals of {scenario.interval_s:g} s"
+        hints.append(f"To keep this page small, each point is the mean of {intervals}; results/ has them all.")
+    else:
+        hints.append(f"Each point is the mean of an interval of {scenario.interval_s:g} s.")
+    if len(scenario.classes) > panels.SHOWN:
+        hints.append(f"The legend begins with the classes that sent most; the first {panels.SHOWN} are shown.")
+    if selection.left_out:
+        hints.append(f"{selection.left_out:,} more classes, which sent least, are not drawn.")
+    return html.escape(" ".join(hints))
+
+
+def _tables(run: RunTables) -> str:
+    parts = [f"<h2>Classes</h2>{class_table(run)}"]
+    if run.table("delays").num_rows:
+        parts.append(f"<h2>Delays</h2>{delay_table(run)}")
+    if "terminals" in run.tables:
+        parts.append(f"<h2>Terminals</h2>{table_of(rows_of(run, 'terminals'), 'class', TERMINAL_COLUMNS)}")
+    if "voice" in run.tables:
+        parts.append(f"""<h2>Calls</h2>{table_of(voice_rows(run), "call", VOICE_COLUMNS)}
+<p class="below">MOS is the E-model's (ITU-T G.107) in intervals of 10 s, each with the play-out delay and the codec's,
+the loss on the way and in the buffer, and BurstR of its gaps.</p>""")
+    if "completions" in run.tables:
+        parts.append(f"<h2>Completion times</h2>{table_of(rows_of(run, 'completions'), 'flow', COMPLETION_COLUMNS)}")
+    if "video" in run.tables:
+        parts.append(f"<h2>Video</h2>{table_of(rows_of(run, 'video'), 'flow', VIDEO_COLUMNS)}")
+    parts.append(f"<h2>Flows</h2>{table_of(rows_of(run, 'flows'), 'flow', FLOW_COLUMNS)}")
+    return "\n".join(parts)
+
+
+def _provenance(directory: Path) -> str:
+    lines = []
+    provenance = read_provenance(directory)
+    for key in ("linkweir", "commit", "seed", "scenario_sha256", "platform", "python", "pyarrow", "inputs"):
+        if provenance.get(key):
+            value = provenance[key]
+            lines.append([key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)])
+    return html_page.table([], lines)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The schema of a gateway's configuration."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from linkweir.schema.pages import Row, rows
+from linkweir.schema.scenario import DIALECT, by_policy, columns, of_core, only, over_time
+from linkweir.schema.values import (
+    TEXT,
+    Schema,
+    a_list,
+    described,
+    merged,
+    number,
+    one_of,
+    simple,
+    table,
+    words,
+)
+
+_PAGE = "gateway"
+_LINK = "[link], and each peer"
+_UNDERLAYS = "Several underlays"
+_CLASS = "[scheduler] and [[class]]"
+_ONLY_IN_LINK = ("below", "overhead", "mpu")
+_NET: Schema = {"type": "string", "pattern": r"^[0-9a-fA-F:.]+(/[0-9]+)?$"}
+_NAMED = r"^([A-Za-z0-9_][A-Za-z0-9_-]{0,62}\.)*[A-Za-z0-9_]*[A-Za-z][A-Za-z0-9_-]*:[1-9][0-9]{0,4}$"
+_SOCKET: Schema = {"type": "string", "pattern": r"^([0-9.]+|\[[0-9a-fA-F:.%]+\]):[0-9]+$"}
+_WORD: Schema = {"type": "string", "pattern": r"^\S+$"}
+_PORT: Schema = {
+    "type": ["integer", "string"],
+    "minimum": 1,
+    "maximum": 65535,
+    "pattern": r"^\s*[0-9]+\s*-\s*[0-9]+\s*$",
+}
+
+
+def gateway() -> Schema:
+    """The schema of a gateway's file."""
+    policies = of_core()
+    scheduler = {
+        "type": "object",
+        "properties": {"policy": words(policies), **merged(keys for keys, _ in policies.values())},
+        "required": ["policy"],
+    }
+    classes = {
+        "type": "object",
+        "properties": _class_keys() | merged(keys for _, keys in policies.values()),
+        "required": ["name"],
+    }
+    tables = {
+        "gateway": _own(),
+        "link": table(_link_keys() | {"across": _across(own=False)}),
+        "scheduler": scheduler,
+        "class": a_list(classes),
+        "peer": a_list(_peer()),
+    }
+    return {
+        "$schema": DIALECT,
+        "title": "Linkweir gateway",
+        "description": "The configuration of linkweir-gateway up; see docs/reference/gateway.md.",
+        **table(tables, tables),
+        "allOf": by_policy(policies, _class_keys()),
+    }
+
+
+def _form(row: Row) -> Schema:
+    cell = row.values
+    forms: dict[str, Schema] = {
+        "address with prefix length, or a list": one_or_more(_NET),
+        "address:port": _SOCKET,
+        "address:port, or name:port": one_of(_SOCKET, {"type": "string", "pattern": _NAMED}),
+        "a code point": _code_point(),
+        "a word": _WORD,
+        "a user": _WORD,
+        "a group": _WORD,
+        "list of words": a_list(TEXT),
+        "32 bytes in base64": {"type": "string", "pattern": "^[A-Za-z0-9+/]{43}=$"},
+    }
+    if row.key in ("device", "listen_device"):
+        return {"type": "string", "pattern": r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,14}$"}
+    if row.key == "columns":
+        return columns()
+    if cell.startswith("as in "):
+        scenario = rows("scenarios", "[link]")[row.key]
+        return simple(scenario.values, row.key) or {}
+    if cell in forms:
+        return forms[cell]
+    base = simple(re.sub(r", or \[over time\].*| \(.*\)", "", cell), row.key, row.default)
+    if base is not None and "over time" in cell:
+        return over_time(base)
+    return base or {}
+
+
+def one_or_more(schema: Schema) -> Schema:
+    """A value, or a list of such."""
+    return one_of(schema, a_list(schema))
+
+
+def _keys(heading: str, nth: int = 0) -> dict[str, Schema]:
+    return {key: described(row, _form(row)) for key, row in rows(_PAGE, heading, nth).items()}
+
+
+def _own() -> Schema:
+    found = rows(_PAGE, "[gateway]")
+    wireguard: Schema = {"required": ["mode"], "properties": {"mode": {"const": "wireguard"}}}
+    pipe: Schema = {"required": ["dscp"], "properties": {"dscp": {"const": "pipe"}}}
+    return table(_keys("[gateway]"), [key for key, row in found.items() if row.required]) | {
+        "if": wireguard,
+        "then": {"required": ["private_key_file"]},
+        "else": {"not": {"required": ["private_key_file"]}},
+        "dependentSchemas": {"outer_dscp": pipe},
+    }
+
+
+def _link_keys() -> dict[str, Schema]:
+    keys = _keys(_LINK)
+    feedback = rows(_PAGE, "feedback")
+    inner = table(_keys("feedback"), [key for key, row in feedback.items() if row.required])
+    keys["feedback"] = described(rows(_PAGE, _LINK)["feedback"], inner)
+    return keys
+
+
+def _across(*, own: bool) -> Schema:
+    """The policy among peers with its parameters; of a peer's `own`, the parameters of its queue."""
+    row = rows(_PAGE, _LINK)["across"]
+    policies = of_core()
+    if own:
+        return described(row, table(merged(keys for _, keys in policies.values())))
+    rules: list[Any] = [
+        {
+            "if": {"required": ["policy"], "properties": {"policy": {"const": name}}},
+            "then": only(("policy", *params, *class_params), params | class_params),
+        }
+        for name, (params, class_params) in policies.items()
+    ]
+    all_keys = merged(keys for both in policies.values() for keys in both)
+    return described(row, table({"policy": words(policies), **all_keys}, ["policy"]) | {"allOf": rules})
+
+
+def _class_keys() -> dict[str, Schema]:
+    keys = _keys(_CLASS)
+    rules = rows(_PAGE, _CLASS, 1)
+    forms = {
+        "dscp": one_or_more(_code_point()),
+        "protocol": one_or_more(_protocol(rules["protocol"])),
+        **{key: one_or_more(_PORT) for key in ("port", "source_port", "destination_port")},
+        **{key: one_or_more(_NET) for key in ("address", "source", "destination")},
+    }
+    rule = table({key: described(row, forms[key]) for key, row in rules.items()}) | {"minProperties": 1}
+    keys["match"] = described(rows(_PAGE, _CLASS)["match"], a_list(rule))
+    return keys
+
+
+def _code_point() -> Schema:
+    cell = rows(_PAGE, _CLASS, 1)["dscp"].values
+    names = [name for name in re.findall(r"`([^`]+)`", cell) if not name[-1].isdigit()]
+    classes = [f"AF{level}{drop}" for level in range(1, 5) for drop in range(1, 4)]
+    return one_of(words([*names, *classes, *(f"CS{n}" for n in range(8))]), number(0, 63, whole=True))
+
+
+def _protocol(row: Row) -> Schema:
+    return one_of(words(re.findall(r"`([^`]+)`", row.values)), number(0, 255, whole=True))
+
+
+def _peer() -> Schema:
+    found = rows(_PAGE, "[[peer]]")
+    link = {key: schema for key, schema in _link_keys().items() if key not in _ONLY_IN_LINK}
+    keys = _keys("[[peer]]") | link | {"across": _across(own=True)}
+    underlay = rows(_PAGE, _UNDERLAYS)
+    ways = a_list(table(_keys(_UNDERLAYS), [key for key, row in underlay.items() if row.required]))
+    keys["underlays"] = described(found["underlays"], ways)
+    keys["probe"] = described(found["probe"], table(_keys(_UNDERLAYS, 1)))
+    return table(keys, [key for key, row in found.items() if row.required])
