@@ -7,82 +7,48 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
+use linkweir_config::matching::{Rule, Rules};
 
-use crate::bytes::packet::{Header, ICMP, ICMP6, SCTP, TCP, UDP};
+use crate::bytes::packet::Header;
 
 /// Fragmented datagrams remembered at once.
 const FRAGMENTED: usize = 4096;
 /// How long one is remembered, ns: receivers wait no longer for the rest (RFC 8200, section 4.5).
 const FRAGMENTED_NS: u64 = 60_000_000_000;
 
-/// The conditions of a rule. An empty one matches every packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rule {
-    /// Class of the packets that match.
-    pub class: usize,
-    /// Code points, as a set of bits.
-    pub dscp: Option<u64>,
-    /// Protocols above IP.
-    pub protocols: Vec<u8>,
-    /// Source or destination ports.
-    pub ports: Vec<RangeInclusive<u16>>,
-    /// Source ports.
-    pub source_ports: Vec<RangeInclusive<u16>>,
-    /// Destination ports.
-    pub destination_ports: Vec<RangeInclusive<u16>>,
-    /// Source or destination addresses.
-    pub addresses: Vec<IpNet>,
-    /// Source addresses.
-    pub sources: Vec<IpNet>,
-    /// Destination addresses.
-    pub destinations: Vec<IpNet>,
-}
-
-impl Rule {
-    fn matches(&self, header: &Header) -> bool {
-        let port = |ranges: &[RangeInclusive<u16>], wanted: &dyn Fn((u16, u16)) -> [u16; 2]| {
-            ranges.is_empty()
-                || header.ports.is_some_and(|ports| {
-                    let ports = wanted(ports);
-                    ranges
-                        .iter()
-                        .any(|range| ports.iter().any(|port| range.contains(port)))
-                })
-        };
-        let address = |nets: &[IpNet], addresses: [IpAddr; 2]| {
-            nets.is_empty()
-                || nets
+fn matches(rule: &Rule, header: &Header) -> bool {
+    let port = |ranges: &[RangeInclusive<u16>], wanted: &dyn Fn((u16, u16)) -> [u16; 2]| {
+        ranges.is_empty()
+            || header.ports.is_some_and(|ports| {
+                let ports = wanted(ports);
+                ranges
                     .iter()
-                    .any(|net| addresses.iter().any(|address| net.contains(address)))
-        };
-        let (source, destination) = (header.source, header.destination);
-        self.dscp.is_none_or(|set| set >> header.dscp() & 1 == 1)
-            && (self.protocols.is_empty() || self.protocols.contains(&header.protocol))
-            && port(&self.ports, &|(s, d)| [s, d])
-            && port(&self.source_ports, &|(s, _)| [s, s])
-            && port(&self.destination_ports, &|(_, d)| [d, d])
-            && address(&self.addresses, [source, destination])
-            && address(&self.sources, [source, source])
-            && address(&self.destinations, [destination, destination])
-    }
+                    .any(|range| ports.iter().any(|port| range.contains(port)))
+            })
+    };
+    let address = |nets: &[IpNet], addresses: [IpAddr; 2]| {
+        nets.is_empty()
+            || nets
+                .iter()
+                .any(|net| addresses.iter().any(|address| net.contains(address)))
+    };
+    let (source, destination) = (header.source, header.destination);
+    rule.dscp.is_none_or(|set| set >> header.dscp() & 1 == 1)
+        && (rule.protocols.is_empty() || rule.protocols.contains(&header.protocol))
+        && port(&rule.ports, &|(s, d)| [s, d])
+        && port(&rule.source_ports, &|(s, _)| [s, s])
+        && port(&rule.destination_ports, &|(_, d)| [d, d])
+        && address(&rule.addresses, [source, destination])
+        && address(&rule.sources, [source, source])
+        && address(&rule.destinations, [destination, destination])
 }
 
-/// Rules in order, and the class of packets that match none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    /// The rules. The first that matches counts.
-    pub rules: Vec<Rule>,
-    /// Class of all other packets.
-    pub rest: usize,
-}
-
-impl Rules {
-    fn class(&self, header: &Header) -> usize {
-        self.rules
-            .iter()
-            .find(|rule| rule.matches(header))
-            .map_or(self.rest, |rule| rule.class)
-    }
+fn class_of(rules: &Rules, header: &Header) -> usize {
+    rules
+        .rules
+        .iter()
+        .find(|rule| matches(rule, header))
+        .map_or(rules.rest, |rule| rule.class)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -119,7 +85,7 @@ impl Classifier {
     /// The class of a packet that comes at `now_ns`.
     pub fn class(&mut self, now_ns: u64, header: &Header) -> usize {
         let Some(fragment) = header.fragment else {
-            return self.rules.class(header);
+            return class_of(&self.rules, header);
         };
         let datagram = Datagram {
             source: header.source,
@@ -128,14 +94,14 @@ impl Classifier {
         };
         self.forget(now_ns);
         if fragment.first {
-            let class = self.rules.class(header);
+            let class = class_of(&self.rules, header);
             self.fragmented.insert(datagram, (class, now_ns));
             self.oldest_first.push_back((datagram, now_ns));
             return class;
         }
         match self.fragmented.get(&datagram) {
             Some((class, _)) => *class,
-            None => self.rules.class(header),
+            None => class_of(&self.rules, header),
         }
     }
 
@@ -157,46 +123,11 @@ impl Classifier {
     }
 }
 
-/// What [`dscp`] knows, in words.
-pub const CODE_POINTS: &str = "EF, VOICE-ADMIT, AF11 .. AF43, CS0 .. CS7, LE, DF or 0 .. 63";
-
-/// A code point by name (RFC 2474, 2597, 3246, 5865, 8622) or number.
-#[must_use]
-pub fn dscp(name: &str) -> Option<u8> {
-    if let Ok(number) = name.parse::<u8>() {
-        return (number < 64).then_some(number);
-    }
-    let name = name.to_ascii_uppercase();
-    let digit = |at: usize| name.as_bytes().get(at).map(|b| b.wrapping_sub(b'0'));
-    match (name.as_str(), name.len()) {
-        ("EF", _) => Some(46),
-        ("VOICE-ADMIT" | "VA", _) => Some(44),
-        ("LE", _) => Some(1),
-        ("DF" | "BE", _) => Some(0),
-        (_, 3) if name.starts_with("CS") => digit(2).filter(|x| *x < 8).map(|x| 8 * x),
-        (_, 4) if name.starts_with("AF") => match (digit(2)?, digit(3)?) {
-            (x @ 1..=4, y @ 1..=3) => Some(8 * x + 2 * y),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Protocols by name; `icmp` is that of either version of IP.
-pub const PROTOCOLS: [(&str, &[u8]); 6] = [
-    ("tcp", &[TCP]),
-    ("udp", &[UDP]),
-    ("icmp", &[ICMP, ICMP6]),
-    ("sctp", &[SCTP]),
-    ("esp", &[50]),
-    ("gre", &[47]),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bytes::packet::tests::{v4, v6};
-    use crate::bytes::packet::{parse, UDP};
+    use crate::bytes::packet::{parse, ICMP, TCP, UDP};
 
     fn rules() -> Rules {
         let dscp = Rule {
@@ -267,36 +198,5 @@ mod tests {
             assert!(classifier.oldest_first.len() <= FRAGMENTED);
         }
         assert_eq!(classifier.fragmented.len(), FRAGMENTED);
-    }
-
-    #[test]
-    fn code_points_have_names() {
-        for (name, value) in [
-            ("EF", 46),
-            ("ef", 46),
-            ("VOICE-ADMIT", 44),
-            ("AF11", 10),
-            ("AF43", 38),
-            ("CS0", 0),
-            ("CS7", 56),
-            ("LE", 1),
-            ("DF", 0),
-            ("63", 63),
-        ] {
-            assert_eq!(dscp(name), Some(value), "{name}");
-        }
-        for name in [
-            "",
-            "AF14",
-            "AF50",
-            "CS8",
-            "64",
-            "-1",
-            "AF",
-            "EFX",
-            "\u{e9}\u{e9}",
-        ] {
-            assert_eq!(dscp(name), None, "{name}");
-        }
     }
 }

@@ -19,12 +19,12 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use linkweir_config::matching::{code_point, nets, Rules};
 use linkweir_config::reader::{Entry, Section, Source};
 use linkweir_config::units::{self, Kind};
 use linkweir_config::{parameters, trace};
 use linkweir_core::Limit;
 
-use linkweir_plane::classify::Rules;
 use linkweir_plane::setup::{Capacity, Class, LinkSetup, Scheduler, Wire};
 use linkweir_plane::tos::Model;
 
@@ -33,7 +33,7 @@ pub use capacity::{capacity_bps, reported_bps};
 use keys::KeyFile;
 pub use linkweir_config::Fault;
 pub use mode::Mode;
-use names::{device, nets, socket_address, word, WIREGUARD};
+use names::{device, socket_address, word, WIREGUARD};
 pub use names::{is_dual, HostName};
 use paths::path;
 pub use peers::Peer;
@@ -445,7 +445,7 @@ fn dscp(gateway: &mut Section<'_, '_>) -> Result<Model, Fault> {
     let model = gateway.choice("dscp", &["out", "uniform", "pipe"], 0)?;
     let outer = gateway.find("outer_dscp");
     match (model, outer) {
-        (2, Some(entry)) => Ok(Model::Pipe(classes::code_point(&entry)?)),
+        (2, Some(entry)) => Ok(Model::Pipe(code_point(&entry)?)),
         (2, None) => Ok(Model::Pipe(0)),
         (_, Some(entry)) => Err(entry.fault("is only for dscp = \"pipe\"")),
         (1, None) => Ok(Model::Uniform),

@@ -3,8 +3,9 @@
 
 use std::net::IpAddr;
 
+use linkweir_config::matching::Rules;
 use linkweir_plane::bytes::coalesce::Coalescer;
-use linkweir_plane::classify::{Classifier, Rules};
+use linkweir_plane::classify::Classifier;
 
 use crate::linux::device::Device;
 
