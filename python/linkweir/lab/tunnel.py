@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from linkweir import _native
-from linkweir.lab.fault import unfit
+from linkweir.fault import unfit
 from linkweir.lab.signal import Signal
 from linkweir.lab.world import (
     CHANGE_S,
