@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from linkweir import _native
+from linkweir.deploy.copies import copies
 from linkweir.deploy.policy import policy_lines
 from linkweir.fault import unfit
 from linkweir.lab.arrivals import arrivals
@@ -196,12 +197,6 @@ def check_flows(keys: Mapping[str, Any], flows: tuple[Flow, ...]) -> None:
             raise unfit(f"flow[{number}].cc", flow["cc"], f"must be one of {', '.join(KERNEL_CC)} in the laboratory")
 
 
-def copies(entry: Mapping[str, Any]) -> list[str]:
-    """Names of a class or flow that is there several times."""
-    count = entry["count"]
-    return [entry["name"]] if count == 1 else [f"{entry['name']}-{n}" for n in range(1, count + 1)]
-
-
 def flows_of(keys: Mapping[str, Any], scenario: Scenario) -> tuple[Flow, ...]:
     """The sources of a resolved scenario."""
     places: dict[str, list[int]] = {}
@@ -253,19 +248,21 @@ def _script(policy: list[str], access: list[str], run: list[str], overhead: int,
     )
 
 
-_NETEM = "netem limit 10000000"
+NETEM = "netem limit 10000000"
+"""Words of tc for a queue that only delays."""
 
 
-def _delay(wait_s: float) -> str:
+def netem_delay(wait_s: float) -> str:
+    """Words of netem for a delay."""
     return f"delay {1e6 * wait_s:.3f}us"
 
 
 def _impairments(line: Line, loss: float) -> str:
     """Netem's words for loss and reordering; with `gap 1` it holds back all but the part that `reorder` names."""
-    words = _NETEM
+    words = NETEM
     if line.reorder is not None:
         probability, held_s = line.reorder
-        words += f" {_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
+        words += f" {netem_delay(held_s)}" + (f" reorder {100 * (1 - probability):.7f}% gap 1" if probability < 1 else "")
     return f"{words} loss random {100 * loss:.7f}%"
 
 
@@ -275,7 +272,7 @@ def _paths(line: Line, back_s: float) -> list[str]:
     if line.fates is None:
         lines.append(f"tc -n relay qdisc add dev y1 root {_impairments(line, line.loss.values[0])}")
     if back_s:
-        lines.append(f"tc -n receiver qdisc add dev d0 root {_NETEM} {_delay(back_s)}")
+        lines.append(f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}")
     return lines
 
 
@@ -306,7 +303,7 @@ def _access(flows: tuple[Flow, ...]) -> list[str]:
     for end in ("sender qdisc add dev s0", "router qdisc add dev r0"):
         lines.append(f"tc -n {end} root handle {ACCESS_HANDLE:x}: prio bands {len(known) + 1} priomap" + 16 * " 0")
         for delay_ns, band in known.items():
-            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {_NETEM} {_delay(delay_ns / 1e9)}")
+            lines.append(f"tc -n {end} parent {ACCESS_HANDLE:x}:{band:x} {NETEM} {netem_delay(delay_ns / 1e9)}")
     first = 0
     while first < len(flows):
         last = first
