@@ -50,7 +50,7 @@ def tc(
         return
     out.mkdir(parents=True, exist_ok=True)
     for name, text in (("up.sh", found.up), ("down.sh", found.down)):
-        write_whole(out / name, text.encode())
+        write_whole(out / name, text)
         (out / name).chmod(0o755)
 
 
@@ -65,18 +65,22 @@ def gateway(
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="wireguard or cleartext.")] = "wireguard",
+    tunnel_counted: Annotated[
+        bool, typer.Option("--tunnel-counted", help="The scenario's link.overhead counts the tunnel's headers, too.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
 ) -> None:
     """Print a configuration of the gateway with the scenario's scheduler.
 
     Where no peer is given, placeholders stand in its place; linkweir-gateway check names them.
     """
-    found = gateway_configuration(Scenario.load(scenario), [_peer(text) for text in peer or []], mode=mode)
+    peers = [_peer(text) for text in peer or []]
+    found = gateway_configuration(Scenario.load(scenario), peers, mode=mode, tunnel_counted=tunnel_counted)
     _say_notes(found.notes)
     if out is None:
         emit(found.text)
     else:
-        write_whole(out, found.text.encode())
+        write_whole(out, found.text)
 
 
 def _say_notes(notes: tuple[str, ...]) -> None:

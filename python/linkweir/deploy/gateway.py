@@ -76,6 +76,7 @@ def gateway_configuration(
     peers: Sequence[Mapping[str, str]] = (),
     *,
     mode: str = "wireguard",
+    tunnel_counted: bool = False,
     own: Mapping[str, Any] | None = None,
 ) -> Configuration:
     """Makes a configuration.
@@ -84,6 +85,7 @@ def gateway_configuration(
         scenario: its link, its scheduler and its classes.
         peers: tables `[[peer]]`, see `PEER_KEYS`; what they lack becomes a placeholder, which `check` names.
         mode: wireguard or cleartext.
+        tunnel_counted: link.overhead counts the headers of the tunnel, too.
         own: keys of `[gateway]` beside `mode`; what is needed and missing becomes a placeholder.
 
     Raises:
@@ -97,7 +99,7 @@ def gateway_configuration(
     if scheduler["policy"] not in known:
         raise unfit("scheduler.policy", scheduler["policy"], f"must be one of {', '.join(known)} in the gateway")
     sorted_by = sorting(classes)
-    link, chosen = _link(keys["link"], MODES[mode])
+    link, chosen = _link(keys["link"], MODES[mode], tunnel_counted=tunnel_counted)
     notes = [*sorted_by.notes, *chosen, *left_out.of_the_link(keys["link"], "link.rate"), *left_out.of_the_run(keys)]
     text = "".join(f"# {line}\n" for line in _head(scenario.name, notes))
     text += toml_table("[gateway]", _own(mode, own or {}))
@@ -136,7 +138,7 @@ def _own(mode: str, own: Mapping[str, Any]) -> dict[str, Any]:
     return {**needed, **own}
 
 
-def _link(link: Mapping[str, Any], tunnel_bytes: int) -> tuple[dict[str, Any], list[str]]:
+def _link(link: Mapping[str, Any], tunnel_bytes: int, *, tunnel_counted: bool) -> tuple[dict[str, Any], list[str]]:
     """The table `[link]`, and what was chosen for it."""
     varies = "trace" in link or isinstance(link["rate"], dict)
     keys = {"rate": link["nominal"] if varies else link["rate"], "nominal": link["nominal"], "follow": True}
@@ -146,12 +148,11 @@ def _link(link: Mapping[str, Any], tunnel_bytes: int) -> tuple[dict[str, Any], l
     elif not link["follow"]:
         keys["follow"] = False
     overhead = round(_native.quantity(link["overhead"], "size"))
-    if overhead >= tunnel_bytes:
-        notes.append(f"link.overhead = {overhead}B: less the tunnel's {tunnel_bytes} bytes, which it is taken to hold")
+    if tunnel_counted:
         overhead -= tunnel_bytes
     else:
-        more = f"a packet is {tunnel_bytes} bytes longer in the tunnel; with {overhead + tunnel_bytes}B the simulation is"
-        notes.append(f"link.overhead = {overhead}B: {more} like it")
+        more = f"a packet is {tunnel_bytes} bytes longer in the tunnel; with link.overhead = {overhead + tunnel_bytes}B"
+        notes.append(f"link: {more} and --tunnel-counted, the simulation counts them, too")
     keys["overhead"] = f"{overhead}B"
     if _native.quantity(link["mpu"], "size"):
         keys["mpu"] = link["mpu"]

@@ -79,6 +79,8 @@ def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
     lines = [
         ". /guest/hosts.sh",
         "in_ router sh /job/up.sh",
+        "for what in qdisc class; do tc -n router -d -j $what show dev r1; done >/out/tc",
+        "for parent in 10: 21: 22: 23: 24:; do tc -n router -d -j filter show dev r1 parent $parent; done >>/out/tc 2>&1",
         f"tc -n relay qdisc add dev y1 root {NETEM} {netem_delay(delay_s)}",
         f"tc -n receiver qdisc add dev d0 root {NETEM} {netem_delay(back_s)}",
         f"export ZERO_NS={ZERO_NS}",
