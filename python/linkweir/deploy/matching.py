@@ -103,7 +103,7 @@ def _unclear(classes: Sequence[Mapping[str, Any]], others: Sequence[int]) -> Sce
     if not others:
         return unfit("class.match", "...", "one class must take what no other does; leave match out there")
     names = ", ".join(f'"{classes[number]["name"]}"' for number in others)
-    message = f"is missing; only one class can take what no other does, but {names} have neither match nor a usual name"
+    message = f"is missing; only one class can take what no other does, but {names} have no match, and no usual names"
     return unfit(f"class[{others[0]}].match", "", f'{message}; write match = [{{ dscp = "AF41" }}]')
 
 

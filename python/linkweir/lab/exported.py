@@ -87,6 +87,7 @@ def exported(scenario: Scenario, *, stagger_s: float = STAGGER_S) -> World:
         *run,
         "for job in $jobs; do wait $job; done",
         "in_ router sh /job/down.sh",
+        "tc -n router -j filter show dev r1 parent 10: >/out/after; tc -n router qdisc show dev r1 | grep htb || :",
         "",
     ]
     scripts = tc_scripts(scenario, "r1")
