@@ -37,7 +37,9 @@ def tc(
         bool, typer.Option("--ingress", help="Schedule what the device receives, by an IFB, not what it sends.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Print the script that undoes it.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write both scripts there, up.sh and down.sh.")
+    ] = None,
 ) -> None:
     """Print a shell script that sets up the scenario's scheduler with tc, below HTB.
 
@@ -61,7 +63,7 @@ def gateway(
         list[str] | None,
         typer.Option(
             metavar="KEYS",
-            help="A peer, as name=ship,endpoint=192.0.2.1:51820,public_key=...,allowed_ips=10.77.0.2/32+10.2.0.0/16; repeat.",
+            help="A peer: name=ship,endpoint=192.0.2.1:51820,public_key=...,allowed_ips=10.77.0.2/32+10.2.0.0/16.",
         ),
     ] = None,
     mode: Annotated[str, typer.Option(help="wireguard or cleartext.")] = "wireguard",
