@@ -54,6 +54,7 @@ def tc(
     for name, text in (("up.sh", found.up), ("down.sh", found.down)):
         write_whole(out / name, text)
         (out / name).chmod(0o755)
+        emit(f"{out / name}\n")
 
 
 @app.command("gateway")
@@ -83,6 +84,7 @@ def gateway(
         emit(found.text)
     else:
         write_whole(out, found.text)
+        emit(f"{out}\n")
 
 
 def _say_notes(notes: tuple[str, ...]) -> None:
