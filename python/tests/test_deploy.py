@@ -32,6 +32,7 @@ from linkweir.lab import LaboratoryError, guest, kernel
 from linkweir.lab.experiment import Laboratory
 from linkweir.lab.exported import marked
 from linkweir.lab.gateways import VirtualGateways
+from linkweir.lab.world import staggered
 from linkweir.scenario import Scenario
 
 if sys.version_info >= (3, 11):
@@ -378,12 +379,17 @@ def differing(policy: str, number: int, host: Any, folder: Path) -> dict[str, tu
     }
 
 
-SOME = [(policy, 0) for policy in exports.POLICIES]
-OTHERS = [pytest.param(policy, n, marks=pytest.mark.long) for policy in exports.POLICIES for n in range(1, 5)]
+def chosen(*in_short: str) -> list[Any]:
+    """The twenty; those that are not the first of one of these policies take too long for make test."""
+    every = [(policy, number) for policy in exports.POLICIES for number in range(5)]
+    return [
+        pytest.param(policy, number, marks=() if number == 0 and policy in in_short else pytest.mark.long)
+        for policy, number in every
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "number"), [*SOME, *OTHERS])
+@pytest.mark.parametrize(("policy", "number"), chosen("pss", "drr"))
 def test_a_script_gives_the_classes_their_simulated_rates(
     policy: str, number: int, shaped: Laboratory, tmp_path: Path
 ) -> None:
@@ -391,11 +397,42 @@ def test_a_script_gives_the_classes_their_simulated_rates(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("policy", "number"), [*SOME, *OTHERS])
+@pytest.mark.parametrize(("policy", "number"), chosen("pss"))
 def test_a_configuration_gives_the_classes_their_simulated_rates(
     policy: str, number: int, over_gateways: VirtualGateways, tmp_path: Path
 ) -> None:
     assert differing(policy, number, over_gateways, tmp_path) == {}
+
+
+TCP = {
+    "duration": "60s",
+    "warmup": "10s",
+    "interval": "1s",
+    "seed": 1,
+    "link": {"rate": "10Mbit", "overhead": "28B", "delay": "30ms", "return_delay": "30ms"},
+    "scheduler": {"policy": "pss"},
+    "class": [
+        {"name": "ef", "level": 0},
+        {"name": "af", "level": 1, "low_level": 3, "rate": "3Mbit", "limit": "100p"},
+        {"name": "rest", "level": 2, "limit": "100p"},
+    ],
+    "flow": [
+        {"class": "ef", "kind": "cbr", "rate": "1Mbit", "packet": "200B"},
+        {"class": "af", "kind": "tcp", "count": 3},
+        {"class": "rest", "kind": "tcp", "count": 4},
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("host", ["shaped", "over_gateways"])
+def test_tcp_gets_its_simulated_goodput(host: str, request: pytest.FixtureRequest) -> None:
+    scenario = Scenario.from_dict(marked(Scenario.from_dict(TCP)))
+    simulated = rates(package.run(Scenario.from_dict(staggered(scenario))))
+    found = rates(request.getfixturevalue(host).run(scenario))
+    # docs/results/transport.md has the bound of 5 % for goodput.
+    assert found == {name: pytest.approx(wanted, rel=0.05) for name, wanted in simulated.items()}
 
 
 @pytest.mark.slow
