@@ -22,7 +22,7 @@ const EF_BYTES: u32 = 200;
 const EF_NS: u64 = 10 * MS;
 /// Packets that may wait in the class of the rest, and in the queue below.
 const REST_PKTS: u32 = 200;
-const BELOW_PKTS: usize = 150;
+const BELOW_PKTS: usize = 100;
 const FLOWS: usize = 4;
 /// How often the gateway looks whether a mark is due while nothing else happens, ns.
 const TURN_NS: u64 = 2 * MS;
@@ -279,7 +279,7 @@ impl<'t> Path<'t> {
             }
             What::Back(message) => {
                 if let Message::Report(report) = message {
-                    if let Some(bps) = self.feedback.reported(now_ns, report, WIRE) {
+                    if let Some(bps) = self.feedback.reported(now_ns, report, self.sent, WIRE) {
                         self.link.set_capacity(now_ns, bps);
                         let queue_s = self.feedback.known().queue_ns as f64 * 1e-9;
                         self.outcome.log.push((now_ns, bps as f64, queue_s));
@@ -308,6 +308,10 @@ impl<'t> Path<'t> {
                 self.serve();
             }
             What::Turn => {
+                if self.feedback.turn_ns() <= now_ns {
+                    let bps = self.feedback.turn(now_ns, self.sent);
+                    self.link.set_capacity(now_ns, bps);
+                }
                 self.serve();
                 self.at(now_ns + TURN_NS, What::Turn);
             }

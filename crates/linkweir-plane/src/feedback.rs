@@ -1,32 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Estimates a link's capacity from what the far end reports that it received.
-//!
-//! ```text
-//!   sender ── packets, and ten times a second a mark with the time it was sent ──▶ receiver
-//!          ◀── a report: the mark's time, the time it came, all that came so far ──
-//! ```
-//!
-//! Both are packets inside the tunnel, so WireGuard seals them and rejects replays. They look like IPv6 of an experimental
-//! protocol (RFC 3692) between two link-local addresses, and never reach the device.
-//!
-//! The rule compares delay and received rate, as in Carlucci, De Cicco, Holmer and Mascolo, 2016, section 3, without their
-//! filter. The base delay is the shortest delay that is remembered. The queueing delay is how much longer a mark took. The
-//! two clocks need not agree, because only differences count.
-//!
-//! * The queueing delay exceeds `delay` and the capacity was used: the link is full. The received rate is what it carries.
-//!   The capacity becomes that rate less a part that drains the queue: a queue of 0.2 s takes off 20 %, within 5 .. 50 %.
-//!   It rises again as the queue shrinks. "Used" means that 90 % of the capacity was sent or received. If less is sent, one
-//!   late mark proves nothing; but if marks are late for a second and the delay grows by another `delay`, the link carries
-//!   less than that little.
-//! * The queueing delay then falls to `delay / 8` or less: the queue is empty and the link no longer full.
-//! * While the queueing delay is `delay / 2` or less and at least 90 % of the capacity is received, this end is the
-//!   bottleneck, and the capacity grows by 10 % a second.
-//! * If less than a quarter of the queue has drained one second plus one round trip after the capacity was lowered, or it
-//!   has not shrunk for 5 s, it was no queue: the path has become longer, and its delay now is the base delay.
-//! * The base delay is forgotten after 5 .. 10 s, but not while the capacity is used, because a standing queue would be
-//!   taken for the path. Instead, a queue that was not empty for 10 s is drained as if the link were full, as BBR does for
-//!   the same reason (Cardwell, Cheng, Gunn, Yeganeh and Jacobson, 2016).
+//! Estimates a link's capacity from what the far end reports that it received, and says how fast to send.
 
+mod estimate;
 mod message;
 mod reporter;
 
@@ -34,30 +9,32 @@ use std::collections::VecDeque;
 
 use crate::setup::{Bounds, Wire};
 
+use estimate::{Estimate, Sample};
 use message::apart_ns;
 pub use message::{is_message, Message, Probe, Report, MESSAGE_BYTES, OF_LENGTH};
 pub use reporter::Reporter;
 
 /// Time between marks while packets are sent, ns.
-pub const MARK_NS: u64 = 100_000_000;
+pub const MARK_NS: u64 = 20_000_000;
 /// Time between marks while no packets are sent, ns.
 const IDLE_MARK_NS: u64 = 1_000_000_000;
+/// Time between marks while none is answered, ns.
+const OUT_MARK_NS: u64 = 100_000_000;
 /// Most marks remembered that have no report yet.
 const UNANSWERED: usize = 256;
-/// Most reports over which a rate is measured.
-const SEEN: usize = 64;
-/// Shortest time over which a rate is measured, ns.
-const RATE_NS: u64 = 200_000_000;
-/// Half of the longest time for which the base delay is remembered, ns.
-const HALF_MEMORY_NS: u64 = 5_000_000_000;
-/// How long marks must be late before they count on a link that is little used, ns.
-const LATE_NS: u64 = 1_000_000_000;
-/// A queueing delay shorter than this counts as empty whatever `delay` is, as timers are no finer, ns.
-const EMPTY_NS: u64 = 1_000_000;
-/// Growth of the capacity in a second.
-const RAISE: f64 = 0.1;
-/// Part of the capacity that must be received for it to grow, and sent or received for it to fall.
-const USED: f64 = 0.9;
+/// Time in which the queue is brought to its target, ns.
+const HORIZON_NS: f64 = 80e6;
+/// Least and greatest part of the capacity at which packets are sent.
+const LEAST: f64 = 0.15;
+const MOST: f64 = 1.3;
+/// The part of the capacity at which packets are sent while no mark is answered.
+const OUT: f64 = 0.03;
+/// The part of what is received at which packets are sent to find out whether a queue is one.
+const DOUBT: f64 = 0.7;
+/// How much longer than the last round trip an answer may take before an outage is assumed, ns.
+const PATIENCE_NS: u64 = 120_000_000;
+/// An interruption longer than this says nothing about the capacity, ns.
+const OUTAGE_NS: u64 = 400_000_000;
 
 /// Counters of the packets sent to a peer since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,50 +45,40 @@ pub struct Sent {
     pub bytes: u64,
 }
 
-/// Whether the link has a queue that is being drained.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
-    Open,
-    Full {
-        /// When the capacity was lowered, ns.
-        since_ns: u64,
-        /// The queueing delay at that time, ns.
-        queue_ns: u64,
-        /// The shortest queueing delay since, ns.
-        shortest_ns: u64,
-        /// When that was measured, ns.
-        shrank_ns: u64,
-    },
+/// A mark without a report.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    sent_ns: u64,
+    /// What was sent before it, and what the rule allowed to be sent, bits on the link.
+    sent_bits: f64,
+    allowed_bits: f64,
+    /// Bits of all marks before it.
+    mark_bits: f64,
 }
 
 /// The sender's end: what the reports of a peer say about the path to it.
 #[derive(Debug)]
 pub struct Feedback {
     bounds: Bounds,
-    capacity_bps: f64,
-    state: State,
-    /// Marks without a report, the earliest first: when each was sent, ns, and the bytes sent on the link before it.
-    unanswered: VecDeque<(u64, u64)>,
+    estimate: Estimate,
+    /// The rate at which packets are sent, bit/s, since when, ns, and what was allowed before that, bits.
+    rate_bps: f64,
+    since_ns: u64,
+    allowed_bits: f64,
+    /// Marks without a report, the earliest first.
+    unanswered: VecDeque<Mark>,
     /// When the last mark was sent, ns, the packets sent before it, and the least time until the next, ns.
     marked_ns: Option<u64>,
     marked_pkts: u64,
     apart_ns: u64,
-    /// The last reports, and the bytes sent on the link before the mark of each.
-    seen: VecDeque<(Report, u64)>,
-    /// Shortest delay in this half of the memory and the half before, ns by two clocks, and when this half began, ns.
-    base_delay_ns: [Option<i64>; 2],
-    half_ns: u64,
-    /// Whether the capacity was used, as of the last report.
-    used: bool,
-    /// Since when every mark was late, ns, and the shortest queueing delay since then, ns.
-    late: Option<(u64, u64)>,
-    /// When the queue was last empty, ns.
-    empty_ns: u64,
-    /// When the last report came, ns.
-    last_report_ns: u64,
+    mark_bits: f64,
+    /// The last report.
+    last: Option<Report>,
+    /// The shortest round trip of late, ns.
+    rtt_ns: u64,
+    /// Whether no mark has been answered for too long.
+    out: bool,
     reports: u64,
-    queue_ns: u64,
-    received_bps: u64,
 }
 
 /// Facts known about the path to a peer.
@@ -131,22 +98,19 @@ impl Feedback {
     pub fn new(bounds: Bounds, capacity_bps: u64) -> Feedback {
         let mut begins = Feedback {
             bounds,
-            capacity_bps: capacity_bps as f64,
-            state: State::Open,
+            estimate: Estimate::new(capacity_bps as f64),
+            rate_bps: capacity_bps as f64,
+            since_ns: 0,
+            allowed_bits: 0.0,
             unanswered: VecDeque::new(),
             marked_ns: None,
             marked_pkts: 0,
             apart_ns: 0,
-            seen: VecDeque::new(),
-            base_delay_ns: [None, None],
-            half_ns: 0,
-            used: false,
-            late: None,
-            empty_ns: 0,
-            last_report_ns: 0,
+            mark_bits: 0.0,
+            last: None,
+            rtt_ns: 0,
+            out: false,
             reports: 0,
-            queue_ns: 0,
-            received_bps: 0,
         };
         begins.clamp();
         begins
@@ -171,179 +135,148 @@ impl Feedback {
             ceiling_bps,
             ..
         } = self.bounds;
-        self.capacity_bps = self
-            .capacity_bps
-            .clamp(floor_bps as f64, ceiling_bps as f64);
+        let (least, most) = (floor_bps as f64, ceiling_bps as f64);
+        let bps = &mut self.estimate.capacity_bps;
+        *bps = bps.max(least).min(most);
+        self.rate_bps = self.rate_bps.max(least).min(most);
     }
 
     /// When the next mark is due, ns, if `sent_pkts` packets were sent so far.
     #[must_use]
     pub fn due_ns(&self, sent_pkts: u64) -> u64 {
         let idle = sent_pkts == self.marked_pkts;
-        let apart_ns = if idle { IDLE_MARK_NS } else { MARK_NS };
+        let apart_ns = match (self.out, idle) {
+            (true, _) => OUT_MARK_NS,
+            (false, true) => IDLE_MARK_NS,
+            (false, false) => MARK_NS,
+        };
         self.marked_ns
             .map_or(0, |ns| ns + apart_ns.max(self.apart_ns))
     }
 
+    /// What the rule allowed to be sent until now, bits.
+    fn allowed_bits(&self, now_ns: u64) -> f64 {
+        let time_ns = now_ns.saturating_sub(self.since_ns);
+        self.allowed_bits + self.rate_bps * time_ns as f64 * 1e-9
+    }
+
     /// Makes the mark that is due now. It takes `wire_bytes` on the link; `sent` is what was sent before it.
     pub fn mark(&mut self, now_ns: u64, sent: Sent, wire_bytes: u32) -> Message {
-        self.apart_ns = apart_ns(wire_bytes, self.capacity_bps, 1);
+        self.apart_ns = apart_ns(wire_bytes, self.estimate.capacity_bps, 1);
         self.marked_ns = Some(now_ns);
         self.marked_pkts = sent.pkts;
         if self.unanswered.len() == UNANSWERED {
             self.unanswered.pop_front();
         }
-        self.unanswered.push_back((now_ns, sent.bytes));
+        self.mark_bits += 8.0 * f64::from(wire_bytes);
+        self.unanswered.push_back(Mark {
+            sent_ns: now_ns,
+            sent_bits: 8.0 * sent.bytes as f64 + self.mark_bits,
+            allowed_bits: self.allowed_bits(now_ns),
+            mark_bits: self.mark_bits,
+        });
         Message::Mark { sent_ns: now_ns }
     }
 
-    /// Takes a report; `wire` is what a packet takes on the link. Returns the capacity, bit/s; none if no mark waits for
-    /// this report or too few reports came to measure a rate.
-    pub fn reported(&mut self, now_ns: u64, report: Report, wire: Wire) -> Option<u64> {
+    /// Takes a report; `wire` is what a packet takes on the link. Returns the rate to send at, bit/s; none if no mark waits
+    /// for this report.
+    pub fn reported(&mut self, now_ns: u64, report: Report, sent: Sent, wire: Wire) -> Option<u64> {
         let mut marks = self.unanswered.iter();
-        let place = marks.position(|(ns, _)| *ns == report.sent_ns)?;
+        let place = marks.position(|mark| mark.sent_ns == report.sent_ns)?;
         // Earlier marks are dropped with it: of several, the receiver answers only the last.
-        let (_, sent_bytes) = self.unanswered.drain(..=place).next_back()?;
-        if let Some((last, _)) = self.seen.back() {
+        let mark = self.unanswered.drain(..=place).next_back()?;
+        if let Some(last) = self.last {
             let continues = report.received_ns > last.received_ns
                 && report.pkts >= last.pkts
                 && report.bytes >= last.bytes;
             if !continues {
                 // The counters went back, so the receiver was restarted, and nothing is known about it.
-                self.seen.clear();
-                self.reset_base_delay(now_ns);
+                self.estimate.forget_path();
             }
         }
-        if self.seen.len() == SEEN {
-            self.seen.pop_front();
-        }
-        self.seen.push_back((report, sent_bytes));
-        let rtt_ns = now_ns.saturating_sub(report.sent_ns);
-        let since_ns = now_ns.saturating_sub(self.last_report_ns).min(IDLE_MARK_NS);
-        self.last_report_ns = now_ns;
         self.reports += 1;
-        self.queue_ns = self.queueing_delay(now_ns, report);
-        let (received_bps, sent_bps) = self.rates(wire)?;
-        self.received_bps = received_bps as u64;
-        let used_bps = USED * self.capacity_bps;
-        self.used = received_bps >= used_bps || sent_bps >= used_bps;
-        self.decide(now_ns, rtt_ns, since_ns, received_bps);
-        self.clamp();
-        Some(self.capacity_bps as u64)
-    }
-
-    /// Forgets the base delay, so that the present delay becomes it.
-    fn reset_base_delay(&mut self, now_ns: u64) {
-        self.base_delay_ns = [None, None];
-        self.state = State::Open;
-        self.late = None;
-        self.empty_ns = now_ns;
-    }
-
-    /// The queueing delay of a report, ns.
-    fn queueing_delay(&mut self, now_ns: u64, report: Report) -> u64 {
-        // The clocks may differ by any amount, so the difference wraps.
-        let way_ns = report.received_ns.wrapping_sub(report.sent_ns) as i64;
-        let old = now_ns.saturating_sub(self.half_ns) > HALF_MEMORY_NS;
-        if old && !self.used && self.state == State::Open {
-            self.base_delay_ns = [None, self.base_delay_ns[0]];
-            self.half_ns = now_ns;
-        }
-        let shortest_ns = self.base_delay_ns[0].map_or(way_ns, |ns| ns.min(way_ns));
-        self.base_delay_ns[0] = Some(shortest_ns);
-        let shortest_ns = self.base_delay_ns[1].map_or(shortest_ns, |ns| ns.min(shortest_ns));
-        way_ns.abs_diff(shortest_ns)
-    }
-
-    /// The received rate, and the sent rate of the same packets, bit/s; none while there are too few reports.
-    fn rates(&mut self, wire: Wire) -> Option<(f64, f64)> {
-        let (last, last_bytes) = *self.seen.back()?;
-        let long = |(report, _): &(Report, u64)| last.received_ns - report.received_ns >= RATE_NS;
-        while self.seen.get(1).is_some_and(long) {
-            self.seen.pop_front();
-        }
-        let (first, first_bytes) = *self.seen.front().filter(|seen| long(seen))?;
-        let came_bytes = wire.bytes(last.pkts - first.pkts, last.bytes - first.bytes);
-        let rate = |bytes: f64, time_ns: u64| 8e9 * bytes / time_ns.max(1) as f64;
-        Some((
-            rate(came_bytes, last.received_ns - first.received_ns),
-            rate(
-                last_bytes.saturating_sub(first_bytes) as f64,
-                last.sent_ns.saturating_sub(first.sent_ns),
-            ),
-        ))
-    }
-
-    /// Whether marks were late for a second and the queueing delay has grown by `delay` since.
-    fn is_growing(&mut self, now_ns: u64) -> bool {
-        let (queue_ns, delay_ns) = (self.queue_ns, self.bounds.delay_ns);
-        if queue_ns <= delay_ns {
-            self.late = None;
-            return false;
-        }
-        let (since_ns, shortest_ns) = self.late.get_or_insert((now_ns, queue_ns));
-        *shortest_ns = queue_ns.min(*shortest_ns);
-        now_ns.saturating_sub(*since_ns) >= LATE_NS
-            && queue_ns > shortest_ns.saturating_add(delay_ns)
-    }
-
-    /// Applies the rule at the head of this file to a report that came `since_ns` after the last.
-    fn decide(&mut self, now_ns: u64, rtt_ns: u64, since_ns: u64, received_bps: f64) {
-        let queue_ns = self.queue_ns;
-        let delay_ns = self.bounds.delay_ns;
-        let empty_limit_ns = (delay_ns / 8).max(EMPTY_NS).min(delay_ns / 2);
-        if queue_ns <= empty_limit_ns {
-            self.empty_ns = now_ns;
-        }
-        let bottleneck = self.is_growing(now_ns) || self.used;
-        // A queue of q seconds drains within a second if the sender leaves out the part q of the received rate.
-        let draining_bps = received_bps * (1.0 - (queue_ns as f64 * 1e-9).clamp(0.05, 0.5));
-        let full = State::Full {
-            since_ns: now_ns,
-            queue_ns,
-            shortest_ns: queue_ns,
-            shrank_ns: now_ns,
+        let rtt_ns = now_ns.saturating_sub(report.sent_ns);
+        // The round trip without a queue changes little; it forgets by an eighth.
+        self.rtt_ns = if self.rtt_ns == 0 {
+            rtt_ns
+        } else {
+            rtt_ns.min(self.rtt_ns + self.rtt_ns / 64 + 1)
         };
-        match &mut self.state {
-            State::Open => {
-                // A queue that was never empty for so long may stand since before the base delay was measured.
-                let standing =
-                    self.used && now_ns.saturating_sub(self.empty_ns) > 2 * HALF_MEMORY_NS;
-                if standing || (bottleneck && queue_ns > delay_ns) {
-                    self.state = full;
-                    self.capacity_bps = self.capacity_bps.min(draining_bps);
-                } else if queue_ns <= delay_ns / 2 && received_bps >= USED * self.capacity_bps {
-                    // In proportion to the time since the last report, so that lost reports do not slow the growth.
-                    self.capacity_bps *= 1.0 + RAISE * since_ns as f64 * 1e-9;
-                }
-            }
-            State::Full {
-                since_ns,
-                queue_ns: was_ns,
-                shortest_ns,
-                shrank_ns,
-            } => {
-                let wait_ns = rtt_ns.saturating_add(1_000_000_000);
-                if queue_ns < *shortest_ns {
-                    *shortest_ns = queue_ns;
-                    *shrank_ns = now_ns;
-                }
-                // What was sent before the capacity was lowered is seen for a round trip more.
-                let waited = now_ns.saturating_sub(*since_ns) > wait_ns;
-                let shrinks = now_ns.saturating_sub(*shrank_ns) <= HALF_MEMORY_NS;
-                if queue_ns <= empty_limit_ns {
-                    self.state = State::Open;
-                } else if bottleneck && queue_ns > shortest_ns.saturating_add(delay_ns) {
-                    self.state = full;
-                    self.capacity_bps = self.capacity_bps.min(draining_bps);
-                } else if (waited && *shortest_ns > *was_ns - *was_ns / 4) || !shrinks {
-                    self.reset_base_delay(now_ns);
-                } else {
-                    // The queue shrinks, so less has to be left out.
-                    self.capacity_bps = self.capacity_bps.max(draining_bps);
-                }
-            }
+        let sample = Sample {
+            sent_ns: report.sent_ns,
+            received_ns: report.received_ns,
+            sent_bits: mark.sent_bits,
+            allowed_bits: mark.allowed_bits,
+            received_bits: 8.0 * wire.bytes(report.pkts, report.bytes) + mark.mark_bits,
+        };
+        self.last = Some(report);
+        self.out = false;
+        let _ = self
+            .estimate
+            .add(now_ns, sample, (self.rtt_ns, self.bounds.delay_ns));
+        self.clamp();
+        Some(self.pace(now_ns, sent))
+    }
+
+    /// When [`Feedback::turn`] changes the rate by itself, ns.
+    #[must_use]
+    pub fn turn_ns(&self) -> u64 {
+        match self.unanswered.front() {
+            Some(mark) if !self.out && self.reports > 0 => mark.sent_ns + self.rtt_ns + PATIENCE_NS,
+            _ => u64::MAX,
         }
+    }
+
+    /// Changes the rate as time passes. Returns it, bit/s.
+    pub fn turn(&mut self, now_ns: u64, sent: Sent) -> u64 {
+        if self.turn_ns() <= now_ns {
+            self.out = true;
+        }
+        self.pace(now_ns, sent)
+    }
+
+    /// The rate that brings the queue to its target.
+    fn pace(&mut self, now_ns: u64, sent: Sent) -> u64 {
+        let allowed_bits = self.allowed_bits(now_ns);
+        let capacity_bps = self.estimate.capacity_bps;
+        let target_ns = self.estimate.target_ns(self.bounds.delay_ns);
+        let rate_bps = if self.out {
+            OUT * capacity_bps
+        } else if !self.estimate.used {
+            capacity_bps
+        } else {
+            let queue_ns = self.queue_now_ns(now_ns, sent);
+            let steer = 1.0 + (target_ns - queue_ns) / HORIZON_NS;
+            let mut bps = capacity_bps * steer.clamp(LEAST, MOST);
+            if self.estimate.doubts(now_ns, self.rtt_ns) {
+                bps = bps.min(DOUBT * self.estimate.carries_bps());
+            }
+            bps
+        };
+        self.allowed_bits = allowed_bits;
+        self.since_ns = now_ns;
+        self.rate_bps = rate_bps;
+        self.clamp();
+        self.rate_bps as u64
+    }
+
+    /// The queue in front of the link now, as far as it can be predicted from what was sent since the last mark that was
+    /// answered, ns.
+    fn queue_now_ns(&self, now_ns: u64, sent: Sent) -> f64 {
+        let Some(last) = self.estimate.last() else {
+            return 0.0;
+        };
+        let per_bit_ns = 1e9 / self.estimate.capacity_bps;
+        let marks = self.unanswered.iter().map(|mark| (mark.sent_ns, mark.sent_bits));
+        let now = (now_ns, 8.0 * sent.bytes as f64 + self.mark_bits);
+        let (mut at_ns, mut bits) = (last.sent_ns, last.sent_bits);
+        let mut queue_ns = self.estimate.queue_ns;
+        for (next_ns, next_bits) in marks.chain([now]) {
+            let passed_ns = next_ns.saturating_sub(at_ns) as f64;
+            queue_ns = (queue_ns + (next_bits - bits) * per_bit_ns - passed_ns).max(0.0);
+            (at_ns, bits) = (next_ns, next_bits);
+        }
+        queue_ns
     }
 
     /// Facts known about the path.
@@ -351,8 +284,8 @@ impl Feedback {
     pub fn known(&self) -> Known {
         Known {
             reports: self.reports,
-            queue_ns: self.queue_ns,
-            received_bps: self.received_bps,
+            queue_ns: self.estimate.queue_ns as u64,
+            received_bps: self.estimate.received_bps as u64,
         }
     }
 }
