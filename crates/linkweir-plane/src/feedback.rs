@@ -249,7 +249,7 @@ impl Feedback {
             let steer = 1.0 + (target_ns - queue_ns) / HORIZON_NS;
             let mut bps = capacity_bps * steer.clamp(LEAST, MOST);
             if self.estimate.doubts(now_ns, self.rtt_ns) {
-                bps = bps.min(DOUBT * self.estimate.carries_bps());
+                bps = bps.min(DOUBT * capacity_bps);
             }
             bps
         };

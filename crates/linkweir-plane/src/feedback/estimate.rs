@@ -282,6 +282,7 @@ impl Estimate {
             self.rises = 0;
             let falls = rose_ns < -clear_ns && self.queue_ns > empty_ns;
             if falls {
+                self.shrinking = (0.0, self.queue_ns);
                 self.capacity_bps = received_bps;
                 self.searching = false;
             } else if received_bps > self.capacity_bps {
@@ -331,16 +332,12 @@ impl Estimate {
     /// Less is sent than the link carries, and yet the queue does not shrink: then it is none, and the path has become longer.
     fn test_base(&mut self, before: &Sample, last: &Sample, now_ns: u64) {
         let time_ns = (last.sent_ns - before.sent_ns) as f64;
-        let carries_bps = self.capacity_bps.min(self.best_bps);
-        let takes_ns = 1e9 * (last.sent_bits - before.sent_bits) / carries_bps.max(1.0);
+        let takes_ns = 1e9 * (last.sent_bits - before.sent_bits) / self.capacity_bps.max(1.0);
         if takes_ns < 0.9 * time_ns {
             self.shrinking.0 += time_ns - takes_ns;
         }
         let (expected_ns, was_ns) = self.shrinking;
         let fell_ns = was_ns - self.queue_ns;
-        if fell_ns > 0.5 * expected_ns {
-            return;
-        }
         if expected_ns > (4e6 + 3.0 * self.noise_ns).max(0.4 * self.queue_ns) && fell_ns < 0.3 * expected_ns {
             self.rebase_smooth(now_ns);
         }
@@ -369,14 +366,5 @@ impl Estimate {
     pub(super) fn doubts(&self, now_ns: u64, rtt_ns: u64) -> bool {
         self.over_since_ns
             .is_some_and(|since_ns| now_ns.saturating_sub(since_ns) > rtt_ns + 200_000_000)
-    }
-
-    /// The rate that the queue drains at, bit/s.
-    pub(super) fn carries_bps(&self) -> f64 {
-        if self.best_bps > 0.0 {
-            self.capacity_bps.min(1.3 * self.best_bps)
-        } else {
-            self.capacity_bps
-        }
     }
 }
