@@ -163,7 +163,7 @@ impl Estimate {
         let before_ns = self.base();
         self.update_base(now_ns, way_ns);
         let base_ns = self.base().unwrap_or(way_ns);
-        let measured_ns = way_ns.saturating_sub(base_ns).max(0) as f64;
+        let measured_ns = sample.way_ns().saturating_sub(base_ns) as f64;
         let before = self.samples.len().checked_sub(2).map(|at| self.samples[at])?;
         let surprise = |size: f64| Surprise {
             between_ns: (before.sent_ns, sample.sent_ns),
@@ -242,19 +242,34 @@ impl Estimate {
         self.queue_ns = (predicted_ns + gain * error_ns).max(0.0);
     }
 
+    /// The sample since which to measure: from the shortest time in which the delay clearly changed, where delays differ.
+    fn window(&self, before: &Sample, last: &Sample, clear_ns: f64) -> Sample {
+        let window_ns = ((15.0 * self.noise_ns) as u64).clamp(LEAST_WINDOW_NS, MOST_WINDOW_NS);
+        let since = |ns: u64| {
+            let mut samples = self.samples.iter().rev().skip(1);
+            samples
+                .find(|sample| last.sent_ns - sample.sent_ns >= ns)
+                .copied()
+        };
+        let clear = |first: &Sample| {
+            last.way_ns().saturating_sub(first.way_ns()).unsigned_abs() as f64 > clear_ns
+        };
+        let nearest = since(window_ns).unwrap_or(*before);
+        if self.noise_ns < 0.5e6 || clear(&nearest) {
+            return nearest;
+        }
+        [2, 4]
+            .into_iter()
+            .filter_map(|times| since(times * window_ns))
+            .find(clear)
+            .unwrap_or(nearest)
+    }
+
     /// Measures the capacity where the delay shows it.
     fn measure(&mut self, now_ns: u64, before: &Sample, last: &Sample, rtt_ns: u64, delay_ns: u64) {
         let noise_ns = self.noise_ns;
-        let window_ns =
-            ((15.0 * noise_ns) as u64).clamp(LEAST_WINDOW_NS, MOST_WINDOW_NS);
-        let first = self
-            .samples
-            .iter()
-            .rev()
-            .skip(1)
-            .find(|sample| last.sent_ns - sample.sent_ns >= window_ns)
-            .copied()
-            .unwrap_or(*before);
+        let clear_ns = 0.7e6 + 2.5 * noise_ns;
+        let first = self.window(before, last, clear_ns);
         let rate = |bits: f64, ns: u64| 1e9 * bits / ns.max(1) as f64;
         let sent_bps = rate(last.sent_bits - first.sent_bits, last.sent_ns - first.sent_ns);
         let received_bps = rate(
@@ -267,7 +282,6 @@ impl Estimate {
         let time_ns = (last.sent_ns - before.sent_ns) as f64;
         self.best_bps = received_bps.max(self.best_bps * (-time_ns / 1e9).exp());
         let rose_ns = (last.way_ns().saturating_sub(first.way_ns())) as f64;
-        let clear_ns = 0.7e6 + 2.5 * noise_ns;
         let target_ns = self.target_ns(delay_ns);
         let empty_ns = (EMPTY_NS + 1.5 * noise_ns).max(target_ns / 2.0);
         if rose_ns > clear_ns {
@@ -285,8 +299,13 @@ impl Estimate {
                 self.shrinking = (0.0, self.queue_ns);
                 self.capacity_bps = received_bps;
                 self.searching = false;
-            } else if received_bps > self.capacity_bps {
-                self.capacity_bps = received_bps;
+            } else {
+                // Of many rates measured with noise the greatest is too great.
+                let surely_bps = rate(
+                    last.received_bits - first.received_bits,
+                    last.received_ns.saturating_sub(first.received_ns) + (2.0 * noise_ns) as u64,
+                );
+                self.capacity_bps = self.capacity_bps.max(surely_bps);
             }
         }
         if !self.used {
@@ -333,7 +352,8 @@ impl Estimate {
     fn test_base(&mut self, before: &Sample, last: &Sample, now_ns: u64) {
         let time_ns = (last.sent_ns - before.sent_ns) as f64;
         let takes_ns = 1e9 * (last.sent_bits - before.sent_bits) / self.capacity_bps.max(1.0);
-        if takes_ns < 0.9 * time_ns {
+        let clearly = (0.9 - self.noise_ns / 20e6).max(0.7);
+        if takes_ns < clearly * time_ns {
             self.shrinking.0 += time_ns - takes_ns;
         }
         let (expected_ns, was_ns) = self.shrinking;
