@@ -25,7 +25,7 @@ const REST_PKTS: u32 = 200;
 const BELOW_PKTS: usize = 100;
 const FLOWS: usize = 4;
 /// How often the gateway looks whether a mark is due while nothing else happens, ns.
-const TURN_NS: u64 = 2 * MS;
+const TURN_NS: u64 = MS / 2;
 /// Packets of the constant load, bytes.
 const LOAD_BYTES: u32 = 1400;
 /// The link back carries so much, bit/s.
@@ -308,11 +308,7 @@ impl<'t> Path<'t> {
                 self.serve();
             }
             What::Turn => {
-                if self.feedback.turn_ns() <= now_ns {
-                    let bps = self.feedback.turn(now_ns, self.sent);
-                    self.link.set_capacity(now_ns, bps);
-                }
-                self.serve();
+                self.turn();
                 self.at(now_ns + TURN_NS, What::Turn);
             }
             What::Report => self.report(),
@@ -332,6 +328,15 @@ impl<'t> Path<'t> {
             let pkt = self.keep(Pkt::Mark(sent_ns), wire_bytes);
             self.put_below(pkt);
         }
+    }
+
+    /// Lets the rule change its rate as time passes.
+    fn turn(&mut self) {
+        if self.rule == Rule::Feedback && self.feedback.turn_ns() <= self.now_ns {
+            let bps = self.feedback.turn(self.now_ns, self.sent);
+            self.link.set_capacity(self.now_ns, bps);
+        }
+        self.serve();
     }
 
     fn keep(&mut self, pkt: Pkt, wire_bytes: u32) -> usize {

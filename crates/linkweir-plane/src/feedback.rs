@@ -4,6 +4,7 @@
 mod estimate;
 mod message;
 mod reporter;
+mod schedule;
 
 use std::collections::VecDeque;
 
@@ -13,6 +14,7 @@ use estimate::{Estimate, Sample};
 use message::apart_ns;
 pub use message::{is_message, Message, Probe, Report, MESSAGE_BYTES, OF_LENGTH};
 pub use reporter::Reporter;
+use schedule::Schedule;
 
 /// Time between marks while packets are sent, ns.
 pub const MARK_NS: u64 = 20_000_000;
@@ -37,6 +39,20 @@ const DOUBT: f64 = 0.7;
 const PATIENCE_NS: u64 = 120_000_000;
 /// An interruption longer than this says nothing about the capacity, ns.
 const OUTAGE_NS: u64 = 400_000_000;
+/// How long before the path changes by schedule the rate is lowered, ns, and how long after it the capacity is looked for, ns.
+const BEFORE_NS: u64 = 30_000_000;
+const AFTER_NS: u64 = 25_000_000;
+/// The part of the lowest capacity seen at such times at which packets are then sent.
+const LOWEST: f64 = 0.85;
+/// How long after a change it is compared with what was before, ns.
+const COMPARE_NS: u64 = 1_500_000_000;
+/// How many such times are remembered.
+const REMEMBERED: usize = 16;
+/// The part of the highest capacity seen at such times that a burst has, and how long the slowest link takes to send it, ns.
+const BURST: f64 = 1.3;
+const BURST_NS: f64 = 30e6;
+/// Greatest jitter with which a burst shows the capacity, ns.
+const BURST_NOISE_NS: f64 = 0.4e6;
 
 /// Counters of the packets sent to a peer since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +72,17 @@ struct Mark {
     allowed_bits: f64,
     /// Bits of all marks before it.
     mark_bits: f64,
+}
+
+/// What is done about a change of the path that is expected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Cut {
+    /// Little is sent until some time after the change, ns.
+    Before(u64),
+    /// A burst is sent until then, ns; it began with a mark sent at that time.
+    Burst(u64, u64),
+    /// Little is sent until a mark is answered that was sent at this time or later, ns; the burst began then, ns.
+    Answer(u64, Option<u64>),
 }
 
 /// The sender's end: what the reports of a peer say about the path to it.
@@ -81,6 +108,14 @@ pub struct Feedback {
     /// Whether no mark has been answered for too long.
     out: bool,
     reports: u64,
+    schedule: Schedule,
+    cut: Option<Cut>,
+    /// Whether a mark is due whatever else is.
+    mark_now: bool,
+    /// The capacities that changes of the path have ended, bit/s.
+    levels_bps: VecDeque<f64>,
+    /// The capacity and the base delay before the last change, and when to compare them with those after it, ns.
+    compare: Option<(f64, i64, u64)>,
 }
 
 /// Facts known about the path to a peer.
@@ -113,6 +148,11 @@ impl Feedback {
             rtt_ns: 0,
             out: false,
             reports: 0,
+            schedule: Schedule::default(),
+            cut: None,
+            mark_now: false,
+            levels_bps: VecDeque::new(),
+            compare: None,
         };
         begins.clamp();
         begins
@@ -146,6 +186,9 @@ impl Feedback {
     /// When the next mark is due, ns, if `sent_pkts` packets were sent so far.
     #[must_use]
     pub fn due_ns(&self, sent_pkts: u64) -> u64 {
+        if self.mark_now {
+            return 0;
+        }
         let idle = sent_pkts == self.marked_pkts;
         let apart_ns = match (self.out, idle) {
             (true, _) => OUT_MARK_NS,
@@ -166,6 +209,7 @@ impl Feedback {
     pub fn mark(&mut self, now_ns: u64, sent: Sent, wire_bytes: u32) -> Message {
         self.apart_ns = apart_ns(wire_bytes, self.estimate.capacity_bps, 1);
         self.marked_ns = Some(now_ns);
+        self.mark_now = false;
         self.marked_pkts = sent.pkts;
         if self.unanswered.len() == UNANSWERED {
             self.unanswered.pop_front();
@@ -213,28 +257,117 @@ impl Feedback {
         };
         self.last = Some(report);
         self.out = false;
-        let _ = self
-            .estimate
-            .add(now_ns, sample, (self.rtt_ns, self.bounds.delay_ns));
+        let path = (self.rtt_ns, self.bounds.delay_ns);
+        if let Some(surprise) = self.estimate.add(now_ns, sample, path) {
+            self.schedule.surprised(surprise);
+        }
+        self.end_cut(now_ns, report.sent_ns);
         self.clamp();
         Some(self.pace(now_ns, sent))
+    }
+
+    /// Ends the time around a change once a mark that was sent after it is answered.
+    fn end_cut(&mut self, now_ns: u64, sent_ns: u64) {
+        if let Some(Cut::Answer(from_ns, burst)) = self.cut {
+            if sent_ns >= from_ns {
+                self.cut = None;
+                self.estimate.capacity_bps = self.low_bps();
+                self.estimate.searching = true;
+                if let Some(begun_ns) = burst {
+                    self.estimate.of_burst(begun_ns);
+                }
+                self.estimate.rebase(burst.unwrap_or(sent_ns), now_ns);
+            }
+        }
+        if let Some((bps, base_ns, until_ns)) = self.compare {
+            if now_ns >= until_ns {
+                let ratio = (self.estimate.capacity_bps / bps).ln().abs();
+                let moved_ns = self.estimate.base_ns().abs_diff(base_ns) as f64;
+                let noise_ns = self.estimate.noise_ns;
+                self.schedule
+                    .changed(ratio > 0.2 || moved_ns > 2e6 + 2.0 * noise_ns);
+                self.compare = None;
+            }
+        }
+    }
+
+    /// The rate at which packets are sent while the path changes, bit/s.
+    fn low_bps(&self) -> f64 {
+        let lowest_bps = self.levels_bps.iter().copied().fold(f64::MAX, f64::min);
+        (LOWEST * lowest_bps).min(self.estimate.capacity_bps)
     }
 
     /// When [`Feedback::turn`] changes the rate by itself, ns.
     #[must_use]
     pub fn turn_ns(&self) -> u64 {
-        match self.unanswered.front() {
+        let out_ns = match self.unanswered.front() {
             Some(mark) if !self.out && self.reports > 0 => mark.sent_ns + self.rtt_ns + PATIENCE_NS,
             _ => u64::MAX,
-        }
+        };
+        let cut_ns = match self.cut {
+            None => self
+                .schedule
+                .next_ns()
+                .map_or(u64::MAX, |ns| ns.saturating_sub(BEFORE_NS)),
+            Some(Cut::Before(ns) | Cut::Burst(ns, _)) => ns,
+            Some(Cut::Answer(..)) => u64::MAX,
+        };
+        out_ns.min(cut_ns)
     }
 
     /// Changes the rate as time passes. Returns it, bit/s.
     pub fn turn(&mut self, now_ns: u64, sent: Sent) -> u64 {
-        if self.turn_ns() <= now_ns {
+        let late = |mark: &Mark| mark.sent_ns + self.rtt_ns + PATIENCE_NS <= now_ns;
+        if self.reports > 0 && self.unanswered.front().is_some_and(late) {
             self.out = true;
         }
+        match self.cut {
+            None => self.begin_cut(now_ns),
+            Some(Cut::Before(ns)) if ns <= now_ns => {
+                self.mark_now = true;
+                self.cut = Some(if self.estimate.noise_ns <= BURST_NOISE_NS && self.estimate.used {
+                    let time_ns = BURST_NS * self.low_bps() / self.burst_bps();
+                    Cut::Burst(now_ns + time_ns as u64, now_ns)
+                } else {
+                    Cut::Answer(now_ns, None)
+                });
+            }
+            Some(Cut::Burst(ns, begun_ns)) if ns <= now_ns => {
+                self.mark_now = true;
+                self.cut = Some(Cut::Answer(now_ns, Some(begun_ns)));
+            }
+            Some(_) => {}
+        }
         self.pace(now_ns, sent)
+    }
+
+    /// Begins to send little if the path is about to change.
+    fn begin_cut(&mut self, now_ns: u64) {
+        let Some(next_ns) = self.schedule.next_ns() else {
+            return;
+        };
+        if now_ns + BEFORE_NS < next_ns {
+            return;
+        }
+        self.schedule.passed(next_ns.max(now_ns));
+        if self.out || now_ns > next_ns {
+            return;
+        }
+        if self.levels_bps.len() == REMEMBERED {
+            self.levels_bps.pop_front();
+        }
+        let bps = self.estimate.capacity_bps;
+        self.levels_bps.push_back(bps);
+        if let (1, Some(lowest_bps)) = (self.levels_bps.len(), self.estimate.lowest_bps()) {
+            self.levels_bps.push_back(lowest_bps);
+        }
+        self.compare = Some((bps, self.estimate.base_ns(), next_ns + COMPARE_NS));
+        self.cut = Some(Cut::Before(next_ns + AFTER_NS));
+    }
+
+    /// The rate of a burst, bit/s.
+    fn burst_bps(&self) -> f64 {
+        BURST * self.levels_bps.iter().copied().fold(1.0, f64::max)
     }
 
     /// The rate that brings the queue to its target.
@@ -244,6 +377,11 @@ impl Feedback {
         let target_ns = self.estimate.target_ns(self.bounds.delay_ns);
         let rate_bps = if self.out {
             OUT * capacity_bps
+        } else if let Some(cut) = self.cut {
+            match cut {
+                Cut::Burst(..) => self.burst_bps(),
+                Cut::Before(_) | Cut::Answer(..) => self.low_bps(),
+            }
         } else if !self.estimate.used {
             capacity_bps
         } else {

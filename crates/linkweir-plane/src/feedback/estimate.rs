@@ -7,6 +7,8 @@
 
 use std::collections::VecDeque;
 
+use super::schedule::Surprise;
+
 /// Most samples kept.
 const SAMPLES: usize = 64;
 /// Most differences from which the jitter is estimated.
@@ -18,6 +20,8 @@ const MOST_WINDOW_NS: u64 = 150_000_000;
 const HALF_MEMORY_NS: u64 = 5_000_000_000;
 /// How long marks must be late before they count where less is sent than the rule allows, ns.
 const LATE_NS: u64 = 1_000_000_000;
+/// Marks further apart do not say when the path changed, ns.
+const CLOSE_NS: u64 = 60_000_000;
 /// A queue of so little is none, ns.
 const EMPTY_NS: f64 = 1e6;
 /// The part of what the rule allows that must be sent for the link to count as used.
@@ -40,15 +44,6 @@ impl Sample {
     fn way_ns(&self) -> i64 {
         self.received_ns.wrapping_sub(self.sent_ns) as i64
     }
-}
-
-/// A change of the path that came at once.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Surprise {
-    /// Between which times it came, ns.
-    pub between_ns: (u64, u64),
-    /// How great it was; 1 is great.
-    pub size: f64,
 }
 
 /// What is known of the path.
@@ -126,12 +121,27 @@ impl Estimate {
         }
     }
 
-    /// Takes the present delay for that of the empty path.
-    pub(super) fn rebase(&mut self, now_ns: u64) {
-        self.base_ns = [self.last().map(Sample::way_ns), None];
+    /// Takes the delay of the mark sent at this time for that of the empty path, ns.
+    pub(super) fn rebase(&mut self, sent_ns: u64, now_ns: u64) {
+        let mark = self.samples.iter().find(|sample| sample.sent_ns >= sent_ns);
+        let (Some(mark), Some(last)) = (mark, self.samples.back()) else {
+            return;
+        };
+        let base_ns = mark.way_ns();
+        self.queue_ns = last.way_ns().saturating_sub(base_ns).max(0) as f64;
+        self.base_ns = [Some(base_ns), None];
         self.half_ns = now_ns;
         self.settle();
-        self.queue_ns = 0.0;
+    }
+
+    /// The shortest delay remembered, ns by two clocks.
+    pub(super) fn base_ns(&self) -> i64 {
+        self.base().unwrap_or(0)
+    }
+
+    /// The lowest capacity of late, bit/s.
+    pub(super) fn lowest_bps(&self) -> Option<f64> {
+        Some(0.4 * self.capacity_bps)
     }
 
     /// Ends all observations of the queue.
@@ -160,24 +170,40 @@ impl Estimate {
         }
         self.samples.push_back(sample);
         let way_ns = self.smooth_way_ns();
-        let before_ns = self.base();
         self.update_base(now_ns, way_ns);
         let base_ns = self.base().unwrap_or(way_ns);
         let measured_ns = sample.way_ns().saturating_sub(base_ns) as f64;
         let before = self.samples.len().checked_sub(2).map(|at| self.samples[at])?;
-        let surprise = |size: f64| Surprise {
-            between_ns: (before.sent_ns, sample.sent_ns),
-            size,
-        };
-        let shorter_ns = before_ns.map_or(0, |ns| ns.saturating_sub(base_ns)) as f64;
-        let queue_before_ns = self.queue_ns;
+        let wrong_ns = sample.way_ns().saturating_sub(before.way_ns()) as f64
+            - self.predicted_change_ns(&before, &sample);
         self.observe_queue(&before, &sample, measured_ns);
-        let old_bps = self.capacity_bps;
         self.measure(now_ns, &before, &sample, rtt_ns, delay_ns);
-        let _ = queue_before_ns;
-        let ratio = (self.capacity_bps / old_bps).ln().abs();
-        let size = shorter_ns / 10e6 + ratio;
-        (size > 0.3).then(|| surprise(size))
+        let close = sample.sent_ns - before.sent_ns <= CLOSE_NS;
+        (close && wrong_ns.abs() > 4e6 + 4.0 * self.noise_ns).then_some(Surprise {
+            at_ns: before.sent_ns + (sample.sent_ns - before.sent_ns) / 2,
+            size_ns: wrong_ns.abs(),
+        })
+    }
+
+    /// By how much the delay should have changed between two marks, ns.
+    fn predicted_change_ns(&self, before: &Sample, sample: &Sample) -> f64 {
+        let time_ns = (sample.sent_ns - before.sent_ns) as f64;
+        let takes_ns = 1e9 * (sample.sent_bits - before.sent_bits) / self.capacity_bps;
+        (takes_ns - time_ns).max(-self.queue_ns)
+    }
+
+    /// The capacity between two marks between which only a short burst was sent, bit/s.
+    pub(super) fn of_burst(&mut self, begun_ns: u64) {
+        let Some(last) = self.samples.back().copied() else {
+            return;
+        };
+        let first = self.samples.iter().find(|sample| sample.sent_ns == begun_ns);
+        let Some(first) = first.filter(|first| first.sent_ns < last.sent_ns) else {
+            return;
+        };
+        let bits = last.received_bits - first.received_bits;
+        let time_ns = last.received_ns.saturating_sub(first.received_ns).max(1);
+        self.capacity_bps = 1e9 * bits / time_ns as f64;
     }
 
     fn update_noise(&mut self, sample: &Sample) {

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Learns the period at which a path changes by schedule, as each 15 s between a Starlink terminal and its satellites.
+//!
+//! A surprise is a mark that is much earlier or later than predicted. The greatest surprises are kept. If they keep coming in
+//! one period, the next is predicted.
+
+use std::collections::VecDeque;
+
+/// Surprises kept, and for how long, ns.
+const KEPT: usize = 96;
+const MEMORY_NS: u64 = 150_000_000_000;
+/// The shortest and the longest period that is looked for, ns.
+const SHORTEST_NS: u64 = 4_000_000_000;
+const LONGEST_NS: u64 = 40_000_000_000;
+/// Only the greatest surprises count: one in so many ns on average.
+const APART_NS: u64 = 5_000_000_000;
+/// How far from its time a surprise may be, ns.
+const NEAR_NS: u64 = 45_000_000;
+/// How many surprises must have come in a period.
+const HITS: u32 = 4;
+/// How many times in a row nothing may change before the period is forgotten.
+const MISSES: u32 = 4;
+/// Periods are whole multiples of this if they are that close, ns.
+const ROUND_NS: u64 = 500_000_000;
+
+/// A mark that was earlier or later than predicted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Surprise {
+    /// When it was sent, ns.
+    pub at_ns: u64,
+    /// By how much it differed, ns.
+    pub size_ns: f64,
+}
+
+/// When the path changes next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Period {
+    period_ns: u64,
+    next_ns: u64,
+    /// How many times in a row nothing changed.
+    misses: u32,
+}
+
+/// What is known of the times at which the path changes.
+#[derive(Debug, Default)]
+pub(super) struct Schedule {
+    surprises: VecDeque<Surprise>,
+    first_ns: Option<u64>,
+    period: Option<Period>,
+}
+
+impl Schedule {
+    /// Takes a surprise. Those that follow one at once belong to it.
+    pub(super) fn surprised(&mut self, surprise: Surprise) {
+        let at_ns = surprise.at_ns;
+        self.first_ns.get_or_insert(at_ns);
+        while self
+            .surprises
+            .front()
+            .is_some_and(|first| at_ns.saturating_sub(first.at_ns) > MEMORY_NS)
+        {
+            self.surprises.pop_front();
+        }
+        if let Some(last) = self.surprises.back_mut() {
+            if at_ns.saturating_sub(last.at_ns) < 300_000_000 {
+                last.size_ns = last.size_ns.max(surprise.size_ns);
+                return;
+            }
+        }
+        if self.surprises.len() == KEPT {
+            self.surprises.pop_front();
+        }
+        self.surprises.push_back(surprise);
+        self.correct(at_ns);
+        if self.period.is_none() {
+            self.learn(at_ns);
+        }
+    }
+
+    /// Moves the next change a little when this one came earlier or later than predicted.
+    fn correct(&mut self, at_ns: u64) {
+        let Some(period) = &mut self.period else {
+            return;
+        };
+        // A surprise near the last change, or near the next.
+        for expected_ns in [period.next_ns - period.period_ns, period.next_ns] {
+            let error_ns = at_ns as i64 - expected_ns as i64;
+            if error_ns.unsigned_abs() <= NEAR_NS {
+                period.next_ns = period.next_ns.saturating_add_signed(error_ns / 4);
+                return;
+            }
+        }
+    }
+
+    /// Looks for a period that ends with the last surprise.
+    fn learn(&mut self, last_ns: u64) {
+        let Some(first_ns) = self.surprises.front().map(|first| first.at_ns) else {
+            return;
+        };
+        let span_ns = last_ns - first_ns;
+        let most = (span_ns / APART_NS + 1) as usize;
+        let mut sizes: Vec<f64> = self.surprises.iter().map(|one| one.size_ns).collect();
+        sizes.sort_by(|one, other| other.total_cmp(one));
+        let least_ns = sizes[most.min(sizes.len()) - 1];
+        let times: Vec<u64> = self
+            .surprises
+            .iter()
+            .filter(|one| one.size_ns >= least_ns)
+            .map(|one| one.at_ns)
+            .collect();
+        let periods = times.iter().rev().map(|ns| last_ns - ns);
+        for period_ns in periods.filter(|ns| (SHORTEST_NS..=LONGEST_NS).contains(ns)) {
+            let period_ns = rounded(period_ns);
+            if let Some(next_ns) = next_of(&times, period_ns, span_ns) {
+                self.period = Some(Period {
+                    period_ns,
+                    next_ns,
+                    misses: 0,
+                });
+                return;
+            }
+        }
+    }
+
+    /// When the path changes next, ns.
+    pub(super) fn next_ns(&self) -> Option<u64> {
+        self.period.map(|period| period.next_ns)
+    }
+
+    /// The period that was learned, ns.
+    pub(super) fn period_ns(&self) -> Option<u64> {
+        self.period.map(|period| period.period_ns)
+    }
+
+    /// The time of a change has passed.
+    pub(super) fn passed(&mut self, now_ns: u64) {
+        if let Some(period) = &mut self.period {
+            while period.next_ns <= now_ns {
+                period.next_ns += period.period_ns;
+            }
+        }
+    }
+
+    /// Whether the path changed at the time that has passed.
+    pub(super) fn changed(&mut self, changed: bool) {
+        if let Some(period) = &mut self.period {
+            period.misses = if changed { 0 } else { period.misses + 1 };
+            if period.misses >= MISSES {
+                *self = Schedule::default();
+            }
+        }
+    }
+}
+
+/// A period, as a whole multiple of half a second if it is nearly one.
+fn rounded(period_ns: u64) -> u64 {
+    let whole_ns = (period_ns + ROUND_NS / 2) / ROUND_NS * ROUND_NS;
+    if whole_ns.abs_diff(period_ns) <= NEAR_NS {
+        whole_ns
+    } else {
+        period_ns
+    }
+}
+
+/// When the path changes next, ns, if surprises came in this period: [`HITS`] at least up to the last one, with few misses
+/// between them.
+fn next_of(times: &[u64], period_ns: u64, span_ns: u64) -> Option<u64> {
+    let last_ns = *times.last()?;
+    let (mut hits, mut misses, mut errors_ns) = (1_u32, 0_u32, 0_i64);
+    for back in 1..=span_ns / period_ns {
+        let expected_ns = last_ns - back * period_ns;
+        let nearest = times
+            .iter()
+            .map(|ns| *ns as i64 - expected_ns as i64)
+            .min_by_key(|error_ns| error_ns.unsigned_abs())?;
+        if nearest.unsigned_abs() <= NEAR_NS {
+            hits += 1;
+            errors_ns += nearest;
+        } else {
+            misses += 1;
+        }
+        if misses > hits / 4 + 1 {
+            return None;
+        }
+        if hits >= HITS && misses <= hits / 4 {
+            let mean_ns = errors_ns / i64::from(hits);
+            return Some((last_ns + period_ns).saturating_add_signed(mean_ns));
+        }
+    }
+    None
+}
