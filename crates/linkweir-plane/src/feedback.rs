@@ -39,6 +39,13 @@ const DOUBT: f64 = 0.7;
 const PATIENCE_NS: u64 = 120_000_000;
 /// An interruption longer than this says nothing about the capacity, ns.
 const OUTAGE_NS: u64 = 400_000_000;
+/// The part of the capacity that is sent in a dip, how long one is, the longest, and the time from one to the next, ns.
+const DIPPED: f64 = 0.75;
+const DIP_NS: u64 = 20_000_000;
+const LONGEST_DIP_NS: u64 = 80_000_000;
+const DIPS_NS: u64 = 1_000_000_000;
+/// A base delay that is less by so much shows a queue that was always there, ns.
+const EMPTIER_NS: f64 = 0.7e6;
 /// How long before the path changes by schedule the rate is lowered, ns, and how long after it the capacity is looked for, ns.
 const BEFORE_NS: u64 = 30_000_000;
 const AFTER_NS: u64 = 25_000_000;
@@ -85,6 +92,18 @@ enum Cut {
     Answer(u64, Option<u64>),
 }
 
+/// Less is sent for a short time, so that a queue shows which is always there.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Dip {
+    /// Until when less is sent, and when its effect is known, ns; and when the next begins, ns.
+    until_ns: u64,
+    known_ns: u64,
+    next_ns: u64,
+    /// How long it is, ns, and the base delay before it.
+    long_ns: u64,
+    base_ns: i64,
+}
+
 /// The sender's end: what the reports of a peer say about the path to it.
 #[derive(Debug)]
 pub struct Feedback {
@@ -110,6 +129,9 @@ pub struct Feedback {
     reports: u64,
     schedule: Schedule,
     cut: Option<Cut>,
+    dip: Dip,
+    /// Whether less is sent for it now.
+    dips: bool,
     /// Whether a mark is due whatever else is.
     mark_now: bool,
     /// The capacities that changes of the path have ended, bit/s.
@@ -150,6 +172,8 @@ impl Feedback {
             reports: 0,
             schedule: Schedule::default(),
             cut: None,
+            dip: Dip::default(),
+            dips: false,
             mark_now: false,
             levels_bps: VecDeque::new(),
             compare: None,
@@ -262,6 +286,7 @@ impl Feedback {
             self.schedule.surprised(surprise);
         }
         self.end_cut(now_ns, report.sent_ns);
+        self.dip(now_ns);
         self.clamp();
         Some(self.pace(now_ns, sent))
     }
@@ -291,6 +316,24 @@ impl Feedback {
         }
     }
 
+    /// Begins a dip that is due. One that found the path shorter than it seemed is repeated at once.
+    fn dip(&mut self, now_ns: u64) {
+        let base_ns = self.estimate.base_ns();
+        let dip = &mut self.dip;
+        if dip.known_ns != 0 && now_ns >= dip.known_ns {
+            let found = dip.base_ns - base_ns > (EMPTIER_NS + self.estimate.noise_ns) as i64;
+            dip.long_ns = if found { (2 * dip.long_ns).min(LONGEST_DIP_NS) } else { DIP_NS };
+            dip.next_ns = if found { now_ns } else { now_ns + DIPS_NS };
+            dip.known_ns = 0;
+        }
+        if dip.known_ns == 0 && now_ns >= dip.next_ns && self.estimate.used && self.cut.is_none() {
+            dip.long_ns = dip.long_ns.max(DIP_NS);
+            dip.base_ns = base_ns;
+            dip.until_ns = now_ns + dip.long_ns;
+            dip.known_ns = dip.until_ns + self.rtt_ns + MARK_NS;
+        }
+    }
+
     /// The rate at which packets are sent while the path changes, bit/s.
     fn low_bps(&self) -> f64 {
         let lowest_bps = self.levels_bps.iter().copied().fold(f64::MAX, f64::min);
@@ -312,7 +355,8 @@ impl Feedback {
             Some(Cut::Before(ns) | Cut::Burst(ns, _)) => ns,
             Some(Cut::Answer(..)) => u64::MAX,
         };
-        out_ns.min(cut_ns)
+        let dip_ns = if self.dips { self.dip.until_ns } else { u64::MAX };
+        out_ns.min(cut_ns).min(dip_ns)
     }
 
     /// Changes the rate as time passes. Returns it, bit/s.
@@ -373,6 +417,7 @@ impl Feedback {
     /// The rate that brings the queue to its target.
     fn pace(&mut self, now_ns: u64, sent: Sent) -> u64 {
         let allowed_bits = self.allowed_bits(now_ns);
+        self.dips = false;
         let capacity_bps = self.estimate.capacity_bps;
         let target_ns = self.estimate.target_ns(self.bounds.delay_ns);
         let rate_bps = if self.out {
@@ -390,6 +435,10 @@ impl Feedback {
             let steer = 1.0 + (target_ns - queue_ns) / (HORIZON_NS + 10.0 * noise_ns);
             let margin = (noise_ns / MARGIN_NS).min(0.1);
             let mut bps = capacity_bps * (steer.clamp(LEAST, MOST) - margin);
+            self.dips = now_ns < self.dip.until_ns;
+            if self.dips {
+                bps = bps.min(DIPPED * capacity_bps);
+            }
             if self.estimate.doubts(now_ns, self.rtt_ns) {
                 bps = bps.min(DOUBT * capacity_bps);
             }
